@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { encodeJson, encodeJsonObject, MAX_JSON_DEPTH, parseJsonText, sameJson } from './json.ts';
+
+const LIMIT = 1_000_000;
+
+function nested(depth: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < depth; level++) value = [value];
+  return value;
+}
+
+describe('encodeJson (GEN-4)', () => {
+  it('keeps every JSON value', () => {
+    fc.assert(fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => sameJson(JSON.parse(encodeJson(value, 'it', LIMIT)), JSON.parse(JSON.stringify(value)))));
+  });
+
+  class Money {}
+  const cycle: Record<string, unknown> = {};
+  cycle.self = cycle;
+  it.each([
+    ['NaN', { a: { b: [Number.NaN] } }, 'it.a.b[0]'],
+    ['Infinity', { a: Number.POSITIVE_INFINITY }, 'it.a'],
+    ['a bigint', { a: 1n }, 'it.a'],
+    ['a function', { a: () => 1 }, 'it.a'],
+    ['a symbol', { a: Symbol('x') }, 'it.a'],
+    ['undefined in an array', { a: [1, undefined] }, 'it.a[1]'],
+    ['a hole in an array', { a: new Array(1) }, 'it.a[0]'],
+    ['a Date', { a: new Date() }, 'it.a'],
+    ['a Map', { a: new Map() }, 'it.a'],
+    ['a class instance', { a: new Money() }, 'it.a'],
+    ['bytes', { a: new Uint8Array(1) }, 'it.a'],
+    ['a cycle', cycle, 'it'],
+    ['a value too deep', nested(MAX_JSON_DEPTH + 1), 'it'],
+  ])('refuses %s and names the place', (_, value, field) => {
+    expect(() => encodeJson(value, 'it', LIMIT)).toThrow(expect.objectContaining({ code: 'INVALID_PAYLOAD', field }));
+  });
+
+  it('takes 64 levels', () => {
+    expect(encodeJson(nested(MAX_JSON_DEPTH), 'it', LIMIT)).toHaveLength(2 * MAX_JSON_DEPTH + 1);
+  });
+
+  it('counts bytes, not characters', () => {
+    expect(encodeJson('é', 'it', 4)).toBe('"é"');
+    expect(() => encodeJson('éé', 'it', 5)).toThrow(expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE', field: 'it' }));
+  });
+
+  it('stops early at a value that shares itself exponentially', () => {
+    let value: unknown = [];
+    for (let level = 0; level < 60; level++) value = [value, value];
+    expect(() => encodeJson(value, 'it', 10_000)).toThrow(expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' }));
+  });
+
+  it('wants an object where an object is wanted', () => {
+    expect(() => encodeJsonObject([], 'payload', LIMIT)).toThrow(expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'payload' }));
+  });
+});
+
+describe('parseJsonText (GEN-4)', () => {
+  it.each(['9007199254740993', '{"a":[-9007199254740993]}', '1e400', '{"a":-1e999}'])('refuses %s, which would be changed', (text) => {
+    expect(() => parseJsonText(text, 'body')).toThrow(expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'body' }));
+  });
+
+  it('refuses nesting before it parses', () => {
+    expect(() => parseJsonText('['.repeat(1_000_000), 'body')).toThrow(expect.objectContaining({ code: 'INVALID_PAYLOAD' }));
+  });
+
+  it('says what is not JSON', () => {
+    expect(() => parseJsonText('{a:1}', 'body')).toThrow(/body is not JSON/);
+  });
+
+  it('parses everything JSON.stringify writes', () => {
+    fc.assert(fc.property(fc.json({ stringUnit: 'binary', noUnicodeString: false } as never), (text) => {
+      const value = JSON.parse(text);
+      expect(parseJsonText(JSON.stringify(value), 'body')).toEqual(value);
+    }));
+  });
+
+  it('leaves big digits inside strings alone', () => {
+    expect(parseJsonText('{"9007199254740993":"\\"9007199254740993"}', 'body')).toEqual({ '9007199254740993': '"9007199254740993' });
+  });
+});

@@ -1,0 +1,157 @@
+/**
+ * The one place where JSON is checked and encoded (GEN-4). What passes comes back deep-equal from every
+ * engine; what would be changed on the way is refused before anything is written.
+ */
+import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
+import { isPlainObject } from './text.ts';
+
+export const MAX_JSON_DEPTH = 64;
+
+/** The JSON text of a value, or `INVALID_PAYLOAD` or `PAYLOAD_TOO_LARGE` naming the place. */
+export function encodeJson(value: unknown, field: string, maxBytes: number): string {
+  const walk: Walk = { left: maxBytes, field, maxBytes };
+  checkJson(value, field, 1, walk);
+  const text = JSON.stringify(value);
+  if (text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes)) {
+    throw tooLarge(field, maxBytes);
+  }
+  return text;
+}
+
+/** The same for a value that must be a JSON object. */
+export function encodeJsonObject(value: unknown, field: string, maxBytes: number): string {
+  if (!isPlainObject(value)) throw invalidPayload(field, 'a plain JSON object', value);
+  return encodeJson(value, field, maxBytes);
+}
+
+interface Walk {
+  /** Values that may still be met: each costs at least one byte, so a huge or self-sharing value stops early. */
+  left: number;
+  field: string;
+  maxBytes: number;
+}
+
+function checkJson(value: unknown, path: string, depth: number, walk: Walk): void {
+  if (--walk.left < 0) throw tooLarge(walk.field, walk.maxBytes);
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return;
+    case 'number':
+      if (Number.isFinite(value)) return;
+      throw invalidPayload(path, 'a finite number', value);
+    case 'object':
+      if (value === null) return;
+      if (depth > MAX_JSON_DEPTH) {
+        throw invalidPayload(walk.field, `nested at most ${MAX_JSON_DEPTH} levels deep and free of cycles`);
+      }
+      if (Array.isArray(value)) {
+        for (let index = 0; index < value.length; index++) checkJson(value[index], `${path}[${index}]`, depth + 1, walk);
+        return;
+      }
+      if (!isPlainObject(value)) throw invalidPayload(path, 'plain JSON, not a class instance', value);
+      for (const key of Object.keys(value)) {
+        const member = value[key];
+        if (member !== undefined) checkJson(member, `${path}.${key}`, depth + 1, walk);
+      }
+      return;
+    default:
+      throw invalidPayload(path, 'a JSON value', value);
+  }
+}
+
+function tooLarge(field: string, maxBytes: number): TidemarkError {
+  return new TidemarkError(
+    'PAYLOAD_TOO_LARGE',
+    `${field} is larger than ${maxBytes} bytes of JSON; store it as an artifact and keep the reference`,
+    { field, rule: `at most ${maxBytes} bytes of JSON` },
+  );
+}
+
+function invalidPayload(field: string, rule: string, received?: unknown): TidemarkError {
+  const seen = received === undefined ? '' : `, not ${nameOf(received)}`;
+  return new TidemarkError('INVALID_PAYLOAD', `${field} must be ${rule}${seen}`, { field, rule });
+}
+
+function nameOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value === 'number') return String(value);
+  if (typeof value === 'object') return Array.isArray(value) ? 'an array' : `a ${value.constructor?.name ?? 'object'}`;
+  return `a ${typeof value}`;
+}
+
+const NUMBER = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y;
+
+/**
+ * Parses JSON text that came from outside. Refuses what JavaScript would silently change (integers beyond
+ * 2^53, numbers beyond the double range) and nesting that would later break readers.
+ */
+export function parseJsonText(text: string, field: string): unknown {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === 0x22) {
+      at = endOfString(text, at);
+    } else if (char === 0x7b || char === 0x5b) {
+      if (++depth > MAX_JSON_DEPTH) throw invalidPayload(field, `nested at most ${MAX_JSON_DEPTH} levels deep`);
+    } else if (char === 0x7d || char === 0x5d) {
+      depth--;
+    } else if (char === 0x2d || (char >= 0x30 && char <= 0x39)) {
+      NUMBER.lastIndex = at;
+      const match = NUMBER.exec(text);
+      if (match) {
+        checkNumberText(match[0], match[1] === undefined && match[2] === undefined, field);
+        at += match[0].length - 1;
+      }
+    }
+  }
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new TidemarkError('INVALID_PAYLOAD', `${field} is not JSON: ${(cause as Error).message}`, { field, rule: 'JSON', cause });
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1;
+  return at;
+}
+
+function checkNumberText(text: string, integer: boolean, field: string): void {
+  const value = Number(text);
+  if (integer && !Number.isSafeInteger(value)) {
+    throw invalidPayload(field, 'free of integers beyond 2^53, which would be rounded: send them as text', value);
+  }
+  if (!Number.isFinite(value)) throw invalidPayload(field, 'free of numbers beyond the double range', value);
+}
+
+/** Parses JSON text that a store itself wrote. */
+export function decodeJson<T>(text: string): T {
+  return JSON.parse(text) as T;
+}
+
+/** Whether two JSON values are equal whatever the order of their keys. */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && sameJson((a as never)[key], (b as never)[key]));
+}
+
+/** A cursor this library gave out, as the values it carries. */
+export function decodeCursor<T extends unknown[]>(cursor: string, check: (values: unknown[]) => boolean): T {
+  try {
+    const values: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    if (Array.isArray(values) && check(values)) return values as T;
+  } catch {
+    // Falls through: a cursor that does not parse is as foreign as one that does not fit.
+  }
+  throw invalidArgument('cursor', 'one that this list gave as `next`', cursor);
+}
+
+export function encodeCursor(values: unknown[]): string {
+  return Buffer.from(JSON.stringify(values)).toString('base64url');
+}

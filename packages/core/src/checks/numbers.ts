@@ -1,0 +1,67 @@
+/** Checks of numbers, times and durations (GEN-2, RUN-12, KV-2). */
+import type { Duration } from '../contracts/common.ts';
+import { invalidArgument } from '../contracts/errors.ts';
+
+/** A safe integer within bounds. */
+export function checkInteger(value: unknown, field: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
+  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
+  const rule = max === Number.MAX_SAFE_INTEGER ? `an integer of at least ${min}` : `an integer from ${min} to ${max}`;
+  throw invalidArgument(field, rule, value ?? null);
+}
+
+/** The limit of a list: an integer from 1 to `max`, `fallback` when absent. */
+export function checkLimit(value: unknown, fallback: number, max: number): number {
+  return value === undefined ? fallback : checkInteger(value, 'limit', 1, max);
+}
+
+/** A finite number. */
+export function checkFinite(value: unknown, field: string): number {
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw invalidArgument(field, 'a finite number', value ?? null);
+}
+
+const UTC_TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]00:00)$/;
+
+/** An RFC 3339 time in UTC; gives the text as it is. */
+export function checkTime(value: unknown, field: string): string {
+  if (typeof value === 'string' && isUtcTime(value)) return value;
+  throw invalidArgument(field, 'an RFC 3339 time in UTC, such as 2026-02-16T09:30:00.000Z', value ?? null);
+}
+
+function isUtcTime(text: string): boolean {
+  const parts = UTC_TIME.exec(text);
+  if (!parts) return false;
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [number, number, number, number, number, number];
+  if (month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59) return false;
+  return day >= 1 && day <= daysOfMonth(year, month);
+}
+
+function daysOfMonth(year: number, month: number): number {
+  if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
+  return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+}
+
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const MAX_DURATION_MS = 100 * 365 * UNITS.d!;
+
+/** Milliseconds of a duration: a whole number from 1 ms to 100 years. */
+export function checkDuration(value: unknown, field: string): number {
+  const ms = typeof value === 'string' ? parseDuration(value) : value;
+  if (Number.isSafeInteger(ms) && (ms as number) >= 1 && (ms as number) <= MAX_DURATION_MS) return ms as number;
+  throw invalidArgument(field, "whole milliseconds from 1 to 100 years, or a text such as '90s' or '1h'", value ?? null);
+}
+
+function parseDuration(text: string): number | undefined {
+  const parts = /^(\d+)(ms|s|m|h|d)$/.exec(text);
+  return parts ? Number(parts[1]) * UNITS[parts[2]!]! : undefined;
+}
+
+/** The same for an option that may be absent. */
+export function checkOptionalDuration(value: Duration | undefined, field: string, fallback: number): number {
+  return value === undefined ? fallback : checkDuration(value, field);
+}
+
+/** Milliseconds as RFC 3339 UTC text. */
+export function timeText(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,55 @@
+/** Checks of ids, names and other short texts (GEN-5): well-formed Unicode, 1 to 512 UTF-8 bytes, no NUL. */
+import { invalidArgument } from '../contracts/errors.ts';
+
+export const MAX_ID_BYTES = 512;
+const ID_RULE = 'well-formed Unicode text of 1 to 512 UTF-8 bytes without NUL';
+
+/** The value if it is an id, else `INVALID_ARGUMENT` naming the field. */
+export function checkId(value: unknown, field: string): string {
+  if (typeof value === 'string' && value !== '' && isIdText(value)) return value;
+  throw invalidArgument(field, ID_RULE, value ?? null);
+}
+
+/** The same for a field that may be absent or `null`. */
+export function checkOptionalId(value: unknown, field: string): string | null {
+  return value === undefined || value === null ? null : checkId(value, field);
+}
+
+/** A prefix of ids: as an id, but it may be empty. */
+export function checkPrefix(value: unknown, field: string): string {
+  if (typeof value === 'string' && isIdText(value)) return value;
+  throw invalidArgument(field, 'well-formed Unicode text of at most 512 UTF-8 bytes without NUL', value ?? null);
+}
+
+function isIdText(value: string): boolean {
+  if (value.includes('\0') || !value.isWellFormed()) return false;
+  // Three bytes a code unit at most: short texts need no count.
+  return value.length * 3 <= MAX_ID_BYTES || Buffer.byteLength(value) <= MAX_ID_BYTES;
+}
+
+/** One of a fixed set of words. */
+export function checkOneOf<T extends string>(value: unknown, field: string, allowed: readonly T[]): T {
+  if (typeof value === 'string' && (allowed as readonly string[]).includes(value)) return value as T;
+  throw invalidArgument(field, `one of ${allowed.join(', ')}`, value ?? null);
+}
+
+/** A text that may be anything well-formed, up to a number of bytes. */
+export function checkText(value: unknown, field: string, maxBytes: number): string {
+  if (typeof value === 'string' && value.isWellFormed() && !value.includes('\0')) {
+    if (Buffer.byteLength(value) <= maxBytes) return value;
+  }
+  throw invalidArgument(field, `well-formed Unicode text of at most ${maxBytes} UTF-8 bytes without NUL`, value ?? null);
+}
+
+/** A plain object: what `{}` or JSON gives, not a class instance. */
+export function checkObject(value: unknown, field: string): Record<string, unknown> {
+  if (isPlainObject(value)) return value;
+  throw invalidArgument(field, 'a plain object', value ?? null);
+}
+
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype = Object.getPrototypeOf(value);
+  // Objects of another realm have their own Object.prototype, whose prototype is null as ours is.
+  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
+}

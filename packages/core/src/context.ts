@@ -1,0 +1,109 @@
+/** What all parts of one open store share: clock, randomness, limits, and how every call is bounded (GEN-3, GEN-8). */
+import { checkInteger } from './checks/numbers.ts';
+import type { ArtifactRetention } from './contracts/artifacts.ts';
+import type { CallOptions } from './contracts/common.ts';
+import { invalidArgument, isTidemarkError, TidemarkError } from './contracts/errors.ts';
+import type { StoreLimits, StoreOptions } from './contracts/store.ts';
+import { DeadlineWatch } from './deadlines.ts';
+import type { EngineCall } from './engine/runs.ts';
+
+export const DEFAULT_LIMITS: StoreLimits = {
+  eventPayloadBytes: 512 * 1024,
+  documentBytes: 4 * 1024 * 1024,
+  fieldBytes: 512 * 1024,
+};
+
+export const DEFAULT_RETENTION: ArtifactRetention = {
+  ttlMs: 3_600_000,
+  maxArtifactBytes: 50 * 1024 * 1024,
+  maxSessionBytes: 500 * 1024 * 1024,
+  maxTraceBytes: 100 * 1024 * 1024,
+  maxTraceCount: 100,
+  maxSessionCount: 1000,
+  strategy: 'lru',
+};
+
+const DEFAULT_TIMEOUT_MS = 5_000;
+
+export class StoreContext {
+  readonly clock: () => number;
+  readonly random: (length: number) => Uint8Array;
+  readonly limits: StoreLimits;
+  readonly retention: ArtifactRetention;
+  readonly timeoutMs: number;
+  readonly deadlines = new DeadlineWatch();
+  #closed = new AbortController();
+
+  constructor(options: StoreOptions = {}) {
+    this.clock = options.clock ?? Date.now;
+    this.random = options.random ?? ((length) => globalThis.crypto.getRandomValues(new Uint8Array(length)));
+    this.limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.retention = { ...DEFAULT_RETENTION, ...options.artifacts };
+    this.timeoutMs = checkInteger(options.timeoutMs ?? DEFAULT_TIMEOUT_MS, 'timeoutMs', 1);
+  }
+
+  /** A version 4 UUID from the injected randomness. */
+  uuid(): string {
+    const bytes = this.random(16);
+    bytes[6] = (bytes[6]! & 0x0f) | 0x40;
+    bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+    const hex = Buffer.from(bytes).toString('hex');
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  }
+
+  /** Aborted when the store is closed; live iterators end with it. */
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+
+  /** A bounded read: past its limit it is `TIMEOUT`, and nothing has changed. */
+  read<T>(options: CallOptions | undefined, run: (call: EngineCall) => Promise<T>): Promise<T> {
+    return this.#bounded(options, run, null);
+  }
+
+  /** A bounded write: past its limit it is `OUTCOME_UNKNOWN` and carries the write to send again. */
+  write<T>(options: CallOptions | undefined, write: unknown, run: (call: EngineCall) => Promise<T>): Promise<T> {
+    return this.#bounded(options, run, { write });
+  }
+
+  /** Refuses calls on a closed store, calls already aborted, and limits that are none. */
+  startCall(options: CallOptions | undefined): EngineCall {
+    if (this.closed.aborted) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to go on');
+    const signal = options?.signal;
+    if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalidArgument('signal', 'an AbortSignal', signal);
+    if (signal?.aborted) throw new TidemarkError('ABORTED', 'The call was aborted before it began', { cause: signal.reason });
+    const timeoutMs = options?.timeoutMs === undefined ? this.timeoutMs : checkInteger(options.timeoutMs, 'timeoutMs', 1);
+    return { signal, deadline: Date.now() + timeoutMs };
+  }
+
+  async #bounded<T>(
+    options: CallOptions | undefined,
+    run: (call: EngineCall) => Promise<T>,
+    writing: { write: unknown } | null,
+  ): Promise<T> {
+    const call = this.startCall(options);
+    const running = writing === null ? run(call) : run(call).catch((error) => Promise.reject(withWrite(error, writing.write)));
+    return this.deadlines.race(running, call, (why) => {
+      if (writing) {
+        return new TidemarkError(
+          'OUTCOME_UNKNOWN',
+          `The write ${why} while it was under way; send the same write again to learn what became of it`,
+          { write: writing.write },
+        );
+      }
+      return why === 'was aborted'
+        ? new TidemarkError('ABORTED', 'The read was aborted', { cause: call.signal?.reason })
+        : new TidemarkError('TIMEOUT', 'The read took longer than its time limit; try again or raise timeoutMs');
+    });
+  }
+}
+
+/** An engine that lost the reply does not know the caller's own words for the write; this adds them. */
+function withWrite(error: unknown, write: unknown): unknown {
+  if (!isTidemarkError(error, 'OUTCOME_UNKNOWN') || error.write !== undefined) return error;
+  return new TidemarkError('OUTCOME_UNKNOWN', error.message, { write, cause: error.cause });
+}

@@ -1,0 +1,296 @@
+/** Runs: an append-only event log per run, with the store as its append authority (documents 004, 001). */
+import type { CallOptions, JsonObject, Page, PageOptions } from './common.ts';
+
+/** A reference to a file an event speaks of. */
+export interface RunArtifact {
+  uri: string;
+  kind: string;
+  sha256?: string;
+  sizeBytes?: number;
+  expiresAt?: string;
+}
+
+/** Fields of ours that an event may carry besides the specification's (RUN-1, RUN-9). */
+export interface RunEventExtensions {
+  /** Small map of text to text; `listRuns` filters by the labels of a run's first event. */
+  labels?: Record<string, string>;
+  /** The run that started this one. */
+  parentRunId?: string;
+  /** W3C trace context of the producer. */
+  traceparent?: string;
+  adapterVersion?: string;
+  engineRunRef?: unknown;
+  causedBySignalId?: string;
+  parentEventId?: string;
+  /** The id a v1 event had, when it was not a version 4 UUID. */
+  sourceEventId?: string;
+  /** The sequence a v1 event had in the store it came from. */
+  sourceRunSeq?: number;
+}
+
+/** What an event says besides its key. */
+export interface RunEventEnvelope extends RunEventExtensions {
+  /** UUID version 4. */
+  eventId: string;
+  /** An open set; the eleven known types drive the snapshot. */
+  eventType: string;
+  /** Producer's clock, RFC 3339 UTC; returned as the exact text that was sent. */
+  emittedAt: string;
+  runId: string;
+  tenantId: string;
+  projectId: string;
+  environmentId: string;
+  planId: string;
+  planVersion: string;
+  /** Integer ≥ 1; 1 where the runtime has no such notion. */
+  engineAttemptId: number;
+  /** Integer ≥ 1. */
+  logicalAttemptId: number;
+  /** Required for step types, forbidden for known run types. */
+  stepId?: string;
+  payload?: JsonObject;
+}
+
+/**
+ * An event as a producer sends it. Fields the contract does not know are kept and returned.
+ * The store adds `runSeq` and `persistedAt`.
+ */
+export interface RunEventWrite extends RunEventEnvelope {
+  /** Opaque; the second event of a run with the same key is a duplicate of the first. */
+  idempotencyKey: string;
+  [extra: string]: unknown;
+}
+
+/** An event whose key may be left out: the store derives it (RUN-5). */
+export interface RunEventInput extends RunEventEnvelope {
+  idempotencyKey?: string;
+  [extra: string]: unknown;
+}
+
+/** An event as it is stored. */
+export interface RunEventRecord extends RunEventWrite {
+  /** Position in the run: 1, 2, 3 … in the order of commits. */
+  runSeq: number;
+  /** Append authority's clock, RFC 3339 UTC with milliseconds; never decreases along `runSeq`. */
+  persistedAt: string;
+}
+
+/** What an append tells. */
+export interface AppendResult {
+  /** Of the stored event: the existing one for a duplicate. */
+  eventId: string;
+  runSeq: number;
+  persistedAt: string;
+  /** True when the key was there already. */
+  idempotent: boolean;
+  /** True when a new event was written. */
+  persisted: boolean;
+  /** For a duplicate: whether the stored event says the same as the one sent (RUN-4). */
+  payloadMatches?: boolean;
+}
+
+/** Options of an append. */
+export interface AppendOptions extends CallOptions {
+  /** Write only if this is the run's last sequence (0: the run is new), else `SEQ_CONFLICT` (RUN-7). */
+  expectedSeq?: number;
+  /** Refuse events whose transition is invalid with `INVALID_TRANSITION` instead of marking the snapshot (RUN-11). */
+  rejectInvalidTransitions?: boolean;
+  /** The caller's own transaction to join, on engines with the capability `runs.transactions`. */
+  transaction?: unknown;
+}
+
+/** Options of reads that name a run. */
+export interface RunReadOptions extends CallOptions {
+  /** Whose run it is; needed only where several tenants use the same run id (GEN-10). */
+  tenantId?: string;
+}
+
+/** Options of `fetchEvents`. */
+export interface FetchOptions extends RunReadOptions {
+  /** Only events after this sequence. Default 0. */
+  afterSeq?: number;
+  /** 1 to 10 000, default 1 000. */
+  limit?: number;
+}
+
+export type RunStatus = 'PENDING' | 'RUNNING' | 'PAUSED' | 'COMPLETED' | 'FAILED' | 'CANCELLED';
+export type StepStatus = 'PENDING' | 'RUNNING' | 'SUCCESS' | 'FAILED' | 'SKIPPED';
+
+/** Why a step or run failed. */
+export interface RunFailure {
+  code?: string;
+  message?: string;
+  retryable?: boolean;
+}
+
+/** The state of one step. */
+export interface StepSnapshot {
+  stepId: string;
+  status: StepStatus;
+  logicalAttemptId: number;
+  engineAttemptId: number;
+  startedAt?: string;
+  completedAt?: string;
+  durationMs?: number;
+  artifacts: RunArtifact[];
+  error?: RunFailure;
+}
+
+/** An event that the transition table does not allow (RUN-11). */
+export interface TransitionViolation {
+  runSeq: number;
+  eventId: string;
+  eventType: string;
+  stepId?: string;
+  reason: string;
+}
+
+/** The state of a run, folded from its events (RUN-10). */
+export interface RunSnapshot {
+  runId: string;
+  tenantId: string;
+  projectId: string;
+  environmentId: string;
+  planId: string;
+  planVersion: string;
+  status: RunStatus;
+  /** The last event that was folded in. */
+  lastEventSeq: number;
+  /** In order of first appearance. */
+  steps: StepSnapshot[];
+  artifacts: RunArtifact[];
+  error?: RunFailure;
+  /** True once a `RunQueued` was seen: tells a queued run from one whose events set no status yet. */
+  queued?: boolean;
+  startedAt?: string;
+  completedAt?: string;
+  totalDurationMs?: number;
+  consistency: 'CONSISTENT' | 'INCONSISTENT';
+  /** The first hundred invalid transitions. */
+  violations: TransitionViolation[];
+  freshness: 'FRESH' | 'STALE';
+  projectedAt: string;
+  /** Counts the stored projections of this run. */
+  version: number;
+}
+
+/** A run in a list, known without folding its events. */
+export interface RunSummary {
+  tenantId: string;
+  runId: string;
+  projectId: string;
+  environmentId: string;
+  planId: string;
+  planVersion: string;
+  status: RunStatus;
+  lastEventSeq: number;
+  /** When the first and the last event were stored. */
+  createdAt: string;
+  updatedAt: string;
+  labels: Record<string, string>;
+  parentRunId?: string;
+}
+
+/** Which runs to list; all given conditions hold together. */
+export interface RunFilter {
+  tenantId?: string;
+  projectId?: string;
+  environmentId?: string;
+  status?: RunStatus | RunStatus[];
+  planId?: string;
+  parentRunId?: string;
+  labels?: Record<string, string>;
+  /** Created at or after, before: RFC 3339. */
+  createdAfter?: string;
+  createdBefore?: string;
+  updatedAfter?: string;
+  updatedBefore?: string;
+}
+
+/** Options of `listRuns`: 1 to 1 000 runs a page, default 100, newest first. */
+export interface ListRunsOptions extends RunFilter, PageOptions {
+  order?: 'newest' | 'oldest';
+}
+
+/** What `verify` found (RUN-17). */
+export interface VerifyReport {
+  runId: string;
+  tenantId: string;
+  ok: boolean;
+  /** How many events were checked. */
+  events: number;
+  /** Hex of the last link; equal heads mean equal histories. */
+  head: string;
+  /** The first thing that is wrong. */
+  problem?: { runSeq: number; reason: string };
+}
+
+/** An event of the feed over all runs, with the cursor that continues after it. */
+export interface FeedItem {
+  cursor: string;
+  event: RunEventRecord;
+}
+
+/** Options of `feed`. */
+export interface FeedOptions extends CallOptions {
+  /** The cursor of the last event seen; absent: from the beginning. */
+  after?: string;
+  /** Only these. */
+  filter?: { tenantId?: string; eventTypes?: string[] };
+}
+
+/** What a handle fills in for each event. */
+export interface RunDefaults {
+  tenantId?: string;
+  projectId?: string;
+  environmentId?: string;
+  planId?: string;
+  planVersion?: string;
+  labels?: Record<string, string>;
+}
+
+/** Envelope fields of one append through a handle. */
+export type HandleEventFields = Partial<Omit<RunEventEnvelope, 'runId' | 'eventType' | 'payload'>> & {
+  idempotencyKey?: string;
+} & CallOptions;
+
+/** One run, with the envelope filled in: sugar over `RunStore`, nothing more. */
+export interface RunHandle {
+  readonly runId: string;
+  append(eventType: string, payload?: JsonObject, fields?: HandleEventFields): Promise<AppendResult>;
+  events(options?: { afterSeq?: number } & CallOptions): AsyncIterable<RunEventRecord>;
+  tail(options?: { afterSeq?: number } & CallOptions): AsyncIterable<RunEventRecord>;
+  snapshot(options?: { atSeq?: number } & CallOptions): Promise<RunSnapshot>;
+  headSeq(options?: CallOptions): Promise<number>;
+}
+
+/** The append authority and the reads around it. */
+export interface RunStore {
+  /** Stores an event and tells its place. A key that is there already gives the stored event's place (RUN-4). */
+  appendEvent(event: RunEventInput, options?: AppendOptions): Promise<AppendResult>;
+  /** Up to 1 000 events; those of one run are stored together and in order. One result per input (RUN-7). */
+  appendEvents(events: readonly RunEventInput[], options?: AppendOptions): Promise<AppendResult[]>;
+  /** A page of a run's events in `runSeq` order; `[]` for an unknown run (RUN-12). */
+  fetchEvents(runId: string, options?: FetchOptions): Promise<RunEventRecord[]>;
+  /** All events of a run up to now, page by page. */
+  readEvents(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord>;
+  /** All events of a run, then each new one as it is stored, until aborted. Never skips, never repeats. */
+  tail(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord>;
+  /** The stored snapshot, which may lag; `null` for an unknown run (RUN-13). */
+  getSnapshot(runId: string, options?: RunReadOptions): Promise<RunSnapshot | null>;
+  /** The current snapshot, or the one at `atSeq`. An unknown run is `RUN_NOT_FOUND`. */
+  projectSnapshot(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<RunSnapshot>;
+  listRuns(options?: ListRunsOptions): Promise<Page<RunSummary>>;
+  /** The last sequence of a run, 0 if unknown. */
+  headSeq(runId: string, options?: RunReadOptions): Promise<number>;
+  /** Recomputes the hash chain of a run and tells the first thing that is wrong. */
+  verify(runId: string, options?: RunReadOptions): Promise<VerifyReport>;
+  /** Removes a whole run; a tombstone refuses late retries with `RUN_DELETED`. Tells whether there was one. */
+  deleteRun(runId: string, options?: RunReadOptions): Promise<boolean>;
+  /** All events of all runs, per-run order kept, then each new one, until aborted. */
+  feed(options?: FeedOptions): AsyncIterable<FeedItem>;
+  /** A page of the feed: what is there now. `next` continues after it at any later time; an empty page is the end for now. */
+  feedPage(options?: FeedOptions & { limit?: number }): Promise<Page<FeedItem>>;
+  /** One run with the envelope filled in. */
+  handle(runId: string, defaults?: RunDefaults): RunHandle;
+}

@@ -1,0 +1,111 @@
+/** The store: four domains, what it is, and how it is doing. */
+import type { AgentStore } from './agents.ts';
+import type { ArtifactRetention, ArtifactStore } from './artifacts.ts';
+import type { CallOptions } from './common.ts';
+import type { KvStore } from './kv.ts';
+import type { RunStore } from './runs.ts';
+
+/** The version of the run contract all stores speak (document 004). */
+export const CONTRACT_VERSION = '2.0.0';
+
+/** What a store may or may not be able to do (GEN-7). */
+export const CAPABILITIES = [
+  'runs',
+  'runs.denseSequences',
+  'runs.feed',
+  'runs.transactions',
+  'kv',
+  'kv.watch',
+  'events',
+  'bindings',
+  'pauses',
+  'memory',
+  'tasks',
+  'updates',
+  'steering',
+  'trajectories',
+  'plannerEvents',
+  'sessions',
+  'artifacts',
+  'reopen',
+] as const;
+
+/** `reopen`: what was stored is there when the store is opened again. */
+export type Capability = (typeof CAPABILITIES)[number];
+export type Capabilities = Readonly<Record<Capability, boolean>>;
+
+/** What an acknowledged write survives on this backend as configured now (GEN-6). */
+export type Durability = 'none' | 'process-crash' | 'host-crash' | 'node-loss' | 'unknown';
+
+/** Sizes above which a value is refused with `PAYLOAD_TOO_LARGE` (GEN-4). */
+export interface StoreLimits {
+  /** Bytes of an event's payload as JSON text. */
+  eventPayloadBytes: number;
+  /** Bytes of a pause, memory state, task, update or trajectory. */
+  documentBytes: number;
+  /** Bytes of one KV field. */
+  fieldBytes: number;
+}
+
+/** What a store is. */
+export interface StoreInfo {
+  /** `memory`, `sqlite`, `postgres`, … */
+  backend: string;
+  /** Of the engine underneath. */
+  version: string;
+  contractVersion: string;
+  capabilities: Capabilities;
+  durability: Durability;
+  limits: StoreLimits;
+  /** Set in a view that `forTenant` gave. */
+  tenantId?: string;
+}
+
+/** One thing the doctor looked at. */
+export interface DoctorFinding {
+  check: string;
+  /** `unknown` is never as good as `ok`. */
+  status: 'ok' | 'warn' | 'fail' | 'unknown';
+  /** What was seen. */
+  message: string;
+  /** What to do about it. */
+  fix?: string;
+}
+
+/** What the doctor found. */
+export interface DoctorReport {
+  backend: string;
+  durability: Durability;
+  /** True when no finding failed. */
+  ok: boolean;
+  findings: DoctorFinding[];
+}
+
+/** State of workflow and agent runtimes. */
+export interface Store extends AsyncDisposable {
+  readonly runs: RunStore;
+  readonly kv: KvStore;
+  readonly agents: AgentStore;
+  readonly artifacts: ArtifactStore;
+  readonly info: StoreInfo;
+  /** The same store, confined to one tenant (GEN-10). Closing the view closes nothing. */
+  forTenant(tenantId: string): Store;
+  /** Whether the engine answers. */
+  ping(options?: CallOptions): Promise<boolean>;
+  /** Every setting that weakens what the store promises, and how to mend it. */
+  doctor(options?: CallOptions): Promise<DoctorReport>;
+  /** Finishes what was accepted, then lets go of the engine. Later calls are `STORE_CLOSED`. */
+  close(): Promise<void>;
+}
+
+/** What every engine's constructor takes. */
+export interface StoreOptions {
+  /** Milliseconds since the epoch; for tests. */
+  clock?: () => number;
+  /** Random bytes; for tests. */
+  random?: (length: number) => Uint8Array;
+  /** How long a call may take unless it says otherwise. Default 5 000. */
+  timeoutMs?: number;
+  limits?: Partial<StoreLimits>;
+  artifacts?: Partial<ArtifactRetention>;
+}

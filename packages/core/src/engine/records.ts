@@ -1,0 +1,102 @@
+/**
+ * The records primitive: fields with a revision and a time to live, written by one conditional step. KV is
+ * this port in the space `kv`; keyed engines also keep the agents' mutable state in it.
+ */
+import type { EngineCall } from './runs.ts';
+
+/** What a record is for; spaces never meet. */
+export type RecordSpace =
+  | 'kv'
+  | 'snapshots'
+  | 'bindings'
+  | 'pauses'
+  | 'memory'
+  | 'tasks'
+  | 'trajectories'
+  | 'sessions'
+  | 'artifacts';
+
+/** Where a record is. */
+export interface RecordName {
+  space: RecordSpace;
+  tenantId: string;
+  key: string;
+}
+
+export type Fields = ReadonlyMap<string, Uint8Array>;
+
+/** A record as an engine keeps it. */
+export interface StoredRecord {
+  fields: Fields;
+  revision: number;
+  /** Milliseconds left to live when it was read; `null` lives for ever. */
+  ttlMs: number | null;
+}
+
+/** A record with its key. */
+export interface ScannedRecord extends StoredRecord {
+  key: string;
+}
+
+/** One conditional step on one record. */
+export interface RecordWrite {
+  name: RecordName;
+  /** All must hold, else nothing is written. */
+  expect?: {
+    exists?: boolean;
+    /** 0 means that there must be no record. */
+    revision?: number;
+    /** `null` means that the field must be absent. */
+    fields?: ReadonlyMap<string, Uint8Array | null>;
+  };
+  /** `merge` changes the named fields, `replace` drops all others, `delete` removes the record. */
+  mode: 'merge' | 'replace' | 'delete';
+  set: ReadonlyMap<string, Uint8Array | null>;
+  /** Milliseconds to live from now; `null` clears it; absent keeps it (`replace`: clears it). */
+  ttlMs?: number | null;
+  /** Remembered by the record: the same step sent again is not taken twice (GEN-8). */
+  requestId?: string;
+}
+
+/** How a step went. */
+export interface RecordOutcome {
+  applied: boolean;
+  /** Of the record as it stands after the step; `null` when there is none. */
+  record: StoredRecord | null;
+  /** Whether there was a record before the step. */
+  existed: boolean;
+}
+
+/** A change that `waitForChanges` reports. */
+export interface RecordChange {
+  key: string;
+  type: 'put' | 'delete' | 'expire';
+  record: StoredRecord | null;
+}
+
+/** How many request ids a record remembers. */
+export const REMEMBERED_REQUESTS = 16;
+
+export interface Records {
+  get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]>;
+  /** One conditional step. */
+  write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome>;
+  /**
+   * Several writes in one step, all or none, for records of one tenant; gives the outcome of each, `applied`
+   * being the same for all. Engines without such a step apply them in order, conditions first.
+   */
+  batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]>;
+  /** Live records in byte order of keys, after `after` (exclusive). */
+  scan(
+    space: RecordSpace,
+    tenantId: string,
+    range: { prefix: string; after: string | null; limit: number },
+    call: EngineCall,
+  ): Promise<ScannedRecord[]>;
+  /** The engine's clock, by which records expire; leases are measured on it. */
+  now(call: EngineCall): Promise<number>;
+  /** Changes under a prefix from now on, until the signal aborts. */
+  watch(space: RecordSpace, tenantId: string, prefix: string, signal: AbortSignal): AsyncIterable<RecordChange>;
+  /** Physically removes up to `limit` expired records; gives how many. */
+  removeExpired(limit: number, call: EngineCall): Promise<number>;
+}

@@ -1,0 +1,152 @@
+/**
+ * The port a run engine implements. The store in `runs/` validates, encodes and hashes before it calls the
+ * engine, and verifies and decodes after; the engine orders, de-duplicates and keeps.
+ */
+import type { RunFilter, RunStatus } from '../contracts/runs.ts';
+
+/** A run's identity (RUN-8). */
+export interface RunKey {
+  tenantId: string;
+  runId: string;
+}
+
+/** What an event's leaf is computed from, besides its run (RUN-17). */
+export interface EventBody {
+  eventId: string;
+  eventType: string;
+  emittedAt: string;
+  projectId: string;
+  environmentId: string;
+  planId: string;
+  planVersion: string;
+  engineAttemptId: number;
+  logicalAttemptId: number;
+  idempotencyKey: string;
+  stepId: string | null;
+  /** JSON text of all other envelope fields. */
+  extra: string | null;
+  /** JSON text of the payload. */
+  payload: string | null;
+}
+
+/** A validated event on its way in. */
+export interface PreparedEvent extends EventBody {
+  leaf: Uint8Array;
+}
+
+/** An event as an engine keeps it. */
+export interface StoredRunEvent extends EventBody {
+  runSeq: number;
+  /** Milliseconds. */
+  persistedAt: number;
+  /** 1 for the first event of a commit, 2 for the second, … (the `j` of RUN-17). */
+  commitIndex: number;
+  link: Uint8Array;
+}
+
+/** What an engine keeps of a run besides its events. */
+export interface RunHead extends RunKey {
+  projectId: string;
+  environmentId: string;
+  planId: string;
+  planVersion: string;
+  /** `null` before the first event that sets one. */
+  status: RunStatus | null;
+  seq: number;
+  link: Uint8Array;
+  createdAt: number;
+  updatedAt: number;
+  labels: Record<string, string>;
+  parentRunId: string | null;
+}
+
+/** What stays of a run that was removed (RUN-15). */
+export interface RunTombstone {
+  kind: 'archived' | 'deleted';
+  at: number;
+  archive?: string;
+}
+
+/** Events of one caller for one run: all are written or none. */
+export interface RunAppend {
+  run: RunKey;
+  events: PreparedEvent[];
+  expectedSeq?: number;
+  /** From the first event, for a run that is new. */
+  labels: Record<string, string>;
+  parentRunId: string | null;
+}
+
+/** Where an event of an append stands. */
+export interface PlacedEvent {
+  runSeq: number;
+  persistedAt: number;
+  /** The stored event when the key was there already. */
+  duplicateOf: StoredRunEvent | null;
+}
+
+/** A slice of a run's log, with what is needed to check its first link. */
+export interface LogPage {
+  events: StoredRunEvent[];
+  /** Events of the first one's commit that come before it. */
+  lead: StoredRunEvent[];
+  /** The link before that commit. */
+  linkBefore: Uint8Array;
+}
+
+/** An event of the feed; `linkBefore` is the link before its commit. */
+export interface FeedEntry {
+  cursor: string;
+  run: RunKey;
+  event: StoredRunEvent;
+  linkBefore: Uint8Array;
+}
+
+/** A stored snapshot: the JSON text of a `RunSnapshot`, guarded by its sequence. */
+export interface StoredSnapshot {
+  lastEventSeq: number;
+  body: string;
+}
+
+export interface RunQuery extends Omit<RunFilter, 'status' | 'createdAfter' | 'createdBefore' | 'updatedAfter' | 'updatedBefore'> {
+  statuses?: readonly RunStatus[];
+  createdAfter?: number;
+  createdBefore?: number;
+  updatedAfter?: number;
+  updatedBefore?: number;
+  order: 'newest' | 'oldest';
+  /** The run the previous page ended with. */
+  after?: { createdAt: number; tenantId: string; runId: string };
+  limit: number;
+}
+
+/** The append authority of one backend. */
+export interface RunEngine {
+  /** One outcome per append, in order: where its events stand, or why none of them was written. */
+  append(appends: readonly RunAppend[], options: EngineCall & { transaction?: unknown }): Promise<(PlacedEvent[] | Error)[]>;
+  fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage>;
+  head(run: RunKey, call: EngineCall): Promise<RunHead | RunTombstone | null>;
+  /** Tenants that have a run of this id; two are enough to know that it is ambiguous. */
+  tenantsOf(runId: string, call: EngineCall): Promise<string[]>;
+  /** Runs ordered by (createdAt, tenantId, runId), newest or oldest first. */
+  list(query: RunQuery, call: EngineCall): Promise<RunHead[]>;
+  loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null>;
+  /** Keeps the stored one if it has a higher sequence. */
+  saveSnapshot(run: RunKey, snapshot: StoredSnapshot & { status: RunStatus }, call: EngineCall): Promise<void>;
+  /** Removes events and snapshot and leaves the tombstone; false for an unknown run. */
+  remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean>;
+  feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]>;
+  /** Waits for something new: of a run, or of any. Ends early without harm; a missed hint costs latency only. */
+  waitForEvents(run: RunKey | null, call: EngineCall): Promise<void>;
+}
+
+/** How a call to an engine is bounded. */
+export interface EngineCall {
+  signal?: AbortSignal;
+  /** Milliseconds on the engine's own clock of `Date.now()`: when to give up. */
+  deadline?: number;
+}
+
+export function isTombstone(head: RunHead | RunTombstone | null): head is RunTombstone {
+  return head !== null && 'kind' in head;
+}

@@ -1,0 +1,24 @@
+/** Tidemark's contracts, rules and in-memory store. Engines and applications build on what is exported here. */
+import './node-version.ts';
+
+export { fromFlowEvent } from './agents/flow-event.ts';
+export { memoryKey, parseMemoryKey } from './agents/memory-key.ts';
+export { mintPauseToken } from './agents/pauses.ts';
+export { sanitizeSteering } from './agents/sanitize.ts';
+export { parseJsonText } from './checks/json.ts';
+export * from './contracts/agents.ts';
+export * from './contracts/artifacts.ts';
+export * from './contracts/common.ts';
+export * from './contracts/errors.ts';
+export * from './contracts/jobs.ts';
+export * from './contracts/kv.ts';
+export * from './contracts/runs.ts';
+export * from './contracts/store.ts';
+export { checkClaim, isTerminal, mayMove } from './jobs/states.ts';
+export { compareKeys, compareValues } from './kv/order.ts';
+export { numberOf, textOf } from './kv/values.ts';
+export { createMemoryStore } from './memory/store.ts';
+export { leafOf, linkOf, rollOf } from './runs/chain.ts';
+export { deriveIdempotencyKey, type KeyParts } from './runs/keys.ts';
+export { RunFold, reduceRun } from './runs/reducer.ts';
+export { type RunEventV1, type RunScope, upcastV1 } from './runs/upcast.ts';

@@ -1,0 +1,208 @@
+/** The KV store of every backend: validates and encodes before the records engine, decodes after it. */
+import { decodeCursor, encodeCursor } from '../checks/json.ts';
+import { checkDuration, checkInteger, checkLimit } from '../checks/numbers.ts';
+import { checkId, checkObject, checkOptionalId, checkPrefix } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { CallOptions, Duration, PageOptions } from '../contracts/common.ts';
+import { invalidArgument } from '../contracts/errors.ts';
+import type { KvChange, KvEntry, KvStore, KvSwap, KvSwapResult, KvValue, KvWriteOptions, KvWriteResult, ScanFilter } from '../contracts/kv.ts';
+import type { EngineCall } from '../engine/runs.ts';
+import type { RecordChange, RecordName, RecordOutcome, RecordWrite, Records, ScannedRecord } from '../engine/records.ts';
+import { checkFilter, matchesFilter, type RecordFilter } from './filter.ts';
+import { encodeFields, encodeValue, recordOf } from './values.ts';
+
+const SCAN_PAGE = 200;
+const MAX_KEYS = 1_000;
+
+export class Kv implements KvStore {
+  readonly #context: StoreContext;
+  readonly #records: Records;
+  readonly #tenantId: string;
+
+  constructor(context: StoreContext, records: Records, tenantId: string) {
+    this.#context = context;
+    this.#records = records;
+    this.#tenantId = tenantId;
+  }
+
+  async get(key: string, options?: CallOptions) {
+    const [record] = await this.getMany([key], options);
+    return record ?? null;
+  }
+
+  async getMany(keys: readonly string[], options?: CallOptions) {
+    if (!Array.isArray(keys) || keys.length > MAX_KEYS) throw invalidArgument('keys', `an array of at most ${MAX_KEYS} keys`);
+    const names = keys.map((key) => this.#name(key));
+    return this.#context.read(options, async (call) => {
+      const records = await this.#records.get(names, call);
+      return records.map((record) => (record ? recordOf(record) : null));
+    });
+  }
+
+  async put(key: string, fields: Record<string, KvValue>, options?: KvWriteOptions & { ttl?: Duration }): Promise<KvWriteResult> {
+    const set = encodeFields(fields, 'fields', this.#context.limits.fieldBytes, { nulls: false });
+    if (set.size === 0) throw invalidArgument('fields', 'at least one field; use delete to remove a record');
+    const ttlMs = options?.ttl === undefined ? null : checkDuration(options.ttl, 'ttl');
+    const write: RecordWrite = { name: this.#name(key), mode: 'replace', set, ttlMs, requestId: requestIdOf(options) };
+    return resultOf(await this.#write(write, options, { method: 'put', key, fields, options }));
+  }
+
+  async delete(key: string, options?: CallOptions): Promise<boolean> {
+    const write: RecordWrite = { name: this.#name(key), mode: 'delete', set: new Map() };
+    return (await this.#write(write, options, { method: 'delete', key })).existed;
+  }
+
+  async getField(key: string, field: string, options?: CallOptions): Promise<Uint8Array | null> {
+    checkId(field, 'field');
+    const record = await this.get(key, options);
+    return record && Object.hasOwn(record.fields, field) ? record.fields[field]! : null;
+  }
+
+  async setField(key: string, field: string, value: KvValue, options?: KvWriteOptions & { ifExists?: boolean }): Promise<KvWriteResult> {
+    const set = new Map([[checkId(field, 'field'), encodeValue(value, 'value', this.#context.limits.fieldBytes)]]);
+    return this.#merge(key, set, options, { method: 'setField', key, field, value, options });
+  }
+
+  async setFields(
+    key: string,
+    fields: Record<string, KvValue | null>,
+    options?: KvWriteOptions & { ifExists?: boolean },
+  ): Promise<KvWriteResult> {
+    const set = encodeFields(fields, 'fields', this.#context.limits.fieldBytes, { nulls: true });
+    if (set.size === 0) throw invalidArgument('fields', 'at least one field');
+    return this.#merge(key, set, options, { method: 'setFields', key, fields, options });
+  }
+
+  async #merge(
+    key: string,
+    set: Map<string, Uint8Array | null>,
+    options: (KvWriteOptions & { ifExists?: boolean }) | undefined,
+    again: unknown,
+  ): Promise<KvWriteResult> {
+    const write: RecordWrite = { name: this.#name(key), mode: 'merge', set, requestId: requestIdOf(options) };
+    if (options?.ifExists) write.expect = { exists: true };
+    return resultOf(await this.#write(write, options, again));
+  }
+
+  async compareAndSwap(key: string, field: string, expected: KvValue | null, next: KvValue | null, options?: KvWriteOptions): Promise<boolean> {
+    checkId(field, 'field');
+    const { swapped } = await this.swap(
+      key,
+      { expect: fieldMap(field, expected), set: fieldMap(field, next), requestId: options?.requestId },
+      options,
+    );
+    return swapped;
+  }
+
+  async swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult> {
+    const it = checkObject(change, 'change');
+    const maxBytes = this.#context.limits.fieldBytes;
+    const write: RecordWrite = {
+      name: this.#name(key),
+      mode: 'merge',
+      expect: {
+        fields: it.expect === undefined ? undefined : encodeFields(it.expect, 'expect', maxBytes, { nulls: true }),
+        revision: it.revision === undefined ? undefined : checkInteger(it.revision, 'revision', 0),
+      },
+      set: encodeFields(it.set, 'set', maxBytes, { nulls: true }),
+      ttlMs: it.ttl === undefined || it.ttl === null ? (it.ttl as undefined | null) : checkDuration(it.ttl, 'ttl'),
+      requestId: requestIdOf(change),
+    };
+    const { applied, record } = await this.#write(write, options, { method: 'swap', key, change });
+    return { swapped: applied, record: record && recordOf(record) };
+  }
+
+  async touch(key: string, ttl: Duration | null, options?: CallOptions): Promise<boolean> {
+    const ttlMs = ttl === null ? null : checkDuration(ttl, 'ttl');
+    const write: RecordWrite = { name: this.#name(key), mode: 'merge', expect: { exists: true }, set: new Map(), ttlMs };
+    return (await this.#write(write, options, { method: 'touch', key, ttl })).applied;
+  }
+
+  #write(write: RecordWrite, options: CallOptions | undefined, again: unknown): Promise<RecordOutcome> {
+    return this.#context.write(options, again, (call) => this.#records.write(write, call));
+  }
+
+  async *scan(prefix: string, filter?: ScanFilter, options?: CallOptions): AsyncIterable<KvEntry> {
+    const checked = checkFilter(filter, this.#context.limits.fieldBytes);
+    checkPrefix(prefix, 'prefix');
+    let after: string | null = null;
+    let matches = 0;
+    for (;;) {
+      const rows: ScannedRecord[] = await this.#context.read(options, (call) => this.#scanRows(prefix, after, SCAN_PAGE, call));
+      for (const row of rows) {
+        if (!matchesFilter(row.fields, checked)) continue;
+        yield entryOf(row);
+        if (++matches >= checked.maxResults) return;
+      }
+      if (rows.length < SCAN_PAGE) return;
+      after = rows.at(-1)!.key;
+    }
+  }
+
+  async scanPage(prefix: string, options?: PageOptions & { filter?: ScanFilter }) {
+    checkPrefix(prefix, 'prefix');
+    const filter = checkFilter(options?.filter, this.#context.limits.fieldBytes);
+    const limit = checkLimit(options?.limit, 100, 1_000);
+    const start = options?.cursor === undefined ? { after: null, seen: 0 } : checkScanCursor(options.cursor);
+    return this.#context.read(options, (call) => this.#readPage(prefix, filter, limit, start, call));
+  }
+
+  async #readPage(prefix: string, filter: RecordFilter, limit: number, start: { after: string | null; seen: number }, call: EngineCall) {
+    const items: KvEntry[] = [];
+    let { after } = start;
+    for (;;) {
+      const rows = await this.#scanRows(prefix, after, SCAN_PAGE, call);
+      for (const row of rows) {
+        if (!matchesFilter(row.fields, filter)) continue;
+        // A full page ends before the next match, which is thereby known to exist.
+        if (items.length === limit) return { items, next: encodeCursor([items.at(-1)!.key, start.seen + items.length]) };
+        items.push(entryOf(row));
+        if (start.seen + items.length >= filter.maxResults) return { items };
+      }
+      if (rows.length < SCAN_PAGE) return { items };
+      after = rows.at(-1)!.key;
+    }
+  }
+
+  #scanRows(prefix: string, after: string | null, limit: number, call: EngineCall): Promise<ScannedRecord[]> {
+    return this.#records.scan('kv', this.#tenantId, { prefix, after, limit }, call);
+  }
+
+  watch(prefix: string, options?: CallOptions): AsyncIterable<KvChange> {
+    checkPrefix(prefix, 'prefix');
+    this.#context.startCall(options);
+    const signal = options?.signal ? AbortSignal.any([options.signal, this.#context.closed]) : this.#context.closed;
+    return decodeChanges(this.#records.watch('kv', this.#tenantId, prefix, signal));
+  }
+
+  #name(key: unknown): RecordName {
+    return { space: 'kv', tenantId: this.#tenantId, key: checkId(key, 'key') };
+  }
+}
+
+async function* decodeChanges(changes: AsyncIterable<RecordChange>): AsyncIterable<KvChange> {
+  for await (const { key, type, record } of changes) yield { key, type, record: record && recordOf(record) };
+}
+
+function fieldMap(field: string, value: KvValue | null): Record<string, KvValue | null> {
+  // A computed `__proto__` key defines a property; an assignment would set the prototype.
+  return { [field]: value };
+}
+
+function requestIdOf(options: { requestId?: string } | undefined): string | undefined {
+  return checkOptionalId(options?.requestId, 'requestId') ?? undefined;
+}
+
+function resultOf({ applied, record }: RecordOutcome): KvWriteResult {
+  return { written: applied, revision: record?.revision ?? null };
+}
+
+function entryOf(row: ScannedRecord): KvEntry {
+  return { key: row.key, record: recordOf(row) };
+}
+
+function checkScanCursor(cursor: string): { after: string; seen: number } {
+  const isPlace = (values: unknown[]) => values.length === 2 && typeof values[0] === 'string' && Number.isSafeInteger(values[1]);
+  const [after, seen] = decodeCursor<[string, number]>(cursor, isPlace);
+  return { after, seen };
+}

@@ -1,0 +1,190 @@
+/** The journal primitive in memory: the simplest engine that keeps the whole promise. */
+import { decodeCursor, encodeCursor } from '../checks/json.ts';
+import type { StoreContext } from '../context.ts';
+import type { Journal, JournalEntry, JournalHead, JournalName, JournalOutcome, JournalSpace } from '../engine/journal.ts';
+import type { EngineCall } from '../engine/runs.ts';
+import { compareKeys } from '../kv/order.ts';
+import { Signals } from '../signals.ts';
+
+interface Log {
+  name: JournalName;
+  head: JournalHead;
+  entries: JournalEntry[];
+  byKey: Map<string, JournalEntry>;
+}
+
+class MemoryJournal implements Journal {
+  readonly #context: StoreContext;
+  readonly #logs = new Map<string, Log>();
+  readonly #tombstones = new Map<string, string>();
+  /** Live logs of each space by (createdAt, tenant, name). */
+  readonly #ordered = new Map<JournalSpace, Log[]>();
+  readonly #tenants = new Map<string, Set<string>>();
+  /** Every entry of each space in the order of commits; those of removed logs are skipped. */
+  readonly #commits = new Map<JournalSpace, { log: Log; entry: JournalEntry }[]>();
+  readonly #signals = new Signals();
+
+  constructor(context: StoreContext) {
+    this.#context = context;
+  }
+
+  async head(name: JournalName) {
+    const id = idOf(name);
+    const head = this.#logs.get(id)?.head;
+    return { head: head ? { ...head } : null, tombstone: this.#tombstones.get(id) ?? null };
+  }
+
+  async commit(
+    name: JournalName,
+    commit: { known: number; state: string; entries: readonly { key: string; body: string }[] },
+  ): Promise<JournalOutcome> {
+    const id = idOf(name);
+    const tombstone = this.#tombstones.get(id) ?? null;
+    const log = this.#logs.get(id);
+    const found = commit.entries.map(({ key }) => log?.byKey.get(key)).filter((entry) => entry !== undefined);
+    if (tombstone !== null || (log?.head.seq ?? 0) !== commit.known || found.length > 0) {
+      return { committed: false, head: log ? { ...log.head } : null, tombstone, found: found.map((entry) => ({ ...entry })) };
+    }
+    const time = Math.max(this.#context.clock(), log?.head.updatedAt ?? 0);
+    this.#store(log ?? this.#create(id, name, time), commit, time);
+    this.#signals.notify(id);
+    this.#signals.notify(name.space);
+    return { committed: true, time };
+  }
+
+  #store(log: Log, commit: { state: string; entries: readonly { key: string; body: string }[] }, time: number): void {
+    const commits = this.#commitsOf(log.name.space);
+    for (const { key, body } of commit.entries) {
+      const entry: JournalEntry = { seq: log.entries.length + 1, time, key, body };
+      log.entries.push(entry);
+      log.byKey.set(key, entry);
+      commits.push({ log, entry });
+    }
+    log.head = { ...log.head, seq: log.entries.length, updatedAt: time, state: commit.state };
+  }
+
+  #create(id: string, name: JournalName, time: number): Log {
+    const log: Log = { name: { ...name }, head: { seq: 0, createdAt: time, updatedAt: time, state: '' }, entries: [], byKey: new Map() };
+    this.#logs.set(id, log);
+    const ordered = this.#ordered.get(name.space) ?? [];
+    this.#ordered.set(name.space, ordered);
+    ordered.splice(placeOf(ordered, log), 0, log);
+    const tenants = this.#tenants.get(`${name.space}\0${name.name}`) ?? new Set();
+    this.#tenants.set(`${name.space}\0${name.name}`, tenants.add(name.tenantId));
+    return log;
+  }
+
+  async read(name: JournalName, afterSeq: number, limit: number): Promise<JournalEntry[]> {
+    // Sequences are dense, so an entry's place is its sequence.
+    return this.#logs.get(idOf(name))?.entries.slice(afterSeq, afterSeq + limit) ?? [];
+  }
+
+  async find(name: JournalName, keys: readonly string[]): Promise<(JournalEntry | null)[]> {
+    const log = this.#logs.get(idOf(name));
+    return keys.map((key) => log?.byKey.get(key) ?? null);
+  }
+
+  async remove(name: JournalName, tombstone: string | null): Promise<number> {
+    const id = idOf(name);
+    const log = this.#logs.get(id);
+    if (!log) return 0;
+    if (tombstone !== null) this.#tombstones.set(id, tombstone);
+    this.#logs.delete(id);
+    const ordered = this.#ordered.get(name.space)!;
+    ordered.splice(placeOf(ordered, log), 1);
+    const tenants = this.#tenants.get(`${name.space}\0${name.name}`)!;
+    tenants.delete(name.tenantId);
+    if (tenants.size === 0) this.#tenants.delete(`${name.space}\0${name.name}`);
+    const removed = log.entries.length;
+    log.entries = [];
+    log.byKey.clear();
+    return removed;
+  }
+
+  async tenantsOf(space: JournalSpace, name: string): Promise<string[]> {
+    return [...(this.#tenants.get(`${space}\0${name}`) ?? [])].slice(0, 2);
+  }
+
+  async list(
+    space: JournalSpace,
+    range: { tenantId?: string; order: 'newest' | 'oldest'; after?: { createdAt: number; tenantId: string; name: string }; limit: number },
+  ) {
+    const ordered = this.#ordered.get(space) ?? [];
+    const step = range.order === 'newest' ? -1 : 1;
+    let at = startOf(ordered, range.order, range.after);
+    const found: { name: JournalName; head: JournalHead }[] = [];
+    for (; at >= 0 && at < ordered.length && found.length < range.limit; at += step) {
+      const { name, head } = ordered[at]!;
+      if (range.tenantId === undefined || name.tenantId === range.tenantId) found.push({ name: { ...name }, head: { ...head } });
+    }
+    return found;
+  }
+
+  async feed(space: JournalSpace, after: string | null, limit: number) {
+    const commits = this.#commitsOf(space);
+    const isPosition = (values: unknown[]) => values.length === 1 && Number.isSafeInteger(values[0]) && (values[0] as number) >= 0;
+    let at = after === null ? 0 : decodeCursor<[number]>(after, isPosition)[0];
+    const found: { cursor: string; name: JournalName; entry: JournalEntry }[] = [];
+    for (; at < commits.length && found.length < limit; at++) {
+      const { log, entry } = commits[at]!;
+      if (log.entries.length > 0) found.push({ cursor: encodeCursor([at + 1]), name: { ...log.name }, entry: { ...entry } });
+    }
+    return found;
+  }
+
+  wait(space: JournalSpace, name: JournalName | null, call: EngineCall): Promise<void> {
+    return this.#signals.wait(name ? idOf(name) : space, call);
+  }
+
+  #commitsOf(space: JournalSpace) {
+    const commits = this.#commits.get(space) ?? [];
+    this.#commits.set(space, commits);
+    return commits;
+  }
+}
+
+function idOf(name: JournalName): string {
+  return `${name.space}\0${name.tenantId}\0${name.name}`;
+}
+
+interface Place {
+  createdAt: number;
+  tenantId: string;
+  name: string;
+}
+
+function comparePlaces(a: Place, b: Place): number {
+  return a.createdAt - b.createdAt || compareKeys(a.tenantId, b.tenantId) || compareKeys(a.name, b.name);
+}
+
+function placeOfLog(log: Log): Place {
+  return { createdAt: log.head.createdAt, tenantId: log.name.tenantId, name: log.name.name };
+}
+
+/** The first index whose log is not below the given one. */
+function placeOf(ordered: readonly Log[], log: Log): number {
+  return lowerBound(ordered, placeOfLog(log));
+}
+
+function lowerBound(ordered: readonly Log[], place: Place): number {
+  let low = 0;
+  let high = ordered.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (comparePlaces(placeOfLog(ordered[middle]!), place) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function startOf(ordered: readonly Log[], order: 'newest' | 'oldest', after: Place | undefined): number {
+  if (!after) return order === 'newest' ? ordered.length - 1 : 0;
+  const at = lowerBound(ordered, after);
+  if (order === 'newest') return at - 1;
+  const first = ordered[at];
+  return first && comparePlaces(placeOfLog(first), after) === 0 ? at + 1 : at;
+}
+
+export function memoryJournal(context: StoreContext): Journal {
+  return new MemoryJournal(context);
+}

@@ -1,0 +1,195 @@
+/** The records primitive in memory: every step runs without a pause, so it is atomic by itself. */
+import type { StoreContext } from '../context.ts';
+import type {
+  RecordChange,
+  RecordName,
+  RecordOutcome,
+  RecordSpace,
+  RecordWrite,
+  Records,
+  ScannedRecord,
+  StoredRecord,
+} from '../engine/records.ts';
+import { REMEMBERED_REQUESTS } from '../engine/records.ts';
+import { SortedKeys } from './sorted-keys.ts';
+import { ChangeQueue } from './watch.ts';
+
+interface Row {
+  fields: Map<string, Uint8Array>;
+  revision: number;
+  expiresAt: number | null;
+  /** The last requests that changed the record, oldest first. */
+  requests: string[];
+}
+
+interface Table {
+  rows: Map<string, Row>;
+  keys: SortedKeys;
+  watchers: Set<{ prefix: string; queue: ChangeQueue }>;
+}
+
+class MemoryRecords implements Records {
+  readonly #context: StoreContext;
+  readonly #tables = new Map<string, Table>();
+  #revision = 0;
+
+  constructor(context: StoreContext) {
+    this.#context = context;
+  }
+
+  async get(names: readonly RecordName[]): Promise<(StoredRecord | null)[]> {
+    return names.map((name) => {
+      const row = this.#live(name);
+      return row ? this.#copy(row) : null;
+    });
+  }
+
+  async write(write: RecordWrite): Promise<RecordOutcome> {
+    return this.#apply([write])[0]!;
+  }
+
+  async batch(writes: readonly RecordWrite[]): Promise<RecordOutcome[]> {
+    return this.#apply(writes);
+  }
+
+  #apply(writes: readonly RecordWrite[]): RecordOutcome[] {
+    const rows = writes.map((write) => this.#live(write.name));
+    const holds = writes.every((write, at) => isAnswered(write, rows[at]) || meets(write, rows[at]));
+    return writes.map((write, at) => {
+      const before = rows[at];
+      if (holds && !isAnswered(write, before)) this.#change(write, before);
+      const after = this.#live(write.name);
+      return { applied: holds, record: after ? this.#copy(after) : null, existed: before !== undefined };
+    });
+  }
+
+  #change(write: RecordWrite, before: Row | undefined): void {
+    const table = this.#table(write.name.space, write.name.tenantId);
+    const { key } = write.name;
+    const fields = new Map(write.mode === 'merge' ? before?.fields : undefined);
+    for (const [field, value] of write.set) {
+      if (value === null) fields.delete(field);
+      else fields.set(field, Uint8Array.from(value));
+    }
+    if (fields.size === 0 || write.mode === 'delete') {
+      this.#drop(table, key, 'delete');
+      return;
+    }
+    const requests = [...(before?.requests ?? [])];
+    if (write.requestId !== undefined) requests.push(write.requestId);
+    const row = { fields, revision: ++this.#revision, expiresAt: this.#expiry(write, before), requests: requests.slice(-REMEMBERED_REQUESTS) };
+    if (!table.rows.has(key)) table.keys.add(key);
+    table.rows.set(key, row);
+    this.#report(table, { key, type: 'put', record: this.#copy(row) });
+  }
+
+  #expiry(write: RecordWrite, before: Row | undefined): number | null {
+    if (write.ttlMs !== undefined) return write.ttlMs === null ? null : this.#context.clock() + write.ttlMs;
+    return write.mode === 'replace' ? null : (before?.expiresAt ?? null);
+  }
+
+  async scan(space: RecordSpace, tenantId: string, range: { prefix: string; after: string | null; limit: number }): Promise<ScannedRecord[]> {
+    const table = this.#table(space, tenantId);
+    const found: ScannedRecord[] = [];
+    for (const key of table.keys.from(range.after ?? range.prefix)) {
+      if (key === range.after) continue;
+      if (!key.startsWith(range.prefix)) break;
+      const row = table.rows.get(key)!;
+      if (!this.#isExpired(row)) found.push({ key, ...this.#copy(row) });
+      if (found.length === range.limit) break;
+    }
+    return found;
+  }
+
+  async now(): Promise<number> {
+    return this.#context.clock();
+  }
+
+  watch(space: RecordSpace, tenantId: string, prefix: string, signal: AbortSignal): AsyncIterable<RecordChange> {
+    const { watchers } = this.#table(space, tenantId);
+    const watcher = { prefix, queue: new ChangeQueue(signal) };
+    watchers.add(watcher);
+    const stop = () => watchers.delete(watcher);
+    signal.addEventListener('abort', stop, { once: true });
+    return stopping(watcher.queue.changes(), stop);
+  }
+
+  async removeExpired(limit: number): Promise<number> {
+    let removed = 0;
+    for (const table of this.#tables.values()) {
+      for (const [key, row] of table.rows) {
+        if (removed === limit) return removed;
+        if (!this.#isExpired(row)) continue;
+        this.#drop(table, key, 'expire');
+        removed++;
+      }
+    }
+    return removed;
+  }
+
+  #drop(table: Table, key: string, type: 'delete' | 'expire'): void {
+    if (!table.rows.delete(key)) return;
+    table.keys.delete(key);
+    this.#report(table, { key, type, record: null });
+  }
+
+  #report(table: Table, change: RecordChange): void {
+    for (const { prefix, queue } of table.watchers) if (change.key.startsWith(prefix)) queue.push(change);
+  }
+
+  /** The row if it is there and has not expired; an expired one is dropped on the way. */
+  #live(name: RecordName): Row | undefined {
+    const table = this.#table(name.space, name.tenantId);
+    const row = table.rows.get(name.key);
+    if (!row || !this.#isExpired(row)) return row;
+    this.#drop(table, name.key, 'expire');
+    return undefined;
+  }
+
+  #isExpired(row: Row): boolean {
+    return row.expiresAt !== null && row.expiresAt <= this.#context.clock();
+  }
+
+  #copy(row: Row): StoredRecord {
+    const ttlMs = row.expiresAt === null ? null : row.expiresAt - this.#context.clock();
+    return { fields: new Map(row.fields), revision: row.revision, ttlMs };
+  }
+
+  #table(space: RecordSpace, tenantId: string): Table {
+    const id = `${space}\0${tenantId}`;
+    let table = this.#tables.get(id);
+    if (!table) {
+      table = { rows: new Map(), keys: new SortedKeys(), watchers: new Set() };
+      this.#tables.set(id, table);
+    }
+    return table;
+  }
+}
+
+async function* stopping(changes: AsyncIterable<RecordChange>, stop: () => void): AsyncIterable<RecordChange> {
+  try {
+    yield* changes;
+  } finally {
+    stop();
+  }
+}
+
+/** Whether this very request has been carried out already. */
+function isAnswered(write: RecordWrite, row: Row | undefined): boolean {
+  return write.requestId !== undefined && row !== undefined && row.requests.includes(write.requestId);
+}
+
+function meets({ expect }: RecordWrite, row: Row | undefined): boolean {
+  if (!expect) return true;
+  if (expect.exists !== undefined && expect.exists !== (row !== undefined)) return false;
+  if (expect.revision !== undefined && expect.revision !== (row?.revision ?? 0)) return false;
+  for (const [field, wanted] of expect.fields ?? []) {
+    const value = row?.fields.get(field);
+    if (wanted === null ? value !== undefined : value === undefined || Buffer.compare(value, wanted) !== 0) return false;
+  }
+  return true;
+}
+
+export function memoryRecords(context: StoreContext): Records {
+  return new MemoryRecords(context);
+}

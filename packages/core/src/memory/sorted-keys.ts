@@ -1,0 +1,63 @@
+/** Keys in byte order, in blocks small enough that inserting among a million keys stays cheap. */
+import { compareKeys } from '../kv/order.ts';
+
+const BLOCK = 512;
+
+export class SortedKeys {
+  #blocks: string[][] = [];
+
+  add(key: string): void {
+    const at = this.#blockOf(key);
+    const block = this.#blocks[at];
+    if (!block) {
+      this.#blocks.push([key]);
+      return;
+    }
+    const index = firstAtOrAfter(block, key);
+    if (block[index] === key) return;
+    block.splice(index, 0, key);
+    if (block.length > 2 * BLOCK) this.#blocks.splice(at + 1, 0, block.splice(BLOCK));
+  }
+
+  delete(key: string): void {
+    const at = this.#blockOf(key);
+    const block = this.#blocks[at];
+    const index = block ? firstAtOrAfter(block, key) : -1;
+    if (!block || block[index] !== key) return;
+    block.splice(index, 1);
+    if (block.length === 0) this.#blocks.splice(at, 1);
+  }
+
+  /** Keys from `start` on, itself included if it is there. */
+  *from(start: string): Generator<string> {
+    let at = this.#blockOf(start);
+    let index = firstAtOrAfter(this.#blocks[at] ?? [], start);
+    for (; at < this.#blocks.length; at++, index = 0) {
+      const block = this.#blocks[at]!;
+      for (; index < block.length; index++) yield block[index]!;
+    }
+  }
+
+  /** The last block whose first key is not above the key. */
+  #blockOf(key: string): number {
+    let low = 0;
+    let high = this.#blocks.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (compareKeys(this.#blocks[middle]![0]!, key) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(0, low - 1);
+  }
+}
+
+function firstAtOrAfter(block: readonly string[], key: string): number {
+  let low = 0;
+  let high = block.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareKeys(block[middle]!, key) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

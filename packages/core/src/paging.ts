@@ -1,0 +1,71 @@
+/** Pages: how lists are cut and continued, and how an engine's iterator is bounded page by page (GEN-3). */
+import { decodeCursor, encodeCursor } from './checks/json.ts';
+import type { StoreContext } from './context.ts';
+import type { CallOptions, Page } from './contracts/common.ts';
+import type { EngineCall } from './engine/runs.ts';
+
+/** A page out of rows that were asked for with one more than it holds; `list` keeps cursors of different lists apart. */
+export function pageOf<Row, Item>(
+  list: string,
+  rows: readonly Row[],
+  limit: number,
+  keyOf: (row: Row) => string,
+  itemOf: (row: Row) => Item,
+): Page<Item> {
+  const items = rows.slice(0, limit).map(itemOf);
+  if (rows.length <= limit) return { items };
+  return { items, next: encodeCursor([list, keyOf(rows[limit - 1]!)]) };
+}
+
+/** The key a page of this list ended with; `null` for the first page. */
+export function cursorKey(list: string, cursor: string | undefined): string | null {
+  if (cursor === undefined) return null;
+  const isOurs = (values: unknown[]) => values.length === 2 && values[0] === list && typeof values[1] === 'string';
+  return decodeCursor<[string, string]>(cursor, isOurs)[1];
+}
+
+/**
+ * The chunks of an engine's iterator, each bounded by the time limit of a read. A consumer may take as long as
+ * it likes between two of them.
+ */
+export async function* boundedChunks<T>(
+  context: StoreContext,
+  options: CallOptions | undefined,
+  open: (call: EngineCall) => AsyncIterable<T>,
+): AsyncGenerator<T, void, undefined> {
+  const call = context.startCall(options);
+  const chunks = open(call)[Symbol.asyncIterator]();
+  let ended = false;
+  try {
+    for (;;) {
+      const next = await context.read(options, (bounds) => {
+        call.deadline = bounds.deadline;
+        return chunks.next();
+      });
+      if (next.done) {
+        ended = true;
+        return;
+      }
+      yield next.value;
+    }
+  } finally {
+    // Not awaited: an engine that hangs in `next` would hold the consumer here for ever.
+    if (!ended) chunks.return?.().catch(() => {});
+  }
+}
+
+/** The items of all pages of an engine's iterator, bounded page by page. */
+export async function* boundedItems<T>(
+  context: StoreContext,
+  options: CallOptions | undefined,
+  open: (call: EngineCall) => AsyncIterable<readonly T[]>,
+): AsyncGenerator<T, void, undefined> {
+  for await (const page of boundedChunks(context, options, open)) yield* page;
+}
+
+/** All items of an engine's iterator. */
+export async function collectPages<T>(pages: AsyncIterable<readonly T[]>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const page of pages) for (const item of page) items.push(item);
+  return items;
+}

@@ -1,0 +1,98 @@
+/**
+ * Decides what an append does to a run, without I/O: duplicates, fence, scope, sequence, links and the new head.
+ * Engines that order writes in JavaScript (memory, SQLite, keyed ones) share it.
+ */
+import { TidemarkError } from '../contracts/errors.ts';
+import type { PlacedEvent, RunAppend, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
+import { isTombstone } from '../engine/runs.ts';
+import { FIRST_LINK, linkOf, rollOf } from './chain.ts';
+import { nextRunStatus } from './transitions.ts';
+
+/** What to write and what to answer. Nothing is to be written when `rows` is empty. */
+export interface AppendPlan {
+  rows: StoredRunEvent[];
+  head: RunHead;
+  placed: PlacedEvent[];
+}
+
+/**
+ * Plans an append against the head as it stands.
+ *
+ * @param stored the stored events of those idempotency keys that are taken already
+ * @param now the append authority's clock, read after the run was locked (RUN-6)
+ */
+export function planAppend(
+  append: RunAppend,
+  head: RunHead | RunTombstone | null,
+  stored: ReadonlyMap<string, StoredRunEvent>,
+  now: number,
+): AppendPlan {
+  if (isTombstone(head)) throw tombstoneError(append.run.runId, head);
+  const persistedAt = Math.max(now, head?.updatedAt ?? 0);
+  const taken = new Map(stored);
+  const rows: StoredRunEvent[] = [];
+  const linkBefore = head?.link ?? FIRST_LINK;
+  let next = head ?? newHead(append, persistedAt);
+  let roll: Uint8Array | null = null;
+  const placed = append.events.map((event): PlacedEvent => {
+    const duplicateOf = taken.get(event.idempotencyKey);
+    if (duplicateOf) return { runSeq: duplicateOf.runSeq, persistedAt: duplicateOf.persistedAt, duplicateOf };
+    checkScope(append, next, event);
+    const { leaf, ...body } = event;
+    const runSeq = next.seq + 1;
+    roll = rollOf(roll, leaf);
+    const link = linkOf(linkBefore, roll, runSeq);
+    const row: StoredRunEvent = { ...body, runSeq, persistedAt, commitIndex: rows.length + 1, link };
+    rows.push(row);
+    taken.set(event.idempotencyKey, row);
+    next = { ...next, seq: runSeq, link, updatedAt: persistedAt, status: nextRunStatus(next.status, event.eventType) };
+    return { runSeq, persistedAt, duplicateOf: null };
+  });
+  if (rows.length > 0) checkFence(append, head?.seq ?? 0);
+  return { rows, head: next, placed };
+}
+
+function newHead(append: RunAppend, now: number): RunHead {
+  const first = append.events[0]!;
+  return {
+    ...append.run,
+    projectId: first.projectId,
+    environmentId: first.environmentId,
+    planId: first.planId,
+    planVersion: first.planVersion,
+    status: null,
+    seq: 0,
+    link: FIRST_LINK,
+    createdAt: now,
+    updatedAt: now,
+    labels: append.labels,
+    parentRunId: append.parentRunId,
+  };
+}
+
+function checkFence(append: RunAppend, current: number): void {
+  if (append.expectedSeq === undefined || append.expectedSeq === current) return;
+  throw new TidemarkError(
+    'SEQ_CONFLICT',
+    `Run ${JSON.stringify(append.run.runId)} is at sequence ${current}, not ${append.expectedSeq}; read what was added and decide again`,
+    { current, runId: append.run.runId },
+  );
+}
+
+function checkScope(append: RunAppend, head: RunHead, event: { projectId: string; environmentId: string }): void {
+  const field = event.projectId !== head.projectId ? 'projectId' : event.environmentId !== head.environmentId ? 'environmentId' : null;
+  if (field === null) return;
+  throw new TidemarkError(
+    'SCOPE_MISMATCH',
+    `Run ${JSON.stringify(append.run.runId)} belongs to ${field} ${JSON.stringify(head[field])}; its first event decided that`,
+    { field, rule: 'that of the first event of the run', current: head[field], runId: append.run.runId },
+  );
+}
+
+/** The refusal of an append to a run that was removed (RUN-15). */
+export function tombstoneError(runId: string, tombstone: RunTombstone): TidemarkError {
+  const name = JSON.stringify(runId);
+  if (tombstone.kind === 'deleted') return new TidemarkError('RUN_DELETED', `Run ${name} was deleted; use a new run id`, { runId });
+  const archive = tombstone.archive;
+  return new TidemarkError('RUN_ARCHIVED', `Run ${name} is archived${archive ? ` at ${archive}` : ''}; restore it first`, { runId, archive });
+}

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { EventBody, StoredRunEvent } from '../engine/runs.ts';
+import { ChainReader, FIRST_LINK, leafOf, linkOf, payloadHashOf, rollOf } from './chain.ts';
+
+interface Vector {
+  runSeq: number;
+  commitIndex: number;
+  event: EventBody;
+  leaf: string;
+  roll: string;
+  link: string;
+}
+
+// Computed by a program of another language from the format's description alone.
+const vectors = JSON.parse(readFileSync(new URL('../../vectors/chain-v1.json', import.meta.url), 'utf8')) as {
+  run: { tenantId: string; runId: string };
+  events: Vector[];
+};
+const stored = vectors.events.map(
+  ({ event, runSeq, commitIndex, link }): StoredRunEvent => ({ ...event, runSeq, commitIndex, persistedAt: 0, link: Buffer.from(link, 'hex') }),
+);
+
+describe('hash chain, format 1 (RUN-17)', () => {
+  it('reproduces the vectors', () => {
+    let before: Uint8Array = FIRST_LINK;
+    let last: Uint8Array = FIRST_LINK;
+    let roll: Uint8Array | null = null;
+    for (const vector of vectors.events) {
+      if (vector.commitIndex === 1) {
+        before = last;
+        roll = null;
+      }
+      const leaf = leafOf(vectors.run, vector.event);
+      roll = rollOf(roll, leaf);
+      last = linkOf(before, roll, vector.runSeq);
+      expect([leaf.toString('hex'), Buffer.from(roll).toString('hex'), Buffer.from(last).toString('hex')]).toEqual([
+        vector.leaf,
+        vector.roll,
+        vector.link,
+      ]);
+    }
+  });
+
+  it('encodes sequences above 2^32 in eight bytes', () => {
+    const leaf = Buffer.alloc(32, 1);
+    expect(linkOf(FIRST_LINK, leaf, 2 ** 32 + 5).equals(linkOf(FIRST_LINK, leaf, 5))).toBe(false);
+  });
+
+  it('accepts an untouched log', () => {
+    const reader = new ChainReader(vectors.run);
+    expect(stored.map((event) => reader.problemOf(event))).toEqual([null, null, null]);
+  });
+
+  it('gives the same leaf for a redacted payload whose hash was kept', () => {
+    const event = vectors.events[0]!.event;
+    expect(leafOf(vectors.run, { ...event, payload: null }, payloadHashOf(event.payload)).toString('hex')).toBe(vectors.events[0]!.leaf);
+  });
+
+  const altered: [string, (events: StoredRunEvent[]) => StoredRunEvent[]][] = [
+    ['an altered payload', ([a, b, c]) => [{ ...a!, payload: '{"by":"eve"}' }, b!, c!]],
+    ['an altered type', ([a, b, c]) => [a!, { ...b!, eventType: 'StepSkipped' }, c!]],
+    ['a text moved from one field to the next', ([a, b, c]) => [{ ...a!, projectId: 'shopp', environmentId: 'rod' }, b!, c!]],
+    ['a missing event', ([a, , c]) => [a!, c!]],
+    ['two events in the other order', ([a, b, c]) => [a!, { ...c!, runSeq: 2 }, { ...b!, runSeq: 3 }]],
+    ['a commit index that was changed', ([a, b, c]) => [a!, b!, { ...c!, commitIndex: 1 }]],
+    ['a link of another run', ([a, b, c]) => [a!, { ...b!, link: a!.link }, c!]],
+  ];
+  it.each(altered)('finds %s', (_, alter) => {
+    const reader = new ChainReader(vectors.run);
+    expect(alter([...stored]).map((event) => reader.problemOf(event)).find((problem) => problem !== null)).toBeTypeOf('string');
+  });
+});

@@ -1,0 +1,122 @@
+/**
+ * The hash chain of a run, format version 1 (RUN-17). A leaf covers an event, a link covers everything up to it.
+ * The format cannot change once released: a new one gets a new version text and both are read.
+ */
+import { TidemarkError } from '../contracts/errors.ts';
+import type { EventBody, LogPage, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import { sha256, sha256Hex } from '../hash.ts';
+
+const LEAF_FORMAT = 'tidemark-leaf-1\n';
+
+/** The link before the first event of a run. */
+export const FIRST_LINK: Uint8Array = Buffer.alloc(32);
+
+/**
+ * SHA-256 of the format name, each envelope field as `length:text` (length in UTF-8 bytes, `-` when absent) and
+ * the hex SHA-256 of the payload's JSON text. The payload can be redacted later: its hash stays.
+ */
+export function leafOf(run: RunKey, event: EventBody, payloadHash = payloadHashOf(event.payload)): Buffer {
+  return sha256(
+    LEAF_FORMAT +
+      field(run.tenantId) +
+      field(run.runId) +
+      field(event.eventId) +
+      field(event.eventType) +
+      field(event.emittedAt) +
+      field(event.projectId) +
+      field(event.environmentId) +
+      field(event.planId) +
+      field(event.planVersion) +
+      field(String(event.engineAttemptId)) +
+      field(String(event.logicalAttemptId)) +
+      field(event.idempotencyKey) +
+      field(event.stepId) +
+      field(event.extra) +
+      payloadHash,
+  );
+}
+
+/** Hex SHA-256 of a payload's JSON text; of nothing when there is none. */
+export function payloadHashOf(payload: string | null): string {
+  return sha256Hex(payload ?? '');
+}
+
+function field(text: string | null): string {
+  return text === null ? '-' : `${Buffer.byteLength(text)}:${text}`;
+}
+
+/** The running hash of a commit: the first leaf, then each hashed onto the one before. */
+export function rollOf(before: Uint8Array | null, leaf: Uint8Array): Uint8Array {
+  if (before === null) return leaf;
+  const bytes = Buffer.allocUnsafe(64);
+  bytes.set(before, 0);
+  bytes.set(leaf, 32);
+  return sha256(bytes);
+}
+
+const linkInput = Buffer.allocUnsafe(72);
+
+/** The link of an event: the link before its commit, the roll up to it, and its sequence as 8 bytes. */
+export function linkOf(linkBefore: Uint8Array, roll: Uint8Array, runSeq: number): Buffer {
+  linkInput.set(linkBefore, 0);
+  linkInput.set(roll, 32);
+  linkInput.writeUInt32BE(Math.floor(runSeq / 0x1_0000_0000), 64);
+  linkInput.writeUInt32BE(runSeq >>> 0, 68);
+  return sha256(linkInput);
+}
+
+/** Checks events as they are read, in sequence; carries what the next one needs. */
+export class ChainReader {
+  readonly #run: RunKey;
+  #linkBefore: Uint8Array;
+  #roll: Uint8Array | null = null;
+  #last: StoredRunEvent | null = null;
+
+  constructor(run: RunKey, linkBefore: Uint8Array = FIRST_LINK) {
+    this.#run = run;
+    this.#linkBefore = linkBefore;
+  }
+
+  /** The event's problem in words, or `null` when it fits. */
+  problemOf(event: StoredRunEvent): string | null {
+    const last = this.#last;
+    if (last && event.runSeq !== last.runSeq + 1) return `event ${last.runSeq + 1} is missing`;
+    if (event.commitIndex === 1) {
+      if (last) this.#linkBefore = last.link;
+      this.#roll = null;
+    } else if (last === null || event.commitIndex !== last.commitIndex + 1) {
+      return `its place in its commit is ${event.commitIndex}, which does not follow the event before it`;
+    }
+    this.#roll = rollOf(this.#roll, leafOf(this.#run, event));
+    this.#last = event;
+    const link = linkOf(this.#linkBefore, this.#roll, event.runSeq);
+    return link.equals(event.link) ? null : 'its content does not match its link';
+  }
+
+  /** Throws `CORRUPT_EVENT` for an event that does not fit. */
+  check(event: StoredRunEvent): void {
+    const problem = this.problemOf(event);
+    if (problem === null) return;
+    const { runId } = this.#run;
+    throw new TidemarkError(
+      'CORRUPT_EVENT',
+      `Event ${event.runSeq} of run ${JSON.stringify(runId)} is corrupt: ${problem}; restore the run from a backup`,
+      { runId, runSeq: event.runSeq },
+    );
+  }
+}
+
+/** Checks a page of a run and that it starts right after `afterSeq`. */
+export function checkPage(run: RunKey, afterSeq: number, page: LogPage): void {
+  const first = page.events[0];
+  if (!first) return;
+  const reader = new ChainReader(run, page.linkBefore);
+  for (const event of page.lead) reader.check(event);
+  if (first.runSeq !== afterSeq + 1) {
+    throw new TidemarkError('CORRUPT_EVENT', `Event ${afterSeq + 1} of run ${JSON.stringify(run.runId)} is missing`, {
+      runId: run.runId,
+      runSeq: afterSeq + 1,
+    });
+  }
+  for (const event of page.events) reader.check(event);
+}

@@ -1,0 +1,102 @@
+/** The feed: events of all runs in the order they were stored, checked against their chains as they pass. */
+import { checkId, checkObject } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { Page } from '../contracts/common.ts';
+import { invalidArgument } from '../contracts/errors.ts';
+import type { FeedItem, FeedOptions } from '../contracts/runs.ts';
+import type { EngineCall, FeedEntry, RunEngine } from '../engine/runs.ts';
+import { follow } from '../live.ts';
+import { ChainReader } from './chain.ts';
+import { recordOf } from './prepare.ts';
+import type { RunView } from './store.ts';
+
+const FEED_PAGE = 1_000;
+
+interface FeedFilter {
+  tenantId: string | null;
+  eventTypes: ReadonlySet<string> | null;
+}
+
+export class FeedReader {
+  readonly #context: StoreContext;
+  readonly #engine: RunEngine;
+  readonly #view: RunView;
+
+  constructor(context: StoreContext, engine: RunEngine, view: RunView) {
+    this.#context = context;
+    this.#engine = engine;
+    this.#view = view;
+  }
+
+  async page(options: FeedOptions | undefined, limit: number): Promise<Page<FeedItem>> {
+    const filter = this.#checkFilter(options);
+    const after = checkCursor(options?.after);
+    return this.#context.read(options, async (call) => {
+      const { items, next } = await this.#read(after, limit, filter, call);
+      return next === null ? { items } : { items, next };
+    });
+  }
+
+  follow(options: FeedOptions | undefined): AsyncIterable<FeedItem> {
+    const filter = this.#checkFilter(options);
+    let after = checkCursor(options?.after);
+    const readPage = async () => {
+      for (;;) {
+        const page = await this.#context.read(options, (call) => this.#read(after, FEED_PAGE, filter, call));
+        const moved = page.next !== after;
+        after = page.next;
+        // A page whose every event was filtered out is not the end.
+        if (page.items.length > 0 || !moved) return page.items;
+      }
+    };
+    return follow(this.#context, options, readPage, (call) => this.#engine.waitForEvents(null, call));
+  }
+
+  async #read(after: string | null, limit: number, filter: FeedFilter, call: EngineCall) {
+    const entries = await this.#engine.feed(after, limit, call);
+    await this.#check(entries, call);
+    const items = entries
+      .filter((entry) => matches(entry, filter))
+      .map(({ cursor, run, event }) => ({ cursor, event: recordOf(run, event) }));
+    return { items, next: entries.at(-1)?.cursor ?? after };
+  }
+
+  /** Checks each event against its chain; the part of a commit that lies before this page is read for it. */
+  async #check(entries: readonly FeedEntry[], call: EngineCall): Promise<void> {
+    const readers = new Map<string, ChainReader>();
+    for (const { run, event, linkBefore } of entries) {
+      const key = `${run.tenantId}\0${run.runId}`;
+      let reader = readers.get(key);
+      if (!reader) {
+        reader = new ChainReader(run, linkBefore);
+        readers.set(key, reader);
+        if (event.commitIndex > 1) {
+          const start = event.runSeq - event.commitIndex;
+          const lead = await this.#engine.fetch(run, start, event.commitIndex - 1, call);
+          for (const earlier of lead.events) reader.check(earlier);
+        }
+      }
+      reader.check(event);
+    }
+  }
+
+  #checkFilter(options: FeedOptions | undefined): FeedFilter {
+    const filter = options?.filter === undefined ? {} : checkObject(options.filter, 'filter');
+    const tenantId = filter.tenantId === undefined ? null : checkId(filter.tenantId, 'filter.tenantId');
+    const types = filter.eventTypes;
+    if (types !== undefined && !Array.isArray(types)) throw invalidArgument('filter.eventTypes', 'an array of event types', types);
+    const eventTypes = types === undefined ? null : new Set(types.map((type) => checkId(type, 'filter.eventTypes')));
+    return { tenantId: this.#view?.tenantId ?? tenantId, eventTypes };
+  }
+}
+
+function matches({ run, event }: FeedEntry, filter: FeedFilter): boolean {
+  if (filter.tenantId !== null && run.tenantId !== filter.tenantId) return false;
+  return filter.eventTypes === null || filter.eventTypes.has(event.eventType);
+}
+
+function checkCursor(after: unknown): string | null {
+  if (after === undefined) return null;
+  if (typeof after === 'string' && after !== '') return after;
+  throw invalidArgument('after', 'a cursor of this feed', after);
+}

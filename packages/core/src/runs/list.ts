@@ -1,0 +1,100 @@
+/** `listRuns`: checks the filter, asks the engine for one run more than the page holds, and makes the cursor. */
+import { decodeCursor, encodeCursor } from '../checks/json.ts';
+import { checkLimit, checkTime, timeText } from '../checks/numbers.ts';
+import { checkId, checkOneOf } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { Page } from '../contracts/common.ts';
+import { TidemarkError } from '../contracts/errors.ts';
+import type { ListRunsOptions, RunStatus, RunSummary } from '../contracts/runs.ts';
+import type { RunEngine, RunHead, RunQuery } from '../engine/runs.ts';
+import { checkLabels } from './prepare.ts';
+import type { RunView } from './store.ts';
+
+export const RUN_STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'];
+
+export async function listRuns(
+  context: StoreContext,
+  engine: RunEngine,
+  view: RunView,
+  options: ListRunsOptions = {},
+): Promise<Page<RunSummary>> {
+  const query = checkQuery(view, options);
+  return context.read(options, async (call) => {
+    const heads = await engine.list({ ...query, limit: query.limit + 1 }, call);
+    const items = heads.slice(0, query.limit).map(summaryOf);
+    if (heads.length <= query.limit) return { items };
+    const last = heads[query.limit - 1]!;
+    return { items, next: encodeCursor([last.createdAt, last.tenantId, last.runId]) };
+  });
+}
+
+function checkQuery(view: RunView, options: ListRunsOptions): RunQuery {
+  const id = (field: 'tenantId' | 'projectId' | 'environmentId' | 'planId' | 'parentRunId') =>
+    options[field] === undefined ? undefined : checkId(options[field], field);
+  const time = (field: 'createdAfter' | 'createdBefore' | 'updatedAfter' | 'updatedBefore') =>
+    options[field] === undefined ? undefined : Date.parse(checkTime(options[field], field));
+  const tenantId = id('tenantId');
+  if (view && tenantId !== undefined && tenantId !== view.tenantId) {
+    throw new TidemarkError('TENANT_MISMATCH', 'This view of the store is confined to another tenant', { field: 'tenantId', rule: 'the tenant of the view' });
+  }
+  return {
+    tenantId: view?.tenantId ?? tenantId,
+    projectId: id('projectId'),
+    environmentId: id('environmentId'),
+    planId: id('planId'),
+    parentRunId: id('parentRunId'),
+    labels: options.labels === undefined ? undefined : checkLabels(options.labels, 'labels'),
+    statuses: checkStatuses(options.status),
+    createdAfter: time('createdAfter'),
+    createdBefore: time('createdBefore'),
+    updatedAfter: time('updatedAfter'),
+    updatedBefore: time('updatedBefore'),
+    order: options.order === undefined ? 'newest' : checkOneOf(options.order, 'order', ['newest', 'oldest']),
+    after: options.cursor === undefined ? undefined : checkRunCursor(options.cursor),
+    limit: checkLimit(options.limit, 100, 1_000),
+  };
+}
+
+function checkStatuses(status: ListRunsOptions['status']): RunStatus[] | undefined {
+  if (status === undefined) return undefined;
+  return (Array.isArray(status) ? status : [status]).map((it) => checkOneOf(it, 'status', RUN_STATUSES));
+}
+
+function checkRunCursor(cursor: string): RunQuery['after'] {
+  const isRun = (values: unknown[]) =>
+    values.length === 3 && Number.isSafeInteger(values[0]) && typeof values[1] === 'string' && typeof values[2] === 'string';
+  const [createdAt, tenantId, runId] = decodeCursor<[number, string, string]>(cursor, isRun);
+  return { createdAt, tenantId, runId };
+}
+
+function summaryOf(head: RunHead): RunSummary {
+  return {
+    tenantId: head.tenantId,
+    runId: head.runId,
+    projectId: head.projectId,
+    environmentId: head.environmentId,
+    planId: head.planId,
+    planVersion: head.planVersion,
+    status: head.status ?? 'PENDING',
+    lastEventSeq: head.seq,
+    createdAt: timeText(head.createdAt),
+    updatedAt: timeText(head.updatedAt),
+    labels: { ...head.labels },
+    ...(head.parentRunId === null ? {} : { parentRunId: head.parentRunId }),
+  };
+}
+
+/** Whether a run meets a query, cursor and limit aside: for engines that filter in JavaScript. */
+export function matchesQuery(head: RunHead, query: RunQuery): boolean {
+  if (query.tenantId !== undefined && head.tenantId !== query.tenantId) return false;
+  if (query.projectId !== undefined && head.projectId !== query.projectId) return false;
+  if (query.environmentId !== undefined && head.environmentId !== query.environmentId) return false;
+  if (query.planId !== undefined && head.planId !== query.planId) return false;
+  if (query.parentRunId !== undefined && head.parentRunId !== query.parentRunId) return false;
+  if (query.statuses && !query.statuses.includes(head.status ?? 'PENDING')) return false;
+  if (query.createdAfter !== undefined && head.createdAt < query.createdAfter) return false;
+  if (query.createdBefore !== undefined && head.createdAt >= query.createdBefore) return false;
+  if (query.updatedAfter !== undefined && head.updatedAt < query.updatedAfter) return false;
+  if (query.updatedBefore !== undefined && head.updatedAt >= query.updatedBefore) return false;
+  return Object.entries(query.labels ?? {}).every(([name, label]) => Object.hasOwn(head.labels, name) && head.labels[name] === label);
+}

@@ -1,0 +1,151 @@
+/** Validates and encodes an event before anything is written (RUN-9, GEN-4), and decodes a stored one. */
+import { decodeJson, encodeJsonObject } from '../checks/json.ts';
+import { checkInteger, checkTime, timeText } from '../checks/numbers.ts';
+import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
+import type { RunEventRecord } from '../contracts/runs.ts';
+import type { PreparedEvent, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import { leafOf } from './chain.ts';
+import { defaultIdempotencyKey } from './keys.ts';
+import { isRunType, isStepType } from './transitions.ts';
+import { UUID_V4 } from './upcast.ts';
+
+const MAX_EXTRA_BYTES = 64 * 1024;
+const MAX_LABELS = 32;
+
+/** The fields that have a place of their own; all others are kept together. */
+const ENVELOPE = new Set([
+  'eventId',
+  'eventType',
+  'emittedAt',
+  'runId',
+  'tenantId',
+  'projectId',
+  'environmentId',
+  'planId',
+  'planVersion',
+  'engineAttemptId',
+  'logicalAttemptId',
+  'idempotencyKey',
+  'stepId',
+  'payload',
+]);
+
+/** An event that may be handed to an engine. */
+export interface Prepared {
+  run: RunKey;
+  event: PreparedEvent;
+  labels: Record<string, string>;
+  parentRunId: string | null;
+}
+
+/** Checks every field and encodes the event; `confinedTo` is the tenant of a `forTenant` view. */
+export function prepareEvent(context: StoreContext, input: unknown, confinedTo: string | null): Prepared {
+  const it = checkObject(input, 'event');
+  const run = { tenantId: checkTenant(it.tenantId, confinedTo), runId: checkId(it.runId, 'runId') };
+  const eventType = checkId(it.eventType, 'eventType');
+  const event: PreparedEvent = {
+    eventId: checkUuid(it.eventId),
+    eventType,
+    emittedAt: checkTime(it.emittedAt, 'emittedAt'),
+    projectId: checkId(it.projectId, 'projectId'),
+    environmentId: checkId(it.environmentId, 'environmentId'),
+    planId: checkId(it.planId, 'planId'),
+    planVersion: checkId(it.planVersion, 'planVersion'),
+    engineAttemptId: checkInteger(it.engineAttemptId, 'engineAttemptId', 1),
+    logicalAttemptId: checkInteger(it.logicalAttemptId, 'logicalAttemptId', 1),
+    idempotencyKey: '',
+    stepId: checkStep(it.stepId, eventType),
+    extra: encodeExtra(it),
+    payload: it.payload === undefined ? null : encodeJsonObject(it.payload, 'payload', context.limits.eventPayloadBytes),
+    leaf: NO_LEAF,
+  };
+  event.idempotencyKey =
+    it.idempotencyKey === undefined
+      ? defaultIdempotencyKey({ ...event, runId: run.runId })
+      : checkId(it.idempotencyKey, 'idempotencyKey');
+  event.leaf = leafOf(run, event);
+  return {
+    run,
+    event,
+    labels: (it.labels as Record<string, string> | undefined) ?? {},
+    parentRunId: (it.parentRunId as string | undefined) ?? null,
+  };
+}
+
+const NO_LEAF = new Uint8Array(0);
+
+function checkTenant(value: unknown, confinedTo: string | null): string {
+  const tenantId = checkId(value, 'tenantId');
+  if (confinedTo === null || tenantId === confinedTo) return tenantId;
+  throw new TidemarkError('TENANT_MISMATCH', 'The event names another tenant than this view of the store is confined to', {
+    field: 'tenantId',
+    rule: 'the tenant of the view',
+  });
+}
+
+function checkUuid(value: unknown): string {
+  if (typeof value === 'string' && UUID_V4.test(value)) return value;
+  throw invalidArgument('eventId', 'a version 4 UUID', value ?? null);
+}
+
+function checkStep(value: unknown, eventType: string): string | null {
+  const stepId = value === undefined ? null : checkId(value, 'stepId');
+  if (stepId === null && isStepType(eventType)) throw invalidArgument('stepId', `given for ${eventType}`);
+  if (stepId !== null && isRunType(eventType)) throw invalidArgument('stepId', `absent for ${eventType}`, stepId);
+  return stepId;
+}
+
+function encodeExtra(it: Record<string, unknown>): string | null {
+  let extra: Record<string, unknown> | null = null;
+  for (const key of Object.keys(it)) {
+    if (ENVELOPE.has(key) || it[key] === undefined) continue;
+    if (key === 'runSeq' || key === 'persistedAt') throw invalidArgument(key, 'absent: the store assigns it');
+    checkExtension(key, it[key]);
+    extra ??= Object.create(null) as Record<string, unknown>;
+    extra[key] = it[key];
+  }
+  return extra === null ? null : encodeJsonObject(extra, 'event', MAX_EXTRA_BYTES);
+}
+
+function checkExtension(key: string, value: unknown): void {
+  if (key === 'labels') checkLabels(value, 'labels');
+  else if (key === 'parentRunId') checkId(value, 'parentRunId');
+  else if (key === 'traceparent' || key === 'adapterVersion') checkOptionalId(value, key);
+}
+
+/** A small map of text to text. */
+export function checkLabels(value: unknown, field: string): Record<string, string> {
+  const labels = checkObject(value, field);
+  const entries = Object.entries(labels);
+  if (entries.length > MAX_LABELS) throw invalidArgument(field, `at most ${MAX_LABELS} labels`);
+  for (const [name, label] of entries) {
+    checkId(name, `${field} (name)`);
+    checkId(label, `${field}.${name}`);
+  }
+  return labels as Record<string, string>;
+}
+
+/** A stored event as readers get it: a new object each time. */
+export function recordOf(run: RunKey, stored: StoredRunEvent): RunEventRecord {
+  return {
+    eventId: stored.eventId,
+    eventType: stored.eventType,
+    emittedAt: stored.emittedAt,
+    runId: run.runId,
+    tenantId: run.tenantId,
+    projectId: stored.projectId,
+    environmentId: stored.environmentId,
+    planId: stored.planId,
+    planVersion: stored.planVersion,
+    engineAttemptId: stored.engineAttemptId,
+    logicalAttemptId: stored.logicalAttemptId,
+    idempotencyKey: stored.idempotencyKey,
+    ...(stored.stepId === null ? undefined : { stepId: stored.stepId }),
+    ...(stored.payload === null ? undefined : { payload: decodeJson<Record<string, unknown>>(stored.payload) }),
+    ...(stored.extra === null ? undefined : decodeJson<Record<string, unknown>>(stored.extra)),
+    runSeq: stored.runSeq,
+    persistedAt: timeText(stored.persistedAt),
+  };
+}

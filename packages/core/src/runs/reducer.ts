@@ -1,0 +1,172 @@
+/** The one reducer: folds events into a run's snapshot (RUN-10, RUN-11). Every backend uses it. */
+import { timeText } from '../checks/numbers.ts';
+import { isPlainObject } from '../checks/text.ts';
+import { TidemarkError } from '../contracts/errors.ts';
+import type { RunArtifact, RunEventRecord, RunFailure, RunSnapshot, RunStatus, StepSnapshot, TransitionViolation } from '../contracts/runs.ts';
+import { isRunType, isStepType, runTransition, stepTransition } from './transitions.ts';
+
+const MAX_VIOLATIONS = 100;
+
+/**
+ * The state of a run while events are folded into it. Folding costs the same for each event, however many
+ * steps the run has; `snapshot()` copies the state out.
+ *
+ * @example
+ * const fold = new RunFold();
+ * for await (const event of store.runs.readEvents('order-42')) fold.apply(event);
+ * fold.snapshot(Date.now()).status;
+ */
+export class RunFold {
+  #state: Omit<RunSnapshot, 'status' | 'projectedAt'> | null = null;
+  #status: RunStatus | null = null;
+  readonly #steps = new Map<string, StepSnapshot>();
+
+  /** Continues from a snapshot, or starts with nothing. */
+  constructor(from?: RunSnapshot | null) {
+    if (!from) return;
+    const { status, projectedAt, ...rest } = structuredClone(from);
+    this.#state = rest;
+    // A run whose events set no status yet shows as PENDING; only RunQueued makes it so.
+    this.#status = status === 'PENDING' && rest.startedAt === undefined && !isQueued(from) ? null : status;
+    for (const step of rest.steps) this.#steps.set(step.stepId, step);
+  }
+
+  /** The last sequence that was folded in. */
+  get lastEventSeq(): number {
+    return this.#state?.lastEventSeq ?? 0;
+  }
+
+  /** Folds the next event in; one that was folded already is a no-op. Tells what was invalid about it. */
+  apply(event: RunEventRecord): TransitionViolation | null {
+    const state = (this.#state ??= emptyState(event));
+    if (event.runSeq <= state.lastEventSeq) return null;
+    if (event.runId !== state.runId) {
+      throw new TidemarkError('INVALID_ARGUMENT', 'Events of different runs cannot be folded together', { field: 'runId' });
+    }
+    state.lastEventSeq = event.runSeq;
+    const reason = isRunType(event.eventType)
+      ? this.#applyToRun(state, event)
+      : isStepType(event.eventType)
+        ? this.#applyToStep(state, event)
+        : undefined;
+    return reason === undefined ? null : markInvalid(state, event, reason);
+  }
+
+  /** The snapshot as it stands; `RUN_NOT_FOUND` before the first event. */
+  snapshot(now: number): RunSnapshot {
+    if (!this.#state) throw new TidemarkError('RUN_NOT_FOUND', 'The run has no events');
+    const { steps, artifacts, violations, ...rest } = this.#state;
+    return {
+      ...rest,
+      status: this.#status ?? 'PENDING',
+      steps: steps.map((step) => ({ ...step, artifacts: [...step.artifacts] })),
+      artifacts: [...artifacts],
+      violations: [...violations],
+      projectedAt: timeText(now),
+      version: rest.version + 1,
+    };
+  }
+
+  #applyToRun(state: Omit<RunSnapshot, 'status' | 'projectedAt'>, event: RunEventRecord): string | undefined {
+    const { to, reason } = runTransition(this.#status, event.eventType);
+    if (to === undefined) return reason;
+    this.#status = to;
+    if (event.eventType === 'RunQueued') state.queued = true;
+    if (event.eventType === 'RunStarted') state.startedAt = event.emittedAt;
+    if (to === 'COMPLETED' || to === 'FAILED' || to === 'CANCELLED') {
+      state.completedAt = event.emittedAt;
+      if (state.startedAt !== undefined) state.totalDurationMs = duration(state.startedAt, event.emittedAt);
+      state.artifacts.push(...artifactsOf(event));
+      if (to === 'FAILED') state.error = failureOf(event);
+    }
+    return undefined;
+  }
+
+  #applyToStep(state: Omit<RunSnapshot, 'status' | 'projectedAt'>, event: RunEventRecord): string | undefined {
+    const stepId = event.stepId!;
+    const known = this.#steps.get(stepId);
+    const { to, reason } = stepTransition(this.#status, known, event);
+    if (to === undefined) return reason;
+    const step = known ?? { stepId, status: to, logicalAttemptId: 1, engineAttemptId: 1, artifacts: [] };
+    if (!known) {
+      this.#steps.set(stepId, step);
+      state.steps.push(step);
+    }
+    step.status = to;
+    step.logicalAttemptId = event.logicalAttemptId;
+    step.engineAttemptId = event.engineAttemptId;
+    if (to === 'RUNNING') {
+      step.startedAt = event.emittedAt;
+      delete step.completedAt;
+      delete step.durationMs;
+      delete step.error;
+      return undefined;
+    }
+    step.completedAt = event.emittedAt;
+    if (step.startedAt !== undefined) step.durationMs = duration(step.startedAt, event.emittedAt);
+    const artifacts = artifactsOf(event);
+    step.artifacts.push(...artifacts);
+    state.artifacts.push(...artifacts);
+    if (to === 'FAILED') step.error = failureOf(event);
+    return undefined;
+  }
+}
+
+/** Folds events into a snapshot, from an earlier one if given. */
+export function reduceRun(
+  events: Iterable<RunEventRecord>,
+  options: { from?: RunSnapshot | null; now?: number } = {},
+): RunSnapshot {
+  const fold = new RunFold(options.from);
+  for (const event of events) fold.apply(event);
+  return fold.snapshot(options.now ?? Date.now());
+}
+
+function isQueued(snapshot: RunSnapshot): boolean {
+  return snapshot.queued === true;
+}
+
+function emptyState(event: RunEventRecord): Omit<RunSnapshot, 'status' | 'projectedAt'> {
+  const { runId, tenantId, projectId, environmentId, planId, planVersion } = event;
+  return {
+    ...{ runId, tenantId, projectId, environmentId, planId, planVersion },
+    lastEventSeq: 0,
+    steps: [],
+    artifacts: [],
+    consistency: 'CONSISTENT',
+    violations: [],
+    freshness: 'FRESH',
+    version: 0,
+  };
+}
+
+function markInvalid(
+  state: Omit<RunSnapshot, 'status' | 'projectedAt'>,
+  event: RunEventRecord,
+  reason: string,
+): TransitionViolation {
+  const { runSeq, eventId, eventType, stepId } = event;
+  const violation = { runSeq, eventId, eventType, ...(stepId === undefined ? {} : { stepId }), reason };
+  state.consistency = 'INCONSISTENT';
+  if (state.violations.length < MAX_VIOLATIONS) state.violations.push(violation);
+  return violation;
+}
+
+function duration(from: string, to: string): number {
+  return Math.max(0, Date.parse(to) - Date.parse(from));
+}
+
+function failureOf(event: RunEventRecord): RunFailure {
+  const { errorCode, errorMessage, retryable } = event.payload ?? {};
+  return {
+    ...(typeof errorCode === 'string' ? { code: errorCode } : {}),
+    ...(typeof errorMessage === 'string' ? { message: errorMessage } : {}),
+    ...(typeof retryable === 'boolean' ? { retryable } : {}),
+  };
+}
+
+function artifactsOf(event: RunEventRecord): RunArtifact[] {
+  const artifacts = event.payload?.artifacts;
+  if (!Array.isArray(artifacts)) return [];
+  return artifacts.filter((it) => isPlainObject(it) && typeof it.uri === 'string' && typeof it.kind === 'string');
+}

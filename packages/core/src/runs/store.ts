@@ -1,0 +1,302 @@
+/** The run store of every backend: validates and hashes before the engine, verifies and decodes after it. */
+import { sameJson } from '../checks/json.ts';
+import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';
+import { checkId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type {
+  AppendOptions,
+  AppendResult,
+  FeedOptions,
+  FetchOptions,
+  ListRunsOptions,
+  RunDefaults,
+  RunEventInput,
+  RunEventRecord,
+  RunReadOptions,
+  RunStore,
+  VerifyReport,
+} from '../contracts/runs.ts';
+import type { EngineCall, PlacedEvent, PreparedEvent, RunAppend, RunEngine, RunHead, RunKey } from '../engine/runs.ts';
+import { isTombstone } from '../engine/runs.ts';
+import { follow } from '../live.ts';
+import { tombstoneError } from './append.ts';
+import { ChainReader, checkPage, FIRST_LINK } from './chain.ts';
+import { FeedReader } from './feed.ts';
+import { createHandle } from './handle.ts';
+import { listRuns } from './list.ts';
+import { type Prepared, prepareEvent, recordOf } from './prepare.ts';
+import { SnapshotReader } from './snapshots.ts';
+
+const MAX_BATCH = 1_000;
+const DEFAULT_FETCH = 1_000;
+const MAX_FETCH = 10_000;
+const VERIFY_PAGE = 1_000;
+
+/** Which runs a store sees: all of them, or those of one tenant (GEN-10). */
+export type RunView = { tenantId: string } | null;
+
+export class Runs implements RunStore {
+  readonly #context: StoreContext;
+  readonly #engine: RunEngine;
+  readonly #view: RunView;
+  readonly #snapshots: SnapshotReader;
+  readonly #feed: FeedReader;
+
+  constructor(context: StoreContext, engine: RunEngine, view: RunView) {
+    this.#context = context;
+    this.#engine = engine;
+    this.#view = view;
+    this.#snapshots = new SnapshotReader(context, engine);
+    this.#feed = new FeedReader(context, engine, view);
+  }
+
+  async appendEvent(event: RunEventInput, options?: AppendOptions): Promise<AppendResult> {
+    const [result] = await this.#append([event], options, { method: 'appendEvent', event });
+    return result!;
+  }
+
+  async appendEvents(events: readonly RunEventInput[], options?: AppendOptions): Promise<AppendResult[]> {
+    if (!Array.isArray(events)) throw invalidArgument('events', 'an array of events', events);
+    if (events.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, events.length);
+    if (events.length === 0) return [];
+    return this.#append(events, options, { method: 'appendEvents', events });
+  }
+
+  async #append(events: readonly RunEventInput[], options: AppendOptions | undefined, write: unknown): Promise<AppendResult[]> {
+    const prepared = events.map((event) => prepareEvent(this.#context, event, this.#view?.tenantId ?? null));
+    const appends = groupByRun(prepared);
+    if (options?.expectedSeq !== undefined) {
+      checkInteger(options.expectedSeq, 'expectedSeq', 0);
+      if (appends.length > 1) throw invalidArgument('expectedSeq', 'used with events of a single run');
+      appends[0]!.expectedSeq = options.expectedSeq;
+    }
+    return this.#context.write(options, write, async (call) => {
+      if (options?.rejectInvalidTransitions) return this.#appendValid(prepared, appends, call);
+      const outcomes = await this.#engine.append(appends, { ...call, transaction: options?.transaction });
+      return resultsOf(prepared, appends, outcomes);
+    });
+  }
+
+  /** Appends only what the transition table allows, against the very state it was checked on (RUN-11). */
+  async #appendValid(prepared: Prepared[], appends: RunAppend[], call: EngineCall): Promise<AppendResult[]> {
+    const outcomes: (PlacedEvent[] | Error)[] = [];
+    for (const append of appends) outcomes.push(await this.#appendOneValid(append, call));
+    return resultsOf(prepared, appends, outcomes);
+  }
+
+  async #appendOneValid(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+    for (;;) {
+      const fresh: PreparedEvent[] = [];
+      for (const event of append.events) if (!(await this.#isStored(append, event, call))) fresh.push(event);
+      const seq = await this.#snapshots.checkTransitions(append.run, fresh, call);
+      const [outcome] = await this.#engine.append([{ ...append, expectedSeq: append.expectedSeq ?? seq }], call);
+      if (!isTidemarkError(outcome, 'SEQ_CONFLICT') || append.expectedSeq !== undefined) return unwrap(outcome!);
+    }
+  }
+
+  /** A duplicate passes a fence that nothing else can pass, so an impossible one asks without writing (RUN-7). */
+  async #isStored(append: RunAppend, event: PreparedEvent, call: EngineCall): Promise<boolean> {
+    const [outcome] = await this.#engine.append([{ ...append, events: [event], expectedSeq: -1 }], call);
+    if (isTidemarkError(outcome, 'SEQ_CONFLICT')) return false;
+    return unwrap(outcome!).length === 1;
+  }
+
+  async fetchEvents(runId: string, options?: FetchOptions): Promise<RunEventRecord[]> {
+    const { afterSeq, limit } = checkFetch(runId, options);
+    return this.#context.read(options, async (call) => {
+      const run = await this.#find(runId, options, call);
+      return run ? this.#fetch(run, afterSeq, limit, call) : [];
+    });
+  }
+
+  async #fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<RunEventRecord[]> {
+    const page = await this.#engine.fetch(run, afterSeq, limit, call);
+    checkPage(run, afterSeq, page);
+    return page.events.map((event) => recordOf(run, event));
+  }
+
+  async *readEvents(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord> {
+    let { afterSeq, limit } = checkFetch(runId, options);
+    for (;;) {
+      const events = await this.fetchEvents(runId, { ...options, afterSeq, limit });
+      yield* events;
+      if (events.length < limit) return;
+      afterSeq = events.at(-1)!.runSeq;
+    }
+  }
+
+  tail(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord> {
+    let { afterSeq, limit } = checkFetch(runId, options);
+    let run: RunKey | null = this.#knownKey(runId, options);
+    const readPage = async () => {
+      const events = await this.#context.read(options, async (call) => {
+        run ??= await this.#find(runId, options, call);
+        return run ? this.#fetch(run, afterSeq, limit, call) : [];
+      });
+      afterSeq = events.at(-1)?.runSeq ?? afterSeq;
+      return events;
+    };
+    return follow(this.#context, options, readPage, (call) => this.#engine.waitForEvents(run, call));
+  }
+
+  async getSnapshot(runId: string, options?: RunReadOptions) {
+    checkId(runId, 'runId');
+    return this.#context.read(options, async (call) => {
+      const run = await this.#find(runId, options, call);
+      return run ? this.#snapshots.stored(run, call) : null;
+    });
+  }
+
+  async projectSnapshot(runId: string, options?: RunReadOptions & { atSeq?: number }) {
+    checkId(runId, 'runId');
+    const atSeq = options?.atSeq === undefined ? null : checkInteger(options.atSeq, 'atSeq', 1);
+    return this.#context.read(options, async (call) => {
+      const run = await this.#find(runId, options, call);
+      const snapshot = run && (atSeq === null ? await this.#snapshots.current(run, call) : await this.#snapshots.at(run, atSeq, call));
+      if (!snapshot) throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(runId)}`, { runId });
+      return snapshot;
+    });
+  }
+
+  async listRuns(options?: ListRunsOptions) {
+    return listRuns(this.#context, this.#engine, this.#view, options);
+  }
+
+  async headSeq(runId: string, options?: RunReadOptions): Promise<number> {
+    checkId(runId, 'runId');
+    return this.#context.read(options, async (call) => {
+      const run = await this.#find(runId, options, call);
+      return (run && (await this.#liveHead(run, call)))?.seq ?? 0;
+    });
+  }
+
+  async verify(runId: string, options?: RunReadOptions): Promise<VerifyReport> {
+    checkId(runId, 'runId');
+    const run = await this.#context.read(options, (call) => this.#find(runId, options, call));
+    const head = run && (await this.#context.read(options, (call) => this.#liveHead(run, call)));
+    if (!run || !head) throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(runId)}`, { runId });
+    return this.#verify(run, head, options);
+  }
+
+  async #verify(run: RunKey, head: RunHead, options: RunReadOptions | undefined): Promise<VerifyReport> {
+    const reader = new ChainReader(run);
+    const report = { ...run, events: 0, head: Buffer.from(head.link).toString('hex') };
+    const broken = (runSeq: number, reason: string) => ({ ...report, ok: false, problem: { runSeq, reason } });
+    let link = FIRST_LINK;
+    while (report.events < head.seq) {
+      const limit = Math.min(VERIFY_PAGE, head.seq - report.events);
+      const page = await this.#context.read(options, (call) => this.#engine.fetch(run, report.events, limit, call));
+      if (page.events[0]?.runSeq !== report.events + 1) return broken(report.events + 1, 'the event is missing');
+      for (const event of page.events) {
+        const problem = reader.problemOf(event);
+        if (problem !== null) return broken(event.runSeq, problem);
+        report.events = event.runSeq;
+        link = event.link;
+      }
+    }
+    if (Buffer.compare(link, head.link) !== 0) return broken(head.seq, 'the link of the run does not match its last event');
+    return { ...report, ok: true };
+  }
+
+  async deleteRun(runId: string, options?: RunReadOptions): Promise<boolean> {
+    checkId(runId, 'runId');
+    return this.#context.write(options, { method: 'deleteRun', runId }, async (call) => {
+      const run = await this.#find(runId, options, call);
+      return run ? this.#engine.remove(run, { kind: 'deleted', at: this.#context.clock() }, call) : false;
+    });
+  }
+
+  feed(options?: FeedOptions) {
+    return this.#feed.follow(options);
+  }
+
+  async feedPage(options?: FeedOptions & { limit?: number }) {
+    return this.#feed.page(options, checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH));
+  }
+
+  handle(runId: string, defaults?: RunDefaults) {
+    return createHandle(this, this.#context, checkId(runId, 'runId'), { tenantId: this.#view?.tenantId, ...defaults });
+  }
+
+  /** The run a read speaks of: of the view's tenant, the named tenant, or the one tenant that has it (GEN-10). */
+  async #find(runId: string, options: RunReadOptions | undefined, call: EngineCall): Promise<RunKey | null> {
+    const known = this.#knownKey(runId, options);
+    if (known) return known;
+    const tenants = await this.#engine.tenantsOf(runId, call);
+    if (tenants.length > 1) {
+      throw new TidemarkError('AMBIGUOUS_RUN', `Several tenants have a run ${JSON.stringify(runId)}; name one with tenantId or forTenant()`, {
+        field: 'tenantId',
+        rule: 'given when several tenants have a run of this id',
+        runId,
+      });
+    }
+    return tenants[0] === undefined ? null : { tenantId: tenants[0], runId };
+  }
+
+  #knownKey(runId: string, options: RunReadOptions | undefined): RunKey | null {
+    const named = options?.tenantId === undefined ? null : checkId(options.tenantId, 'tenantId');
+    if (this.#view && named !== null && named !== this.#view.tenantId) {
+      throw new TidemarkError('TENANT_MISMATCH', 'This view of the store is confined to another tenant', { field: 'tenantId', rule: 'the tenant of the view' });
+    }
+    const tenantId = this.#view?.tenantId ?? named;
+    return tenantId === null ? null : { tenantId, runId };
+  }
+
+  async #liveHead(run: RunKey, call: EngineCall): Promise<RunHead | null> {
+    const head = await this.#engine.head(run, call);
+    if (!isTombstone(head)) return head;
+    if (head.kind === 'archived') throw tombstoneError(run.runId, head);
+    return null;
+  }
+}
+
+function checkFetch(runId: unknown, options: FetchOptions | undefined): { afterSeq: number; limit: number } {
+  checkId(runId, 'runId');
+  return {
+    afterSeq: options?.afterSeq === undefined ? 0 : checkInteger(options.afterSeq, 'afterSeq', 0),
+    limit: checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH),
+  };
+}
+
+/** One append per run, the events of each in their order. */
+function groupByRun(prepared: readonly Prepared[]): RunAppend[] {
+  const appends = new Map<string, RunAppend>();
+  for (const { run, event, labels, parentRunId } of prepared) {
+    const key = `${run.tenantId}\0${run.runId}`;
+    const append = appends.get(key);
+    if (append) append.events.push(event);
+    else appends.set(key, { run, events: [event], labels, parentRunId });
+  }
+  return [...appends.values()];
+}
+
+/** The results in the order of the inputs; the first refusal is thrown. */
+function resultsOf(prepared: readonly Prepared[], appends: readonly RunAppend[], outcomes: readonly (PlacedEvent[] | Error)[]): AppendResult[] {
+  const placedOf = new Map<PreparedEvent, PlacedEvent>();
+  appends.forEach((append, index) => {
+    const placed = unwrap(outcomes[index]!);
+    append.events.forEach((event, at) => placedOf.set(event, placed[at]!));
+  });
+  return prepared.map(({ event }) => resultOf(event, placedOf.get(event)!));
+}
+
+function unwrap(outcome: PlacedEvent[] | Error): PlacedEvent[] {
+  if (outcome instanceof Error) throw outcome;
+  return outcome;
+}
+
+function resultOf(event: PreparedEvent, placed: PlacedEvent): AppendResult {
+  const { runSeq, duplicateOf } = placed;
+  const persistedAt = timeText(placed.persistedAt);
+  if (!duplicateOf) return { eventId: event.eventId, runSeq, persistedAt, idempotent: false, persisted: true };
+  const payloadMatches = saysTheSame(event, duplicateOf);
+  return { eventId: duplicateOf.eventId, runSeq, persistedAt, idempotent: true, persisted: false, payloadMatches };
+}
+
+function saysTheSame(sent: PreparedEvent, stored: { eventType: string; stepId: string | null; payload: string | null }): boolean {
+  if (sent.eventType !== stored.eventType || sent.stepId !== stored.stepId) return false;
+  if (sent.payload === stored.payload) return true;
+  if (sent.payload === null || stored.payload === null) return false;
+  return sameJson(JSON.parse(sent.payload), JSON.parse(stored.payload));
+}

@@ -1,0 +1,158 @@
+/** Puts a store together from an engine's parts: the same for every backend, so that all behave alike. */
+import { createAgents } from './agents/store.ts';
+import { createArtifacts } from './artifacts/store.ts';
+import { checkId } from './checks/text.ts';
+import type { StoreContext } from './context.ts';
+import type { CallOptions } from './contracts/common.ts';
+import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
+import {
+  CAPABILITIES,
+  type Capabilities,
+  type Capability,
+  CONTRACT_VERSION,
+  type DoctorReport,
+  type Durability,
+  type Store,
+  type StoreInfo,
+} from './contracts/store.ts';
+import type { AgentEngine } from './engine/agents.ts';
+import type { ArtifactEngine } from './engine/artifacts.ts';
+import type { Records } from './engine/records.ts';
+import type { EngineCall, RunEngine } from './engine/runs.ts';
+import { Kv } from './kv/store.ts';
+import { Runs } from './runs/store.ts';
+
+/** Where calls that name no tenant work (GEN-10). */
+export const DEFAULT_TENANT = 'default';
+
+/** What a backend brings. A part it lacks is left out; its calls are then refused with `UNSUPPORTED` (GEN-7). */
+export interface Engine {
+  backend: string;
+  version: string;
+  /** What the engine can do beyond having its parts. */
+  can: Partial<Record<'runs.denseSequences' | 'runs.feed' | 'runs.transactions' | 'kv.watch' | 'reopen', boolean>>;
+  durability(): Durability;
+  runs?: RunEngine;
+  kv?: Records;
+  agents?: Partial<AgentEngine>;
+  artifacts?: ArtifactEngine;
+  ping(call: EngineCall): Promise<void>;
+  doctor(call: EngineCall): Promise<Omit<DoctorReport, 'backend' | 'ok'>>;
+  close(): Promise<void>;
+}
+
+/** A store over an engine. */
+export function assembleStore(context: StoreContext, engine: Engine): Store {
+  return new EngineStore(context, engine, null);
+}
+
+const AGENT_PARTS = [
+  'events',
+  'bindings',
+  'pauses',
+  'memory',
+  'tasks',
+  'updates',
+  'steering',
+  'trajectories',
+  'plannerEvents',
+  'sessions',
+] as const satisfies readonly (keyof AgentEngine & Capability)[];
+
+class EngineStore implements Store {
+  readonly runs: Store['runs'];
+  readonly kv: Store['kv'];
+  readonly agents: Store['agents'];
+  readonly artifacts: Store['artifacts'];
+  readonly #context: StoreContext;
+  readonly #engine: Engine;
+  readonly #tenantId: string | null;
+  readonly #capabilities: Capabilities;
+  #closing: Promise<void> | undefined;
+
+  constructor(context: StoreContext, engine: Engine, tenantId: string | null) {
+    this.#context = context;
+    this.#engine = engine;
+    this.#tenantId = tenantId;
+    this.#capabilities = capabilitiesOf(engine);
+    const tenant = tenantId ?? DEFAULT_TENANT;
+    this.runs = new Runs(context, engine.runs ?? refusing('runs'), tenantId === null ? null : { tenantId });
+    this.kv = new Kv(context, engine.kv ?? refusing('kv'), tenant);
+    this.agents = createAgents(context, completeAgents(engine.agents ?? {}), tenant);
+    this.artifacts = createArtifacts(context, engine.artifacts ?? refusing('artifacts'), tenant, tenantId !== null);
+  }
+
+  get info(): StoreInfo {
+    return {
+      backend: this.#engine.backend,
+      version: this.#engine.version,
+      contractVersion: CONTRACT_VERSION,
+      capabilities: { ...this.#capabilities },
+      durability: this.#engine.durability(),
+      limits: { ...this.#context.limits },
+      ...(this.#tenantId === null ? {} : { tenantId: this.#tenantId }),
+    };
+  }
+
+  forTenant(tenantId: string): Store {
+    checkId(tenantId, 'tenantId');
+    if (this.#tenantId !== null && this.#tenantId !== tenantId) {
+      throw new TidemarkError('TENANT_MISMATCH', 'A view of one tenant cannot give a view of another', { field: 'tenantId', rule: 'the tenant of the view' });
+    }
+    return new EngineStore(this.#context, this.#engine, tenantId);
+  }
+
+  async ping(options?: CallOptions): Promise<boolean> {
+    try {
+      await this.#context.read(options, (call) => this.#engine.ping(call));
+      return true;
+    } catch (error) {
+      if (isTidemarkError(error, 'STORE_CLOSED', 'ABORTED', 'INVALID_ARGUMENT')) throw error;
+      return false;
+    }
+  }
+
+  async doctor(options?: CallOptions): Promise<DoctorReport> {
+    const report = await this.#context.read(options, (call) => this.#engine.doctor(call));
+    const ok = report.findings.every((finding) => finding.status !== 'fail');
+    return { backend: this.#engine.backend, ok, ...report };
+  }
+
+  close(): Promise<void> {
+    if (this.#tenantId !== null) return Promise.resolve();
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#context.close();
+    await this.#engine.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function capabilitiesOf(engine: Engine): Capabilities {
+  const present = new Set<Capability>();
+  for (const domain of ['runs', 'kv', 'artifacts'] as const) if (engine[domain]) present.add(domain);
+  for (const part of AGENT_PARTS) if (engine.agents?.[part]) present.add(part);
+  for (const [capability, can] of Object.entries(engine.can)) if (can) present.add(capability as Capability);
+  return Object.fromEntries(CAPABILITIES.map((it) => [it, present.has(it)])) as Record<Capability, boolean>;
+}
+
+function completeAgents(parts: Partial<AgentEngine>): AgentEngine {
+  return Object.fromEntries(AGENT_PARTS.map((part) => [part, parts[part] ?? refusing(part)])) as unknown as AgentEngine;
+}
+
+/** Stands in for a part the engine lacks: every call is refused. */
+function refusing<T extends object>(capability: Capability): T {
+  const refuse = () => {
+    throw new TidemarkError('UNSUPPORTED', `This store has no ${capability}; see info.capabilities for what it has`, {
+      field: capability,
+      rule: 'a capability of the store',
+    });
+  };
+  return new Proxy({} as T, { get: () => refuse });
+}
