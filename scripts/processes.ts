@@ -1,0 +1,58 @@
+/** Starting other programs from our scripts: the repository's own tools, with output passed on or collected. */
+
+import { type SpawnOptions, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The repository's root directory. */
+export const ROOT = join(import.meta.dirname, '..');
+
+/** The script behind a command of an installed package, to be run with this very Node, whatever the PATH says. */
+export function toolPath(packageName: string, command: string): string {
+  const directory = join(ROOT, 'node_modules', packageName);
+  const { bin } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+  return join(directory, typeof bin === 'string' ? bin : bin[command]);
+}
+
+/**
+ * Runs a program with our input and output and returns its exit code. A signal sent to us reaches it too, and becomes
+ * an error here once it has ended, so that whoever called can clean up.
+ */
+export async function runVisibly(program: string, args: string[], options: SpawnOptions = {}): Promise<number> {
+  const child = spawn(program, args, { cwd: ROOT, stdio: 'inherit', ...options });
+  let received: NodeJS.Signals | undefined;
+  const passOn = (signal: NodeJS.Signals) => {
+    received = signal;
+    // In a terminal Ctrl-C reaches the child by itself; a second SIGINT would cut its clean-up short.
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+  };
+  process.on('SIGINT', passOn).on('SIGTERM', passOn);
+  try {
+    const code = await new Promise<number>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('exit', (exitCode) => resolve(exitCode ?? 1));
+    });
+    if (received) throw new Error(`Interrupted by ${received}.`);
+    return code;
+  } finally {
+    process.off('SIGINT', passOn).off('SIGTERM', passOn);
+  }
+}
+
+/** What a finished program said. */
+export interface Finished {
+  code: number;
+  output: string;
+}
+
+/** Runs a program to its end and returns its exit code with everything it printed. A program that cannot start has code 127. */
+export function runQuietly(program: string, args: string[], options: SpawnOptions = {}): Promise<Finished> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { cwd: ROOT, ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    child.stdout?.setEncoding('utf8').on('data', (text) => (output += text));
+    child.stderr?.setEncoding('utf8').on('data', (text) => (output += text));
+    child.once('error', (error) => resolve({ code: 127, output: error.message }));
+    child.once('close', (code) => resolve({ code: code ?? 1, output }));
+  });
+}

@@ -1,0 +1,41 @@
+/**
+ * Starts `scripts/<name>.ts`, or `<folder>/<name>.ts`, on a Node that can run it; an older Node gets one sentence instead of a stack trace.
+ * This file keeps to syntax that Node 14 parses, or the sentence would never be printed.
+ */
+// biome-ignore-start lint/style/useNodejsImportProtocol: early releases of Node 14 do not know `node:`.
+import { spawn } from 'child_process';
+import { fileURLToPath } from 'url';
+
+// biome-ignore-end lint/style/useNodejsImportProtocol: as above.
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const [name, ...args] = process.argv.slice(2);
+
+if (major < 22 || (major === 22 && minor < 13)) {
+  console.error(
+    `Tidemark needs Node 22.13 or newer; this is Node ${process.versions.node}. ` +
+      'Run it as an npm script after `npm ci`, which brings Node 24 along on Linux x64, or install a newer one from https://nodejs.org.',
+  );
+  process.exitCode = 1;
+} else if (!/^[a-z][a-z-]*(\/[a-z-]+)?$/.test(name || '')) {
+  console.error('Usage: node scripts/run.js <name of a script in scripts/, or folder/name> [arguments]');
+  process.exitCode = 1;
+} else {
+  start(fileURLToPath(new URL(`${name.includes('/') ? '..' : '.'}/${name}.ts`, import.meta.url)));
+}
+
+/** @param {string} script */
+function start(script) {
+  const flags = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
+  if ((major === 22 && minor < 18) || (major === 23 && minor < 6)) flags.push('--experimental-strip-types');
+  const child = spawn(process.execPath, flags.concat(script, args), { stdio: 'inherit' });
+
+  // In a terminal Ctrl-C reaches the child by itself; a second SIGINT would cut its clean-up short.
+  process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  child.on('exit', (code, signal) => {
+    if (!signal) return process.exit(code === null ? 1 : code);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}

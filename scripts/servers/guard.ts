@@ -1,0 +1,41 @@
+/**
+ * Keeps a server from outliving the process that started it. A small shell reads a pipe that we hold open: however we
+ * end, even by SIGKILL, the pipe closes, and the shell stops the server and removes its directory.
+ */
+
+import { spawn } from 'node:child_process';
+
+const WATCH = `
+  alive() { kill -s 0 "$pid" && ! grep -q '^State:[[:space:]]*Z' "/proc/$pid/status"; }
+  pid=
+  while read -r line; do pid=$line; done
+  [ -d "$1" ] || exit 0
+  if [ -n "$pid" ] && kill -s "$2" "$pid"; then
+    tries=100
+    while [ $tries -gt 0 ] && alive; do sleep 0.1; tries=$((tries - 1)); done
+    kill -s KILL "$pid"
+  fi
+  rm -rf "$1"
+`;
+
+export interface Guard {
+  /** Names the process to stop, in place of the one named before. */
+  watch(pid: number): void;
+  /** Ends the guard; it acts only if the directory is still there. */
+  release(): void;
+}
+
+export function guardDirectory(directory: string, stopSignal: string): Guard {
+  // Its own session, so that Ctrl-C in the terminal ends us and not the guard.
+  const shell = spawn('sh', ['-c', WATCH, 'tidemark-guard', directory, stopSignal.replace('SIG', '')], {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  shell.unref();
+  shell.stdin.on('error', () => {});
+  return {
+    watch: (pid) => void shell.stdin.write(`${pid}\n`),
+    release: () => void shell.stdin.end(),
+  };
+}

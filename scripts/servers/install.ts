@@ -1,0 +1,114 @@
+/**
+ * Finds the programs of servers on this machine or gets them: from Debian's packages as root, else Docker runs them.
+ * What cannot be had is an error that says what to do; nothing is skipped in silence.
+ */
+
+import { accessSync, constants, globSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { runQuietly } from '../processes.ts';
+import type { ServerKind } from './kind.ts';
+
+/** Where a server comes from: a program of this machine, or a container. */
+export type Source = { program: string } | 'docker';
+
+/** Returns where each kind can be started from, installing what is missing. */
+export async function obtain(kinds: ServerKind[]): Promise<Map<ServerKind, Source>> {
+  const sources = new Map<ServerKind, Source>();
+  const missing = () => kinds.filter((kind) => !sources.has(kind));
+  const useDocker = () => {
+    for (const kind of missing()) sources.set(kind, 'docker');
+  };
+  const usePrograms = () => {
+    for (const kind of missing()) {
+      const program = findProgram(kind);
+      if (program) sources.set(kind, { program });
+    }
+  };
+
+  if (process.env.TIDEMARK_TEST_DOCKER) {
+    if (!(await dockerAnswers())) throw new Error('TIDEMARK_TEST_DOCKER is set, but `docker info` fails.');
+    useDocker();
+  }
+  usePrograms();
+  let obstacle = 'apt-get is not there or this user is not root';
+  if (missing().length > 0 && canInstall()) {
+    obstacle = await installPackages(missing());
+    usePrograms();
+  }
+  if (missing().length > 0 && (await dockerAnswers())) useDocker();
+  if (missing().length > 0) throw new Error(whatToDo(missing(), obstacle));
+  return sources;
+}
+
+/** Looks on the PATH first, then in the places the kind names. */
+export function findProgram({ program, elsewhere }: ServerKind): string | undefined {
+  const onPath = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
+  const versions = elsewhere.flatMap((pattern) => globSync(pattern).sort(byVersion));
+  return [...onPath, ...versions].map((directory) => join(directory, program)).find(isExecutable);
+}
+
+function byVersion(a: string, b: string): number {
+  return b.localeCompare(a, 'en', { numeric: true });
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function dockerAnswers(): Promise<boolean> {
+  return (await runQuietly('docker', ['info'], { timeout: 10_000 })).code === 0;
+}
+
+function canInstall(): boolean {
+  return process.getuid?.() === 0 && isExecutable('/usr/bin/apt-get');
+}
+
+/**
+ * `flock` lets one process at a time in; a second one finds nothing left to do. Debian starts a service when it is
+ * installed, unless `policy-rc.d` says no, and at every boot: nothing a test run should leave behind on a machine.
+ */
+const INSTALL = `
+  policy=/usr/sbin/policy-rc.d
+  trap 'exit 130' HUP INT TERM
+  if [ ! -e "$policy" ]; then
+    trap 'rm -f "$policy"' EXIT
+    printf '#!/bin/sh\\nexit 101\\n' >"$policy" && chmod 755 "$policy"
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq -o DPkg::Lock::Timeout=300 &&
+  apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" || exit
+  systemctl disable --quiet "$@" >/dev/null 2>&1 || true
+`;
+
+/** Installs the kinds' packages; returns what stands in the way if one is still missing afterwards. */
+async function installPackages(kinds: ServerKind[]): Promise<string> {
+  const packages = kinds.map(({ aptPackage }) => aptPackage);
+  console.error(`Installing ${packages.join(', ')} with apt-get: the tests run against real servers.`);
+  const began = performance.now();
+  const args = ['/run/tidemark-test-servers.lock', 'sh', '-c', INSTALL, 'tidemark-install', ...packages];
+  const { code, output } = await runQuietly('flock', args);
+  if (code !== 0) console.error(output);
+  console.error(`apt-get ended with code ${code} after ${((performance.now() - began) / 1000).toFixed(1)} s.`);
+  return `apt-get ended with code ${code}`;
+}
+
+function whatToDo(missing: ServerKind[], obstacle: string): string {
+  const list = (texts: string[]) => texts.join(texts.length > 2 ? ', ' : ' and ');
+  return [
+    `The tests need ${list(missing.map(({ title }) => title))}, found neither on the PATH nor in the usual places, and`,
+    `installing was not possible (${obstacle}; Docker does not answer).`,
+    `Either install: apt-get install --no-install-recommends ${missing.map(({ aptPackage }) => aptPackage).join(' ')};`,
+    `or offer running servers in ${list(missing.map(({ name }) => urlVariable(name)))};`,
+    'or leave those backends out on purpose, for example with TIDEMARK_TEST_BACKENDS=memory,sqlite.',
+  ].join(' ');
+}
+
+/** The environment variable that offers a running server to the tests. */
+export function urlVariable(name: string): string {
+  return `TIDEMARK_TEST_${name.toUpperCase()}_URL`;
+}

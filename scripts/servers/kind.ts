@@ -1,0 +1,34 @@
+/** What our code must know of a kind of server to find, start, recognise and stop it. A new server is one file with one of these. */
+
+/** Where one server of ours lives. */
+export interface Place {
+  /** Absolute path of the server's program. */
+  program: string;
+  /** A temporary directory of its own, removed when it stops. */
+  directory: string;
+  /** As many free ports on 127.0.0.1 as the container has; the first one speaks the protocol. */
+  ports: number[];
+  /** The user it runs as, if that is not ours. */
+  user: { uid: number; gid: number } | undefined;
+}
+
+export interface ServerKind {
+  /** As in `TIDEMARK_TEST_BACKENDS` and, in capitals, in `TIDEMARK_TEST_…_URL`. */
+  name: string;
+  title: string;
+  /** The program to look for on the PATH, and in the directories that match these patterns; the highest version wins. */
+  program: string;
+  elsewhere: string[];
+  aptPackage: string;
+  /** How Docker runs it where the program cannot be had. */
+  container: { image: string; ports: number[]; args: string[]; environment: Record<string, string> };
+  /** Set for a server that refuses to run as root. */
+  refusesRoot: boolean;
+  stopSignal: 'SIGTERM' | 'SIGINT';
+  /** What has to happen in the empty directory before the first start. */
+  prepare?(place: Place): Promise<void>;
+  serverArgs(place: Place): string[];
+  url(port: number): string;
+  /** Speaks the server's protocol and returns its version; rejects until the server is ready to work. */
+  probe(url: URL): Promise<string>;
+}

@@ -1,0 +1,73 @@
+/** PostgreSQL for tests: a cluster of its own that flushes as in production, and trusts whoever connects from this machine. */
+
+import { realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { runQuietly } from '../processes.ts';
+import { converse } from './conversation.ts';
+import type { Place, ServerKind } from './kind.ts';
+
+export const postgres: ServerKind = {
+  name: 'postgres',
+  title: 'PostgreSQL',
+  program: 'postgres',
+  elsewhere: ['/usr/lib/postgresql/*/bin', '/usr/pgsql-*/bin', '/opt/homebrew/opt/postgresql@*/bin'],
+  aptPackage: 'postgresql',
+  container: {
+    image: 'postgres:17',
+    ports: [5432],
+    args: ['-c', 'max_connections=300'],
+    environment: { POSTGRES_HOST_AUTH_METHOD: 'trust' },
+  },
+  refusesRoot: true,
+  // SIGTERM would wait for every client to leave.
+  stopSignal: 'SIGINT',
+  prepare: initialise,
+  serverArgs: ({ directory, ports }) => [
+    ...['-D', join(directory, 'data'), '-h', '127.0.0.1', '-p', String(ports[0])],
+    ...['-c', 'unix_socket_directories=', '-c', 'max_connections=300'],
+  ],
+  url: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
+  probe,
+};
+
+/** `--no-sync` spares the flush of the empty cluster only; the server that runs on it has `fsync` on. */
+async function initialise({ program, directory, user }: Place): Promise<void> {
+  const { code, output } = await runQuietly(
+    join(dirname(realpathSync(program)), 'initdb'),
+    [
+      ...['--pgdata', join(directory, 'data'), '--username', 'postgres', '--auth', 'trust'],
+      ...['--encoding', 'UTF8', '--locale', 'C', '--data-checksums', '--no-sync'],
+    ],
+    { cwd: directory, ...user },
+  );
+  if (code !== 0) throw new Error(`initdb failed:\n${output}`);
+}
+
+/** Opens a session and reads the version the server announces; `unknown` where it first wants a password. */
+function probe(url: URL): Promise<string> {
+  return converse(url, 5432, async ({ send, receive }) => {
+    const database = url.pathname.slice(1) || url.username;
+    const text = `user\0${decodeURIComponent(url.username)}\0database\0${decodeURIComponent(database)}\0\0`;
+    const startup = Buffer.alloc(8 + Buffer.byteLength(text));
+    startup.writeInt32BE(startup.length, 0);
+    startup.writeInt32BE(3 << 16, 4);
+    startup.write(text, 8);
+    send(startup);
+    return receive(understandStartup);
+  });
+}
+
+function understandStartup(received: Buffer): string | undefined {
+  for (let at = 0; at + 5 <= received.length; ) {
+    const type = String.fromCharCode(received[at]!);
+    const end = at + 1 + received.readInt32BE(at + 1);
+    if (end > received.length) return undefined;
+    const body = received.subarray(at + 5, end);
+    if (type === 'R' && body.readInt32BE(0) !== 0) return 'unknown';
+    if (type === 'E') throw new Error(body.toString().split('\0').join(' ').trim());
+    const [parameter, value] = body.toString().split('\0');
+    if (type === 'S' && parameter === 'server_version') return value;
+    at = end;
+  }
+  return undefined;
+}

@@ -1,0 +1,9 @@
+/** Vitest's global set-up: starts the servers that `npm test` has not started yet, as when vitest is run by hand. */
+
+import { announce, neededServers, startServers, stopServers } from './index.ts';
+
+export default async function setup(): Promise<() => Promise<void>> {
+  const servers = await startServers(neededServers());
+  announce(servers);
+  return () => stopServers(servers);
+}

@@ -1,0 +1,19 @@
+/** How vitest runs every test of the repository, on the sources and not on what was built from them. */
+
+import { defaultClientConditions, defaultServerConditions } from 'vite';
+import { defineConfig } from 'vitest/config';
+
+const SOURCE = 'tidemark-source';
+
+export default defineConfig({
+  resolve: { conditions: [SOURCE, ...defaultClientConditions] },
+  ssr: { resolve: { conditions: [SOURCE, ...defaultServerConditions] } },
+  test: {
+    include: ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts'],
+    globalSetup: 'scripts/servers/vitest-setup.ts',
+    pool: 'forks',
+    execArgv: [`--conditions=${SOURCE}`, '--disable-warning=ExperimentalWarning'],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+  },
+});
