@@ -12,6 +12,16 @@ export class Signals {
     for (const wake of waiters) wake();
   }
 
+  /** Wakes everybody: something changed, nobody knows what. */
+  notifyAll(): void {
+    for (const topic of [...this.#waiters.keys()]) this.notify(topic);
+  }
+
+  /** Whether anybody waits. */
+  get awaited(): boolean {
+    return this.#waiters.size > 0;
+  }
+
   /** Resolves at the next notification, when the call's deadline passes, or when its signal aborts. */
   wait(topic: string, call: EngineCall): Promise<void> {
     if (call.signal?.aborted) return Promise.resolve();
@@ -19,7 +29,9 @@ export class Signals {
       const wake = () => {
         clearTimeout(timer);
         call.signal?.removeEventListener('abort', wake);
-        this.#waiters.get(topic)?.delete(wake);
+        const waiters = this.#waiters.get(topic);
+        waiters?.delete(wake);
+        if (waiters?.size === 0) this.#waiters.delete(topic);
         resolve();
       };
       const timer =

@@ -41,9 +41,18 @@ export interface Engine {
   close(): Promise<void>;
 }
 
+const engines = new WeakMap<Store, Engine>();
+
 /** A store over an engine. */
 export function assembleStore(context: StoreContext, engine: Engine): Store {
-  return new EngineStore(context, engine, null);
+  const store = new EngineStore(context, engine, null);
+  engines.set(store, engine);
+  return store;
+}
+
+/** The engine under a store, to compose another store of its parts; `null` for stores that were not assembled here. */
+export function engineOf(store: Store): Engine | null {
+  return engines.get(store) ?? null;
 }
 
 const AGENT_PARTS = [

@@ -20,8 +20,30 @@ export function encodeJson(value: unknown, field: string, maxBytes: number): str
 
 /** The same for a value that must be a JSON object. */
 export function encodeJsonObject(value: unknown, field: string, maxBytes: number): string {
-  if (!isPlainObject(value)) throw invalidPayload(field, 'a plain JSON object', value);
-  return encodeJson(value, field, maxBytes);
+  return encodeJson(checkJsonObject(value, field), field, maxBytes);
+}
+
+/** A plain object, else `INVALID_PAYLOAD`; its members are not looked at. */
+export function checkJsonObject(value: unknown, field: string): Record<string, unknown> {
+  if (isPlainObject(value)) return value;
+  throw invalidPayload(field, 'a plain JSON object', value);
+}
+
+/**
+ * The same for an object of ours whose members are values of the caller's: each member is named by itself in errors
+ * and may be nested as deep as a value on its own.
+ */
+export function encodeJsonMembers(value: unknown, field: string, maxBytes: number): string {
+  const members: string[] = [];
+  let bytes = '{}'.length;
+  for (const [key, part] of Object.entries(checkJsonObject(value, field))) {
+    if (part === undefined) continue;
+    const member = `${JSON.stringify(key)}:${encodeJson(part, key, maxBytes)}`;
+    bytes += Buffer.byteLength(member) + (members.length > 0 ? 1 : 0);
+    if (bytes > maxBytes) throw tooLarge(field, maxBytes);
+    members.push(member);
+  }
+  return `{${members.join()}}`;
 }
 
 interface Walk {
@@ -46,7 +68,8 @@ function checkJson(value: unknown, path: string, depth: number, walk: Walk): voi
         throw invalidPayload(walk.field, `nested at most ${MAX_JSON_DEPTH} levels deep and free of cycles`);
       }
       if (Array.isArray(value)) {
-        for (let index = 0; index < value.length; index++) checkJson(value[index], `${path}[${index}]`, depth + 1, walk);
+        for (let index = 0; index < value.length; index++)
+          checkJson(value[index], `${path}[${index}]`, depth + 1, walk);
         return;
       }
       if (!isPlainObject(value)) throw invalidPayload(path, 'plain JSON, not a class instance', value);
@@ -108,7 +131,11 @@ export function parseJsonText(text: string, field: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new TidemarkError('INVALID_PAYLOAD', `${field} is not JSON: ${(cause as Error).message}`, { field, rule: 'JSON', cause });
+    throw new TidemarkError('INVALID_PAYLOAD', `${field} is not JSON: ${(cause as Error).message}`, {
+      field,
+      rule: 'JSON',
+      cause,
+    });
   }
 }
 

@@ -61,7 +61,10 @@ export function checkOptionalDuration(value: Duration | undefined, field: string
   return value === undefined ? fallback : checkDuration(value, field);
 }
 
-/** Milliseconds as RFC 3339 UTC text. */
+let lastTime = { ms: 0, text: '1970-01-01T00:00:00.000Z' };
+
+/** Milliseconds as RFC 3339 UTC text. Events of one commit share their time, so the last one is remembered. */
 export function timeText(ms: number): string {
-  return new Date(ms).toISOString();
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
+  return lastTime.text;
 }

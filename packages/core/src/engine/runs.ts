@@ -3,6 +3,7 @@
  * engine, and verifies and decodes after; the engine orders, de-duplicates and keeps.
  */
 import type { RunFilter, RunStatus } from '../contracts/runs.ts';
+import type { Digest } from '../hash.ts';
 
 /** A run's identity (RUN-8). */
 export interface RunKey {
@@ -31,7 +32,7 @@ export interface EventBody {
 
 /** A validated event on its way in. */
 export interface PreparedEvent extends EventBody {
-  leaf: Uint8Array;
+  leaf: Digest;
 }
 
 /** An event as an engine keeps it. */
@@ -41,7 +42,7 @@ export interface StoredRunEvent extends EventBody {
   persistedAt: number;
   /** 1 for the first event of a commit, 2 for the second, … (the `j` of RUN-17). */
   commitIndex: number;
-  link: Uint8Array;
+  link: Digest;
 }
 
 /** What an engine keeps of a run besides its events. */
@@ -53,7 +54,7 @@ export interface RunHead extends RunKey {
   /** `null` before the first event that sets one. */
   status: RunStatus | null;
   seq: number;
-  link: Uint8Array;
+  link: Digest;
   createdAt: number;
   updatedAt: number;
   labels: Record<string, string>;
@@ -91,7 +92,7 @@ export interface LogPage {
   /** Events of the first one's commit that come before it. */
   lead: StoredRunEvent[];
   /** The link before that commit. */
-  linkBefore: Uint8Array;
+  linkBefore: Digest;
 }
 
 /** An event of the feed; `linkBefore` is the link before its commit. */
@@ -99,7 +100,7 @@ export interface FeedEntry {
   cursor: string;
   run: RunKey;
   event: StoredRunEvent;
-  linkBefore: Uint8Array;
+  linkBefore: Digest;
 }
 
 /** A stored snapshot: the JSON text of a `RunSnapshot`, guarded by its sequence. */

@@ -10,17 +10,11 @@ import type {
   ScannedRecord,
   StoredRecord,
 } from '../engine/records.ts';
-import { REMEMBERED_REQUESTS } from '../engine/records.ts';
+import { isAnswered, meets, type RecordState, recordAfter } from '../kv/conditions.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import { ChangeQueue } from './watch.ts';
 
-interface Row {
-  fields: Map<string, Uint8Array>;
-  revision: number;
-  expiresAt: number | null;
-  /** The last requests that changed the record, oldest first. */
-  requests: string[];
-}
+type Row = RecordState;
 
 interface Table {
   rows: Map<string, Row>;
@@ -66,26 +60,15 @@ class MemoryRecords implements Records {
   #change(write: RecordWrite, before: Row | undefined): void {
     const table = this.#table(write.name.space, write.name.tenantId);
     const { key } = write.name;
-    const fields = new Map(write.mode === 'merge' ? before?.fields : undefined);
-    for (const [field, value] of write.set) {
-      if (value === null) fields.delete(field);
-      else fields.set(field, Uint8Array.from(value));
-    }
-    if (fields.size === 0 || write.mode === 'delete') {
+    const row = recordAfter(write, before, this.#revision + 1, this.#context.clock());
+    if (row === null) {
       this.#drop(table, key, 'delete');
       return;
     }
-    const requests = [...(before?.requests ?? [])];
-    if (write.requestId !== undefined) requests.push(write.requestId);
-    const row = { fields, revision: ++this.#revision, expiresAt: this.#expiry(write, before), requests: requests.slice(-REMEMBERED_REQUESTS) };
+    this.#revision = row.revision;
     if (!table.rows.has(key)) table.keys.add(key);
     table.rows.set(key, row);
     this.#report(table, { key, type: 'put', record: this.#copy(row) });
-  }
-
-  #expiry(write: RecordWrite, before: Row | undefined): number | null {
-    if (write.ttlMs !== undefined) return write.ttlMs === null ? null : this.#context.clock() + write.ttlMs;
-    return write.mode === 'replace' ? null : (before?.expiresAt ?? null);
   }
 
   async scan(space: RecordSpace, tenantId: string, range: { prefix: string; after: string | null; limit: number }): Promise<ScannedRecord[]> {
@@ -172,22 +155,6 @@ async function* stopping(changes: AsyncIterable<RecordChange>, stop: () => void)
   } finally {
     stop();
   }
-}
-
-/** Whether this very request has been carried out already. */
-function isAnswered(write: RecordWrite, row: Row | undefined): boolean {
-  return write.requestId !== undefined && row !== undefined && row.requests.includes(write.requestId);
-}
-
-function meets({ expect }: RecordWrite, row: Row | undefined): boolean {
-  if (!expect) return true;
-  if (expect.exists !== undefined && expect.exists !== (row !== undefined)) return false;
-  if (expect.revision !== undefined && expect.revision !== (row?.revision ?? 0)) return false;
-  for (const [field, wanted] of expect.fields ?? []) {
-    const value = row?.fields.get(field);
-    if (wanted === null ? value !== undefined : value === undefined || Buffer.compare(value, wanted) !== 0) return false;
-  }
-  return true;
 }
 
 export function memoryRecords(context: StoreContext): Records {

@@ -5,6 +5,7 @@
 import { TidemarkError } from '../contracts/errors.ts';
 import type { PlacedEvent, RunAppend, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
+import type { Digest } from '../hash.ts';
 import { FIRST_LINK, linkOf, rollOf } from './chain.ts';
 import { nextRunStatus } from './transitions.ts';
 
@@ -33,7 +34,7 @@ export function planAppend(
   const rows: StoredRunEvent[] = [];
   const linkBefore = head?.link ?? FIRST_LINK;
   let next = head ?? newHead(append, persistedAt);
-  let roll: Uint8Array | null = null;
+  let roll: Digest | null = null;
   const placed = append.events.map((event): PlacedEvent => {
     const duplicateOf = taken.get(event.idempotencyKey);
     if (duplicateOf) return { runSeq: duplicateOf.runSeq, persistedAt: duplicateOf.persistedAt, duplicateOf };

@@ -4,18 +4,18 @@
  */
 import { TidemarkError } from '../contracts/errors.ts';
 import type { EventBody, LogPage, RunKey, StoredRunEvent } from '../engine/runs.ts';
-import { sha256, sha256Hex } from '../hash.ts';
+import { type Digest, sha256, sha256Hex } from '../hash.ts';
 
 const LEAF_FORMAT = 'tidemark-leaf-1\n';
 
 /** The link before the first event of a run. */
-export const FIRST_LINK: Uint8Array = Buffer.alloc(32);
+export const FIRST_LINK: Digest = '\0'.repeat(32);
 
 /**
  * SHA-256 of the format name, each envelope field as `length:text` (length in UTF-8 bytes, `-` when absent) and
  * the hex SHA-256 of the payload's JSON text. The payload can be redacted later: its hash stays.
  */
-export function leafOf(run: RunKey, event: EventBody, payloadHash = payloadHashOf(event.payload)): Buffer {
+export function leafOf(run: RunKey, event: EventBody, payloadHash = payloadHashOf(event.payload)): Digest {
   return sha256(
     LEAF_FORMAT +
       field(run.tenantId) +
@@ -46,20 +46,20 @@ function field(text: string | null): string {
 }
 
 /** The running hash of a commit: the first leaf, then each hashed onto the one before. */
-export function rollOf(before: Uint8Array | null, leaf: Uint8Array): Uint8Array {
+export function rollOf(before: Digest | null, leaf: Digest): Digest {
   if (before === null) return leaf;
-  const bytes = Buffer.allocUnsafe(64);
-  bytes.set(before, 0);
-  bytes.set(leaf, 32);
-  return sha256(bytes);
+  rollInput.write(before, 0, 'latin1');
+  rollInput.write(leaf, 32, 'latin1');
+  return sha256(rollInput);
 }
 
-const linkInput = Buffer.allocUnsafe(72);
+const rollInput = Buffer.alloc(64);
+const linkInput = Buffer.alloc(72);
 
 /** The link of an event: the link before its commit, the roll up to it, and its sequence as 8 bytes. */
-export function linkOf(linkBefore: Uint8Array, roll: Uint8Array, runSeq: number): Buffer {
-  linkInput.set(linkBefore, 0);
-  linkInput.set(roll, 32);
+export function linkOf(linkBefore: Digest, roll: Digest, runSeq: number): Digest {
+  linkInput.write(linkBefore, 0, 'latin1');
+  linkInput.write(roll, 32, 'latin1');
   linkInput.writeUInt32BE(Math.floor(runSeq / 0x1_0000_0000), 64);
   linkInput.writeUInt32BE(runSeq >>> 0, 68);
   return sha256(linkInput);
@@ -68,11 +68,11 @@ export function linkOf(linkBefore: Uint8Array, roll: Uint8Array, runSeq: number)
 /** Checks events as they are read, in sequence; carries what the next one needs. */
 export class ChainReader {
   readonly #run: RunKey;
-  #linkBefore: Uint8Array;
-  #roll: Uint8Array | null = null;
+  #linkBefore: Digest;
+  #roll: Digest | null = null;
   #last: StoredRunEvent | null = null;
 
-  constructor(run: RunKey, linkBefore: Uint8Array = FIRST_LINK) {
+  constructor(run: RunKey, linkBefore: Digest = FIRST_LINK) {
     this.#run = run;
     this.#linkBefore = linkBefore;
   }
@@ -90,7 +90,7 @@ export class ChainReader {
     this.#roll = rollOf(this.#roll, leafOf(this.#run, event));
     this.#last = event;
     const link = linkOf(this.#linkBefore, this.#roll, event.runSeq);
-    return link.equals(event.link) ? null : 'its content does not match its link';
+    return link === event.link ? null : 'its content does not match its link';
   }
 
   /** Throws `CORRUPT_EVENT` for an event that does not fit. */

@@ -8,7 +8,7 @@ import type { EngineCall, FeedEntry, RunEngine } from '../engine/runs.ts';
 import { follow } from '../live.ts';
 import { ChainReader } from './chain.ts';
 import { recordOf } from './prepare.ts';
-import type { RunView } from './store.ts';
+import { checkTenant, type RunView } from './view.ts';
 
 const FEED_PAGE = 1_000;
 
@@ -82,11 +82,11 @@ export class FeedReader {
 
   #checkFilter(options: FeedOptions | undefined): FeedFilter {
     const filter = options?.filter === undefined ? {} : checkObject(options.filter, 'filter');
-    const tenantId = filter.tenantId === undefined ? null : checkId(filter.tenantId, 'filter.tenantId');
+    const tenantId = checkTenant(this.#view, filter.tenantId);
     const types = filter.eventTypes;
     if (types !== undefined && !Array.isArray(types)) throw invalidArgument('filter.eventTypes', 'an array of event types', types);
     const eventTypes = types === undefined ? null : new Set(types.map((type) => checkId(type, 'filter.eventTypes')));
-    return { tenantId: this.#view?.tenantId ?? tenantId, eventTypes };
+    return { tenantId, eventTypes };
   }
 }
 

@@ -4,13 +4,12 @@ import { checkLimit, checkTime, timeText } from '../checks/numbers.ts';
 import { checkId, checkOneOf } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { Page } from '../contracts/common.ts';
-import { TidemarkError } from '../contracts/errors.ts';
 import type { ListRunsOptions, RunStatus, RunSummary } from '../contracts/runs.ts';
 import type { RunEngine, RunHead, RunQuery } from '../engine/runs.ts';
 import { checkLabels } from './prepare.ts';
-import type { RunView } from './store.ts';
+import { checkTenant, type RunView } from './view.ts';
 
-export const RUN_STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'];
+const RUN_STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'];
 
 export async function listRuns(
   context: StoreContext,
@@ -29,16 +28,12 @@ export async function listRuns(
 }
 
 function checkQuery(view: RunView, options: ListRunsOptions): RunQuery {
-  const id = (field: 'tenantId' | 'projectId' | 'environmentId' | 'planId' | 'parentRunId') =>
+  const id = (field: 'projectId' | 'environmentId' | 'planId' | 'parentRunId') =>
     options[field] === undefined ? undefined : checkId(options[field], field);
   const time = (field: 'createdAfter' | 'createdBefore' | 'updatedAfter' | 'updatedBefore') =>
     options[field] === undefined ? undefined : Date.parse(checkTime(options[field], field));
-  const tenantId = id('tenantId');
-  if (view && tenantId !== undefined && tenantId !== view.tenantId) {
-    throw new TidemarkError('TENANT_MISMATCH', 'This view of the store is confined to another tenant', { field: 'tenantId', rule: 'the tenant of the view' });
-  }
   return {
-    tenantId: view?.tenantId ?? tenantId,
+    tenantId: checkTenant(view, options.tenantId) ?? undefined,
     projectId: id('projectId'),
     environmentId: id('environmentId'),
     planId: id('planId'),

@@ -3,13 +3,14 @@ import { decodeJson, encodeJsonObject } from '../checks/json.ts';
 import { checkInteger, checkTime, timeText } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
-import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
+import { invalidArgument } from '../contracts/errors.ts';
 import type { RunEventRecord } from '../contracts/runs.ts';
 import type { PreparedEvent, RunKey, StoredRunEvent } from '../engine/runs.ts';
 import { leafOf } from './chain.ts';
 import { defaultIdempotencyKey } from './keys.ts';
 import { isRunType, isStepType } from './transitions.ts';
 import { UUID_V4 } from './upcast.ts';
+import { checkTenant, type RunView } from './view.ts';
 
 const MAX_EXTRA_BYTES = 64 * 1024;
 const MAX_LABELS = 32;
@@ -40,10 +41,12 @@ export interface Prepared {
   parentRunId: string | null;
 }
 
-/** Checks every field and encodes the event; `confinedTo` is the tenant of a `forTenant` view. */
-export function prepareEvent(context: StoreContext, input: unknown, confinedTo: string | null): Prepared {
+/** Checks every field and encodes the event. */
+export function prepareEvent(context: StoreContext, input: unknown, view: RunView): Prepared {
   const it = checkObject(input, 'event');
-  const run = { tenantId: checkTenant(it.tenantId, confinedTo), runId: checkId(it.runId, 'runId') };
+  const tenantId = checkId(it.tenantId, 'tenantId');
+  checkTenant(view, tenantId);
+  const run = { tenantId, runId: checkId(it.runId, 'runId') };
   const eventType = checkId(it.eventType, 'eventType');
   const event: PreparedEvent = {
     eventId: checkUuid(it.eventId),
@@ -59,7 +62,7 @@ export function prepareEvent(context: StoreContext, input: unknown, confinedTo: 
     stepId: checkStep(it.stepId, eventType),
     extra: encodeExtra(it),
     payload: it.payload === undefined ? null : encodeJsonObject(it.payload, 'payload', context.limits.eventPayloadBytes),
-    leaf: NO_LEAF,
+    leaf: '',
   };
   event.idempotencyKey =
     it.idempotencyKey === undefined
@@ -72,17 +75,6 @@ export function prepareEvent(context: StoreContext, input: unknown, confinedTo: 
     labels: (it.labels as Record<string, string> | undefined) ?? {},
     parentRunId: (it.parentRunId as string | undefined) ?? null,
   };
-}
-
-const NO_LEAF = new Uint8Array(0);
-
-function checkTenant(value: unknown, confinedTo: string | null): string {
-  const tenantId = checkId(value, 'tenantId');
-  if (confinedTo === null || tenantId === confinedTo) return tenantId;
-  throw new TidemarkError('TENANT_MISMATCH', 'The event names another tenant than this view of the store is confined to', {
-    field: 'tenantId',
-    rule: 'the tenant of the view',
-  });
 }
 
 function checkUuid(value: unknown): string {

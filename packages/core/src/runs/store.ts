@@ -19,6 +19,7 @@ import type {
 } from '../contracts/runs.ts';
 import type { EngineCall, PlacedEvent, PreparedEvent, RunAppend, RunEngine, RunHead, RunKey } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
+import { digestBytes } from '../hash.ts';
 import { follow } from '../live.ts';
 import { tombstoneError } from './append.ts';
 import { ChainReader, checkPage, FIRST_LINK } from './chain.ts';
@@ -27,14 +28,12 @@ import { createHandle } from './handle.ts';
 import { listRuns } from './list.ts';
 import { type Prepared, prepareEvent, recordOf } from './prepare.ts';
 import { SnapshotReader } from './snapshots.ts';
+import { checkTenant, type RunView } from './view.ts';
 
 const MAX_BATCH = 1_000;
 const DEFAULT_FETCH = 1_000;
 const MAX_FETCH = 10_000;
 const VERIFY_PAGE = 1_000;
-
-/** Which runs a store sees: all of them, or those of one tenant (GEN-10). */
-export type RunView = { tenantId: string } | null;
 
 export class Runs implements RunStore {
   readonly #context: StoreContext;
@@ -64,7 +63,7 @@ export class Runs implements RunStore {
   }
 
   async #append(events: readonly RunEventInput[], options: AppendOptions | undefined, write: unknown): Promise<AppendResult[]> {
-    const prepared = events.map((event) => prepareEvent(this.#context, event, this.#view?.tenantId ?? null));
+    const prepared = events.map((event) => prepareEvent(this.#context, event, this.#view));
     const appends = groupByRun(prepared);
     if (options?.expectedSeq !== undefined) {
       checkInteger(options.expectedSeq, 'expectedSeq', 0);
@@ -181,7 +180,7 @@ export class Runs implements RunStore {
 
   async #verify(run: RunKey, head: RunHead, options: RunReadOptions | undefined): Promise<VerifyReport> {
     const reader = new ChainReader(run);
-    const report = { ...run, events: 0, head: Buffer.from(head.link).toString('hex') };
+    const report = { ...run, events: 0, head: digestBytes(head.link).toString('hex') };
     const broken = (runSeq: number, reason: string) => ({ ...report, ok: false, problem: { runSeq, reason } });
     let link = FIRST_LINK;
     while (report.events < head.seq) {
@@ -195,7 +194,7 @@ export class Runs implements RunStore {
         link = event.link;
       }
     }
-    if (Buffer.compare(link, head.link) !== 0) return broken(head.seq, 'the link of the run does not match its last event');
+    if (link !== head.link) return broken(head.seq, 'the link of the run does not match its last event');
     return { ...report, ok: true };
   }
 
@@ -235,11 +234,7 @@ export class Runs implements RunStore {
   }
 
   #knownKey(runId: string, options: RunReadOptions | undefined): RunKey | null {
-    const named = options?.tenantId === undefined ? null : checkId(options.tenantId, 'tenantId');
-    if (this.#view && named !== null && named !== this.#view.tenantId) {
-      throw new TidemarkError('TENANT_MISMATCH', 'This view of the store is confined to another tenant', { field: 'tenantId', rule: 'the tenant of the view' });
-    }
-    const tenantId = this.#view?.tenantId ?? named;
+    const tenantId = checkTenant(this.#view, options?.tenantId);
     return tenantId === null ? null : { tenantId, runId };
   }
 

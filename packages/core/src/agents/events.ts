@@ -1,0 +1,71 @@
+/** Runtime events by trace: idempotent by event id or by all fields, read by `ts`, then by insertion (AGT-2). */
+import { decodeJson, encodeJsonObject } from '../checks/json.ts';
+import { checkFinite } from '../checks/numbers.ts';
+import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { EventCapability, StoredEvent } from '../contracts/agents.ts';
+import { invalidArgument } from '../contracts/errors.ts';
+import type { EventEngine, FlowEventRow } from '../engine/agents.ts';
+import { boundedItems, collectPages } from '../paging.ts';
+import { eventIdentity } from './fingerprint.ts';
+
+const MAX_BATCH = 1_000;
+
+/** The event capability of one tenant. */
+export function createEvents(context: StoreContext, engine: EventEngine, tenantId: string): EventCapability {
+  return {
+    async saveEvent(event, options) {
+      const row = prepareEvent(context, event, '');
+      const write = { method: 'saveEvent', args: [event] };
+      await context.write(options, write, (call) => engine.append(tenantId, [row], call));
+    },
+
+    async saveEvents(events, options) {
+      if (!Array.isArray(events)) throw invalidArgument('events', 'an array of events', events ?? null);
+      if (events.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, events.length);
+      const rows = events.map((event, index) => prepareEvent(context, event, `events[${index}]`));
+      if (rows.length === 0) return;
+      const write = { method: 'saveEvents', args: [events] };
+      await context.write(options, write, (call) => engine.append(tenantId, rows, call));
+    },
+
+    async loadHistory(traceId, options) {
+      const trace = checkOptionalId(traceId, 'traceId');
+      const rows = await context.read(options, (call) => collectPages(engine.read(tenantId, trace, call)));
+      return rows.map(eventOf);
+    },
+
+    async *readHistory(traceId, options) {
+      const trace = checkOptionalId(traceId, 'traceId');
+      for await (const row of boundedItems(context, options, (call) => engine.read(tenantId, trace, call))) {
+        yield eventOf(row);
+      }
+    },
+  };
+}
+
+function prepareEvent(context: StoreContext, event: StoredEvent, path: string): FlowEventRow {
+  checkObject(event, path || 'event');
+  const field = (name: string) => (path === '' ? name : `${path}.${name}`);
+  const traceId = checkOptionalId(event.traceId, field('traceId'));
+  const ts = checkFinite(event.ts, field('ts'));
+  const kind = checkId(event.kind, field('kind'));
+  const nodeName = checkOptionalId(event.nodeName, field('nodeName'));
+  const nodeId = checkOptionalId(event.nodeId, field('nodeId'));
+  const eventId = checkOptionalId(event.eventId, field('eventId'));
+  const payload = encodeJsonObject(event.payload, field('payload'), context.limits.eventPayloadBytes);
+  const id = eventIdentity(eventId, [traceId, ts, kind, nodeName, nodeId, event.payload]);
+  return { traceId, id, ts, kind, nodeName, nodeId, eventId, payload };
+}
+
+function eventOf(row: FlowEventRow): StoredEvent {
+  return {
+    traceId: row.traceId,
+    ts: row.ts,
+    kind: row.kind,
+    nodeName: row.nodeName,
+    nodeId: row.nodeId,
+    payload: decodeJson(row.payload),
+    ...(row.eventId === null ? {} : { eventId: row.eventId }),
+  };
+}

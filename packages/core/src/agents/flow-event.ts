@@ -1,0 +1,58 @@
+/** `fromFlowEvent`: what a flow emits, as the event that is stored (document 000, AGT-2). */
+import type { StoredEvent } from '../contracts/agents.ts';
+import type { JsonObject } from '../contracts/common.ts';
+
+/** An event as a flow's runtime emits it. */
+export interface FlowEvent {
+  eventType: string;
+  /** Unix time in seconds, with fractions. */
+  ts: number;
+  nodeName: string | null;
+  nodeId: string | null;
+  traceId: string | null;
+  attempt: number;
+  latencyMs: number | null;
+  queueDepthIn: number;
+  queueDepthOut: number;
+  outgoingEdges: number;
+  queueMaxsize: number;
+  tracePending: number | null;
+  traceInflight: number;
+  traceCancelled: boolean;
+  /** Extension fields; they become part of the payload and win over the fields above. */
+  extra?: JsonObject;
+}
+
+/**
+ * The stored form of a flow's event; the payload has the names of the document's "Payload Structure".
+ *
+ * @example
+ * await store.agents.saveEvent(fromFlowEvent(event))
+ */
+export function fromFlowEvent(event: FlowEvent): StoredEvent {
+  return {
+    traceId: event.traceId,
+    ts: event.ts,
+    kind: event.eventType,
+    nodeName: event.nodeName,
+    nodeId: event.nodeId,
+    payload: {
+      ts: event.ts,
+      event: event.eventType,
+      node_name: event.nodeName,
+      node_id: event.nodeId,
+      trace_id: event.traceId,
+      latency_ms: event.latencyMs,
+      q_depth_in: event.queueDepthIn,
+      q_depth_out: event.queueDepthOut,
+      q_depth_total: event.queueDepthIn + event.queueDepthOut,
+      outgoing: event.outgoingEdges,
+      queue_maxsize: event.queueMaxsize,
+      attempt: event.attempt,
+      trace_inflight: event.traceInflight,
+      trace_cancelled: event.traceCancelled,
+      ...(event.tracePending === null ? {} : { trace_pending: event.tracePending }),
+      ...event.extra,
+    },
+  };
+}

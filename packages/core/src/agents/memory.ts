@@ -1,0 +1,82 @@
+/** Short-term memory: exactly what was saved, the last write wins, each save a version (AGT-5). */
+import { decodeJson, encodeJsonObject } from '../checks/json.ts';
+import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';
+import { checkId, checkOptionalId, checkPrefix } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { MemoryCapability } from '../contracts/agents.ts';
+import { TidemarkError } from '../contracts/errors.ts';
+import type { MemoryEngine } from '../engine/agents.ts';
+import { cursorKey, pageOf } from '../paging.ts';
+
+const DEFAULT_PAGE = 100;
+const MAX_PAGE = 1_000;
+
+/** The memory capability of one tenant. */
+export function createMemory(context: StoreContext, engine: MemoryEngine, tenantId: string): MemoryCapability {
+  const load = async (key: string, options: Parameters<MemoryCapability['getMemoryRecord']>[1]) => {
+    checkId(key, 'key');
+    return context.read(options, (call) => engine.load(tenantId, key, call));
+  };
+
+  return {
+    async saveMemoryState(key, state, options) {
+      checkId(key, 'key');
+      const ifVersion = options?.ifVersion === undefined ? null : checkInteger(options.ifVersion, 'ifVersion', 0);
+      // Minted when absent, so that the write an unknown outcome carries can be sent again without harm (GEN-8).
+      const requestId = checkOptionalId(options?.requestId, 'requestId') ?? context.uuid();
+      const body = encodeJsonObject(state, 'state', context.limits.documentBytes);
+      const write = {
+        method: 'saveMemoryState',
+        args: [key, state, { requestId, ...(ifVersion === null ? {} : { ifVersion }) }],
+      };
+      const outcome = await context.write(options, write, (call) =>
+        engine.save(tenantId, { key, state: body, ifVersion, requestId }, call),
+      );
+      if (!outcome.saved) throw versionConflict(ifVersion, outcome.version);
+      return { version: outcome.version };
+    },
+
+    async loadMemoryState(key, options) {
+      const row = await load(key, options);
+      return row === null ? null : decodeJson(row.state);
+    },
+
+    async getMemoryRecord(key, options) {
+      const row = await load(key, options);
+      if (row === null) return null;
+      return { key, state: decodeJson(row.state), version: row.version, updatedAt: timeText(row.updatedAt) };
+    },
+
+    async listMemory(options) {
+      const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
+      const prefix = checkPrefix(options?.prefix ?? '', 'prefix');
+      const after = cursorKey('memory', options?.cursor);
+      const rows = await context.read(options, (call) =>
+        engine.list(tenantId, { prefix, after, limit: limit + 1 }, call),
+      );
+      return pageOf(
+        'memory',
+        rows,
+        limit,
+        (row) => row.key,
+        (row) => {
+          return { key: row.key, version: row.version, updatedAt: timeText(row.updatedAt) };
+        },
+      );
+    },
+
+    async deleteMemoryState(key, options) {
+      checkId(key, 'key');
+      const write = { method: 'deleteMemoryState', args: [key] };
+      return context.write(options, write, (call) => engine.delete(tenantId, key, call));
+    },
+  };
+}
+
+function versionConflict(expected: number | null, current: number): TidemarkError {
+  return new TidemarkError(
+    'VERSION_CONFLICT',
+    `The memory state has version ${current}, not ${expected}; load it, apply your change and save again`,
+    { field: 'ifVersion', rule: 'the current version', current },
+  );
+}

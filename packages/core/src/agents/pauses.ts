@@ -1,0 +1,138 @@
+/**
+ * Pause tokens (AGT-4): handed out once, claimed with a lease, gone at their millisecond. Only the hash of a
+ * token leaves this file: neither engines, errors nor logs ever see the token.
+ */
+import { decodeJson, encodeJsonObject } from '../checks/json.ts';
+import { checkLimit, checkOptionalDuration, timeText } from '../checks/numbers.ts';
+import { checkId, checkOptionalId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { PauseCapability } from '../contracts/agents.ts';
+import type { CallOptions } from '../contracts/common.ts';
+import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { PauseEngine } from '../engine/agents.ts';
+import { sha256Hex } from '../hash.ts';
+import { cursorKey, pageOf } from '../paging.ts';
+
+const DEFAULT_TTL_MS = 3_600_000;
+const DEFAULT_LEASE_MS = 60_000;
+const MAX_REASON_BYTES = 512;
+const DEFAULT_PAGE = 100;
+const MAX_PAGE = 1_000;
+const TOKEN_BYTES = 32;
+
+/** A new pause token: 256 random bits in base64url. */
+export function mintPauseToken(
+  random: (length: number) => Uint8Array = (length) => globalThis.crypto.getRandomValues(new Uint8Array(length)),
+): string {
+  return Buffer.from(random(TOKEN_BYTES)).toString('base64url');
+}
+
+/** The pause capability of one tenant. */
+export function createPauses(context: StoreContext, engine: PauseEngine, tenantId: string): PauseCapability {
+  const settle = async (
+    method: string,
+    token: string,
+    claimId: string,
+    as: 'consumed' | 'waiting',
+    options?: CallOptions,
+  ) => {
+    const pauseId = pauseIdOf(token);
+    checkId(claimId, 'claimId');
+    const write = { method, pauseId, args: [claimId] };
+    const settled = await context.write(options, write, (call) => engine.settle(tenantId, pauseId, claimId, as, call));
+    if (!settled) throw claimLost(pauseId);
+  };
+
+  return {
+    async savePlannerState(token, payload, options) {
+      const pauseId = pauseIdOf(token);
+      const ttlMs = checkOptionalDuration(options?.ttl, 'ttl', DEFAULT_TTL_MS);
+      const sessionId = checkOptionalId(options?.sessionId, 'sessionId');
+      const taskId = checkOptionalId(options?.taskId, 'taskId');
+      const body = encodeJsonObject(payload, 'payload', context.limits.documentBytes);
+      const row = { pauseId, payload: body, ttlMs, sessionId, taskId, reason: reasonOf(payload.reason) };
+      const write = { method: 'savePlannerState', pauseId, args: [payload, { ttl: ttlMs, sessionId, taskId }] };
+      const outcome = await context.write(options, write, (call) => engine.save(tenantId, row, call));
+      if (outcome === 'consumed') throw tokenConsumed(pauseId);
+    },
+
+    async loadPlannerState(token, options) {
+      const pauseId = pauseIdOf(token);
+      const requestId = checkOptionalId(options?.requestId, 'requestId') ?? context.uuid();
+      const write = { method: 'loadPlannerState', pauseId, args: [{ requestId }] };
+      const payload = await context.write(options, write, (call) => engine.consume(tenantId, pauseId, requestId, call));
+      return payload === null ? {} : decodeJson(payload);
+    },
+
+    async claimPlannerState(token, options) {
+      const pauseId = pauseIdOf(token);
+      const claimId = checkOptionalId(options?.requestId, 'requestId') ?? context.uuid();
+      const leaseMs = checkOptionalDuration(options?.lease, 'lease', DEFAULT_LEASE_MS);
+      const write = { method: 'claimPlannerState', pauseId, args: [{ lease: leaseMs, requestId: claimId }] };
+      const claim = await context.write(options, write, (call) =>
+        engine.claim(tenantId, pauseId, { claimId, leaseMs }, call),
+      );
+      if (claim === null) return null;
+      return { claimId, payload: decodeJson(claim.payload), leaseUntil: timeText(claim.leaseUntil) };
+    },
+
+    confirmPlannerState(token, claimId, options) {
+      return settle('confirmPlannerState', token, claimId, 'consumed', options);
+    },
+
+    releasePlannerState(token, claimId, options) {
+      return settle('releasePlannerState', token, claimId, 'waiting', options);
+    },
+
+    async peekPlannerState(token, options) {
+      const pauseId = pauseIdOf(token);
+      return context.read(options, (call) => engine.peek(tenantId, pauseId, call));
+    },
+
+    async listPauses(options) {
+      const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
+      const after = cursorKey('pauses', options?.cursor);
+      const sessionId = checkOptionalId(options?.sessionId, 'sessionId');
+      const range = { after, limit: limit + 1, sessionId };
+      const pauses = await context.read(options, (call) => engine.list(tenantId, range, call));
+      return pageOf(
+        'pauses',
+        pauses,
+        limit,
+        (pause) => pause.pauseId,
+        (pause) => pause,
+      );
+    },
+  };
+}
+
+function pauseIdOf(token: string): string {
+  try {
+    return sha256Hex(checkId(token, 'token'));
+  } catch (error) {
+    // The same refusal without the value: a token that is too long is a secret all the same.
+    if (isTidemarkError(error) && error.rule) throw invalidArgument('token', error.rule);
+    throw error;
+  }
+}
+
+/** A payload's reason when it is a text, cut to a size that every list can show. */
+function reasonOf(reason: unknown): string | null {
+  if (typeof reason !== 'string' || reason === '') return null;
+  const text = reason.toWellFormed().replaceAll('\0', '\uFFFD');
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MAX_REASON_BYTES) return text;
+  let end = MAX_REASON_BYTES;
+  while ((bytes[end]! & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}
+
+function claimLost(pauseId: string): TidemarkError {
+  const message = `The claim on pause ${pauseId.slice(0, 12)}… is not the current one: its lease went to another, or the pause is gone. Do not act on it`;
+  return new TidemarkError('CLAIM_LOST', message, { field: 'claimId', rule: 'the current claim of the pause' });
+}
+
+function tokenConsumed(pauseId: string): TidemarkError {
+  const message = `The token of pause ${pauseId.slice(0, 12)}… was used already; save the pause under a new token`;
+  return new TidemarkError('TOKEN_CONSUMED', message, { field: 'token', rule: 'a token that has not been used' });
+}

@@ -1,0 +1,50 @@
+/** Planner events by trace, in order of arrival: idempotent by event id or by all fields (AGT-10). */
+import { checkJsonObject, decodeJson, encodeJsonMembers } from '../checks/json.ts';
+import { checkFinite, checkInteger } from '../checks/numbers.ts';
+import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { PlannerEvent, PlannerEventCapability } from '../contracts/agents.ts';
+import type { PlannerEventEngine } from '../engine/agents.ts';
+import { boundedItems, collectPages } from '../paging.ts';
+import { eventIdentity } from './fingerprint.ts';
+
+/** The planner event capability of one tenant. */
+export function createPlannerEvents(
+  context: StoreContext,
+  engine: PlannerEventEngine,
+  tenantId: string,
+): PlannerEventCapability {
+  return {
+    async savePlannerEvent(traceId, event, options) {
+      checkId(traceId, 'traceId');
+      const row = preparePlannerEvent(context, event);
+      const write = { method: 'savePlannerEvent', args: [traceId, event] };
+      await context.write(options, write, (call) => engine.append(tenantId, traceId, row, call));
+    },
+
+    async listPlannerEvents(traceId, options) {
+      checkId(traceId, 'traceId');
+      const bodies = await context.read(options, (call) => collectPages(engine.read(tenantId, traceId, call)));
+      return bodies.map((body) => decodeJson<PlannerEvent>(body));
+    },
+
+    async *readPlannerEvents(traceId, options) {
+      checkId(traceId, 'traceId');
+      for await (const body of boundedItems(context, options, (call) => engine.read(tenantId, traceId, call))) {
+        yield decodeJson<PlannerEvent>(body);
+      }
+    },
+  };
+}
+
+function preparePlannerEvent(context: StoreContext, event: PlannerEvent): { id: string; body: string } {
+  checkObject(event, 'event');
+  checkId(event.eventType, 'eventType');
+  checkFinite(event.ts, 'ts');
+  checkInteger(event.trajectoryStep, 'trajectoryStep', Number.MIN_SAFE_INTEGER);
+  checkOptionalId(event.nodeName, 'nodeName');
+  if (event.extra !== undefined) checkJsonObject(event.extra, 'extra');
+  const eventId = checkOptionalId(event.eventId, 'eventId');
+  const body = encodeJsonMembers(event, 'event', context.limits.eventPayloadBytes);
+  return { id: eventIdentity(eventId, [event]), body };
+}

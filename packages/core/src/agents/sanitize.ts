@@ -1,0 +1,122 @@
+/**
+ * `sanitizeSteering`: makes an untrusted payload small and plain before it is stored (AGT-8). The result keeps
+ * every limit, shows what was cut, and is left as it is when sanitised again.
+ */
+import type { JsonObject, JsonValue } from '../contracts/common.ts';
+
+/** How large a payload may be, in all its dimensions. */
+interface Limits {
+  depth: number;
+  keys: number;
+  items: number;
+  /** Code points of a text. */
+  text: number;
+}
+
+/** What a stored steering payload never exceeds. */
+export const STEERING_LIMITS = { bytes: 16_384, depth: 6, keys: 64, items: 50, text: 4_096, key: 64 } as const;
+
+const CUT = '…[truncated]';
+const CUT_KEY = '__truncated__';
+
+/**
+ * Tried in this order until the JSON text fits: texts give way first, structure last. The last step cannot
+ * exceed 8 × (a key and a text of 64 code points, 4 bytes each) and so always fits.
+ */
+const STEPS: readonly Limits[] = [
+  STEERING_LIMITS,
+  { ...STEERING_LIMITS, text: 2_048 },
+  { ...STEERING_LIMITS, text: 1_024 },
+  { ...STEERING_LIMITS, text: 512 },
+  { ...STEERING_LIMITS, text: 256 },
+  { depth: 6, keys: 32, items: 25, text: 128 },
+  { depth: 5, keys: 16, items: 12, text: 64 },
+  { depth: 4, keys: 8, items: 8, text: 64 },
+  { depth: 3, keys: 8, items: 8, text: 64 },
+  { depth: 2, keys: 8, items: 8, text: 64 },
+  { depth: 1, keys: 8, items: 8, text: 64 },
+];
+
+/** Control characters but tab and line ends, bidirectional overrides and isolates, and tag characters. */
+const HOSTILE = /(?![\t\n\r])[\p{Cc}\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F}]/gu;
+
+/**
+ * The payload within `STEERING_LIMITS`. Texts are freed of control, bidirectional and tag characters. What is cut
+ * is marked: a text ends with `…[truncated]`, a list has it as its last item, an object has `__truncated__: true`.
+ */
+export function sanitizeSteering(payload: JsonObject): JsonObject;
+export function sanitizeSteering(payload: JsonValue): JsonValue;
+export function sanitizeSteering(payload: unknown): unknown {
+  let clean = payload;
+  for (const limits of STEPS) {
+    clean = cleanValue(clean, limits, 1);
+    if (Buffer.byteLength(JSON.stringify(clean)) <= STEERING_LIMITS.bytes) break;
+  }
+  return clean;
+}
+
+function cleanValue(value: unknown, limits: Limits, depth: number): JsonValue {
+  switch (typeof value) {
+    case 'string':
+      return cut(cleanText(value), limits.text, CUT);
+    case 'number':
+    case 'boolean':
+      return value;
+    case 'object':
+      if (value === null) return null;
+      if (depth > limits.depth) return CUT;
+      return Array.isArray(value) ? cleanList(value, limits, depth) : cleanObject(value as JsonObject, limits, depth);
+    default:
+      return null;
+  }
+}
+
+function cleanList(list: readonly unknown[], limits: Limits, depth: number): JsonValue[] {
+  const fits = list.length <= limits.items;
+  const kept = (fits ? list : list.slice(0, limits.items - 1)).map((item) => cleanValue(item, limits, depth + 1));
+  return fits ? kept : [...kept, CUT];
+}
+
+function cleanObject(object: JsonObject, limits: Limits, depth: number): Record<string, JsonValue> {
+  const present = Object.keys(object).filter((key) => object[key] !== undefined);
+  const fits = present.length <= limits.keys;
+  const kept = fits ? present : present.filter((key) => key !== CUT_KEY).slice(0, limits.keys - 1);
+  const names = cleanKeys(kept, fits ? [] : [CUT_KEY]);
+  const entries = kept.map((key, index): [string, JsonValue] => [
+    names[index]!,
+    cleanValue(object[key], limits, depth + 1),
+  ]);
+  if (!fits) entries.push([CUT_KEY, true]);
+  // `fromEntries` defines: a key named `__proto__` is a key like any other.
+  return Object.fromEntries(entries);
+}
+
+/**
+ * Clean names for the keys of one object, all different. Keys that are clean already keep their names, so that
+ * a disguised key (`role` with an invisible character) can never take the place of the real one.
+ */
+function cleanKeys(keys: readonly string[], reserved: readonly string[]): string[] {
+  const cleaned = keys.map((key) => cut(cleanText(key), STEERING_LIMITS.key, '…'));
+  const taken = new Set(reserved);
+  for (const [index, key] of keys.entries()) if (cleaned[index] === key) taken.add(key);
+  return cleaned.map((name, index) => {
+    if (name === keys[index]) return name;
+    let free = name;
+    for (let n = 2; taken.has(free); n++) free = `${cut(name, STEERING_LIMITS.key - `~${n}`.length, '')}~${n}`;
+    taken.add(free);
+    return free;
+  });
+}
+
+/** Well-formed first: removing what stands between two lone surrogates must not make a new character of them. */
+function cleanText(text: string): string {
+  return text.toWellFormed().replace(HOSTILE, '');
+}
+
+/** The text within a number of code points, the mark included. */
+function cut(text: string, most: number, mark: string): string {
+  if (text.length <= most) return text;
+  // A code point has two units at most: as many units decide, however long the text is.
+  const points = Array.from(text.slice(0, 2 * most + 1));
+  return points.length <= most ? text : points.slice(0, most - mark.length).join('') + mark;
+}

@@ -1,0 +1,34 @@
+/** The sessions that tasks, updates, steering and trajectories speak of: listed by id, removed whole. */
+import { checkLimit } from '../checks/numbers.ts';
+import { checkId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { SessionCapability } from '../contracts/agents.ts';
+import type { SessionEngine } from '../engine/agents.ts';
+import { cursorKey, pageOf } from '../paging.ts';
+
+const DEFAULT_PAGE = 100;
+const MAX_PAGE = 1_000;
+
+/** The session capability of one tenant. */
+export function createSessions(context: StoreContext, engine: SessionEngine, tenantId: string): SessionCapability {
+  return {
+    async listSessions(options) {
+      const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
+      const after = cursorKey('sessions', options?.cursor);
+      const rows = await context.read(options, (call) => engine.list(tenantId, { after, limit: limit + 1 }, call));
+      return pageOf(
+        'sessions',
+        rows,
+        limit,
+        (session) => session.sessionId,
+        (session) => session,
+      );
+    },
+
+    async deleteSession(sessionId, options) {
+      checkId(sessionId, 'sessionId');
+      const write = { method: 'deleteSession', args: [sessionId] };
+      return context.write(options, write, (call) => engine.remove(tenantId, sessionId, call));
+    },
+  };
+}

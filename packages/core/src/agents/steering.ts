@@ -1,0 +1,55 @@
+/** Steering by session: as updates (AGT-7), with the untrusted payload stored in its sanitised form (AGT-8). */
+import { encodeJsonMembers, encodeJsonObject } from '../checks/json.ts';
+import { checkTime } from '../checks/numbers.ts';
+import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { SteeringCapability, SteeringEvent, SteeringEventType } from '../contracts/agents.ts';
+import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
+import { sanitizeSteering } from './sanitize.ts';
+import { readSessionPage } from './session-log.ts';
+
+const TYPES: readonly SteeringEventType[] = [
+  'INJECT_CONTEXT',
+  'REDIRECT',
+  'CANCEL',
+  'PRIORITIZE',
+  'PAUSE',
+  'RESUME',
+  'APPROVE',
+  'REJECT',
+  'USER_MESSAGE',
+];
+
+/** The steering capability of one tenant. */
+export function createSteering(context: StoreContext, engine: SessionLogEngine, tenantId: string): SteeringCapability {
+  return {
+    async saveSteering(event, options) {
+      const item = prepareSteering(context, event);
+      const write = { method: 'saveSteering', args: [event] };
+      await context.write(options, write, (call) => engine.append(tenantId, item, call));
+    },
+
+    async listSteering(sessionId, options) {
+      return (await readSessionPage<SteeringEvent>(context, engine, tenantId, sessionId, options)).items;
+    },
+
+    async listSteeringPage(sessionId, options) {
+      return readSessionPage<SteeringEvent>(context, engine, tenantId, sessionId, options);
+    },
+  };
+}
+
+function prepareSteering(context: StoreContext, event: SteeringEvent): SessionItem {
+  checkObject(event, 'event');
+  const sessionId = checkId(event.sessionId, 'sessionId');
+  const taskId = checkId(event.taskId, 'taskId');
+  const id = checkId(event.eventId, 'eventId');
+  checkOneOf(event.eventType, 'eventType', TYPES);
+  checkOptionalId(event.traceId, 'traceId');
+  checkOptionalId(event.source, 'source');
+  checkTime(event.createdAt, 'createdAt');
+  const { payload, ...rest } = event;
+  if (payload !== undefined) encodeJsonObject(payload, 'payload', context.limits.documentBytes);
+  const clean = payload === undefined ? rest : { ...rest, payload: sanitizeSteering(payload) };
+  return { sessionId, taskId, id, body: encodeJsonMembers(clean, 'event', context.limits.documentBytes) };
+}

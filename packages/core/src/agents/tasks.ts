@@ -1,0 +1,50 @@
+/** Tasks by session: a save older than the stored one changes nothing; listed in order of creation (AGT-6). */
+import { checkJsonObject, decodeJson, encodeJsonMembers } from '../checks/json.ts';
+import { checkInteger, checkTime } from '../checks/numbers.ts';
+import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { TaskCapability, TaskState, TaskStatus, TaskType } from '../contracts/agents.ts';
+import type { TaskEngine, TaskRow } from '../engine/agents.ts';
+import { boundedItems, collectPages } from '../paging.ts';
+
+const STATUSES: readonly TaskStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETE', 'FAILED', 'CANCELLED'];
+const TYPES: readonly TaskType[] = ['FOREGROUND', 'BACKGROUND'];
+
+/** The task capability of one tenant. */
+export function createTasks(context: StoreContext, engine: TaskEngine, tenantId: string): TaskCapability {
+  return {
+    async saveTask(task, options) {
+      const row = prepareTask(context, task);
+      const write = { method: 'saveTask', args: [task] };
+      await context.write(options, write, (call) => engine.save(tenantId, row, call));
+    },
+
+    async listTasks(sessionId, options) {
+      checkId(sessionId, 'sessionId');
+      const bodies = await context.read(options, (call) => collectPages(engine.read(tenantId, sessionId, call)));
+      return bodies.map((body) => decodeJson<TaskState>(body));
+    },
+
+    async *readTasks(sessionId, options) {
+      checkId(sessionId, 'sessionId');
+      for await (const body of boundedItems(context, options, (call) => engine.read(tenantId, sessionId, call))) {
+        yield decodeJson<TaskState>(body);
+      }
+    },
+  };
+}
+
+function prepareTask(context: StoreContext, task: TaskState): TaskRow {
+  checkObject(task, 'task');
+  const sessionId = checkId(task.sessionId, 'sessionId');
+  const taskId = checkId(task.taskId, 'taskId');
+  const status = checkOneOf(task.status, 'status', STATUSES);
+  checkOneOf(task.taskType, 'taskType', TYPES);
+  checkInteger(task.priority, 'priority', Number.MIN_SAFE_INTEGER);
+  checkJsonObject(task.contextSnapshot, 'contextSnapshot');
+  checkOptionalId(task.traceId, 'traceId');
+  const createdAt = Date.parse(checkTime(task.createdAt, 'createdAt'));
+  const updatedAt = Date.parse(checkTime(task.updatedAt, 'updatedAt'));
+  const body = encodeJsonMembers(task, 'task', context.limits.documentBytes);
+  return { sessionId, taskId, status, createdAt, updatedAt, body };
+}

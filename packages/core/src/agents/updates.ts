@@ -1,0 +1,65 @@
+/** Streaming updates by session: the first write of an id wins; lists and tails never skip or repeat (AGT-7). */
+import { decodeJson, encodeJsonMembers } from '../checks/json.ts';
+import { checkTime } from '../checks/numbers.ts';
+import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { StateUpdate, UpdateCapability, UpdateType } from '../contracts/agents.ts';
+import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
+import { follow } from '../live.ts';
+import { checkFilter, readSessionPage } from './session-log.ts';
+
+const TYPES: readonly UpdateType[] = [
+  'THINKING',
+  'PROGRESS',
+  'TOOL_CALL',
+  'RESULT',
+  'ERROR',
+  'CHECKPOINT',
+  'STATUS_CHANGE',
+  'NOTIFICATION',
+];
+const TAIL_PAGE = 500;
+
+/** The update capability of one tenant. */
+export function createUpdates(context: StoreContext, engine: SessionLogEngine, tenantId: string): UpdateCapability {
+  return {
+    async saveUpdate(update, options) {
+      const item = prepareUpdate(context, update);
+      const write = { method: 'saveUpdate', args: [update] };
+      await context.write(options, write, (call) => engine.append(tenantId, item, call));
+    },
+
+    async listUpdates(sessionId, options) {
+      return (await readSessionPage<StateUpdate>(context, engine, tenantId, sessionId, options)).items;
+    },
+
+    async listUpdatesPage(sessionId, options) {
+      return readSessionPage<StateUpdate>(context, engine, tenantId, sessionId, options);
+    },
+
+    async *tailUpdates(sessionId, options = {}) {
+      checkId(sessionId, 'sessionId');
+      const range = { ...checkFilter(options), limit: TAIL_PAGE };
+      const readPage = async () => {
+        const { items } = await context.read(options, (call) => engine.page(tenantId, sessionId, range, call));
+        range.sinceId = items.at(-1)?.id ?? range.sinceId;
+        return items;
+      };
+      for await (const item of follow(context, options, readPage, (call) => engine.wait(tenantId, sessionId, call))) {
+        yield decodeJson<StateUpdate>(item.body);
+      }
+    },
+  };
+}
+
+function prepareUpdate(context: StoreContext, update: StateUpdate): SessionItem {
+  checkObject(update, 'update');
+  const sessionId = checkId(update.sessionId, 'sessionId');
+  const taskId = checkId(update.taskId, 'taskId');
+  const id = checkId(update.updateId, 'updateId');
+  checkOneOf(update.updateType, 'updateType', TYPES);
+  checkOptionalId(update.traceId, 'traceId');
+  checkTime(update.createdAt, 'createdAt');
+  const body = encodeJsonMembers(update, 'update', context.limits.documentBytes);
+  return { sessionId, taskId, id, body };
+}

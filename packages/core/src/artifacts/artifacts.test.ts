@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { StoreContext } from '../context.ts';
+import type { StoreOptions } from '../contracts/store.ts';
+import { keyedArtifacts } from '../keyed/artifacts.ts';
+import { memoryBlobs } from '../memory/blobs.ts';
+import { memoryRecords } from '../memory/records.ts';
+import { createArtifacts } from './store.ts';
+
+function open(options: StoreOptions['artifacts'] = {}) {
+  const time = { now: 1_000_000 };
+  const context = new StoreContext({ clock: () => time.now, artifacts: options });
+  const engine = keyedArtifacts(memoryRecords(context), memoryBlobs(context));
+  return {
+    store: createArtifacts(context, engine, 'default', false),
+    tenant: createArtifacts(context, engine, 'acme', true),
+    time,
+  };
+}
+
+async function* streamOf(...chunks: Uint8Array[]) {
+  yield* chunks;
+}
+
+describe('artifacts (AGT-11)', () => {
+  it('gives a stream, the same bytes and a retry one reference, in even chunks', async () => {
+    const { store } = open();
+    const bytes = new Uint8Array(700_000).map((_, at) => at % 251);
+    const ref = await store.putStream(streamOf(bytes.subarray(0, 3), bytes.subarray(3)));
+    expect(await store.putBytes(bytes)).toEqual(ref);
+    expect(Buffer.compare((await store.get(ref.id))!, bytes)).toBe(0);
+    const sizes: number[] = [];
+    for await (const chunk of (await store.getStream(ref.id))!) sizes.push(chunk.length);
+    expect(sizes).toEqual([262_144, 262_144, 175_712]);
+  });
+
+  it('stops a stream that grows too large, and leaves nothing', async () => {
+    const { store } = open({ maxArtifactBytes: 10 });
+    const put = store.putStream(streamOf(new Uint8Array(8), new Uint8Array(8)));
+    await expect(put).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+    expect((await store.list()).items).toEqual([]);
+    expect(await store.sweep({ grace: 1 })).toEqual({ references: 0, blobs: 0, bytes: 0 });
+  });
+
+  it('drops the least recently used of a session, not those of others', async () => {
+    const { store, time } = open({ maxSessionCount: 2 });
+    const put = (text: string, sessionId: string) => store.putText(text, { scope: { sessionId } });
+    const [a, b, other] = [await put('a', 's'), await put('b', 's'), await put('a', 'other')];
+    time.now += 1;
+    await store.get(a.id);
+    time.now += 1;
+    const c = await put('c', 's');
+    expect((await store.list({ sessionId: 's' })).items.map((ref) => ref.id)).toEqual([a.id, c.id].sort());
+    expect(await store.exists(b.id)).toBe(false);
+    expect(await store.exists(other.id, { scope: { sessionId: 'other' } })).toBe(true);
+    expect(await store.exists(other.id, { scope: { sessionId: 's' } })).toBe(false);
+  });
+
+  it('sweeps expired references, and bytes nobody names after the grace period', async () => {
+    const { store, tenant, time } = open();
+    const kept = await tenant.putText('shared', { ttl: null });
+    const gone = await store.putText('shared', { ttl: '1s' });
+    time.now += 1_000;
+    expect(await store.get(gone.id)).toBeNull();
+    expect((await store.list()).items).toEqual([]);
+    expect(await store.sweep({ grace: '1m' })).toEqual({ references: 1, blobs: 0, bytes: 0 });
+    time.now += 60_000;
+    expect(await store.sweep({ grace: '1m' })).toEqual({ references: 0, blobs: 1, bytes: 6 });
+    expect(Buffer.from((await tenant.get(kept.id))!).toString()).toBe('shared');
+    expect(await store.get(kept.id)).toBeNull();
+  });
+});

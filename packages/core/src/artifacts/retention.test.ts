@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_RETENTION } from '../context.ts';
+import type { ArtifactRetention } from '../contracts/artifacts.ts';
+import { type Candidate, checkArtifactSize, planEviction } from './retention.ts';
+
+const candidate = (id: string, sizeBytes: number, createdAt: number, accessedAt = createdAt): Candidate => {
+  return { id, sizeBytes, createdAt, accessedAt };
+};
+const ROWS = [candidate('b', 10, 2, 9), candidate('a', 10, 1, 20), candidate('c', 10, 3, 3)];
+const limits = (change: Partial<ArtifactRetention>): ArtifactRetention => ({ ...DEFAULT_RETENTION, ...change });
+
+describe('planEviction (AGT-11)', () => {
+  it('evicts nothing while everything fits', () => {
+    expect(planEviction(10, { session: ROWS, trace: ROWS }, limits({ maxTraceBytes: 40, maxTraceCount: 4 }))).toEqual(
+      [],
+    );
+  });
+
+  it('evicts the least recently used, or the oldest', () => {
+    const trace = { session: null, trace: ROWS };
+    expect(planEviction(15, trace, limits({ maxTraceBytes: 30, strategy: 'lru' }))).toEqual(['c', 'b']);
+    expect(planEviction(15, trace, limits({ maxTraceBytes: 30, strategy: 'fifo' }))).toEqual(['a', 'b']);
+    expect(planEviction(1, trace, limits({ maxTraceCount: 3, strategy: 'fifo' }))).toEqual(['a']);
+  });
+
+  it('counts what goes for the trace as gone from the session', () => {
+    const both = { session: [...ROWS, candidate('d', 10, 0)], trace: ROWS };
+    expect(planEviction(5, both, limits({ maxTraceCount: 3, maxSessionCount: 4, strategy: 'fifo' }))).toEqual(['a']);
+  });
+
+  it('refuses where nothing may give way, or nothing would suffice', () => {
+    const exceeded = expect.objectContaining({ code: 'LIMIT_EXCEEDED' });
+    const session = { session: ROWS, trace: null };
+    expect(() => planEviction(1, session, limits({ maxSessionCount: 3, strategy: 'none' }))).toThrow(exceeded);
+    expect(() => planEviction(50, session, limits({ maxSessionBytes: 40 }))).toThrow(exceeded);
+  });
+
+  it('refuses an artifact larger than any may be', () => {
+    checkArtifactSize(10, limits({ maxArtifactBytes: 10 }));
+    const tooLarge = expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' });
+    expect(() => checkArtifactSize(11, limits({ maxArtifactBytes: 10 }))).toThrow(tooLarge);
+  });
+});

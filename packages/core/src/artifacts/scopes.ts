@@ -1,0 +1,72 @@
+/**
+ * Scopes of artifacts (AGT-11): whose an artifact is and who may see it. A part that is given must agree; an
+ * artifact without that part fails it. Absent and `null` are the same.
+ */
+import { checkObject, checkOptionalId } from '../checks/text.ts';
+import type { ArtifactScope } from '../contracts/artifacts.ts';
+import { TidemarkError } from '../contracts/errors.ts';
+import type { ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
+
+/** Which tenant a store works for: with `confined` no other can be named (GEN-10). */
+export interface ArtifactView {
+  tenantId: string;
+  confined: boolean;
+}
+
+/** A scope with every part named, and the tenant whose storage it is in. */
+export interface CheckedScope {
+  owner: string;
+  scopeTenantId: string | null;
+  userId: string | null;
+  sessionId: string | null;
+  traceId: string | null;
+}
+
+/** The scope a caller gave, checked; `TENANT_MISMATCH` when it names a tenant the view does not reach. */
+export function checkScope(view: ArtifactView, scope: ArtifactScope | undefined): CheckedScope {
+  if (scope !== undefined) checkObject(scope, 'scope');
+  const scopeTenantId = checkOptionalId(scope?.tenantId, 'scope.tenantId');
+  if (view.confined && scopeTenantId !== null && scopeTenantId !== view.tenantId) {
+    throw new TidemarkError('TENANT_MISMATCH', 'This view of the store is confined to another tenant', {
+      field: 'scope.tenantId',
+      rule: 'the tenant of the view, or absent',
+    });
+  }
+  return {
+    owner: view.confined ? view.tenantId : (scopeTenantId ?? view.tenantId),
+    scopeTenantId,
+    userId: checkOptionalId(scope?.userId, 'scope.userId'),
+    sessionId: checkOptionalId(scope?.sessionId, 'scope.sessionId'),
+    traceId: checkOptionalId(scope?.traceId, 'scope.traceId'),
+  };
+}
+
+/** The given parts of a scope, as an engine matches them. */
+export function matchOf(scope: CheckedScope): ArtifactMatch {
+  const match: ArtifactMatch = {};
+  for (const part of ['scopeTenantId', 'userId', 'sessionId', 'traceId'] as const) {
+    const value = scope[part];
+    if (value !== null) match[part] = value;
+  }
+  return match;
+}
+
+/** Whether an artifact exists for a caller of this scope. */
+export function isWithin(row: ArtifactRow, scope: CheckedScope): boolean {
+  return Object.entries(matchOf(scope)).every(([part, value]) => row[part as keyof ArtifactMatch] === value);
+}
+
+/** Whether an artifact is there at a time: from the millisecond of its expiry on it is not. */
+export function isLive(row: ArtifactRow, now: number): boolean {
+  return row.expiresAt === null || row.expiresAt > now;
+}
+
+/** A row's scope as its owner named it, without the parts that were not given. */
+export function scopeOf(row: ArtifactRow): ArtifactScope {
+  const scope: ArtifactScope = {};
+  if (row.scopeTenantId !== null) scope.tenantId = row.scopeTenantId;
+  if (row.userId !== null) scope.userId = row.userId;
+  if (row.sessionId !== null) scope.sessionId = row.sessionId;
+  if (row.traceId !== null) scope.traceId = row.traceId;
+  return scope;
+}

@@ -1,0 +1,20 @@
+/** What backend authors build on: the ports, the parts of a store, and the helpers engines share. */
+export { decodeCursor, encodeCursor } from '../checks/json.ts';
+export { checkDuration, checkInteger, timeText } from '../checks/numbers.ts';
+export { checkId } from '../checks/text.ts';
+export { StoreContext } from '../context.ts';
+export { GroupCommit } from '../group-commit.ts';
+export { type Digest, digestBytes, digestOf, sha256, sha256Hex } from '../hash.ts';
+export { isAnswered, meets, type RecordState, recordAfter } from '../kv/conditions.ts';
+export { compareKeys } from '../kv/order.ts';
+export { ChangeQueue } from '../memory/watch.ts';
+export { type AppendPlan, planAppend } from '../runs/append.ts';
+export { FIRST_LINK } from '../runs/chain.ts';
+export { readLogPage } from '../runs/log-page.ts';
+export { Signals } from '../signals.ts';
+export { assembleStore, DEFAULT_TENANT, type Engine, engineOf } from '../store.ts';
+export * from './agents.ts';
+export * from './artifacts.ts';
+export * from './journal.ts';
+export * from './records.ts';
+export * from './runs.ts';

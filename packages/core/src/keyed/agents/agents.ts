@@ -1,0 +1,40 @@
+/**
+ * The agent engine of every keyed backend, derived once from its journal and records. Each step is safe among
+ * several processes and under a crash after any of them: only single records and commits are taken to be atomic.
+ */
+import type { StoreContext } from '../../context.ts';
+import type { AgentEngine } from '../../engine/agents.ts';
+import type { Journal } from '../../engine/journal.ts';
+import type { Records } from '../../engine/records.ts';
+import { Contention } from '../contention.ts';
+import { keyedBindings } from './bindings.ts';
+import { keyedEvents } from './events.ts';
+import { keyedMemory } from './memory.ts';
+import { keyedPauses } from './pauses.ts';
+import { keyedPlannerEvents } from './planner-events.ts';
+import { SessionBook } from './session-book.ts';
+import { keyedSessionLog } from './session-log.ts';
+import { keyedSessions } from './sessions.ts';
+import { keyedTasks } from './tasks.ts';
+import { keyedTrajectories } from './trajectories.ts';
+
+/** All capabilities of agents over one journal and one set of records. */
+export function keyedAgents(journal: Journal, records: Records, context: StoreContext): AgentEngine {
+  const contention = new Contention(context);
+  const book = new SessionBook(records, contention);
+  const tasks = keyedTasks(records, contention, book);
+  const trajectories = keyedTrajectories(records, contention, book);
+  const plannerEvents = keyedPlannerEvents(journal, contention);
+  return {
+    events: keyedEvents(journal, contention),
+    bindings: keyedBindings(records),
+    pauses: keyedPauses(records, contention),
+    memory: keyedMemory(records, contention),
+    tasks,
+    updates: keyedSessionLog(journal, 'updates', contention, book),
+    steering: keyedSessionLog(journal, 'steering', contention, book),
+    trajectories,
+    plannerEvents,
+    sessions: keyedSessions(journal, book, { tasks, trajectories, plannerEvents }),
+  };
+}

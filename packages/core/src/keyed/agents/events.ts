@@ -1,0 +1,51 @@
+/** Flow events over journals: one journal per trace, and one of its own for events without a trace (AGT-2). */
+import type { EventEngine, FlowEventRow } from '../../engine/agents.ts';
+import type { Journal, JournalEntry } from '../../engine/journal.ts';
+import { Appender } from '../appender.ts';
+import type { Contention } from '../contention.ts';
+import { splitHeader, withHeader } from '../lines.ts';
+import { readJournal } from '../scan.ts';
+
+const PAGE = 500;
+
+type Header = [ts: number, kind: string, nodeName: string | null, nodeId: string | null, eventId: string | null];
+
+export function keyedEvents(journal: Journal, contention: Contention): EventEngine {
+  const appender = new Appender(journal, 'events', contention);
+  return {
+    async append(tenantId, rows, call) {
+      const traces = Map.groupBy(rows, (row) => row.traceId);
+      const appends = Array.from(traces, ([traceId, events]) =>
+        appender.append(tenantId, journalOf(traceId), events.map(entryOf), call),
+      );
+      await Promise.all(appends);
+    },
+
+    async *read(tenantId, traceId, call) {
+      const name = { space: 'events', tenantId, name: journalOf(traceId) } as const;
+      const rows: FlowEventRow[] = [];
+      for await (const page of readJournal(journal, name, call)) {
+        for (const entry of page) rows.push(rowOf(traceId, entry));
+      }
+      // The sort is stable: events of one `ts` stay in the order of insertion.
+      rows.sort((a, b) => a.ts - b.ts);
+      for (let from = 0; from < rows.length; from += PAGE) yield rows.slice(from, from + PAGE);
+    },
+  };
+}
+
+/** No trace can be named so that it meets the journal of events without one. */
+function journalOf(traceId: string | null): string {
+  return traceId === null ? 'none' : `trace/${traceId}`;
+}
+
+function entryOf(row: FlowEventRow): { key: string; body: string } {
+  const header: Header = [row.ts, row.kind, row.nodeName, row.nodeId, row.eventId];
+  return { key: row.id, body: withHeader(header, row.payload) };
+}
+
+function rowOf(traceId: string | null, entry: JournalEntry): FlowEventRow {
+  const { header, text } = splitHeader<Header>(entry.body);
+  const [ts, kind, nodeName, nodeId, eventId] = header;
+  return { traceId, id: entry.key, ts, kind, nodeName, nodeId, eventId, payload: text };
+}

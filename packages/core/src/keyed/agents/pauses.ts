@@ -1,0 +1,175 @@
+/**
+ * Pauses over records (AGT-4): one record per pause, every step conditional on the revision that was read, so that
+ * of all claimers and loaders exactly one wins. A consumed pause stays as a tombstone until its expiry.
+ */
+import { timeText } from '../../checks/numbers.ts';
+import type { PauseInfo } from '../../contracts/agents.ts';
+import type { PauseEngine, PauseRow } from '../../engine/agents.ts';
+import type { RecordName, Records, ScannedRecord, StoredRecord } from '../../engine/records.ts';
+import type { EngineCall } from '../../engine/runs.ts';
+import { CONFLICT, type Contention } from '../contention.ts';
+import { fieldsOf, numberField, textField } from '../fields.ts';
+import { scanRecords } from '../scan.ts';
+
+/** Pauses carry payloads of megabytes: few are held at a time. */
+const SCAN_PAGE = 32;
+
+/** A pause as it stands now: a claim whose lease ran out is waiting again. */
+interface Pause {
+  state: PauseInfo['state'];
+  record: StoredRecord;
+  payload: string | null;
+  /** Of the current claim, or of the last one. */
+  claimId: string | null;
+  leaseUntil: number | null;
+  expiresAt: number;
+}
+
+export function keyedPauses(records: Records, contention: Contention): PauseEngine {
+  const nameOf = (tenantId: string, pauseId: string): RecordName => ({ space: 'pauses', tenantId, key: pauseId });
+
+  /** The pause as of now, and the revision of its record, which may linger for a moment after its expiry. */
+  const look = async (name: RecordName, call: EngineCall) => {
+    const [[record], now] = await Promise.all([records.get([name], call), records.now(call)]);
+    return { pause: record ? pauseOf(record, now) : null, revision: record?.revision ?? 0, now };
+  };
+
+  /** One conditional step on a pause; it keeps its expiry. */
+  const change = async (
+    name: RecordName,
+    pause: Pause,
+    values: Record<string, string | number | null>,
+    call: EngineCall,
+  ): Promise<boolean> => {
+    const expect = { revision: pause.record.revision };
+    return (await records.write({ name, mode: 'merge', expect, set: fieldsOf(values) }, call)).applied;
+  };
+
+  return {
+    save(tenantId, row, call) {
+      const name = nameOf(tenantId, row.pauseId);
+      return contention.settle(call, async () => {
+        const { pause, revision, now } = await look(name, call);
+        if (pause?.state === 'consumed') return 'consumed';
+        // A save while the pause is claimed keeps the claim: the claimer may be resuming already.
+        const saved = savedFields(row, now);
+        const set = fieldsOf(pause ? saved : { ...saved, state: 'waiting', createdAt: now });
+        const mode = pause ? 'merge' : 'replace';
+        const outcome = await records.write({ name, mode, expect: { revision }, set, ttlMs: row.ttlMs }, call);
+        return outcome.applied ? 'saved' : CONFLICT;
+      });
+    },
+
+    claim(tenantId, pauseId, { claimId, leaseMs }, call) {
+      const name = nameOf(tenantId, pauseId);
+      return contention.settle(call, async () => {
+        const { pause, now } = await look(name, call);
+        if (!pause || pause.payload === null || pause.state === 'consumed') return null;
+        if (pause.state === 'claimed') {
+          const isAgain = pause.claimId === claimId;
+          return isAgain ? { payload: pause.payload, leaseUntil: pause.leaseUntil! } : null;
+        }
+        // A lease that outlives its pause would be a promise nobody can keep.
+        const leaseUntil = Math.min(now + leaseMs, pause.expiresAt);
+        const claimed = await change(name, pause, { state: 'claimed', claimId, leaseUntil }, call);
+        return claimed ? { payload: pause.payload, leaseUntil } : CONFLICT;
+      });
+    },
+
+    consume(tenantId, pauseId, claimId, call) {
+      const name = nameOf(tenantId, pauseId);
+      return contention.settle(call, async () => {
+        const { pause } = await look(name, call);
+        if (!pause) return null;
+        const isOurs = pause.claimId === claimId;
+        if (pause.state === 'consumed') return isOurs ? pause.payload : null;
+        if (pause.state === 'claimed' && !isOurs) return null;
+        // The payload stays until the expiry, for a retry of this very request.
+        const consumed = await change(name, pause, { state: 'consumed', claimId, leaseUntil: null }, call);
+        return consumed ? pause.payload : CONFLICT;
+      });
+    },
+
+    settle(tenantId, pauseId, claimId, as, call) {
+      const name = nameOf(tenantId, pauseId);
+      return contention.settle(call, async () => {
+        const { pause } = await look(name, call);
+        if (!pause || pause.claimId !== claimId) return false;
+        // The stored state, not the one as of now: a claim whose lease ran out holds until another takes it.
+        const stored = textField(pause.record, 'state');
+        if (stored !== 'claimed') return stored === as;
+        const payload = as === 'consumed' ? null : pause.payload;
+        return (await change(name, pause, { state: as, payload, leaseUntil: null }, call)) || CONFLICT;
+      });
+    },
+
+    async peek(tenantId, pauseId, call) {
+      const { pause } = await look(nameOf(tenantId, pauseId), call);
+      return pause && infoOf(pauseId, pause);
+    },
+
+    async list(tenantId, range, call) {
+      const now = await records.now(call);
+      const found: PauseInfo[] = [];
+      const scan = { prefix: '', after: range.after, page: SCAN_PAGE };
+      for await (const record of scanRecords(records, 'pauses', tenantId, scan, call)) {
+        const info = listedInfo(record, now, range.sessionId);
+        if (info) found.push(info);
+        if (found.length === range.limit) break;
+      }
+      return found;
+    },
+
+    removeExpired(limit, call) {
+      return records.removeExpired(limit, call);
+    },
+  };
+}
+
+function savedFields(row: PauseRow, now: number): Record<string, string | number | null> {
+  return {
+    payload: row.payload,
+    expiresAt: now + row.ttlMs,
+    sessionId: row.sessionId,
+    taskId: row.taskId,
+    reason: row.reason,
+  };
+}
+
+/** The pause in a record as of now; `null` from the millisecond of its expiry. */
+function pauseOf(record: StoredRecord, now: number): Pause | null {
+  const expiresAt = numberField(record, 'expiresAt');
+  if (expiresAt <= now) return null;
+  const stored = textField(record, 'state') as PauseInfo['state'];
+  const leaseUntil = stored === 'claimed' ? numberField(record, 'leaseUntil') : null;
+  const lapsed = leaseUntil !== null && leaseUntil <= now;
+  return {
+    state: lapsed ? 'waiting' : stored,
+    record,
+    payload: textField(record, 'payload'),
+    claimId: textField(record, 'claimId'),
+    leaseUntil: lapsed ? null : leaseUntil,
+    expiresAt,
+  };
+}
+
+function listedInfo(record: ScannedRecord, now: number, sessionId: string | null): PauseInfo | null {
+  if (sessionId !== null && textField(record, 'sessionId') !== sessionId) return null;
+  const pause = pauseOf(record, now);
+  return pause && infoOf(record.key, pause);
+}
+
+function infoOf(pauseId: string, { state, record, leaseUntil, expiresAt }: Pause): PauseInfo {
+  const info: PauseInfo = {
+    pauseId,
+    state,
+    createdAt: timeText(numberField(record, 'createdAt')),
+    expiresAt: timeText(expiresAt),
+  };
+  if (leaseUntil !== null) info.leaseUntil = timeText(leaseUntil);
+  for (const field of ['sessionId', 'taskId', 'reason'] as const) {
+    const value = textField(record, field);
+    if (value !== null) info[field] = value;
+  }
+  return info;
+}

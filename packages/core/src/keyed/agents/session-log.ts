@@ -1,0 +1,55 @@
+/** Updates or steering over journals: one journal per session, the item's id its key (AGT-7). */
+import type { SessionLogEngine } from '../../engine/agents.ts';
+import type { Journal, JournalName } from '../../engine/journal.ts';
+import { Appender } from '../appender.ts';
+import type { Contention } from '../contention.ts';
+import { splitHeader, withHeader } from '../lines.ts';
+import type { SessionBook } from './session-book.ts';
+
+/** How many entries are looked at in one read while a task is sought. */
+const FILTER_PAGE = 1_000;
+
+type Header = [taskId: string];
+
+export function keyedSessionLog(
+  journal: Journal,
+  space: 'updates' | 'steering',
+  contention: Contention,
+  sessions: SessionBook,
+): SessionLogEngine {
+  const appender = new Appender(journal, space, contention, (tenantId, sessionId, call) =>
+    sessions.open(tenantId, sessionId, call),
+  );
+  const nameOf = (tenantId: string, sessionId: string): JournalName => ({ space, tenantId, name: sessionId });
+
+  return {
+    append(tenantId, item, call) {
+      const header: Header = [item.taskId];
+      const entry = { key: item.id, body: withHeader(header, item.body) };
+      return appender.append(tenantId, item.sessionId, [entry], call);
+    },
+
+    async page(tenantId, sessionId, range, call) {
+      const name = nameOf(tenantId, sessionId);
+      const [cursor] = range.sinceId === null ? [null] : await journal.find(name, [range.sinceId], call);
+      const items: { id: string; body: string }[] = [];
+      let after = cursor?.seq ?? 0;
+      while (items.length < range.limit) {
+        const limit = range.taskId === null ? range.limit - items.length : FILTER_PAGE;
+        const entries = await journal.read(name, after, limit, call);
+        for (const entry of entries) {
+          if (items.length === range.limit) break;
+          const { header, text } = splitHeader<Header>(entry.body);
+          if (range.taskId === null || header[0] === range.taskId) items.push({ id: entry.key, body: text });
+        }
+        if (entries.length < limit) break;
+        after = entries.at(-1)!.seq;
+      }
+      return { items, cursorFound: range.sinceId === null || cursor !== null };
+    },
+
+    wait(tenantId, sessionId, call) {
+      return journal.wait(space, nameOf(tenantId, sessionId), call);
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/**
+ * Trajectories over records (AGT-9). Per trace an owner, which says whose it is; per (session, trace) a body and an
+ * entry of the session's list. The owner is written last and read with each: what has no owner does not count.
+ */
+import type { TrajectoryEngine } from '../../engine/agents.ts';
+import type { RecordName, Records, RecordWrite } from '../../engine/records.ts';
+import type { EngineCall } from '../../engine/runs.ts';
+import { CONFLICT, type Contention } from '../contention.ts';
+import { fieldsOf, numberField, textField } from '../fields.ts';
+import { joinKey, keyPrefix, splitKey } from '../keys.ts';
+import { scanRecords } from '../scan.ts';
+import type { SessionBook } from './session-book.ts';
+
+const PAGE = 200;
+
+export interface KeyedTrajectories extends TrajectoryEngine {
+  /** Removes all trajectories of a session, each after `before` has seen its trace; gives how many there were. */
+  removeAll(
+    tenantId: string,
+    sessionId: string,
+    before: (traceId: string) => Promise<void>,
+    call: EngineCall,
+  ): Promise<number>;
+}
+
+export function keyedTrajectories(records: Records, contention: Contention, sessions: SessionBook): KeyedTrajectories {
+  const listOf = async (tenantId: string, sessionId: string, call: EngineCall) => {
+    const entries: { traceId: string; recency: number }[] = [];
+    const range = { prefix: keyPrefix(['list', sessionId]) };
+    for await (const record of scanRecords(records, 'trajectories', tenantId, range, call)) {
+      entries.push({ traceId: splitKey(record.key)[2]!, recency: numberField(record, 'recency') });
+    }
+    return entries.sort((a, b) => b.recency - a.recency);
+  };
+
+  return {
+    async save(tenantId, { traceId, sessionId, body }, call) {
+      const names = namesOf(tenantId, traceId, sessionId);
+      const outcome = await contention.settle(call, async () => {
+        const [owner] = await records.get([names.owner], call);
+        const session = owner ? textField(owner, 'session') : null;
+        if (session !== null && session !== sessionId) return 'other-session';
+        const recency = await sessions.next(tenantId, sessionId, call);
+        const writes: RecordWrite[] = [
+          { name: names.body, mode: 'replace', set: fieldsOf({ body }) },
+          { name: names.entry, mode: 'replace', set: fieldsOf({ recency }) },
+          {
+            name: names.owner,
+            mode: 'replace',
+            expect: { fields: fieldsOf({ session }) },
+            set: fieldsOf({ session: sessionId }),
+          },
+        ];
+        const [first] = await records.batch(writes, call);
+        return first!.applied ? 'saved' : CONFLICT;
+      });
+      // Again: a removal of the session may have come between.
+      if (outcome === 'saved') await sessions.touch(tenantId, sessionId, call);
+      return outcome;
+    },
+
+    async get(tenantId, traceId, sessionId, call) {
+      const names = namesOf(tenantId, traceId, sessionId);
+      const [owner, body] = await records.get([names.owner, names.body], call);
+      if (!owner || !body || textField(owner, 'session') !== sessionId) return null;
+      return textField(body, 'body');
+    },
+
+    async list(tenantId, sessionId, limit, call) {
+      const traces: string[] = [];
+      const entries = await listOf(tenantId, sessionId, call);
+      for (let from = 0; from < entries.length && traces.length < limit; from += PAGE) {
+        const page = entries.slice(from, from + PAGE);
+        const owners = await records.get(
+          page.map(({ traceId }) => namesOf(tenantId, traceId, sessionId).owner),
+          call,
+        );
+        for (const [index, { traceId }] of page.entries()) {
+          const owner = owners[index];
+          if (owner && textField(owner, 'session') === sessionId) traces.push(traceId);
+        }
+      }
+      return traces.slice(0, limit);
+    },
+
+    async removeAll(tenantId, sessionId, before, call) {
+      let removed = 0;
+      for (const { traceId } of await listOf(tenantId, sessionId, call)) {
+        const names = namesOf(tenantId, traceId, sessionId);
+        const [owner] = await records.get([names.owner], call);
+        if (owner && textField(owner, 'session') === sessionId) {
+          await before(traceId);
+          const expect = { fields: fieldsOf({ session: sessionId }) };
+          const outcome = await records.write({ name: names.owner, mode: 'delete', expect, set: new Map() }, call);
+          if (outcome.applied) removed++;
+        }
+        // The entry of the list last: it is what a removal that was cut short finds the rest by.
+        await records.write({ name: names.body, mode: 'delete', set: new Map() }, call);
+        await records.write({ name: names.entry, mode: 'delete', set: new Map() }, call);
+      }
+      return removed;
+    },
+  };
+}
+
+function namesOf(tenantId: string, traceId: string, sessionId: string) {
+  const name = (...parts: string[]): RecordName => ({ space: 'trajectories', tenantId, key: joinKey(parts) });
+  return {
+    owner: name('owner', traceId),
+    body: name('body', sessionId, traceId),
+    entry: name('list', sessionId, traceId),
+  };
+}

@@ -1,0 +1,31 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { joinKey, keyPrefix, splitKey } from './keys.ts';
+
+const part = fc.option(
+  fc.oneof(
+    fc.string({ unit: 'grapheme', minLength: 1 }),
+    fc.array(fc.constantFrom('%', '/', '-', '2', 'F', '5', '.'), { minLength: 1 }).map((it) => it.join('')),
+  ),
+);
+const parts = fc.array(part, { minLength: 1, maxLength: 4 });
+
+it('gives back the parts of every key (GEN-5)', () => {
+  fc.assert(
+    fc.property(parts, (it) => {
+      expect(splitKey(joinKey(it))).toEqual(it);
+    }),
+  );
+});
+
+it('has a prefix that matches keys of the same first parts and no others', () => {
+  fc.assert(
+    fc.property(parts, parts, (one, two) => {
+      const isBelow = two.length > one.length && one.every((it, at) => it === two[at]);
+      expect(joinKey(two).startsWith(keyPrefix(one))).toBe(isBelow);
+    }),
+  );
+  expect(joinKey(['a', 'b', 't']).startsWith(keyPrefix(['a']))).toBe(true);
+  expect(joinKey(['a/b', 't']).startsWith(keyPrefix(['a']))).toBe(false);
+  expect(joinKey(['ab', 't']).startsWith(keyPrefix(['a']))).toBe(false);
+});

@@ -1,0 +1,83 @@
+/** How keyed engines write a run's event and head into a journal: text that a person can read. */
+import type { JournalEntry, JournalHead } from '../engine/journal.ts';
+import type { RunHead, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import { digestBytes } from '../hash.ts';
+
+/** A line of JSON for the envelope, then the payload as it is; its key, sequence and time are the journal's. */
+export function encodeEvent(event: StoredRunEvent): string {
+  const envelope = JSON.stringify([
+    event.commitIndex,
+    digestBytes(event.link).toString('base64'),
+    event.eventId,
+    event.eventType,
+    event.emittedAt,
+    event.projectId,
+    event.environmentId,
+    event.planId,
+    event.planVersion,
+    event.engineAttemptId,
+    event.logicalAttemptId,
+    event.stepId,
+    event.extra,
+  ]);
+  return event.payload === null ? envelope : `${envelope}\n${event.payload}`;
+}
+
+type Envelope = [
+  number,
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+  number,
+  number,
+  string | null,
+  string | null,
+];
+
+export function decodeEvent(entry: JournalEntry): StoredRunEvent {
+  const end = entry.body.indexOf('\n');
+  const envelope = JSON.parse(end === -1 ? entry.body : entry.body.slice(0, end)) as Envelope;
+  return {
+    eventId: envelope[2],
+    eventType: envelope[3],
+    emittedAt: envelope[4],
+    projectId: envelope[5],
+    environmentId: envelope[6],
+    planId: envelope[7],
+    planVersion: envelope[8],
+    engineAttemptId: envelope[9],
+    logicalAttemptId: envelope[10],
+    idempotencyKey: entry.key,
+    stepId: envelope[11],
+    extra: envelope[12],
+    payload: end === -1 ? null : entry.body.slice(end + 1),
+    runSeq: entry.seq,
+    persistedAt: entry.time,
+    commitIndex: envelope[0],
+    link: Buffer.from(envelope[1], 'base64').toString('latin1'),
+  };
+}
+
+/** What a head keeps besides what the journal knows of it. */
+export function encodeHead(head: RunHead): string {
+  const { projectId, environmentId, planId, planVersion, status, labels, parentRunId } = head;
+  const link = digestBytes(head.link).toString('base64');
+  return JSON.stringify({ projectId, environmentId, planId, planVersion, status, labels, parentRunId, link });
+}
+
+export function decodeHead(run: RunKey, head: JournalHead): RunHead {
+  const { link, ...state } = JSON.parse(head.state) as Omit<RunHead, 'link'> & { link: string };
+  return {
+    ...state,
+    ...run,
+    seq: head.seq,
+    link: Buffer.from(link, 'base64').toString('latin1'),
+    createdAt: head.createdAt,
+    updatedAt: head.updatedAt,
+  };
+}

@@ -1,0 +1,39 @@
+/** Walks all records or entries of a prefix or journal, page by page. */
+import type { Journal, JournalEntry, JournalName } from '../engine/journal.ts';
+import type { RecordSpace, Records, ScannedRecord } from '../engine/records.ts';
+import type { EngineCall } from '../engine/runs.ts';
+
+const PAGE = 500;
+
+/** Live records under a prefix in byte order of keys; `page` is how many are held at a time. */
+export async function* scanRecords(
+  records: Records,
+  space: RecordSpace,
+  tenantId: string,
+  range: { prefix: string; after?: string | null; page?: number },
+  call: EngineCall,
+): AsyncGenerator<ScannedRecord, void, undefined> {
+  const limit = range.page ?? PAGE;
+  let after = range.after ?? null;
+  for (;;) {
+    const page = await records.scan(space, tenantId, { prefix: range.prefix, after, limit }, call);
+    yield* page;
+    if (page.length < limit) return;
+    after = page.at(-1)!.key;
+  }
+}
+
+/** All entries of a journal, in pages. */
+export async function* readJournal(
+  journal: Journal,
+  name: JournalName,
+  call: EngineCall,
+): AsyncGenerator<JournalEntry[], void, undefined> {
+  let after = 0;
+  for (;;) {
+    const page = await journal.read(name, after, PAGE, call);
+    if (page.length > 0) yield page;
+    if (page.length < PAGE) return;
+    after = page.at(-1)!.seq;
+  }
+}

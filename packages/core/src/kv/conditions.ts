@@ -1,0 +1,58 @@
+/** The rules of one conditional step on a record (KV-2, KV-3, GEN-8): pure, and the same for every engine. */
+import { type Fields, type RecordWrite, REMEMBERED_REQUESTS } from '../engine/records.ts';
+
+/** What the rules need to know of a live record. */
+export interface RecordState {
+  fields: Fields;
+  revision: number;
+  /** Milliseconds on the engine's clock; `null` lives for ever. */
+  expiresAt: number | null;
+  /** The last requests that changed the record, oldest first. */
+  requests: readonly string[];
+}
+
+/** Whether this very request has been carried out already. */
+export function isAnswered(write: RecordWrite, record: Pick<RecordState, 'requests'> | undefined): boolean {
+  return write.requestId !== undefined && record !== undefined && record.requests.includes(write.requestId);
+}
+
+/** Whether all that the step expects holds. */
+export function meets({ expect }: RecordWrite, record: Pick<RecordState, 'fields' | 'revision'> | undefined): boolean {
+  if (!expect) return true;
+  if (expect.exists !== undefined && expect.exists !== (record !== undefined)) return false;
+  if (expect.revision !== undefined && expect.revision !== (record?.revision ?? 0)) return false;
+  for (const [field, wanted] of expect.fields ?? []) {
+    const value = record?.fields.get(field);
+    if (wanted === null ? value !== undefined : value === undefined || Buffer.compare(value, wanted) !== 0) return false;
+  }
+  return true;
+}
+
+/** The record after the step, at a time and under a new revision; `null` when its last field goes. */
+export function recordAfter(
+  write: RecordWrite,
+  before: RecordState | undefined,
+  revision: number,
+  now: number,
+): (RecordState & { fields: Map<string, Uint8Array> }) | null {
+  if (write.mode === 'delete') return null;
+  const fields = new Map(write.mode === 'merge' ? before?.fields : undefined);
+  for (const [field, value] of write.set) {
+    if (value === null) fields.delete(field);
+    else fields.set(field, Uint8Array.from(value));
+  }
+  if (fields.size === 0) return null;
+  const requests = [...(before?.requests ?? [])];
+  if (write.requestId !== undefined) requests.push(write.requestId);
+  return {
+    fields,
+    revision,
+    expiresAt: expiryAfter(write, before, now),
+    requests: requests.slice(-REMEMBERED_REQUESTS),
+  };
+}
+
+function expiryAfter(write: RecordWrite, before: RecordState | undefined, now: number): number | null {
+  if (write.ttlMs !== undefined) return write.ttlMs === null ? null : now + write.ttlMs;
+  return write.mode === 'replace' ? null : (before?.expiresAt ?? null);
+}

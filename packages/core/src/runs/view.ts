@@ -1,0 +1,16 @@
+/** Which runs a store sees: all of them, or those of one tenant (GEN-10). */
+import { checkId } from '../checks/text.ts';
+import { TidemarkError } from '../contracts/errors.ts';
+
+export type RunView = { tenantId: string } | null;
+
+/** The tenant a call works in: the view's, or the one it names; `null` when neither says. */
+export function checkTenant(view: RunView, named: unknown): string | null {
+  const tenantId = named === undefined ? null : checkId(named, 'tenantId');
+  if (!view) return tenantId;
+  if (tenantId === null || tenantId === view.tenantId) return view.tenantId;
+  throw new TidemarkError('TENANT_MISMATCH', 'This view of the store is confined to another tenant than the one named', {
+    field: 'tenantId',
+    rule: 'the tenant of the view',
+  });
+}
