@@ -1,0 +1,137 @@
+/** Broken artifact stores: bytes that leak, vanish or change. */
+import type { ArtifactAccess, ArtifactRef, ArtifactStore } from '@tidemark/core';
+import { type BrokenStore, broken } from './wrap.ts';
+
+const MOST = 1_000;
+
+/** The access of a caller for whom artifacts without a scope are everybody's. */
+async function lenient(
+  artifacts: ArtifactStore,
+  id: string,
+  access?: ArtifactAccess,
+): Promise<ArtifactAccess | undefined> {
+  const ref = await artifacts.getRef(id);
+  return ref && Object.values(ref.scope).every((part) => part === null) ? undefined : access;
+}
+
+export const BROKEN_ARTIFACT_STORES: readonly BrokenStore[] = [
+  broken(
+    'artifact-leaks',
+    'Bytes are given to any session that knows their id',
+    'artifacts/another-session-sees-nothing',
+    {
+      artifacts: (artifacts) => ({ get: (id, access) => artifacts.get(id, { ...access, scope: undefined }) }),
+    },
+  ),
+
+  broken('artifact-deleted-by-others', 'Any session may delete an artifact', 'artifacts/another-session-sees-nothing', {
+    artifacts: (artifacts) => ({ delete: (id, access) => artifacts.delete(id, { ...access, scope: undefined }) }),
+  }),
+
+  broken(
+    'delete-removes-shared-bytes',
+    'Deleting a reference removes the bytes of others too',
+    'artifacts/deleting-one-leaves-the-other',
+    {
+      artifacts: (artifacts) => ({
+        async delete(id, access) {
+          const ref = await artifacts.getRef(id, access);
+          const isDeleted = await artifacts.delete(id, access);
+          const { items } = await artifacts.list({}, { limit: MOST });
+          for (const other of items) if (isDeleted && other.sha256 === ref?.sha256) await artifacts.delete(other.id);
+          return isDeleted;
+        },
+      }),
+    },
+  ),
+
+  broken(
+    'unscoped-matches-all',
+    'An artifact without a scope is there for every scope',
+    'artifacts/unscoped-fails-every-filter',
+    {
+      artifacts: (artifacts) => ({
+        get: async (id, access) => artifacts.get(id, await lenient(artifacts, id, access)),
+        exists: async (id, access) => artifacts.exists(id, await lenient(artifacts, id, access)),
+      }),
+    },
+  ),
+
+  broken('list-ignores-scope', 'A list of a scope holds the references of all', 'artifacts/listed-by-scope', {
+    artifacts: (artifacts) => ({ list: (_, options) => artifacts.list({}, options) }),
+  }),
+
+  broken(
+    'one-reference-per-bytes',
+    'The same bytes in another session give the first reference',
+    'artifacts/same-bytes-two-sessions-two-references',
+    {
+      artifacts: (artifacts) => {
+        const first = new Map<string, ArtifactRef>();
+        return {
+          async putText(text, options) {
+            const known = first.get(text);
+            if (known && (await artifacts.exists(known.id))) return known;
+            const ref = await artifacts.putText(text, options);
+            first.set(text, ref);
+            return ref;
+          },
+        };
+      },
+    },
+  ),
+
+  broken(
+    'artifact-outlives-expiry',
+    'An artifact is there in the millisecond of its expiry',
+    'artifacts/gone-at-its-millisecond',
+    {
+      artifacts: (artifacts) => ({
+        async putText(text, options) {
+          const ttl = options?.ttl;
+          if (typeof ttl !== 'number') return artifacts.putText(text, options);
+          const ref = await artifacts.putText(text, { ...options, ttl: ttl + 1 });
+          return { ...ref, expiresAt: new Date(Date.parse(ref.expiresAt!) - 1).toISOString() };
+        },
+      }),
+    },
+  ),
+
+  broken('text-as-latin1', 'A text is stored in one byte a character', 'artifacts/text-comes-back', {
+    artifacts: (artifacts) => ({
+      putText: (text, options) => artifacts.putBytes(Buffer.from(text, 'latin1'), options),
+    }),
+  }),
+
+  broken('stream-cut-short', 'A stream ends after its first chunk', 'artifacts/streams-in-and-out', {
+    artifacts: (artifacts) => ({
+      async getStream(id, access) {
+        const stream = await artifacts.getStream(id, access);
+        if (!stream) return null;
+        return (async function* (): AsyncGenerator<Uint8Array> {
+          for await (const chunk of stream) {
+            yield chunk;
+            return;
+          }
+        })();
+      },
+    }),
+  }),
+
+  broken(
+    'sweep-without-grace',
+    'A sweep takes bytes whose reference may be on its way',
+    'artifacts/swept-after-a-grace-period',
+    {
+      artifacts: (artifacts) => ({ sweep: (options) => artifacts.sweep({ ...options, grace: 1 }) }),
+    },
+  ),
+
+  broken(
+    'reading-is-no-use',
+    'Artifacts go by age, whether they are read or not',
+    'artifacts/least-recently-used-goes',
+    {},
+    { artifacts: { strategy: 'fifo' } },
+  ),
+];

@@ -1,0 +1,17 @@
+/** Every broken store. They are no part of the package: they prove the kit in its own tests. */
+import { BROKEN_AGENT_STORES } from './agents.ts';
+import { BROKEN_ARTIFACT_STORES } from './artifacts.ts';
+import { BROKEN_GENERAL } from './general.ts';
+import { BROKEN_KV } from './kv.ts';
+import { BROKEN_RUN_READS } from './run-reads.ts';
+import { BROKEN_APPENDS } from './runs.ts';
+import type { BrokenStore } from './wrap.ts';
+
+export const BROKEN_STORES: readonly BrokenStore[] = [
+  ...BROKEN_GENERAL,
+  ...BROKEN_APPENDS,
+  ...BROKEN_RUN_READS,
+  ...BROKEN_KV,
+  ...BROKEN_AGENT_STORES,
+  ...BROKEN_ARTIFACT_STORES,
+];

@@ -1,0 +1,84 @@
+/**
+ * Broken stores prove that the kit can fail: each is the memory store with one method made wrong in one way. A case
+ * that lets its broken store pass proves nothing.
+ */
+import {
+  type AgentStore,
+  type ArtifactStore,
+  createMemoryStore,
+  type KvStore,
+  type RunStore,
+  type Store,
+  type StoreOptions,
+} from '@tidemark/core';
+import type { StoreUnderTest } from '../kit.ts';
+
+/** A store with a known fault, and the case that must notice it. */
+export interface BrokenStore {
+  name: string;
+  /** What it does wrong, in words. */
+  fault: string;
+  /** The id of the case that must fail on it. */
+  caughtBy: string;
+  create(): StoreUnderTest | Promise<StoreUnderTest>;
+}
+
+/** Methods to put in place of a store's own; each is given the view's own domain, the whole store underneath and its clock. */
+export interface Overrides {
+  runs?: (runs: RunStore, whole: Store, now: () => number) => Partial<RunStore>;
+  kv?: (kv: KvStore, whole: Store, now: () => number) => Partial<KvStore>;
+  agents?: (agents: AgentStore, whole: Store, now: () => number) => Partial<AgentStore>;
+  artifacts?: (artifacts: ArtifactStore, whole: Store, now: () => number) => Partial<ArtifactStore>;
+  store?: (view: Store) => Partial<Store>;
+}
+
+/** The store with some methods replaced, in the views of tenants as well. */
+function override(store: Store, overrides: Overrides, now: () => number, whole: Store = store): Store {
+  return replace(store, {
+    runs: replace(store.runs, overrides.runs?.(store.runs, whole, now)),
+    kv: replace(store.kv, overrides.kv?.(store.kv, whole, now)),
+    agents: replace(store.agents, overrides.agents?.(store.agents, whole, now)),
+    artifacts: replace(store.artifacts, overrides.artifacts?.(store.artifacts, whole, now)),
+    forTenant: (tenantId) => override(store.forTenant(tenantId), overrides, now, whole),
+    ...overrides.store?.(store),
+  });
+}
+
+/** A memory store whose clock is moved by the kit, so that expiry is tested to the millisecond. */
+export function healthy(options: StoreOptions = {}): StoreUnderTest & { now: () => number } {
+  let now = Date.now();
+  const advance = (ms: number) => {
+    now += ms;
+  };
+  return { store: createMemoryStore({ ...options, clock: () => now }), advance, now: () => now };
+}
+
+/** A broken memory store. A fault that remembers things is given as a function, which is called once a store. */
+export function broken(
+  name: string,
+  fault: string,
+  caughtBy: string,
+  overrides: Overrides | (() => Overrides),
+  options: StoreOptions = {},
+): BrokenStore {
+  return {
+    name,
+    fault,
+    caughtBy,
+    create: () => {
+      const { now, ...under } = healthy(options);
+      return { ...under, store: override(under.store, typeof overrides === 'function' ? overrides() : overrides, now) };
+    },
+  };
+}
+
+/** An object whose replaced members come first; its own methods keep their own `this`, and with it private fields. */
+function replace<T extends object>(target: T, members: Partial<T> = {}): T {
+  return new Proxy(target, {
+    get(_, key) {
+      if (Object.hasOwn(members, key)) return members[key as keyof T];
+      const member: unknown = Reflect.get(target, key, target);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+}

@@ -1,0 +1,186 @@
+/** Ids are hostile (GEN-5): whatever text an id is, it is kept as it is and never meets another. */
+import type { AgentStore, Capability } from '@tidemark/core';
+import { expectCode, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { HOSTILE_IDS, INVALID_IDS, LONGEST_IDS } from '../poison.ts';
+import { CARRIERS } from './carriers.ts';
+import { binding, casesOf, inOrder, steering, task, trajectory, update } from './samples.ts';
+
+const IDS = [...HOSTILE_IDS, ...LONGEST_IDS];
+
+const SEPARATORS = [
+  ':',
+  '/',
+  '|',
+  '.',
+  '\u001f',
+  '\u0001',
+  '%',
+  '-',
+  '_',
+  ',',
+  '\\',
+  '\\:',
+  ' ',
+  '%3A',
+  '}',
+  '"',
+  '","',
+];
+
+/** Pairs of ids that are equal once joined by a separator, with the two parts split at different places. */
+const MEETING_PAIRS: readonly (readonly [string, string])[] = SEPARATORS.flatMap((s) => [
+  [`a${s}b`, 'c'],
+  ['a', `b${s}c`],
+  [`a${s}`, 'c'],
+  ['a', `${s}c`],
+]);
+
+/** Records known by two ids: whether they can be told apart is whether their parts are. */
+const PAIRED: {
+  name: string;
+  capability: Capability;
+  save(agents: AgentStore, one: string, two: string): Promise<void>;
+  list(agents: AgentStore, one: string): Promise<string[]>;
+}[] = [
+  {
+    name: 'session-and-task',
+    capability: 'tasks',
+    save: (agents, sessionId, taskId) => agents.saveTask(task(sessionId, { taskId })),
+    list: async (agents, sessionId) => (await agents.listTasks(sessionId)).map((item) => item.taskId),
+  },
+  {
+    name: 'session-and-update',
+    capability: 'updates',
+    save: (agents, sessionId, id) => agents.saveUpdate(update(sessionId, id)),
+    list: async (agents, sessionId) => (await agents.listUpdates(sessionId)).map((item) => item.updateId),
+  },
+  {
+    name: 'session-and-steering',
+    capability: 'steering',
+    save: (agents, sessionId, id) => agents.saveSteering(steering(sessionId, id)),
+    list: async (agents, sessionId) => (await agents.listSteering(sessionId)).map((item) => item.eventId),
+  },
+  {
+    name: 'trace-and-binding-task',
+    capability: 'bindings',
+    save: (agents, traceId, taskId) => agents.saveRemoteBinding(binding(traceId, { contextId: null, taskId })),
+    list: async (agents, traceId) => (await agents.listRemoteBindings(traceId)).map((item) => item.taskId),
+  },
+  {
+    name: 'context-and-binding-task',
+    capability: 'bindings',
+    save: (agents, contextId, taskId) => agents.saveRemoteBinding(binding('trace', { contextId, taskId })),
+    list: async (agents, contextId) =>
+      (await agents.listRemoteBindings('trace'))
+        .filter((item) => item.contextId === contextId)
+        .map((item) => item.taskId),
+  },
+];
+
+const trajectories = casesOf('agents', 'trajectories');
+const updates = casesOf('agents', 'updates');
+
+export const HOSTILE_ID_CASES: ConformanceCase[] = [
+  ...CARRIERS.map((carrier) =>
+    casesOf(
+      'agents',
+      carrier.capability,
+    )({
+      id: `agents/ids/${carrier.name}-under-any-id`,
+      title: `A ${carrier.name} under any id is its own and no other's`,
+      proves: ['GEN-5', carrier.clause],
+      async run(bench) {
+        const { agents } = bench.tenant;
+        await inOrder(IDS, (id) => carrier.save(agents, id, { id: IDS.indexOf(id) }));
+        for (const [n, id] of IDS.entries()) {
+          const loaded = await carrier.load(agents, id);
+          expectEqual<unknown>(loaded, { id: n }, `${JSON.stringify(id.slice(0, 20))} gives what was saved under it`);
+        }
+        expectEqual(await carrier.load(agents, 'never saved'), undefined, 'an id nobody used gives nothing');
+      },
+    }),
+  ),
+
+  ...CARRIERS.map((carrier) =>
+    casesOf(
+      'agents',
+      carrier.capability,
+    )({
+      id: `agents/ids/${carrier.name}-under-no-id`,
+      title: `A ${carrier.name} under what is no id is refused`,
+      proves: ['GEN-5', 'GEN-1'],
+      async run(bench) {
+        for (const [name, id] of INVALID_IDS) {
+          // An event may have no trace: null is not an id there, but allowed.
+          if (id === null && carrier.capability === 'events') continue;
+          const error = await expectCode('INVALID_ARGUMENT', `an id that is ${name} is refused`, () =>
+            carrier.save(bench.tenant.agents, id as string, {}),
+          );
+          expectEqual(error.retryable, false, 'and sending it again cannot help');
+          await expectCode('INVALID_ARGUMENT', `an id that is ${name} cannot be asked for`, () =>
+            carrier.load(bench.tenant.agents, id as string),
+          );
+        }
+      },
+    }),
+  ),
+
+  ...PAIRED.map(({ name, capability, save, list }) =>
+    casesOf(
+      'agents',
+      capability,
+    )({
+      id: `agents/ids/${name}-never-meet`,
+      title: 'Two ids that are equal when joined stay apart',
+      proves: ['GEN-5'],
+      async run(bench) {
+        const { agents } = bench.tenant;
+        await inOrder(MEETING_PAIRS, ([one, two]) => save(agents, one, two));
+        for (const one of new Set(MEETING_PAIRS.map(([first]) => first))) {
+          const expected = MEETING_PAIRS.filter(([first]) => first === one).map(([, two]) => two);
+          expectEqual(
+            new Set(await list(agents, one)),
+            new Set(expected),
+            `${JSON.stringify(one)} has its own and no other's`,
+          );
+        }
+      },
+    }),
+  ),
+
+  trajectories({
+    id: 'agents/ids/traces-of-any-name-are-listed',
+    title: 'Sessions and traces of any name are listed as they are',
+    proves: ['GEN-5', '000 list_traces'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      await inOrder(IDS, (id) => agents.saveTrajectory(id, 'all', trajectory()));
+      expectEqual(await agents.listTraces('all', 1_000), [...IDS].reverse(), 'every trace is listed by its exact name');
+    },
+  }),
+
+  updates({
+    id: 'agents/ids/cursors-of-any-name',
+    title: 'An update of any id is a cursor',
+    proves: ['GEN-5', '000 list_updates'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      await inOrder(IDS, (id) => agents.saveUpdate(update('session', id, { taskId: id })));
+      for (const [n, sinceId] of IDS.entries()) {
+        const page = await agents.listUpdatesPage('session', { sinceId, limit: 1 });
+        expectEqual(
+          page.items.map((item) => item.updateId),
+          IDS.slice(n + 1, n + 2),
+          'the next after the cursor follows',
+        );
+        const own = await agents.listUpdates('session', { taskId: sinceId });
+        expectEqual(
+          own.map((item) => item.taskId),
+          [sinceId],
+          'and a task of that name has one update',
+        );
+      }
+    },
+  }),
+];

@@ -1,0 +1,221 @@
+/** Claiming a pause: taken for a while, then confirmed or given back, so that a crash loses nothing (AGT-4). */
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { Bench } from '../../kit.ts';
+import { casesOf, pausePayload, peerAgents } from './samples.ts';
+
+const claims = casesOf('agents', 'pauses');
+
+const LEASE = 400;
+
+async function paused(bench: Bench): Promise<string> {
+  const token = bench.id('token');
+  await bench.tenant.agents.savePlannerState(token, pausePayload());
+  return token;
+}
+
+async function claimed(bench: Bench, token: string, lease?: number) {
+  const claim = await bench.tenant.agents.claimPlannerState(token, lease === undefined ? {} : { lease });
+  expect(claim, 'a waiting pause can be claimed');
+  return claim;
+}
+
+export const PAUSE_CLAIM_CASES = [
+  claims({
+    id: 'agents/pauses/claimed-then-confirmed',
+    title: 'A claimed pause is consumed when it is confirmed',
+    proves: ['AGT-4', '000 load_planner_state'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const token = await paused(bench);
+      const claim = await claimed(bench, token);
+      expectEqual(claim.payload, pausePayload(), 'the claim carries the payload');
+      const info = await agents.peekPlannerState(token);
+      expectEqual(info?.state, 'claimed', 'the pause is known to be claimed');
+      expectEqual(info?.leaseUntil, claim.leaseUntil, 'and until when');
+      await agents.confirmPlannerState(token, claim.claimId);
+      expectEqual((await agents.peekPlannerState(token))?.state, 'consumed', 'confirming consumes it');
+      expectEqual(await agents.loadPlannerState(token), {}, 'there is nothing left to load');
+      expectEqual(await agents.claimPlannerState(token), null, 'or to claim');
+      await expectCode('TOKEN_CONSUMED', 'or to save again', () => agents.savePlannerState(token, pausePayload()));
+    },
+  }),
+
+  claims({
+    id: 'agents/pauses/confirmed-again-is-the-same',
+    title: 'A confirmation that is sent again is heard again',
+    proves: ['GEN-8', 'AGT-4'],
+    async run(bench) {
+      const token = await paused(bench);
+      const { claimId } = await claimed(bench, token);
+      await bench.tenant.agents.confirmPlannerState(token, claimId);
+      await bench.tenant.agents.confirmPlannerState(token, claimId);
+      expectEqual((await bench.tenant.agents.peekPlannerState(token))?.state, 'consumed', 'the pause is consumed');
+    },
+  }),
+
+  claims({
+    id: 'agents/pauses/one-claimer-wins',
+    title: 'Of many claimers at once exactly one gets the pause',
+    proves: ['000 consistency', 'AGT-4'],
+    async run(bench) {
+      const clients = [bench.tenant.agents, await peerAgents(bench)];
+      const token = await paused(bench);
+      const all = await Promise.all(Array.from({ length: 20 }, (_, n) => clients[n % 2]!.claimPlannerState(token)));
+      expectEqual(all.filter((claim) => claim !== null).length, 1, 'exactly one of 20 claimers wins');
+    },
+  }),
+
+  claims({
+    id: 'agents/pauses/loaders-and-claimers-are-rivals',
+    title: 'Of loaders and claimers at once one gets the pause',
+    proves: ['000 consistency', 'AGT-4'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      for (let round = 0; round < 5; round++) {
+        const token = await paused(bench);
+        const [claimers, loaders] = await Promise.all([
+          Promise.all(Array.from({ length: 5 }, () => agents.claimPlannerState(token))),
+          Promise.all(Array.from({ length: 5 }, () => agents.loadPlannerState(token))),
+        ]);
+        const won =
+          claimers.filter((claim) => claim !== null).length + loaders.filter((load) => 'reason' in load).length;
+        expectEqual(won, 1, 'a pause is never given to a claimer and a loader');
+      }
+    },
+  }),
+
+  claims({
+    id: 'agents/pauses/claimed-is-not-loaded',
+    title: 'A pause that is claimed cannot be loaded, and its claim still holds',
+    proves: ['AGT-4'],
+    async run(bench) {
+      const token = await paused(bench);
+      const { claimId } = await claimed(bench, token);
+      expectEqual(await bench.tenant.agents.loadPlannerState(token), {}, 'a claimed pause is {} to a loader');
+      expectEqual((await bench.tenant.agents.peekPlannerState(token))?.state, 'claimed', 'and it stays claimed');
+      await bench.tenant.agents.confirmPlannerState(token, claimId);
+    },
+  }),
+
+  claims({
+    id: 'agents/pauses/released-is-claimed-again',
+    title: 'A pause that is given back can be claimed again',
+    proves: ['AGT-4'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const token = await paused(bench);
+      const first = await claimed(bench, token);
+      await agents.releasePlannerState(token, first.claimId);
+      const info = await agents.peekPlannerState(token);
+      expectEqual(info?.state, 'waiting', 'a released pause waits again');
+      expectEqual(info?.leaseUntil, undefined, 'and has no lease');
+      const second = await claimed(bench, token);
+      expectEqual(second.payload, pausePayload(), 'the next claimer gets the whole payload');
+      expect(second.claimId !== first.claimId, 'under a claim of its own');
+      await expectCode('CLAIM_LOST', 'the old claim is no longer good', () =>
+        agents.confirmPlannerState(token, first.claimId),
+      );
+      await agents.confirmPlannerState(token, second.claimId);
+    },
+  }),
+
+  claims({
+    id: 'agents/pauses/lapsed-lease-goes-to-another',
+    title: 'When a lease runs out, another may claim and the first has lost it',
+    proves: ['AGT-4'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const token = await paused(bench);
+      const first = await claimed(bench, token, LEASE);
+      expectEqual(await agents.claimPlannerState(token), null, 'while the lease holds, nobody else can claim');
+      await bench.pass(LEASE);
+      const second = await claimed(bench, token);
+      expectEqual(second.payload, pausePayload(), 'a crash of the first claimer has lost nothing');
+      await expectCode('CLAIM_LOST', 'the first claimer cannot confirm', () =>
+        agents.confirmPlannerState(token, first.claimId),
+      );
+      await expectCode('CLAIM_LOST', 'the first claimer cannot release', () =>
+        agents.releasePlannerState(token, first.claimId),
+      );
+      expectEqual((await agents.peekPlannerState(token))?.state, 'claimed', 'and the second still holds it');
+      await agents.confirmPlannerState(token, second.claimId);
+    },
+  }),
+
+  claims({
+    id: 'agents/pauses/lapsed-lease-can-be-loaded',
+    title: 'When a lease runs out, the pause can be loaded',
+    proves: ['AGT-4'],
+    async run(bench) {
+      const token = await paused(bench);
+      await claimed(bench, token, LEASE);
+      await bench.pass(LEASE);
+      expectEqual(
+        (await bench.tenant.agents.peekPlannerState(token))?.state,
+        'waiting',
+        'a lapsed claim is a waiting pause',
+      );
+      expectEqual(await bench.tenant.agents.loadPlannerState(token), pausePayload(), 'the pause is there to be loaded');
+    },
+  }),
+
+  claims({
+    id: 'agents/pauses/lease-is-a-minute',
+    title: 'A claim holds for its lease, a minute unless told otherwise',
+    proves: ['AGT-4'],
+    async run(bench) {
+      for (const [lease, ms] of [
+        [undefined, 60_000],
+        ['5m', 300_000],
+      ] as const) {
+        const token = bench.id('token');
+        await bench.tenant.agents.savePlannerState(token, pausePayload(), { ttl: '2h' });
+        const info = await bench.tenant.agents.peekPlannerState(token);
+        const claim = await bench.tenant.agents.claimPlannerState(token, { lease });
+        const held = Date.parse(claim!.leaseUntil) - Date.parse(info!.createdAt);
+        expect(
+          held >= ms && held < ms + 5_000,
+          `a lease of ${lease ?? 'no given length'} holds for ${ms} ms, not ${held}`,
+        );
+      }
+    },
+  }),
+
+  claims({
+    id: 'agents/pauses/retried-claim-hears-again',
+    title: 'A claim sent again under its request id is the same claim',
+    proves: ['GEN-8', 'AGT-4'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const token = await paused(bench);
+      const mine = { requestId: bench.id('request') };
+      const first = await agents.claimPlannerState(token, mine);
+      const again = await agents.claimPlannerState(token, mine);
+      expectEqual(again?.claimId, first?.claimId, 'the retry hears of the same claim');
+      expectEqual(again?.payload, pausePayload(), 'with its payload');
+      expectEqual(
+        await agents.claimPlannerState(token, { requestId: bench.id('request') }),
+        null,
+        'another request gets nothing',
+      );
+      await agents.confirmPlannerState(token, again!.claimId);
+    },
+  }),
+
+  claims({
+    id: 'agents/pauses/foreign-claims-change-nothing',
+    title: 'A claim id that is not the current one changes nothing',
+    proves: ['AGT-4'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const token = await paused(bench);
+      for (const settle of [agents.confirmPlannerState, agents.releasePlannerState]) {
+        await expectCode('CLAIM_LOST', 'a claim nobody made', () => settle.call(agents, token, 'foreign'));
+        await expectCode('CLAIM_LOST', 'a token nobody saved', () =>
+          settle.call(agents, bench.id('missing'), 'foreign'),
+        );
+      }
+      expectEqual(await agents.loadPlannerState(token), pausePayload(), 'the pause is untouched');
+    },
+  }),
+];

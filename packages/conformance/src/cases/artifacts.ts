@@ -1,0 +1,7 @@
+/** All cases of the artifact domain. */
+import type { ConformanceCase } from '../kit.ts';
+import { RETENTION_CASES } from './artifacts/retention.ts';
+import { SCOPE_CASES } from './artifacts/scopes.ts';
+import { STORING_CASES } from './artifacts/storing.ts';
+
+export const ARTIFACT_CASES: readonly ConformanceCase[] = [...STORING_CASES, ...SCOPE_CASES, ...RETENTION_CASES];

@@ -1,0 +1,100 @@
+/** Retention of artifacts: gone at their millisecond, swept after a grace period, the least recently used first (AGT-11). */
+import type { ArtifactRef } from '@tidemark/core';
+import { expect, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { casesOf } from '../agents/samples.ts';
+import { bytesOf, expectThere, listed, sameBytes, TEXT } from './samples.ts';
+
+const TTL = 600;
+
+const artifacts = casesOf('artifacts', 'artifacts');
+
+export const RETENTION_CASES: ConformanceCase[] = [
+  artifacts({
+    id: 'artifacts/gone-at-its-millisecond',
+    title: 'An artifact is there until its expiry and gone from that millisecond on',
+    proves: ['AGT-11'],
+    async run(bench) {
+      const store = bench.tenant.artifacts;
+      const ref = await store.putText(TEXT, { ttl: TTL });
+      const kept = await store.putText('kept', { ttl: null });
+      expectEqual(Date.parse(ref.expiresAt!) - Date.parse(ref.createdAt), TTL, 'a reference tells when it expires');
+      await bench.pass(TTL / 3);
+      await expectThere(store, ref, true);
+      await bench.pass(TTL - TTL / 3);
+      await expectThere(store, ref, false);
+      expectEqual(await store.delete(ref.id), false, 'there is nothing left to delete');
+      await expectThere(store, kept, true);
+    },
+  }),
+
+  artifacts({
+    id: 'artifacts/kept-for-an-hour',
+    title: 'An artifact is kept for its ttl, an hour unless told otherwise, for ever with null',
+    proves: ['AGT-11'],
+    async run(bench) {
+      const store = bench.tenant.artifacts;
+      const usual = await store.putText('usual');
+      expectEqual(Date.parse(usual.expiresAt!) - Date.parse(usual.createdAt), 3_600_000, 'an hour is the default');
+      const day = await store.putText('day', { ttl: '1d' });
+      expectEqual(Date.parse(day.expiresAt!) - Date.parse(day.createdAt), 86_400_000, 'a duration may be a text');
+      expectEqual((await store.putText('ever', { ttl: null })).expiresAt, null, 'null keeps it for ever');
+    },
+  }),
+
+  artifacts({
+    id: 'artifacts/swept-when-expired',
+    title: 'A sweep removes expired references and the bytes nobody names any more',
+    proves: ['AGT-11'],
+    async run(bench) {
+      const store = bench.tenant.artifacts;
+      const bytes = bytesOf(5_000, 77);
+      const gone = await store.putBytes(bytes, { ttl: TTL });
+      const stays = await store.putText(TEXT, { ttl: '1h' });
+      await bench.pass(TTL + 10);
+      const removed = await store.sweep({ grace: 1 });
+      expect(removed.references >= 1, 'the expired reference is removed');
+      expect(removed.blobs >= 1 && removed.bytes >= bytes.length, 'and so are its bytes, after the grace period');
+      await expectThere(store, gone, false);
+      await expectThere(store, stays, true);
+      const again = await store.putBytes(bytes);
+      expect(sameBytes(await store.get(again.id), bytes), 'the same bytes can be stored anew');
+    },
+  }),
+
+  artifacts({
+    id: 'artifacts/swept-after-a-grace-period',
+    title: 'A sweep leaves young bytes alone, for a reference may be on its way',
+    proves: ['AGT-11'],
+    async run(bench) {
+      const store = bench.tenant.artifacts;
+      await store.delete((await store.putBytes(bytesOf(5_000, 78))).id);
+      await bench.pass(10);
+      const removed = await store.sweep({ grace: '36500d' });
+      expectEqual(removed.blobs, 0, 'bytes younger than the grace period stay');
+    },
+  }),
+
+  artifacts({
+    id: 'artifacts/least-recently-used-goes',
+    title: 'A trace keeps its 100 most recently used artifacts',
+    proves: ['AGT-11'],
+    async run(bench) {
+      const store = bench.tenant.artifacts;
+      const scope = { sessionId: 'session', traceId: 'trace' };
+      const other = await store.putText('of another trace', { scope: { ...scope, traceId: 'other' } });
+      const refs: ArtifactRef[] = [];
+      for (let n = 0; n < 100; n++) {
+        refs.push(await store.putText(`text ${n}`, { scope }));
+        if (n < 2) await bench.pass(5);
+      }
+      await bench.pass(5);
+      await store.get(refs[0]!.id);
+      await bench.pass(5);
+      const newest = await store.putText('text 100', { scope });
+      await expectThere(store, refs[1]!, false);
+      for (const ref of [refs[0]!, refs[2]!, refs[99]!, newest, other]) await expectThere(store, ref, true);
+      expectEqual((await listed(store, scope)).length, 100, 'a trace holds 100');
+    },
+  }),
+];

@@ -1,0 +1,16 @@
+/** Short forms for writing cases: each fills in its domain and the capability the whole domain needs. */
+import type { ConformanceCase } from '../kit.ts';
+
+type CaseBody = Omit<ConformanceCase, 'domain'>;
+
+export function runsCase(body: CaseBody): ConformanceCase {
+  return { ...body, domain: 'runs', needs: ['runs', ...(body.needs ?? [])] };
+}
+
+export function kvCase(body: CaseBody): ConformanceCase {
+  return { ...body, domain: 'kv', needs: ['kv', ...(body.needs ?? [])] };
+}
+
+export function generalCase(body: CaseBody): ConformanceCase {
+  return { ...body, domain: 'general' };
+}

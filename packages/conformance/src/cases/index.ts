@@ -1,0 +1,18 @@
+/** Every case of the kit. */
+import type { ConformanceCase } from '../kit.ts';
+import { MODEL_CASES } from '../model/index.ts';
+import { AGENT_CASES } from './agents/index.ts';
+import { ARTIFACT_CASES } from './artifacts.ts';
+import { CLOSING_CASES, GENERAL_CASES } from './general.ts';
+import { KV_CASES } from './kv/index.ts';
+import { RUN_CASES } from './runs/index.ts';
+
+export const ALL_CASES: readonly ConformanceCase[] = [
+  ...GENERAL_CASES,
+  ...RUN_CASES,
+  ...KV_CASES,
+  ...AGENT_CASES,
+  ...ARTIFACT_CASES,
+  ...MODEL_CASES,
+  ...CLOSING_CASES,
+];

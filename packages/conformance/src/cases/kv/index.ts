@@ -1,0 +1,19 @@
+/** All cases about KV. */
+import type { ConformanceCase } from '../../kit.ts';
+import { CONCURRENCY_CASES } from './concurrency.ts';
+import { KEY_CASES } from './keys.ts';
+import { RECORD_CASES } from './records.ts';
+import { SCAN_CASES } from './scans.ts';
+import { SWAP_CASES } from './swaps.ts';
+import { TTL_CASES } from './ttl.ts';
+import { WATCH_CASES } from './watches.ts';
+
+export const KV_CASES: readonly ConformanceCase[] = [
+  ...RECORD_CASES,
+  ...TTL_CASES,
+  ...SWAP_CASES,
+  ...SCAN_CASES,
+  ...KEY_CASES,
+  ...WATCH_CASES,
+  ...CONCURRENCY_CASES,
+];

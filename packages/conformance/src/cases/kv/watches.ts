@@ -1,0 +1,102 @@
+/** Watching a prefix: changes from now on, in the order they happened to a key (KV-4). */
+import type { KvChange } from '@tidemark/core';
+import { expect, expectEqual } from '../../expect.ts';
+import type { Bench, ConformanceCase } from '../../kit.ts';
+import { kvCase } from '../define.ts';
+import { sleep } from '../iterate.ts';
+import { textsOf } from './fields.ts';
+
+/** A watch that is known to be live: it has reported a change under its prefix. */
+async function liveWatch(bench: Bench, prefix: string) {
+  const controller = new AbortController();
+  const changes = bench.tenant.kv.watch(prefix, { signal: controller.signal })[Symbol.asyncIterator]();
+  let live = false;
+  const first = changes.next().then((it) => {
+    live = true;
+    return it;
+  });
+  // "From now on" begins when the engine has subscribed; writing until something is heard tells when that is.
+  for (let n = 0; !live; n++) {
+    await bench.tenant.kv.put(`${prefix}warm-up`, { n });
+    await sleep(5);
+  }
+  await first;
+  return { changes, controller };
+}
+
+async function nextOf(changes: AsyncIterator<KvChange>, count: number): Promise<KvChange[]> {
+  const seen: KvChange[] = [];
+  while (seen.length < count) {
+    const { value, done } = await changes.next();
+    expect(!done, 'the watch goes on until it is aborted');
+    if (!value.key.endsWith('warm-up')) seen.push(value);
+  }
+  return seen;
+}
+
+export const WATCH_CASES: readonly ConformanceCase[] = [
+  kvCase({
+    id: 'kv/watch-reports-puts-and-deletes',
+    title: 'a watch reports each put and delete under its prefix, and nothing else',
+    proves: ['KV-4'],
+    needs: ['kv.watch'],
+    async run(bench) {
+      const { changes, controller } = await liveWatch(bench, 'a.');
+      const kv = bench.tenant.kv;
+      await kv.put('b.other', { v: '0' });
+      await kv.put('a.x', { v: '1' });
+      await kv.setField('a.x', 'w', '2');
+      await kv.compareAndSwap('a.x', 'v', 'wrong', 'never');
+      await kv.delete('a.x');
+      await kv.put('ab', { v: 'not under a.' });
+      await kv.put('a.*', { v: '3' });
+      // One more than is looked at, so that a change that is missed shows as a difference and not as a long wait.
+      await kv.put('a.z', { v: '4' });
+      const seen = await nextOf(changes, 4);
+      expectEqual(
+        seen.map((it) => [it.key, it.type, textsOf(it.record)]),
+        [
+          ['a.x', 'put', { v: '1' }],
+          ['a.x', 'put', { v: '1', w: '2' }],
+          ['a.x', 'delete', null],
+          ['a.*', 'put', { v: '3' }],
+        ],
+        'changes come in order with the record as it then stood; a swap that failed is no change',
+      );
+      controller.abort();
+    },
+  }),
+  kvCase({
+    id: 'kv/watch-hears-other-clients',
+    title: 'a watch hears what other clients write, in its own tenant only',
+    proves: ['KV-4', 'GEN-10'],
+    needs: ['kv.watch'],
+    async run(bench) {
+      const peer = (await bench.peer()).forTenant(bench.tenantId);
+      const stranger = bench.store.forTenant(bench.id('tenant'));
+      const { changes, controller } = await liveWatch(bench, '');
+      await stranger.kv.put('k', { v: 'foreign' });
+      await peer.kv.put('k', { v: 'ours' });
+      const [change] = await nextOf(changes, 1);
+      expectEqual([change?.key, textsOf(change?.record ?? null)], ['k', { v: 'ours' }], 'the peer is heard, the stranger is not');
+      controller.abort();
+    },
+  }),
+  kvCase({
+    id: 'kv/watch-ends-when-aborted',
+    title: 'a watch that waits ends when its signal aborts',
+    proves: ['GEN-3', 'KV-4'],
+    needs: ['kv.watch'],
+    async run(bench) {
+      const { changes, controller } = await liveWatch(bench, 'k.');
+      const drained = (async () => {
+        while (!(await changes.next()).done);
+        return 'ended';
+      })().catch((error: { code?: string }) => error.code);
+      await sleep(20);
+      controller.abort();
+      const outcome = await drained;
+      expect(outcome === 'ended' || outcome === 'ABORTED', `it ends, or says ABORTED; it gave ${outcome}`);
+    },
+  }),
+];

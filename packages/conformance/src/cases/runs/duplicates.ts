@@ -1,0 +1,112 @@
+/** Duplicates: the same key in the same run is the same event, for ever (004 §3.2; RUN-4). */
+import { randomUUID } from 'node:crypto';
+import { expect, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { runsCase } from '../define.ts';
+import { appendNumbered, numbersOf, runEvent, wholeLog } from './events.ts';
+
+export const DUPLICATE_CASES: readonly ConformanceCase[] = [
+  runsCase({
+    id: 'runs/duplicate-returns-stored-metadata',
+    title: 'a key that is there already gives the stored event’s id, sequence and time',
+    proves: ['004 §3.2', '001 §3.2', '001 §2.1', 'RUN-4'],
+    async run(bench) {
+      const event = runEvent(bench, { runId: bench.id('run'), payload: { n: 1 } });
+      const first = await bench.tenant.runs.appendEvent(event);
+      await bench.pass(3);
+      const retry = await bench.tenant.runs.appendEvent({ ...event, eventId: randomUUID() });
+      expectEqual(
+        [retry.eventId, retry.runSeq, retry.persistedAt],
+        [first.eventId, first.runSeq, first.persistedAt],
+        'the duplicate hears the id, sequence and time of the stored event',
+      );
+      expectEqual([retry.idempotent, retry.persisted], [true, false], 'it is told apart: idempotent, not persisted');
+    },
+  }),
+  runsCase({
+    id: 'runs/duplicate-writes-nothing',
+    title: 'a duplicate adds no row and changes none',
+    proves: ['004 §3.2', '004 §4', 'RUN-4'],
+    async run(bench) {
+      const event = runEvent(bench, { runId: bench.id('run'), payload: { n: 1 } });
+      await bench.tenant.runs.appendEvent(event);
+      const before = await wholeLog(bench.tenant, event.runId);
+      for (let round = 0; round < 3; round++) await bench.tenant.runs.appendEvent({ ...event, payload: { n: 2 } });
+      expectEqual(await wholeLog(bench.tenant, event.runId), before, 'the log is what it was');
+      expectEqual(await bench.tenant.runs.headSeq(event.runId), before[0]!.runSeq, 'so is the head');
+    },
+  }),
+  runsCase({
+    id: 'runs/duplicate-uses-no-sequence',
+    title: 'a duplicate uses up no sequence number',
+    proves: ['RUN-4', 'RUN-2'],
+    needs: ['runs.denseSequences'],
+    async run(bench) {
+      const runId = bench.id('run');
+      const event = runEvent(bench, { runId });
+      const first = await bench.tenant.runs.appendEvent(event);
+      await bench.tenant.runs.appendEvent(event);
+      await bench.tenant.runs.appendEvent(event);
+      const next = await bench.tenant.runs.appendEvent(runEvent(bench, { runId }));
+      expectEqual(next.runSeq, first.runSeq + 1, 'the next new event gets the next number');
+    },
+  }),
+  runsCase({
+    id: 'runs/duplicate-says-whether-it-matches',
+    title: 'payloadMatches tells a true retry from a different event under the same key',
+    proves: ['RUN-4'],
+    async run(bench) {
+      const event = runEvent(bench, { runId: bench.id('run'), payload: { amount: 10, to: { a: 1, b: 2 } } });
+      await bench.tenant.runs.appendEvent(event);
+      const same = await bench.tenant.runs.appendEvent(structuredClone(event));
+      expect(same.payloadMatches !== false, 'the same event sent again matches');
+      const other = await bench.tenant.runs.appendEvent({ ...event, payload: { amount: 11, to: { a: 1, b: 2 } } });
+      expectEqual(other.payloadMatches, false, 'another payload under the same key is told as a mismatch');
+      const type = await bench.tenant.runs.appendEvent({ ...event, eventType: 'Other' });
+      expectEqual(type.payloadMatches, false, 'so is another event type');
+    },
+  }),
+  runsCase({
+    id: 'runs/first-of-a-key-stays',
+    title: 'the first event of a key stays however much later the duplicate comes',
+    proves: ['RUN-4', '004 §3.2'],
+    async run(bench) {
+      const runId = bench.id('run');
+      const first = runEvent(bench, { runId, payload: { n: 0 } });
+      const { runSeq } = await bench.tenant.runs.appendEvent(first);
+      await appendNumbered(bench, runId, 50);
+      await bench.pass(1_100);
+      const retry = await bench.tenant.runs.appendEvent(first);
+      expectEqual([retry.runSeq, retry.idempotent], [runSeq, true], 'a late retry still finds the first event');
+      expectEqual(numbersOf(await wholeLog(bench.tenant, runId)).length, 51, 'and nothing was added');
+    },
+  }),
+  runsCase({
+    id: 'runs/keys-belong-to-their-run',
+    title: 'the same key in another run is another event',
+    proves: ['004 §3.2', '001 §2.1', 'RUN-4'],
+    async run(bench) {
+      const [one, two] = [bench.id('run'), bench.id('run')];
+      const first = await bench.tenant.runs.appendEvent(runEvent(bench, { runId: one, idempotencyKey: 'k' }));
+      const second = await bench.tenant.runs.appendEvent(runEvent(bench, { runId: two, idempotencyKey: 'k' }));
+      expectEqual([second.persisted, second.idempotent], [true, false], 'keys are unique per run, not per store');
+      expect(second.eventId !== first.eventId, 'the second run has its own event');
+      expectEqual((await wholeLog(bench.tenant, two)).length, 1, 'and its own log');
+    },
+  }),
+  runsCase({
+    id: 'runs/keys-are-opaque-text',
+    title: 'keys are opaque: any text, compared by bytes',
+    proves: ['RUN-5', 'GEN-5', '004 §3.2'],
+    async run(bench) {
+      const runId = bench.id('run');
+      const keys = ['k', 'K', 'k ', ' k', 'k%', 'k_', '%', 'é', 'e\u0301', 'sig|tenant|run|1', '🔑', 'a:b', 'a_b', '__proto__', '0', '00'];
+      for (const idempotencyKey of keys) {
+        const result = await bench.tenant.runs.appendEvent(runEvent(bench, { runId, idempotencyKey }));
+        expect(result.persisted, `the key ${JSON.stringify(idempotencyKey)} was not seen before`);
+      }
+      const log = await wholeLog(bench.tenant, runId);
+      expectEqual(log.map((it) => it.idempotencyKey), keys, 'each key is an event of its own and comes back as it was');
+    },
+  }),
+];

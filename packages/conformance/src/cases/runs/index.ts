@@ -1,0 +1,39 @@
+/** All cases about runs. */
+import type { ConformanceCase } from '../../kit.ts';
+import { APPEND_CASES } from './append.ts';
+import { BATCH_CASES } from './batches.ts';
+import { CONCURRENCY_CASES } from './concurrency.ts';
+import { DUPLICATE_CASES } from './duplicates.ts';
+import { ID_CASES } from './ids.ts';
+import { INTEGRITY_CASES } from './integrity.ts';
+import { KEY_CASES } from './keys.ts';
+import { LIST_CASES } from './lists.ts';
+import { LIVE_CASES } from './live.ts';
+import { PAYLOAD_CASES } from './payloads.ts';
+import { READ_CASES } from './reads.ts';
+import { REMOVAL_CASES } from './removal.ts';
+import { SNAPSHOT_CASES } from './snapshots.ts';
+import { TENANCY_CASES } from './tenancy.ts';
+import { TRANSITION_CASES } from './transitions.ts';
+import { UPCAST_CASES } from './upcast.ts';
+import { VALIDATION_CASES } from './validation.ts';
+
+export const RUN_CASES: readonly ConformanceCase[] = [
+  ...APPEND_CASES,
+  ...DUPLICATE_CASES,
+  ...KEY_CASES,
+  ...BATCH_CASES,
+  ...VALIDATION_CASES,
+  ...PAYLOAD_CASES,
+  ...ID_CASES,
+  ...TENANCY_CASES,
+  ...READ_CASES,
+  ...SNAPSHOT_CASES,
+  ...TRANSITION_CASES,
+  ...LIST_CASES,
+  ...LIVE_CASES,
+  ...REMOVAL_CASES,
+  ...INTEGRITY_CASES,
+  ...UPCAST_CASES,
+  ...CONCURRENCY_CASES,
+];

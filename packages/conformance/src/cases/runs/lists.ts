@@ -1,0 +1,161 @@
+/** Lists of runs: what they tell, how they filter, and that paging gives each run once (RUN-3, RUN-9; GEN-10). */
+import type { RunFilter, RunStatus } from '@tidemark/core';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { Bench, ConformanceCase } from '../../kit.ts';
+import { runsCase } from '../define.ts';
+import { allPages } from '../iterate.ts';
+import { appendTypes, runEvent } from './events.ts';
+
+async function listed(bench: Bench, filter: RunFilter, limit = 100): Promise<string[]> {
+  const runs = await allPages((cursor) => bench.tenant.runs.listRuns({ ...filter, limit, ...(cursor === undefined ? {} : { cursor }) }));
+  return runs.map((it) => it.runId).sort();
+}
+
+const PATHS: Record<RunStatus, string[]> = {
+  PENDING: ['RunQueued'],
+  RUNNING: ['RunStarted'],
+  PAUSED: ['RunStarted', 'RunPaused'],
+  COMPLETED: ['RunStarted', 'RunCompleted'],
+  FAILED: ['RunStarted', 'RunFailed'],
+  CANCELLED: ['RunStarted', 'RunCancelled'],
+};
+
+export const LIST_CASES: readonly ConformanceCase[] = [
+  runsCase({
+    id: 'runs/list-tells-the-head',
+    title: 'a listed run has its scope, status, last sequence, labels and times',
+    proves: ['RUN-9', 'RUN-3'],
+    async run(bench) {
+      const runId = bench.id('run');
+      const parentRunId = bench.id('parent');
+      const labels = { team: 'orders', 'a.b': 'c d' };
+      const first = await bench.tenant.runs.appendEvent(runEvent(bench, { runId, eventType: 'RunStarted', labels, parentRunId }));
+      await bench.pass(3);
+      const last = await bench.tenant.runs.appendEvent(runEvent(bench, { runId, eventType: 'RunPaused', labels: { ignored: 'later' } }));
+      const { items, next } = await bench.tenant.runs.listRuns();
+      expectEqual(next, undefined, 'one run is one page');
+      expectEqual(
+        items.map((it) => ({ ...it, labels: { ...it.labels } })),
+        [
+          {
+            ...{ tenantId: bench.tenantId, runId, projectId: 'project', environmentId: 'test', planId: 'plan', planVersion: '1' },
+            ...{ status: 'PAUSED' as const, lastEventSeq: last.runSeq, createdAt: first.persistedAt, updatedAt: last.persistedAt },
+            ...{ labels, parentRunId },
+          },
+        ],
+        'the list tells what the head knows, labels being those of the first event',
+      );
+    },
+  }),
+  runsCase({
+    id: 'runs/list-filters-by-status',
+    title: 'listRuns by status is right without a projector',
+    proves: ['RUN-3', 'RUN-11'],
+    async run(bench) {
+      const ids: Partial<Record<RunStatus, string>> = {};
+      for (const [status, path] of Object.entries(PATHS) as [RunStatus, string[]][]) {
+        ids[status] = bench.id('run');
+        await appendTypes(bench, ids[status], ...path, 'Progress', 'RunQueued');
+      }
+      for (const status of Object.keys(PATHS) as RunStatus[]) {
+        expectEqual(await listed(bench, { status }), [ids[status]!], `exactly the ${status} run is listed`);
+      }
+      expectEqual(await listed(bench, { status: ['PAUSED', 'FAILED'] }, 1), [ids.PAUSED!, ids.FAILED!].sort(), 'several statuses are an or');
+      await expectCode('INVALID_ARGUMENT', 'a status that does not exist is refused', () => listed(bench, { status: 'DONE' as never }));
+    },
+  }),
+  runsCase({
+    id: 'runs/list-filters-hold-together',
+    title: 'project, environment, plan, parent and labels filter, all together',
+    proves: ['RUN-9'],
+    async run(bench) {
+      const parentRunId = bench.id('parent');
+      const make = async (fields: object) => {
+        const runId = bench.id('run');
+        await bench.tenant.runs.appendEvent(runEvent(bench, { runId, ...fields }));
+        return runId;
+      };
+      const plain = await make({});
+      const project = await make({ projectId: 'other%' });
+      const environment = await make({ environmentId: 'prod' });
+      const plan = await make({ planId: 'plan_b' });
+      const child = await make({ parentRunId });
+      const labelled = await make({ labels: { team: 'a', tier: '1' } });
+      const labelled2 = await make({ labels: { team: 'a', tier: '2' } });
+      expectEqual(await listed(bench, { projectId: 'other%' }), [project], 'by project');
+      expectEqual(await listed(bench, { environmentId: 'prod' }), [environment], 'by environment');
+      expectEqual(await listed(bench, { planId: 'plan_b' }), [plan], 'by plan');
+      expectEqual(await listed(bench, { parentRunId }), [child], 'by parent');
+      expectEqual(await listed(bench, { labels: { team: 'a' } }), [labelled, labelled2].sort(), 'by one label');
+      expectEqual(await listed(bench, { labels: { team: 'a', tier: '2' } }), [labelled2], 'by several labels');
+      expectEqual(await listed(bench, { labels: { team: 'A' } }), [], 'labels are compared by bytes');
+      expectEqual(await listed(bench, { projectId: 'project', labels: { tier: '1' } }), [labelled], 'conditions hold together');
+      expectEqual(await listed(bench, { projectId: 'other_' }), [], 'values are text, not patterns');
+      expectEqual((await listed(bench, {}, 2)).length, 7, 'no condition lists all');
+      expect(plain, 'a run with nothing special is in none of these');
+    },
+  }),
+  runsCase({
+    id: 'runs/list-filters-by-time',
+    title: 'createdAfter is inclusive, createdBefore exclusive; so for updates',
+    proves: ['RUN-6', 'GEN-2'],
+    async run(bench) {
+      const runs: { runId: string; createdAt: string; updatedAt: string }[] = [];
+      for (let n = 0; n < 3; n++) {
+        const runId = bench.id('run');
+        const { persistedAt } = await bench.tenant.runs.appendEvent(runEvent(bench, { runId }));
+        runs.push({ runId, createdAt: persistedAt, updatedAt: persistedAt });
+        await bench.pass(5);
+      }
+      const [a, b, c] = runs as [(typeof runs)[0], (typeof runs)[0], (typeof runs)[0]];
+      expect(a.createdAt < b.createdAt && b.createdAt < c.createdAt, 'the store’s clock moved between the runs');
+      expectEqual(await listed(bench, { createdAfter: b.createdAt }), [b.runId, c.runId].sort(), 'at or after');
+      expectEqual(await listed(bench, { createdBefore: b.createdAt }), [a.runId], 'before');
+      expectEqual(await listed(bench, { createdAfter: b.createdAt, createdBefore: c.createdAt }), [b.runId], 'both');
+      const { persistedAt } = await bench.tenant.runs.appendEvent(runEvent(bench, { runId: a.runId }));
+      expectEqual(await listed(bench, { updatedAfter: persistedAt }), [a.runId], 'updated at or after');
+      expectEqual(await listed(bench, { updatedBefore: c.createdAt }), [b.runId], 'updated before');
+      await expectCode('INVALID_ARGUMENT', 'a time that is none is refused', () => listed(bench, { createdAfter: 'yesterday' }));
+    },
+  }),
+  runsCase({
+    id: 'runs/list-pages-in-order',
+    title: 'newest first or oldest first, and every page size gives each run exactly once',
+    proves: ['GEN-3', 'RUN-9'],
+    async run(bench) {
+      const ids: string[] = [];
+      for (let n = 0; n < 11; n++) {
+        ids.push(bench.id(n % 2 ? 'run' : 'RUN'));
+        await appendTypes(bench, ids.at(-1)!, 'RunStarted');
+        if (n % 3 === 0) await bench.pass(3);
+      }
+      for (const order of ['newest', 'oldest'] as const) {
+        for (const limit of [1, 2, 5, 11, 1_000]) {
+          const runs = await allPages((cursor) =>
+            bench.tenant.runs.listRuns({ order, limit, ...(cursor === undefined ? {} : { cursor }) }),
+          );
+          expectEqual(runs.map((it) => it.runId).sort(), ids.toSorted(), `pages of ${limit}, ${order} first, give each run once`);
+          const times = runs.map((it) => it.createdAt);
+          expectEqual(times, order === 'oldest' ? times.toSorted() : times.toSorted().reverse(), `in order, ${order} first`);
+        }
+      }
+      const { items } = await bench.tenant.runs.listRuns();
+      expectEqual(items.map((it) => it.createdAt), items.map((it) => it.createdAt).toSorted().reverse(), 'newest first is the default');
+    },
+  }),
+  runsCase({
+    id: 'runs/list-options-are-checked',
+    title: 'limits beyond 1 to 1 000, foreign cursors and unknown orders are INVALID_ARGUMENT',
+    proves: ['RUN-12', 'GEN-1'],
+    async run(bench) {
+      await appendTypes(bench, bench.id('run'), 'RunStarted');
+      for (const limit of [0, -1, 1.5, 1_001, '5' as never]) {
+        await expectCode('INVALID_ARGUMENT', `limit ${limit} is refused`, () => bench.tenant.runs.listRuns({ limit }));
+      }
+      for (const cursor of ['nonsense', '', 'bnVsbA']) {
+        await expectCode('INVALID_ARGUMENT', `cursor ${JSON.stringify(cursor)} is refused`, () => bench.tenant.runs.listRuns({ cursor }));
+      }
+      await expectCode('INVALID_ARGUMENT', 'an order that does not exist is refused', () => bench.tenant.runs.listRuns({ order: 'random' as never }));
+    },
+  }),
+];

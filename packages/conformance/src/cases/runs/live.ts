@@ -1,0 +1,149 @@
+/** Live reads: tails of one run and the feed of all (RUN-2, RUN-14). */
+import type { FeedItem, FeedOptions, RunEventRecord, Store } from '@tidemark/core';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { runsCase } from '../define.ts';
+import { sleep, take, upTo } from '../iterate.ts';
+import { appendNumbered, appendTypes, numbersOf, runEvent, wholeLog } from './events.ts';
+
+/** The feed as it is now, page by page. A page may be empty when all it looked at was filtered out; the cursor then moves on. */
+async function pagedFeed(store: Store, options: FeedOptions & { limit?: number }): Promise<FeedItem[]> {
+  const whole: FeedItem[] = [];
+  let after: string | undefined;
+  for (;;) {
+    const { items, next } = await store.runs.feedPage({ ...options, ...(after === undefined ? {} : { after }) });
+    whole.push(...items);
+    if (next === undefined || next === after) return whole;
+    after = next;
+  }
+}
+
+export const LIVE_CASES: readonly ConformanceCase[] = [
+  runsCase({
+    id: 'runs/tail-gives-the-past-then-the-present',
+    title: 'a tail gives what is stored, then each new event, without gap or repeat',
+    proves: ['RUN-2', '001 §4.1'],
+    async run(bench) {
+      const runId = bench.id('run');
+      await appendNumbered(bench, runId, 5);
+      const reading = take(17, (signal) => bench.tenant.runs.tail(runId, { signal }));
+      // More than is read, so that an event that is missed shows as a difference and not as a long wait.
+      for (let n = 6; n <= 20; n++) {
+        await bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: { n } }));
+        if (n % 4 === 0) await sleep(15);
+      }
+      expectEqual(numbersOf(await reading), upTo(17), 'every event once, in order');
+    },
+  }),
+  runsCase({
+    id: 'runs/tail-of-a-run-to-come',
+    title: 'a tail may begin before the run does, and hears writers on other clients',
+    proves: ['RUN-2'],
+    async run(bench) {
+      const runId = bench.id('run');
+      const peer = (await bench.peer()).forTenant(bench.tenantId);
+      const reading = take(3, (signal) => bench.tenant.runs.tail(runId, { signal }));
+      await sleep(30);
+      for (const n of [1, 2, 3]) await peer.runs.appendEvent(runEvent(bench, { runId, payload: { n } }));
+      expectEqual(numbersOf(await reading), [1, 2, 3], 'the tail waits for the first event and gives all');
+    },
+  }),
+  runsCase({
+    id: 'runs/tail-resumes-after-a-watermark',
+    title: 'a tail that was cut continues after the last sequence seen',
+    proves: ['RUN-2', '001 §4.1'],
+    async run(bench) {
+      const runId = bench.id('run');
+      await appendNumbered(bench, runId, 9);
+      const seen: RunEventRecord[] = [];
+      while (seen.length < 9) {
+        const afterSeq = seen.at(-1)?.runSeq ?? 0;
+        seen.push(...(await take(Math.min(2, 9 - seen.length), (signal) => bench.tenant.runs.tail(runId, { afterSeq, signal, limit: 1 }))));
+      }
+      expectEqual(numbersOf(seen), upTo(9), 'cut tails join without gap or repeat');
+    },
+  }),
+  runsCase({
+    id: 'runs/tail-ends-when-aborted',
+    title: 'a tail that waits ends when its signal aborts',
+    proves: ['GEN-3'],
+    async run(bench) {
+      const controller = new AbortController();
+      const runId = bench.id('run');
+      await appendNumbered(bench, runId, 1);
+      const reading = (async () => {
+        let count = 0;
+        for await (const _ of bench.tenant.runs.tail(runId, { signal: controller.signal })) count++;
+        return count;
+      })();
+      const ended = reading.catch((error: { code?: string }) => error.code);
+      await sleep(30);
+      controller.abort();
+      const outcome = await ended;
+      expect(outcome === 1 || outcome === 'ABORTED', `it ends, or says ABORTED; it gave ${String(outcome)}`);
+    },
+  }),
+  runsCase({
+    id: 'runs/feed-keeps-per-run-order',
+    title: 'the feed gives all events of all runs, each run in its order, then what is new',
+    proves: ['RUN-2', 'RUN-14'],
+    needs: ['runs.feed'],
+    async run(bench) {
+      const ids = [bench.id('run'), bench.id('run'), bench.id('run')];
+      const write = async (from: number, to: number) => {
+        for (let n = from; n <= to; n++) {
+          await bench.tenant.runs.appendEvents(ids.map((runId) => runEvent(bench, { runId, payload: { n } })));
+        }
+      };
+      await write(1, 4);
+      const reading = take(30, (signal) => bench.tenant.runs.feed({ signal }));
+      await write(5, 10);
+      const items = await reading;
+      for (const runId of ids) {
+        const own = items.filter((it) => it.event.runId === runId).map((it) => it.event);
+        expectEqual(own, await wholeLog(bench.tenant, runId), 'the feed has each run’s log, in order, exactly once');
+      }
+    },
+  }),
+  runsCase({
+    id: 'runs/feed-resumes-from-any-cursor',
+    title: 'the feed continues after the cursor of any item, in pages or live',
+    proves: ['RUN-2', 'RUN-14'],
+    needs: ['runs.feed'],
+    async run(bench) {
+      const ids = [bench.id('run'), bench.id('run')];
+      for (let n = 1; n <= 6; n++) {
+        for (const runId of ids) await bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: { n } }));
+      }
+      const whole = await pagedFeed(bench.tenant, { limit: 5 });
+      expectEqual(whole.length, 12, 'pages give every event once');
+      const names = whole.map((it) => it.event.eventId);
+      expectEqual(new Set(names).size, 12, 'and none twice');
+      for (const [at, { cursor }] of whole.entries()) {
+        if (at === 11) break;
+        const [next] = await take(1, (signal) => bench.tenant.runs.feed({ after: cursor, signal }));
+        expectEqual(next?.event.eventId, names[at + 1], 'what follows a cursor is what followed it before');
+      }
+      await expectCode('INVALID_ARGUMENT', 'a cursor that is none is refused', () => bench.tenant.runs.feedPage({ after: 'nonsense' }));
+    },
+  }),
+  runsCase({
+    id: 'runs/feed-filters',
+    title: 'the feed filters by tenant and event type, and a view sees its tenant only',
+    proves: ['GEN-10', 'RUN-14'],
+    needs: ['runs.feed'],
+    async run(bench) {
+      const other = { tenantId: bench.id('tenant') };
+      const runId = bench.id('run');
+      await bench.store.runs.appendEvent(runEvent(other, { runId, eventType: 'RunStarted' }));
+      await appendTypes(bench, runId, 'RunStarted', 'Progress', 'RunCompleted');
+      const own = await pagedFeed(bench.tenant, {});
+      const types = ['RunStarted', 'Progress', 'RunCompleted'];
+      expectEqual(own.map((it) => [it.event.tenantId, it.event.eventType]), types.map((it) => [bench.tenantId, it]), 'a view has its own events only');
+      const some = await pagedFeed(bench.tenant, { filter: { eventTypes: ['Progress', 'RunCompleted'] } });
+      expectEqual(some.map((it) => it.event.eventType), ['Progress', 'RunCompleted'], 'by type');
+      const [foreign] = await take(1, (signal) => bench.store.runs.feed({ filter: { tenantId: other.tenantId }, signal }));
+      expectEqual([foreign?.event.tenantId, foreign?.event.runId], [other.tenantId, runId], 'the operator can choose a tenant');
+    },
+  }),
+];

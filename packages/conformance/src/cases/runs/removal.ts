@@ -1,0 +1,78 @@
+/** Append-only, and the removal of whole runs (001 §2.3; RUN-15). */
+import { randomUUID } from 'node:crypto';
+import { expectCode, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { runsCase } from '../define.ts';
+import { all } from '../iterate.ts';
+import { appendNumbered, appendTypes, runEvent, wholeLog } from './events.ts';
+
+export const REMOVAL_CASES: readonly ConformanceCase[] = [
+  runsCase({
+    id: 'runs/stored-events-never-change',
+    title: 'no append, duplicate or conflict changes an event that is stored',
+    proves: ['001 §2.3', '004 §4', 'RUN-15'],
+    async run(bench) {
+      const runId = bench.id('run');
+      const event = runEvent(bench, { runId, payload: { n: 1 } });
+      await bench.tenant.runs.appendEvent(event);
+      const before = await wholeLog(bench.tenant, runId);
+      await bench.tenant.runs.appendEvent({ ...event, payload: { n: 2 }, emittedAt: '2027-01-01T00:00:00Z' });
+      await bench.tenant.runs.appendEvent({ ...event, idempotencyKey: randomUUID(), payload: { n: 3 } }).catch(() => undefined);
+      await bench.tenant.runs.appendEvent(runEvent(bench, { runId }), { expectedSeq: 0 }).catch(() => undefined);
+      await bench.tenant.runs.projectSnapshot(runId);
+      expectEqual((await wholeLog(bench.tenant, runId))[0], before[0], 'the first event is what it was');
+    },
+  }),
+  runsCase({
+    id: 'runs/deleted-runs-are-unknown',
+    title: 'a deleted run is unknown to every read, and only it',
+    proves: ['RUN-15', '001 §2.3'],
+    async run(bench) {
+      const [runId, neighbour] = [bench.id('run'), bench.id('run')];
+      await appendTypes(bench, runId, 'RunStarted', 'RunCompleted');
+      await appendTypes(bench, neighbour, 'RunStarted');
+      await bench.tenant.runs.getSnapshot(runId);
+      expectEqual(await bench.tenant.runs.deleteRun(runId), true, 'there was a run to delete');
+      expectEqual(await bench.tenant.runs.fetchEvents(runId), [], 'its events are gone');
+      expectEqual(await all(bench.tenant.runs.readEvents(runId)), [], 'also for iterators');
+      expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'its head is 0');
+      expectEqual(await bench.tenant.runs.getSnapshot(runId), null, 'its snapshot is gone');
+      await expectCode('RUN_NOT_FOUND', 'there is nothing to project', () => bench.tenant.runs.projectSnapshot(runId));
+      const { items } = await bench.tenant.runs.listRuns();
+      expectEqual(items.map((it) => it.runId), [neighbour], 'it is no longer listed, its neighbour is');
+      expectEqual(await bench.tenant.runs.deleteRun(runId), false, 'a second delete finds nothing');
+      expectEqual(await bench.tenant.runs.deleteRun(bench.id('run')), false, 'nor does one of an unknown run');
+    },
+  }),
+  runsCase({
+    id: 'runs/deleted-runs-do-not-restart',
+    title: 'a late retry to a deleted run is RUN_DELETED, never a new run at 1',
+    proves: ['RUN-15'],
+    async run(bench) {
+      const runId = bench.id('run');
+      const event = runEvent(bench, { runId, eventType: 'RunStarted' });
+      await bench.tenant.runs.appendEvent(event);
+      await bench.tenant.runs.deleteRun(runId);
+      await expectCode('RUN_DELETED', 'the same event again', () => bench.tenant.runs.appendEvent(event));
+      await expectCode('RUN_DELETED', 'a new event', () => bench.tenant.runs.appendEvent(runEvent(bench, { runId })));
+      await expectCode('RUN_DELETED', 'a fenced event', () => bench.tenant.runs.appendEvent(runEvent(bench, { runId }), { expectedSeq: 0 }));
+      await expectCode('RUN_DELETED', 'a batch', () => appendNumbered(bench, runId, 2));
+      expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'the run stays gone');
+    },
+  }),
+  runsCase({
+    id: 'runs/deletion-stays-within-the-tenant',
+    title: 'deleting one tenant’s run leaves the other tenant’s run of that id alone',
+    proves: ['RUN-15', 'GEN-10'],
+    async run(bench) {
+      const other = { tenantId: bench.id('tenant') };
+      const runId = bench.id('run');
+      await bench.store.runs.appendEvents([runEvent(bench, { runId }), runEvent(other, { runId })]);
+      await bench.tenant.runs.deleteRun(runId);
+      const view = bench.store.forTenant(other.tenantId);
+      expectEqual((await wholeLog(view, runId)).length, 1, 'the other run is untouched');
+      expectEqual((await view.runs.appendEvent(runEvent(other, { runId }))).persisted, true, 'and can go on');
+      expectEqual((await bench.store.runs.fetchEvents(runId)).length, 2, 'the id is no longer ambiguous to the operator');
+    },
+  }),
+];

@@ -1,0 +1,68 @@
+/**
+ * What a conformance case is and what it gets. The kit knows no test runner and no engine: a case takes a store
+ * and throws when a promise is broken.
+ */
+import type { Capability, Store } from '@tidemark/core';
+
+export type Domain = 'general' | 'runs' | 'kv' | 'agents' | 'artifacts';
+
+/** All domains, in the order reports show them. */
+export const DOMAINS: readonly Domain[] = ['general', 'runs', 'kv', 'agents', 'artifacts'];
+
+/** One promise of the contract, as something that can be run. */
+export interface ConformanceCase {
+  /** Stable and unique: `runs/duplicate-key-returns-stored-metadata`. */
+  id: string;
+  /** The promise in a user's words. */
+  title: string;
+  domain: Domain;
+  /** Clauses of the documents and rulings it proves: `004 §3.2`, `RUN-4`. */
+  proves: readonly string[];
+  /** Capabilities the store must have, else the case is skipped and says so. */
+  needs?: readonly Capability[];
+  /** Closes or reopens the store: such cases run alone, after all others, and the kit opens a new store after each. */
+  closesStore?: boolean;
+  run(bench: Bench): Promise<void>;
+}
+
+/** The store under test, as its author hands it to the kit. */
+export interface StoreUnderTest {
+  store: Store;
+  /** Another handle on the same data, as a second process would have; where the engine has such a thing. */
+  peer?: () => Promise<Store>;
+  /** Closes the store and opens the same data again; where data outlives the store. */
+  reopen?: () => Promise<Store>;
+  /** Moves the store's clock forward, for stores with an injected clock; otherwise cases really wait. */
+  advance?: (ms: number) => void | Promise<void>;
+  /** Cleans up after the last case; closing the store is the kit's business. */
+  dispose?: () => void | Promise<void>;
+}
+
+/** Makes the store under test, once a run of the kit, and once more after a case that closes it. */
+export type StoreFactory = () => StoreUnderTest | Store | Promise<StoreUnderTest | Store>;
+
+/** How much the model-based cases try. */
+export interface ModelSettings {
+  /** How many sequences of commands. */
+  runs: number;
+  /** Replays the sequences of an earlier run. */
+  seed?: number;
+}
+
+/** What a case works with. Every case has a tenant and ids of its own, so that cases can share one store. */
+export interface Bench {
+  /** The operator's view of the store. */
+  readonly store: Store;
+  /** The same store confined to this case's own tenant: use this unless the case is about tenants. */
+  readonly tenant: Store;
+  readonly tenantId: string;
+  readonly model: ModelSettings;
+  /** A new id, unique over all cases and runs of the kit. */
+  id(hint?: string): string;
+  /** A handle of another client on the same data: the peer's where there is one, else the same store. */
+  peer(): Promise<Store>;
+  /** Lets time pass on the store's clock. */
+  pass(ms: number): Promise<void>;
+  /** Closes the store and opens the same data again; only in cases that need `reopen` and close the store. */
+  reopen(): Promise<Store>;
+}

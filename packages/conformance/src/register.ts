@@ -1,0 +1,48 @@
+/** Registers the kit with a test runner: one test a case, under vitest, node:test or anything with their shape. */
+import { ALL_CASES } from './cases/index.ts';
+import type { ConformanceCase, StoreFactory } from './kit.ts';
+import { type CaseSelection, selectCases } from './select.ts';
+import { CASE_LIMIT_MS, type ModelOptions, Workbench } from './workbench.ts';
+
+/** The functions of the runner; `after` is node:test's name for vitest's `afterAll`. */
+export interface TestRunner {
+  describe: (name: string, body: () => void) => unknown;
+  it: (name: string, options: { timeout: number }, body: (context: never) => Promise<void>) => unknown;
+  after?: (body: () => Promise<void>) => unknown;
+  afterAll?: (body: () => Promise<void>) => unknown;
+}
+
+export interface RegisterOptions extends CaseSelection, ModelOptions {
+  /** Other cases than the kit's own. */
+  cases?: readonly ConformanceCase[];
+}
+
+/** What both runners hand to a test. */
+interface SkippableContext {
+  skip?: (reason?: string) => void;
+}
+
+/**
+ * Registers a test for each case. The store is opened by the first test, so a case that needs what the store does
+ * not declare is skipped while it runs, with the missing capability as the reason.
+ *
+ * @example
+ * import { afterAll, describe, it } from 'vitest';
+ * registerConformance({ describe, it, afterAll }, 'my store', () => createMyStore());
+ */
+export function registerConformance(runner: TestRunner, name: string, factory: StoreFactory, options: RegisterOptions = {}): void {
+  const workbench = new Workbench(factory, options);
+  const afterAll = runner.afterAll ?? runner.after;
+  runner.describe(`${name} keeps the Tidemark contract`, () => {
+    for (const testCase of selectCases(options.cases ?? ALL_CASES, options)) {
+      const title = `${testCase.id}: ${testCase.title} [${testCase.proves.join(', ')}]`;
+      // The kit's own limit comes first, so that its message is the one that is shown.
+      runner.it(title, { timeout: CASE_LIMIT_MS + 5_000 }, async (context: SkippableContext) => {
+        const missing = await workbench.missingFor(testCase);
+        if (missing.length > 0) return context.skip?.(`the store does not declare ${missing.join(', ')}`);
+        await workbench.run(testCase);
+      });
+    }
+    afterAll?.(() => workbench.close());
+  });
+}

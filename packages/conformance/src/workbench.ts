@@ -1,0 +1,116 @@
+/** Opens the store under test when the first case needs it, and gives each case a bench with a tenant of its own. */
+import { randomUUID } from 'node:crypto';
+import type { Capability, Store } from '@tidemark/core';
+import type { Bench, ConformanceCase, ModelSettings, StoreFactory, StoreUnderTest } from './kit.ts';
+import { closesStore } from './select.ts';
+
+/** A case that takes longer has failed: a store that hangs must not hang the kit. */
+export const CASE_LIMIT_MS = 30_000;
+const DEFAULT_MODEL_RUNS = 60;
+
+/** What the kit's callers may choose about the model-based cases. */
+export interface ModelOptions {
+  seed?: number;
+  modelRuns?: number;
+}
+
+export class Workbench {
+  readonly #factory: StoreFactory;
+  readonly #model: ModelSettings;
+  readonly #mark = randomUUID().slice(0, 8);
+  #opening: Promise<StoreUnderTest> | undefined;
+  #peer: Promise<Store> | undefined;
+  #ids = 0;
+
+  constructor(factory: StoreFactory, options: ModelOptions = {}) {
+    this.#factory = factory;
+    this.#model = {
+      runs: options.modelRuns ?? DEFAULT_MODEL_RUNS,
+      ...(options.seed === undefined ? {} : { seed: options.seed }),
+    };
+  }
+
+  /** The store under test, opened on the first call. */
+  open(): Promise<StoreUnderTest> {
+    this.#opening ??= openStore(this.#factory);
+    return this.#opening;
+  }
+
+  /** Why the case cannot run on this store: the capabilities it needs and the store does not declare. */
+  async missingFor(testCase: ConformanceCase): Promise<Capability[]> {
+    const under = await this.open();
+    const { capabilities } = under.store.info;
+    return (testCase.needs ?? []).filter((it) => !capabilities[it] || (it === 'reopen' && !under.reopen));
+  }
+
+  /** Runs one case within its time limit; throws what the case throws. */
+  async run(testCase: ConformanceCase): Promise<void> {
+    const bench = await this.#benchFor();
+    try {
+      await withinLimit(testCase.run(bench));
+    } finally {
+      if (closesStore(testCase)) await this.close();
+    }
+  }
+
+  /** Closes the store; a later case opens a new one. */
+  async close(): Promise<void> {
+    const opening = this.#opening;
+    const peer = this.#peer;
+    this.#opening = undefined;
+    this.#peer = undefined;
+    if (!opening) return;
+    const under = await opening.catch(() => undefined);
+    if (!under) return;
+    await (await peer?.catch(() => undefined))?.close();
+    await under.store.close();
+    await under.dispose?.();
+  }
+
+  async #benchFor(): Promise<Bench> {
+    const under = await this.open();
+    const id = (hint = 'id') => `${hint}-${this.#mark}-${++this.#ids}`;
+    const tenantId = id('tenant');
+    return {
+      store: under.store,
+      tenant: under.store.forTenant(tenantId),
+      tenantId,
+      model: this.#model,
+      id,
+      peer: () => {
+        this.#peer ??= under.peer ? under.peer() : Promise.resolve(under.store);
+        return this.#peer;
+      },
+      pass: async (ms) => {
+        if (under.advance) await under.advance(ms);
+        // Timers may fire a millisecond early, and the engine's clock need not tick with ours.
+        else await new Promise((resolve) => setTimeout(resolve, ms + 5));
+      },
+      reopen: async () => {
+        if (!under.reopen) throw new Error('This store under test has no reopen; the case must declare that it needs it');
+        under.store = await under.reopen();
+        return under.store;
+      },
+    };
+  }
+}
+
+async function openStore(factory: StoreFactory): Promise<StoreUnderTest> {
+  const made = await factory();
+  return 'store' in made ? { ...made } : { store: made };
+}
+
+async function withinLimit(run: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`The case did not end within ${CASE_LIMIT_MS / 1000} s: a call of the store hangs`)),
+      CASE_LIMIT_MS,
+    );
+  });
+  try {
+    await Promise.race([run, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
