@@ -1,0 +1,68 @@
+/** Measures two ways of doing the same work, turn by turn in one run, and compares their medians. */
+
+/** One figure of a benchmark: ours against the bare driver, and what was asked for. */
+export interface Figure {
+  scenario: string;
+  unit: string;
+  ours: number;
+  raw: number;
+  /** ours / raw for rates, the growth of ours over that of raw for growth. */
+  ratio: number;
+  /** The bound the ratio must keep. */
+  wanted: string;
+  kept: boolean;
+}
+
+/** Work that is done in rounds; gives how many units one round was. */
+export type Round = () => Promise<number>;
+
+/** Units a second of each, as medians over interleaved rounds, so that a noisy machine disturbs both alike. */
+export async function compareRates(ours: Round, raw: Round, rounds: number): Promise<{ ours: number; raw: number }> {
+  const rates = { ours: [] as number[], raw: [] as number[] };
+  for (let round = 0; round < rounds; round++) {
+    const order = round % 2 === 0 ? (['raw', 'ours'] as const) : (['ours', 'raw'] as const);
+    for (const who of order) rates[who].push(await rateOf(who === 'ours' ? ours : raw));
+  }
+  return { ours: median(rates.ours), raw: median(rates.raw) };
+}
+
+export async function rateOf(round: Round): Promise<number> {
+  globalThis.gc?.();
+  const start = performance.now();
+  const units = await round();
+  return (units / (performance.now() - start)) * 1_000;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >>> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** A rate that must be at least a share of the bare driver's. */
+export function atLeast(share: number, scenario: string, unit: string, rates: { ours: number; raw: number }): Figure {
+  const ratio = rates.ours / rates.raw;
+  return { scenario, unit, ...rates, ratio, wanted: `≥ ${share}`, kept: ratio >= share };
+}
+
+/** A cost, or growth, that must be at most a multiple of the bare driver's. */
+export function atMost(multiple: number, scenario: string, unit: string, costs: { ours: number; raw: number }): Figure {
+  const ratio = costs.ours / costs.raw;
+  return { scenario, unit, ...costs, ratio, wanted: `≤ ${multiple}`, kept: ratio <= multiple };
+}
+
+/** The figures as a table a person can read. */
+export function formatFigures(figures: readonly Figure[]): string {
+  const rows = figures.map((it) => [
+    it.scenario,
+    it.ours.toPrecision(4),
+    it.raw.toPrecision(4),
+    it.unit,
+    it.ratio.toFixed(2),
+    it.wanted,
+    it.kept ? 'kept' : 'MISSED',
+  ]);
+  const table = [['scenario', 'tidemark', 'bare driver', 'unit', 'ratio', 'wanted', ''], ...rows];
+  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
+  return table.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()).join('\n');
+}

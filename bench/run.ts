@@ -1,0 +1,28 @@
+/** Runs the benchmarks of the engines that are named, prints a table, and writes the figures as JSON. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { type Figure, formatFigures } from './measure.ts';
+import { benchMemory } from './memory.ts';
+import { benchSqlite } from './sqlite.ts';
+
+const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) => Promise<Figure[]>> = {
+  memory: benchMemory,
+  sqlite: benchSqlite,
+};
+
+const quick = process.argv.includes('--quick');
+const named = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+const unknown = named.find((name) => !(name in ENGINES));
+if (unknown !== undefined) {
+  console.error(`There is no benchmark for ${unknown}; choose from ${Object.keys(ENGINES).join(', ')}`);
+  process.exit(2);
+}
+
+const results = new URL('./results/', import.meta.url);
+mkdirSync(results, { recursive: true });
+for (const engine of named.length > 0 ? named : Object.keys(ENGINES)) {
+  const figures = await ENGINES[engine]!((line) => console.error(`${engine}: ${line}`), quick);
+  console.log(`\n${engine}\n${formatFigures(figures)}`);
+  const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };
+  writeFileSync(new URL(`${engine}.json`, results), `${JSON.stringify({ engine, at: new Date().toISOString(), machine, figures }, null, 2)}\n`);
+}
