@@ -15,7 +15,13 @@ export function makeEvents(count: number, runOf: (index: number) => string): Run
     engineAttemptId: 1,
     logicalAttemptId: 1,
     stepId: 'charge',
-    payload: { index, done: index * 0.5, message: 'charging the card of a customer', tags: ['a', 'b', 'c'], card: { brand: 'visa', last4: '4242' } },
+    payload: {
+      index,
+      done: index * 0.5,
+      message: 'charging the card of a customer',
+      tags: ['a', 'b', 'c'],
+      card: { brand: 'visa', last4: '4242' },
+    },
   }));
 }
 

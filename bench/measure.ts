@@ -64,5 +64,12 @@ export function formatFigures(figures: readonly Figure[]): string {
   ]);
   const table = [['scenario', 'tidemark', 'bare driver', 'unit', 'ratio', 'wanted', ''], ...rows];
   const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
-  return table.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join('  ').trimEnd()).join('\n');
+  return table
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
 }

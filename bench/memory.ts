@@ -19,7 +19,10 @@ async function appendCost(report: (line: string) => void): Promise<Figure> {
   }
   await store.close();
   // The first slice warms the compiler up.
-  return atMost(1.5, 'append to a run of 10⁶ events against its start', 'µs/event', { ours: median(costs.slice(-10)), raw: median(costs.slice(1, 11)) });
+  return atMost(1.5, 'append to a run of 10⁶ events against its start', 'µs/event', {
+    ours: median(costs.slice(-10)),
+    raw: median(costs.slice(1, 11)),
+  });
 }
 
 async function foldCost(): Promise<Figure[]> {

@@ -24,5 +24,8 @@ for (const engine of named.length > 0 ? named : Object.keys(ENGINES)) {
   const figures = await ENGINES[engine]!((line) => console.error(`${engine}: ${line}`), quick);
   console.log(`\n${engine}\n${formatFigures(figures)}`);
   const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };
-  writeFileSync(new URL(`${engine}.json`, results), `${JSON.stringify({ engine, at: new Date().toISOString(), machine, figures }, null, 2)}\n`);
+  writeFileSync(
+    new URL(`${engine}.json`, results),
+    `${JSON.stringify({ engine, at: new Date().toISOString(), machine, figures }, null, 2)}\n`,
+  );
 }

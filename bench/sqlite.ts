@@ -1,4 +1,5 @@
 /** SQLite: our store against the bare driver inserting the same rows and head updates in transactions of the same size. */
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,8 +38,13 @@ class RawDriver {
         created_at, updated_at, labels, parent_run_id, removed)
       VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?, '{}', NULL, NULL)
       ON CONFLICT (run_id, tenant_id) DO UPDATE SET last_seq = excluded.last_seq, link = excluded.link, updated_at = excluded.updated_at`);
-    this.#select = this.#database.prepare('SELECT * FROM run_events WHERE run_id = ? AND tenant_id = ? AND run_seq > ? ORDER BY run_seq LIMIT ?');
-    for (const { run_id, last_seq } of this.#database.prepare('SELECT run_id, last_seq FROM runs').all() as { run_id: string; last_seq: number }[]) {
+    this.#select = this.#database.prepare(
+      'SELECT * FROM run_events WHERE run_id = ? AND tenant_id = ? AND run_seq > ? ORDER BY run_seq LIMIT ?',
+    );
+    for (const { run_id, last_seq } of this.#database.prepare('SELECT run_id, last_seq FROM runs').all() as {
+      run_id: string;
+      last_seq: number;
+    }[]) {
       this.#sequences.set(run_id, last_seq);
     }
   }
@@ -186,7 +192,8 @@ async function growth(report: (line: string) => void, large: number): Promise<Fi
         const target = pair === small ? 1_000 : large;
         for (let done = 0; done < target; done += 50_000) {
           const events = makeEvents(Math.min(50_000, target), (index) => `run-${(done + index) % RUNS}`);
-          for (let start = 0; start < events.length; start += 1_000) await pair.ours.runs.appendEvents(events.slice(start, start + 1_000));
+          for (let start = 0; start < events.length; start += 1_000)
+            await pair.ours.runs.appendEvents(events.slice(start, start + 1_000));
           pair.raw.insert(pair.raw.rowsOf(events), 1_000);
           report(`growth: ${Math.min(target, done + 50_000)} events stored`);
         }
@@ -195,17 +202,50 @@ async function growth(report: (line: string) => void, large: number): Promise<Fi
       for (let round = 0; round < 7; round++) {
         const rate = async (pair: Pair, who: 'ours' | 'raw') => {
           const events = makeEvents(6_400, (index) => `run-${(index * 7_919 + round) % RUNS}`);
-          if (who === 'ours') return rateOf(() => appendAll((event) => pair.ours.runs.appendEvent(event), events, CALLERS));
+          if (who === 'ours')
+            return rateOf(() => appendAll((event) => pair.ours.runs.appendEvent(event), events, CALLERS));
           const rows = pair.raw.rowsOf(events);
           return rateOf(async () => pair.raw.insert(rows, CALLERS));
         };
-        for (const who of ['ours', 'raw'] as const) slowdown[who].push((await rate(small, who)) / (await rate(big, who)));
+        for (const who of ['ours', 'raw'] as const)
+          slowdown[who].push((await rate(small, who)) / (await rate(big, who)));
       }
-      return [atMost(1.2, `growth from 10³ to ${large.toExponential(0)} events`, '× slower', { ours: median(slowdown.ours), raw: median(slowdown.raw) })];
+      return [
+        atMost(1.2, `growth from 10³ to ${large.toExponential(0)} events`, '× slower', {
+          ours: median(slowdown.ours),
+          raw: median(slowdown.raw),
+        }),
+      ];
     }),
   );
 }
 
+/** Opening, appending one event and closing in a process of its own, on what users get: the compiled packages. */
+function coldStart(): Figure[] {
+  const directory = mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
+  try {
+    const script = join(import.meta.dirname, 'cold-start.ts');
+    const inside: number[] = [];
+    const outside: number[] = [];
+    for (let round = 0; round < 11; round++) {
+      const began = performance.now();
+      const { stdout, stderr, status } = spawnSync(process.execPath, [script, join(directory, `${round}.db`)], {
+        encoding: 'utf8',
+      });
+      if (status !== 0) throw new Error(`${stderr}\nnpm run build makes what this measures`);
+      outside.push(performance.now() - began);
+      inside.push(Number(stdout));
+    }
+    return [
+      atMost(1, 'cold: load, open, append, close, against 150 ms', 'ms', { ours: median(inside), raw: 150 }),
+      atMost(1, 'the same with the start of Node itself', 'ms', { ours: median(outside), raw: 150 }),
+    ];
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
 export async function benchSqlite(report: (line: string) => void, quick: boolean): Promise<Figure[]> {
-  return [...(await appends(report)), ...(await growth(report, quick ? 100_000 : 1_000_000))];
+  report('cold start');
+  return [...coldStart(), ...(await appends(report)), ...(await growth(report, quick ? 100_000 : 1_000_000))];
 }

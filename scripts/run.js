@@ -9,7 +9,7 @@ import { fileURLToPath } from 'url';
 // biome-ignore-end lint/style/useNodejsImportProtocol: as above.
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-const [name, ...args] = process.argv.slice(2);
+const [name = '', ...args] = process.argv.slice(2);
 
 if (major < 22 || (major === 22 && minor < 13)) {
   console.error(
@@ -17,7 +17,7 @@ if (major < 22 || (major === 22 && minor < 13)) {
       'Run it as an npm script after `npm ci`, which brings Node 24 along on Linux x64, or install a newer one from https://nodejs.org.',
   );
   process.exitCode = 1;
-} else if (!/^[a-z][a-z-]*(\/[a-z-]+)?$/.test(name || '')) {
+} else if (!/^[a-z][a-z-]*(\/[a-z-]+)?$/.test(name)) {
   console.error('Usage: node scripts/run.js <name of a script in scripts/, or folder/name> [arguments]');
   process.exitCode = 1;
 } else {

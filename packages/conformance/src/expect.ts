@@ -18,7 +18,11 @@ export function expectEqual<T>(actual: T, expected: T, promise: string): void {
 }
 
 /** The call must fail with this code; gives the error for further looks. */
-export async function expectCode(code: ErrorCode, promise: string, call: () => Promise<unknown>): Promise<TidemarkError> {
+export async function expectCode(
+  code: ErrorCode,
+  promise: string,
+  call: () => Promise<unknown>,
+): Promise<TidemarkError> {
   let result: unknown;
   try {
     result = await call();
@@ -26,5 +30,7 @@ export async function expectCode(code: ErrorCode, promise: string, call: () => P
     if (isTidemarkError(error, code)) return error;
     throw new AssertionError({ message: `${promise}: expected ${code}, got ${String(error)}` });
   }
-  throw new AssertionError({ message: `${promise}: expected ${code}, but the call succeeded with ${JSON.stringify(result)}` });
+  throw new AssertionError({
+    message: `${promise}: expected ${code}, but the call succeeded with ${JSON.stringify(result)}`,
+  });
 }

@@ -7,7 +7,8 @@ import { CASE_LIMIT_MS, type ModelOptions, Workbench } from './workbench.ts';
 /** The functions of the runner; `after` is node:test's name for vitest's `afterAll`. */
 export interface TestRunner {
   describe: (name: string, body: () => void) => unknown;
-  it: (name: string, options: { timeout: number }, body: (context: never) => Promise<void>) => unknown;
+  /** Called as `it(name, { timeout }, body)`, which both runners take; their overloads do not fit one signature. */
+  it: (name: string, ...rest: never[]) => unknown;
   after?: (body: () => Promise<void>) => unknown;
   afterAll?: (body: () => Promise<void>) => unknown;
 }
@@ -17,7 +18,13 @@ export interface RegisterOptions extends CaseSelection, ModelOptions {
   cases?: readonly ConformanceCase[];
 }
 
-/** What both runners hand to a test. */
+/** What both runners take and hand to a test. */
+type DefineTest = (
+  name: string,
+  options: { timeout: number },
+  body: (context: SkippableContext) => Promise<void>,
+) => void;
+
 interface SkippableContext {
   skip?: (reason?: string) => void;
 }
@@ -30,14 +37,20 @@ interface SkippableContext {
  * import { afterAll, describe, it } from 'vitest';
  * registerConformance({ describe, it, afterAll }, 'my store', () => createMyStore());
  */
-export function registerConformance(runner: TestRunner, name: string, factory: StoreFactory, options: RegisterOptions = {}): void {
+export function registerConformance(
+  runner: TestRunner,
+  name: string,
+  factory: StoreFactory,
+  options: RegisterOptions = {},
+): void {
   const workbench = new Workbench(factory, options);
   const afterAll = runner.afterAll ?? runner.after;
+  const it = runner.it as unknown as DefineTest;
   runner.describe(`${name} keeps the Tidemark contract`, () => {
     for (const testCase of selectCases(options.cases ?? ALL_CASES, options)) {
       const title = `${testCase.id}: ${testCase.title} [${testCase.proves.join(', ')}]`;
       // The kit's own limit comes first, so that its message is the one that is shown.
-      runner.it(title, { timeout: CASE_LIMIT_MS + 5_000 }, async (context: SkippableContext) => {
+      it(title, { timeout: CASE_LIMIT_MS + 5_000 }, async (context) => {
         const missing = await workbench.missingFor(testCase);
         if (missing.length > 0) return context.skip?.(`the store does not declare ${missing.join(', ')}`);
         await workbench.run(testCase);

@@ -10,7 +10,9 @@ export interface CaseSelection {
 /** The chosen cases; those that close the store come last. */
 export function selectCases(cases: readonly ConformanceCase[], selection: CaseSelection = {}): ConformanceCase[] {
   const { only, domains } = selection;
-  const chosen = cases.filter((it) => (!domains || domains.includes(it.domain)) && (only === undefined || matches(it, only)));
+  const chosen = cases.filter(
+    (it) => (!domains || domains.includes(it.domain)) && (only === undefined || matches(it, only)),
+  );
   return [...chosen.filter((it) => !closesStore(it)), ...chosen.filter(closesStore)];
 }
 

@@ -47,7 +47,10 @@ export interface ConformanceOptions extends CaseSelection, ModelOptions {
  * const report = await runConformance(() => createMyStore());
  * console.log(formatReport(report));
  */
-export async function runConformance(factory: StoreFactory, options: ConformanceOptions = {}): Promise<ConformanceReport> {
+export async function runConformance(
+  factory: StoreFactory,
+  options: ConformanceOptions = {},
+): Promise<ConformanceReport> {
   const startedAt = new Date();
   const workbench = new Workbench(factory, options);
   const { store, advance } = await workbench.open();
@@ -89,7 +92,8 @@ async function runCase(workbench: Workbench, testCase: ConformanceCase): Promise
   };
   try {
     const missing = await workbench.missingFor(testCase);
-    if (missing.length > 0) return result({ status: 'skipped', reason: `the store does not declare ${missing.join(', ')}` });
+    if (missing.length > 0)
+      return result({ status: 'skipped', reason: `the store does not declare ${missing.join(', ')}` });
     await workbench.run(testCase);
     return result({ status: 'passed' });
   } catch (error) {

@@ -87,7 +87,8 @@ export class Workbench {
         else await new Promise((resolve) => setTimeout(resolve, ms + 5));
       },
       reopen: async () => {
-        if (!under.reopen) throw new Error('This store under test has no reopen; the case must declare that it needs it');
+        if (!under.reopen)
+          throw new Error('This store under test has no reopen; the case must declare that it needs it');
         under.store = await under.reopen();
         return under.store;
       },

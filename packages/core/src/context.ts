@@ -7,7 +7,7 @@ import type { StoreLimits, StoreOptions } from './contracts/store.ts';
 import { DeadlineWatch } from './deadlines.ts';
 import type { EngineCall } from './engine/runs.ts';
 
-export const DEFAULT_LIMITS: StoreLimits = {
+const DEFAULT_LIMITS: StoreLimits = {
   eventPayloadBytes: 512 * 1024,
   documentBytes: 4 * 1024 * 1024,
   fieldBytes: 512 * 1024,
@@ -74,9 +74,12 @@ export class StoreContext {
   startCall(options: CallOptions | undefined): EngineCall {
     if (this.closed.aborted) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to go on');
     const signal = options?.signal;
-    if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalidArgument('signal', 'an AbortSignal', signal);
-    if (signal?.aborted) throw new TidemarkError('ABORTED', 'The call was aborted before it began', { cause: signal.reason });
-    const timeoutMs = options?.timeoutMs === undefined ? this.timeoutMs : checkInteger(options.timeoutMs, 'timeoutMs', 1);
+    if (signal !== undefined && !(signal instanceof AbortSignal))
+      throw invalidArgument('signal', 'an AbortSignal', signal);
+    if (signal?.aborted)
+      throw new TidemarkError('ABORTED', 'The call was aborted before it began', { cause: signal.reason });
+    const timeoutMs =
+      options?.timeoutMs === undefined ? this.timeoutMs : checkInteger(options.timeoutMs, 'timeoutMs', 1);
     return { signal, deadline: Date.now() + timeoutMs };
   }
 
@@ -86,7 +89,8 @@ export class StoreContext {
     writing: { write: unknown } | null,
   ): Promise<T> {
     const call = this.startCall(options);
-    const running = writing === null ? run(call) : run(call).catch((error) => Promise.reject(withWrite(error, writing.write)));
+    const running =
+      writing === null ? run(call) : run(call).catch((error) => Promise.reject(withWrite(error, writing.write)));
     return this.deadlines.race(running, call, (why) => {
       if (writing) {
         return new TidemarkError(

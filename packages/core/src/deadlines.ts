@@ -1,6 +1,7 @@
 /** Bounds promises by a deadline and a signal. One timer serves all pending calls: a timer a call costs more than an append. */
-import type { EngineCall } from './engine/runs.ts';
+
 import type { TidemarkError } from './contracts/errors.ts';
+import type { EngineCall } from './engine/runs.ts';
 
 type GaveUp = 'was aborted' | 'ran out of time';
 

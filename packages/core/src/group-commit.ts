@@ -6,7 +6,9 @@ import { TidemarkError } from './contracts/errors.ts';
 import type { EngineCall } from './engine/runs.ts';
 
 /** How a group of operations is carried out: one outcome each, in order. A throw fails all of them. */
-export type CommitGroup<Operation, Outcome> = (operations: readonly Operation[]) => Promise<readonly (Outcome | Error)[]>;
+export type CommitGroup<Operation, Outcome> = (
+  operations: readonly Operation[],
+) => Promise<readonly (Outcome | Error)[]>;
 
 export interface GroupCommitOptions {
   /** Operations that may wait; beyond, callers get `OVERLOADED` and nothing was accepted (GEN-3). Default 10 000. */
@@ -28,6 +30,7 @@ export class GroupCommit<Operation, Outcome> {
   readonly #maxGroup: number;
   #queue: Waiting<Operation, Outcome>[] = [];
   #running: Promise<void> | null = null;
+  #lastGroupSize = 0;
 
   constructor(commit: CommitGroup<Operation, Outcome>, options: GroupCommitOptions = {}) {
     this.#commit = commit;
@@ -54,15 +57,21 @@ export class GroupCommit<Operation, Outcome> {
   }
 
   async #run(): Promise<void> {
-    // The end of this turn: everybody who was woken by the last commit has joined by then.
-    await new Promise((resolve) => setImmediate(resolve));
-    while (this.#queue.length > 0) {
+    do {
+      await this.#turnEnd();
       const group = this.#nextGroup();
+      this.#lastGroupSize = group.length;
       if (group.length > 0) await this.#settle(group);
-      if (this.#queue.length === 0) break;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    } while (this.#queue.length > 0);
     this.#running = null;
+  }
+
+  /**
+   * Lets those join who were woken by the last commit: they come in this turn of the event loop. Where the last
+   * group was a single call nobody else is to be expected, and a lone caller need not wait for the turn to end.
+   */
+  #turnEnd(): Promise<void> {
+    return this.#lastGroupSize <= 1 ? Promise.resolve() : new Promise((resolve) => setImmediate(resolve));
   }
 
   /** The next group, without those who gave up while they waited: nothing of theirs was written. */
@@ -70,7 +79,8 @@ export class GroupCommit<Operation, Outcome> {
     const group = this.#queue.splice(0, this.#maxGroup);
     const now = Date.now();
     return group.filter(({ call, reject }) => {
-      if (call.signal?.aborted) reject(new TidemarkError('ABORTED', 'The write was aborted before it began; nothing was written'));
+      if (call.signal?.aborted)
+        reject(new TidemarkError('ABORTED', 'The write was aborted before it began; nothing was written'));
       else if (call.deadline !== undefined && call.deadline <= now) {
         reject(new TidemarkError('TIMEOUT', 'The write waited longer than its time limit; nothing was written'));
       } else return true;

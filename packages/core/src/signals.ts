@@ -34,8 +34,7 @@ export class Signals {
         if (waiters?.size === 0) this.#waiters.delete(topic);
         resolve();
       };
-      const timer =
-        call.deadline === undefined ? undefined : setTimeout(wake, Math.max(0, call.deadline - Date.now()));
+      const timer = call.deadline === undefined ? undefined : setTimeout(wake, Math.max(0, call.deadline - Date.now()));
       call.signal?.addEventListener('abort', wake, { once: true });
       const waiters = this.#waiters.get(topic) ?? new Set();
       this.#waiters.set(topic, waiters.add(wake));

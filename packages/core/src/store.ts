@@ -106,7 +106,10 @@ class EngineStore implements Store {
   forTenant(tenantId: string): Store {
     checkId(tenantId, 'tenantId');
     if (this.#tenantId !== null && this.#tenantId !== tenantId) {
-      throw new TidemarkError('TENANT_MISMATCH', 'A view of one tenant cannot give a view of another', { field: 'tenantId', rule: 'the tenant of the view' });
+      throw new TidemarkError('TENANT_MISMATCH', 'A view of one tenant cannot give a view of another', {
+        field: 'tenantId',
+        rule: 'the tenant of the view',
+      });
     }
     return new EngineStore(this.#context, this.#engine, tenantId);
   }

@@ -17,7 +17,9 @@ describe('broken stores', () => {
       expect(cases, `there is a case ${caughtBy}`).toHaveLength(1);
       const broken = await runConformance(create, { cases, seed: 7 });
       expect(broken.cases[0], 'the broken store fails').toMatchObject({ status: 'failed' });
-      expect(broken.cases[0]?.error, 'because of what it gave, not because it hung').not.toContain('did not end within');
+      expect(broken.cases[0]?.error, 'because of what it gave, not because it hung').not.toContain(
+        'did not end within',
+      );
       const sound = await runConformance(() => healthy(), { cases, seed: 7 });
       expect(sound.cases[0], 'the healthy store passes').toMatchObject({ status: 'passed' });
     });

@@ -5,15 +5,26 @@ export const BROKEN_GENERAL: readonly BrokenStore[] = [
   broken('capabilities-incomplete', 'leaves capabilities out of its info', 'general/info-is-complete', () => ({
     store: (view) => ({ info: { ...view.info, capabilities: { runs: true, kv: true } as never } }),
   })),
-  broken('undeclared-works', 'declares that it has no feed, and gives one', 'general/undeclared-is-unsupported', () => ({
-    store: (view) => ({ info: { ...view.info, capabilities: { ...view.info.capabilities, 'runs.feed': false } } }),
-  })),
-  broken('doctor-flatters', 'finds nothing wrong with a store that survives nothing', 'general/doctor-is-honest', () => ({
-    store: (view) => ({ doctor: async () => ({ ...(await view.doctor()), findings: [] }) }),
-  })),
+  broken(
+    'undeclared-works',
+    'declares that it has no feed, and gives one',
+    'general/undeclared-is-unsupported',
+    () => ({
+      store: (view) => ({ info: { ...view.info, capabilities: { ...view.info.capabilities, 'runs.feed': false } } }),
+    }),
+  ),
+  broken(
+    'doctor-flatters',
+    'finds nothing wrong with a store that survives nothing',
+    'general/doctor-is-honest',
+    () => ({
+      store: (view) => ({ doctor: async () => ({ ...(await view.doctor()), findings: [] }) }),
+    }),
+  ),
   broken('plain-errors', 'throws errors without a code', 'general/errors-are-typed', () => ({
     runs: (runs) => ({
-      projectSnapshot: (runId, options) => runs.projectSnapshot(runId, options).catch((error: Error) => Promise.reject(new Error(error.message))),
+      projectSnapshot: (runId, options) =>
+        runs.projectSnapshot(runId, options).catch((error: Error) => Promise.reject(new Error(error.message))),
     }),
   })),
   broken('abort-ignored', 'writes although the call was aborted', 'general/aborted-calls-write-nothing', () => ({

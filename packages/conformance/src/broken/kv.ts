@@ -5,7 +5,9 @@ import { all } from '../cases/iterate.ts';
 import { type BrokenStore, broken, type Overrides } from './wrap.ts';
 
 /** A store whose scans see all records under another reading of the prefix. */
-function scansWith(choose: (entries: KvEntry[], prefix: string, filter: ScanFilter | undefined) => KvEntry[]): () => Overrides {
+function scansWith(
+  choose: (entries: KvEntry[], prefix: string, filter: ScanFilter | undefined) => KvEntry[],
+): () => Overrides {
   return () => ({
     kv: (kv) => ({
       async *scan(prefix, filter) {
@@ -39,24 +41,44 @@ export const BROKEN_KV: readonly BrokenStore[] = [
   broken('like-prefix', 'uses the prefix as a LIKE pattern', 'kv/prefix-is-text', patternScan(likePattern)),
   broken('like-prefix-by-model', 'uses the prefix as a LIKE pattern', 'model/kv', patternScan(likePattern)),
   broken('glob-prefix', 'uses the prefix as a glob', 'kv/prefix-is-text', patternScan(globPattern)),
-  broken('utf16-order', 'orders keys as JavaScript does', 'kv/scan-in-byte-order', scansWith((entries) => entries.sort((a, b) => (a.key < b.key ? -1 : 1)))),
-  broken('bytewise-numbers', 'compares numbers as text, so that 9 is above 10', 'kv/filter-compares-integers-as-numbers', scansWith((entries, prefix, filter) => {
-    return entries.filter(({ key, record }) => key.startsWith(prefix) && predicatesOf(filter).every((it) => bytewise(textOf(record.fields[it.field]), it)));
-  })),
-  broken('max-results-counts-rows', 'counts records looked at against maxResults', 'kv/max-results-counts-matches', () => ({
-    kv: (kv) => ({
-      async *scan(prefix, filter, options) {
-        const { maxResults, ...rest } = filter ?? {};
-        const looked = (await all(kv.scan(prefix))).slice(0, maxResults).map((it) => it.key);
-        for await (const entry of kv.scan(prefix, rest as ScanFilter, options)) if (looked.includes(entry.key)) yield entry;
-      },
+  broken(
+    'utf16-order',
+    'orders keys as JavaScript does',
+    'kv/scan-in-byte-order',
+    scansWith((entries) => entries.sort((a, b) => (a.key < b.key ? -1 : 1))),
+  ),
+  broken(
+    'bytewise-numbers',
+    'compares numbers as text, so that 9 is above 10',
+    'kv/filter-compares-integers-as-numbers',
+    scansWith((entries, prefix, filter) => {
+      return entries.filter(
+        ({ key, record }) =>
+          key.startsWith(prefix) && predicatesOf(filter).every((it) => bytewise(textOf(record.fields[it.field]), it)),
+      );
     }),
-  })),
+  ),
+  broken(
+    'max-results-counts-rows',
+    'counts records looked at against maxResults',
+    'kv/max-results-counts-matches',
+    () => ({
+      kv: (kv) => ({
+        async *scan(prefix, filter, options) {
+          const { maxResults, ...rest } = filter ?? {};
+          const looked = (await all(kv.scan(prefix))).slice(0, maxResults).map((it) => it.key);
+          for await (const entry of kv.scan(prefix, rest as ScanFilter, options))
+            if (looked.includes(entry.key)) yield entry;
+        },
+      }),
+    }),
+  ),
   broken('ne-needs-the-field', 'lets ne match only records that have the field', 'kv/filter-operators', () => ({
     kv: (kv) => ({
       async *scan(prefix, filter, options) {
         const needed = predicatesOf(filter).filter((it) => it.op === 'ne');
-        for await (const entry of kv.scan(prefix, filter, options)) if (needed.every((it) => it.field in entry.record.fields)) yield entry;
+        for await (const entry of kv.scan(prefix, filter, options))
+          if (needed.every((it) => it.field in entry.record.fields)) yield entry;
       },
     }),
   })),
@@ -98,7 +120,12 @@ export const BROKEN_KV: readonly BrokenStore[] = [
       },
     }),
   })),
-  broken('expired-in-scans', 'hides expired records from get but not from scans', 'kv/expired-is-invisible-everywhere', expiredInScans),
+  broken(
+    'expired-in-scans',
+    'hides expired records from get but not from scans',
+    'kv/expired-is-invisible-everywhere',
+    expiredInScans,
+  ),
   broken('put-in-two-steps', 'replaces a record by deleting and writing it', 'kv/put-is-atomic', () => ({
     kv: (kv) => ({
       async put(key, fields, options) {
@@ -108,21 +135,27 @@ export const BROKEN_KV: readonly BrokenStore[] = [
       },
     }),
   })),
-  broken('read-modify-write', 'writes a field by reading and replacing the whole record', 'kv/field-writes-do-not-lose-each-other', () => ({
-    kv: (kv) => ({
-      async setField(key, field, value, options) {
-        const old = await kv.get(key);
-        await new Promise(setImmediate);
-        return kv.put(key, { ...old?.fields, [field]: value }, options);
-      },
+  broken(
+    'read-modify-write',
+    'writes a field by reading and replacing the whole record',
+    'kv/field-writes-do-not-lose-each-other',
+    () => ({
+      kv: (kv) => ({
+        async setField(key, field, value, options) {
+          const old = await kv.get(key);
+          await new Promise(setImmediate);
+          return kv.put(key, { ...old?.fields, [field]: value }, options);
+        },
+      }),
     }),
-  })),
+  ),
   broken('racy-swap', 'compares first and swaps later', 'kv/one-claim-wins', () => ({ kv: racySwap })),
   broken('racy-counter', 'compares first and swaps later', 'kv/counter-loses-no-update', () => ({ kv: racySwap })),
   broken('null-is-empty', 'takes an absent field for an empty one', 'kv/null-means-absent-in-swaps', () => ({
     kv: (kv) => ({
       async compareAndSwap(key, field, expected, next, options) {
-        if (expected === '' && (await kv.getField(key, field)) === null) return kv.compareAndSwap(key, field, null, next, options);
+        if (expected === '' && (await kv.getField(key, field)) === null)
+          return kv.compareAndSwap(key, field, null, next, options);
         return kv.compareAndSwap(key, field, expected, next, options);
       },
     }),
@@ -137,24 +170,30 @@ export const BROKEN_KV: readonly BrokenStore[] = [
   })),
   broken('requests-forgotten', 'forgets which requests it has taken', 'kv/retried-winner-hears-true', () => ({
     kv: (kv) => ({
-      compareAndSwap: (key, field, expected, next, { requestId: _, ...options } = {}) => kv.compareAndSwap(key, field, expected, next, options),
+      compareAndSwap: (key, field, expected, next, { requestId: _, ...options } = {}) =>
+        kv.compareAndSwap(key, field, expected, next, options),
     }),
   })),
-  broken('revision-restarts', 'counts revisions from 1 again after a delete', 'kv/revision-grows-and-never-repeats', () => {
-    const offsets = new Map<string, number>();
-    return {
-      kv: (kv) => ({
-        async get(key, options) {
-          const record = await kv.get(key, options);
-          return record && { ...record, revision: record.revision - (offsets.get(key) ?? 0) };
-        },
-        async delete(key, options) {
-          offsets.set(key, (await kv.get(key))?.revision ?? 0);
-          return kv.delete(key, options);
-        },
-      }),
-    };
-  }),
+  broken(
+    'revision-restarts',
+    'counts revisions from 1 again after a delete',
+    'kv/revision-grows-and-never-repeats',
+    () => {
+      const offsets = new Map<string, number>();
+      return {
+        kv: (kv) => ({
+          async get(key, options) {
+            const record = await kv.get(key, options);
+            return record && { ...record, revision: record.revision - (offsets.get(key) ?? 0) };
+          },
+          async delete(key, options) {
+            offsets.set(key, (await kv.get(key))?.revision ?? 0);
+            return kv.delete(key, options);
+          },
+        }),
+      };
+    },
+  ),
   broken('resurrects', 'ignores ifExists', 'kv/if-exists-does-not-resurrect', () => ({
     kv: (kv) => ({
       setField: (key, field, value, { ifExists: _, ...options } = {}) => kv.setField(key, field, value, options),
@@ -195,7 +234,15 @@ export const BROKEN_KV: readonly BrokenStore[] = [
 function bytewise(value: string | null, { op, value: expected }: KvPredicate): boolean {
   const other = String(expected);
   if (value === null) return op === 'ne';
-  return { eq: value === other, ne: value !== other, lt: value < other, gt: value > other, lte: value <= other, gte: value >= other, in: false }[op];
+  return {
+    eq: value === other,
+    ne: value !== other,
+    lt: value < other,
+    gt: value > other,
+    lte: value <= other,
+    gte: value >= other,
+    in: false,
+  }[op];
 }
 
 function racySwap(kv: KvStore): Partial<KvStore> {
@@ -227,7 +274,8 @@ function expiredInScans(): Overrides {
           return record && expiry !== undefined ? { ...record, ttl: expiry - now() } : record;
         },
         getField: async (key, field, options) => (isGone(key) ? null : kv.getField(key, field, options)),
-        getMany: async (keys, options) => (await kv.getMany(keys, options)).map((it, at) => (isGone(keys[at]!) ? null : it)),
+        getMany: async (keys, options) =>
+          (await kv.getMany(keys, options)).map((it, at) => (isGone(keys[at]!) ? null : it)),
       };
     },
   };

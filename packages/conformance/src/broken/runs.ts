@@ -1,54 +1,101 @@
 /** Broken append authorities: sequences, duplicates, keys, fences, batches and tenants. */
 import { randomUUID } from 'node:crypto';
-import { type AppendResult, deriveIdempotencyKey, isTidemarkError, type RunEventInput, type RunStore } from '@tidemark/core';
+import {
+  type AppendResult,
+  deriveIdempotencyKey,
+  isTidemarkError,
+  type RunEventInput,
+  type RunStore,
+} from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
 export const BROKEN_APPENDS: readonly BrokenStore[] = [
-  broken('duplicate-stored-again', 'stores a duplicate as a new event', 'runs/duplicate-returns-stored-metadata', () => ({
-    runs: (runs) => ({
-      async appendEvent(event, options) {
-        const result = await runs.appendEvent(event, options);
-        return result.idempotent ? runs.appendEvent({ ...event, eventId: randomUUID(), idempotencyKey: randomUUID() }) : result;
-      },
+  broken(
+    'duplicate-stored-again',
+    'stores a duplicate as a new event',
+    'runs/duplicate-returns-stored-metadata',
+    () => ({
+      runs: (runs) => ({
+        async appendEvent(event, options) {
+          const result = await runs.appendEvent(event, options);
+          return result.idempotent
+            ? runs.appendEvent({ ...event, eventId: randomUUID(), idempotencyKey: randomUUID() })
+            : result;
+        },
+      }),
     }),
-  })),
-  broken('duplicate-burns-sequence', 'uses up a sequence number for a duplicate', 'runs/duplicate-uses-no-sequence', () => ({
-    runs: (runs) => ({
-      async appendEvent(event, options) {
-        const result = await runs.appendEvent(event, options);
-        if (result.idempotent) await runs.appendEvent({ ...event, eventType: 'Burnt', eventId: randomUUID(), idempotencyKey: randomUUID() });
-        return result;
-      },
+  ),
+  broken(
+    'duplicate-burns-sequence',
+    'uses up a sequence number for a duplicate',
+    'runs/duplicate-uses-no-sequence',
+    () => ({
+      runs: (runs) => ({
+        async appendEvent(event, options) {
+          const result = await runs.appendEvent(event, options);
+          if (result.idempotent)
+            await runs.appendEvent({
+              ...event,
+              eventType: 'Burnt',
+              eventId: randomUUID(),
+              idempotencyKey: randomUUID(),
+            });
+          return result;
+        },
+      }),
     }),
-  })),
-  broken('duplicate-by-age', 'calls an event a duplicate only when its row is older than a second', 'runs/duplicate-returns-stored-metadata', () => ({
-    runs: (runs, _, now) => ({
-      async appendEvent(event, options) {
-        const result = await runs.appendEvent(event, options);
-        const old = now() - Date.parse(result.persistedAt) > 1_000;
-        return { ...result, idempotent: old, persisted: !old };
-      },
+  ),
+  broken(
+    'duplicate-by-age',
+    'calls an event a duplicate only when its row is older than a second',
+    'runs/duplicate-returns-stored-metadata',
+    () => ({
+      runs: (runs, _, now) => ({
+        async appendEvent(event, options) {
+          const result = await runs.appendEvent(event, options);
+          const old = now() - Date.parse(result.persistedAt) > 1_000;
+          return { ...result, idempotent: old, persisted: !old };
+        },
+      }),
     }),
-  })),
-  broken('duplicate-hides-mismatch', 'never says that a duplicate differs from what is stored', 'runs/duplicate-says-whether-it-matches', () => ({
-    runs: (runs) => ({
-      async appendEvent(event, options) {
-        const { payloadMatches: _, ...result } = await runs.appendEvent(event, options);
-        return result;
-      },
+  ),
+  broken(
+    'duplicate-hides-mismatch',
+    'never says that a duplicate differs from what is stored',
+    'runs/duplicate-says-whether-it-matches',
+    () => ({
+      runs: (runs) => ({
+        async appendEvent(event, options) {
+          const { payloadMatches: _, ...result } = await runs.appendEvent(event, options);
+          return result;
+        },
+      }),
     }),
-  })),
-  broken('keys-per-store', 'keeps idempotency keys per store instead of per run', 'runs/keys-belong-to-their-run', keysPerStore),
+  ),
+  broken(
+    'keys-per-store',
+    'keeps idempotency keys per store instead of per run',
+    'runs/keys-belong-to-their-run',
+    keysPerStore,
+  ),
   broken('keys-per-store-by-model', 'keeps idempotency keys per store instead of per run', 'model/runs', keysPerStore),
-  broken('derives-all-keys', 'derives a key for types that happen more than once', 'runs/repeatable-types-are-no-duplicates', () => ({
-    runs: (runs) => ({
-      appendEvent(event, options) {
-        const { runId, stepId, logicalAttemptId, eventType, planId, planVersion } = event;
-        const parts = { runId, stepId: stepId ?? null, logicalAttemptId, eventType, planId, planVersion };
-        return runs.appendEvent({ ...event, idempotencyKey: event.idempotencyKey ?? deriveIdempotencyKey(parts) }, options);
-      },
+  broken(
+    'derives-all-keys',
+    'derives a key for types that happen more than once',
+    'runs/repeatable-types-are-no-duplicates',
+    () => ({
+      runs: (runs) => ({
+        appendEvent(event, options) {
+          const { runId, stepId, logicalAttemptId, eventType, planId, planVersion } = event;
+          const parts = { runId, stepId: stepId ?? null, logicalAttemptId, eventType, planId, planVersion };
+          return runs.appendEvent(
+            { ...event, idempotencyKey: event.idempotencyKey ?? deriveIdempotencyKey(parts) },
+            options,
+          );
+        },
+      }),
     }),
-  })),
+  ),
   broken('sequence-as-text', 'returns runSeq as text, as a driver may', 'runs/append-returns-assignment', () => ({
     runs: (runs) => ({
       async appendEvent(event, options) {
@@ -67,31 +114,48 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
     runs: (runs) => ({
       async appendEvent(event, { expectedSeq, ...options } = {}) {
         const head = await runs.headSeq(event.runId);
-        if (expectedSeq !== undefined && expectedSeq !== head) return runs.appendEvent(event, { ...options, expectedSeq });
+        if (expectedSeq !== undefined && expectedSeq !== head)
+          return runs.appendEvent(event, { ...options, expectedSeq });
         return runs.appendEvent(event, options);
       },
     }),
   })),
-  broken('fence-counts-duplicates', 'holds the fence against a batch of duplicates', 'runs/fence-ignores-duplicates', () => ({
-    runs: (runs) => ({
-      async appendEvents(events, options) {
-        const head = await runs.headSeq(events[0]!.runId);
-        if (options?.expectedSeq === undefined || options.expectedSeq === head) return runs.appendEvents(events, options);
-        return runs.appendEvents([{ ...events[0]!, eventId: randomUUID(), idempotencyKey: randomUUID() }], options);
-      },
+  broken(
+    'fence-counts-duplicates',
+    'holds the fence against a batch of duplicates',
+    'runs/fence-ignores-duplicates',
+    () => ({
+      runs: (runs) => ({
+        async appendEvents(events, options) {
+          const head = await runs.headSeq(events[0]!.runId);
+          if (options?.expectedSeq === undefined || options.expectedSeq === head)
+            return runs.appendEvents(events, options);
+          return runs.appendEvents([{ ...events[0]!, eventId: randomUUID(), idempotencyKey: randomUUID() }], options);
+        },
+      }),
     }),
-  })),
+  ),
   broken('batch-one-by-one', 'writes a batch event by event', 'runs/batches-are-seen-whole', oneByOne),
-  broken('batch-half-written', 'leaves the first events of a batch that fails', 'runs/batch-with-a-scope-mismatch-is-atomic', oneByOne),
-  broken('batch-results-by-run', 'gives the results of a batch grouped by run', 'runs/batch-results-in-input-order', () => ({
-    runs: (runs) => ({
-      async appendEvents(events, options) {
-        const results = await runs.appendEvents(events, options);
-        const order = [...new Set(events.map((it) => it.runId))];
-        return order.flatMap((runId) => results.filter((_, at) => events[at]!.runId === runId));
-      },
+  broken(
+    'batch-half-written',
+    'leaves the first events of a batch that fails',
+    'runs/batch-with-a-scope-mismatch-is-atomic',
+    oneByOne,
+  ),
+  broken(
+    'batch-results-by-run',
+    'gives the results of a batch grouped by run',
+    'runs/batch-results-in-input-order',
+    () => ({
+      runs: (runs) => ({
+        async appendEvents(events, options) {
+          const results = await runs.appendEvents(events, options);
+          const order = [...new Set(events.map((it) => it.runId))];
+          return order.flatMap((runId) => results.filter((_, at) => events[at]!.runId === runId));
+        },
+      }),
     }),
-  })),
+  ),
   broken('lax-event-ids', 'takes any text as eventId', 'runs/event-id-is-a-v4-uuid', () => ({
     runs: (runs) => ({
       appendEvent: (event, options) => corrected(event, 'eventId', randomUUID(), (it) => runs.appendEvent(it, options)),
@@ -106,24 +170,32 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
     runs: (runs) => ({
       async appendEvent(event, options) {
         const [first] = await runs.fetchEvents(event.runId, { limit: 1 });
-        return runs.appendEvent({ ...event, ...(first ? { projectId: first.projectId, environmentId: first.environmentId } : {}) }, options);
+        return runs.appendEvent(
+          { ...event, ...(first ? { projectId: first.projectId, environmentId: first.environmentId } : {}) },
+          options,
+        );
       },
     }),
   })),
-  broken('delete-without-tombstone', 'lets a late retry start a deleted run again', 'runs/deleted-runs-do-not-restart', () => {
-    const lives = new Map<string, number>();
-    const name = (runId: string) => (lives.has(runId) ? `${runId}~${lives.get(runId)}` : runId);
-    return {
-      runs: (runs) => ({
-        appendEvent: (event, options) => runs.appendEvent({ ...event, runId: name(event.runId) }, options),
-        async deleteRun(runId, options) {
-          const there = await runs.deleteRun(name(runId), options);
-          lives.set(runId, (lives.get(runId) ?? 0) + 1);
-          return there;
-        },
-      }),
-    };
-  }),
+  broken(
+    'delete-without-tombstone',
+    'lets a late retry start a deleted run again',
+    'runs/deleted-runs-do-not-restart',
+    () => {
+      const lives = new Map<string, number>();
+      const name = (runId: string) => (lives.has(runId) ? `${runId}~${lives.get(runId)}` : runId);
+      return {
+        runs: (runs) => ({
+          appendEvent: (event, options) => runs.appendEvent({ ...event, runId: name(event.runId) }, options),
+          async deleteRun(runId, options) {
+            const there = await runs.deleteRun(name(runId), options);
+            lives.set(runId, (lives.get(runId) ?? 0) + 1);
+            return there;
+          },
+        }),
+      };
+    },
+  ),
 ];
 
 /** Remembers keys without their run. */
@@ -164,11 +236,17 @@ function oneByOne() {
 }
 
 /** Sends the event again with the field set right when it was refused for it. */
-async function corrected<T>(event: RunEventInput, field: string, value: unknown, append: (event: RunEventInput) => Promise<T>): Promise<T> {
+async function corrected<T>(
+  event: RunEventInput,
+  field: string,
+  value: unknown,
+  append: (event: RunEventInput) => Promise<T>,
+): Promise<T> {
   try {
     return await append(event);
   } catch (error) {
-    if (isTidemarkError(error, 'INVALID_ARGUMENT') && error.field === field) return append({ ...event, [field]: value } as RunEventInput);
+    if (isTidemarkError(error, 'INVALID_ARGUMENT') && error.field === field)
+      return append({ ...event, [field]: value } as RunEventInput);
     throw error;
   }
 }

@@ -4,16 +4,25 @@
 export const POISON_PAYLOADS: readonly [name: string, json: string][] = [
   ['NUL characters', '{"text":"a\\u0000b","\\u0000":"key"}'],
   ['lone surrogates', '{"high":"\\ud800","low":"\\udfff","pair":"\\ud83c\\udf0a","\\ud801":1}'],
-  ['prototype names', '{"__proto__":{"polluted":true},"constructor":{"prototype":1},"toString":"x","hasOwnProperty":0}'],
+  [
+    'prototype names',
+    '{"__proto__":{"polluted":true},"constructor":{"prototype":1},"toString":"x","hasOwnProperty":0}',
+  ],
   ['empty keys', '{"":{"":[{"":""}]}}'],
   ['key order', '{"b":1,"a":2,"10":3,"aa":4,"":5,"B":6}'],
   ['escapes', '{"quotes":"\\"\'`\\\\","lines":"\\r\\n\\t\\b\\f\\u2028\\u2029\\u0085\\u007f\\ufeff"}'],
   ['SQL and globs', '{"$1":"%s","?":"\'; DROP TABLE run_events; --","*":"{x}","a.b":"a->>b"}'],
-  ['numbers', '{"max":9007199254740991,"min":-9007199254740991,"tiny":5e-324,"huge":1.7976931348623157e308,"f":0.1,"e":1e21}'],
+  [
+    'numbers',
+    '{"max":9007199254740991,"min":-9007199254740991,"tiny":5e-324,"huge":1.7976931348623157e308,"f":0.1,"e":1e21}',
+  ],
   ['empty containers', '{"o":{},"a":[],"n":null,"nested":[[],[{}],[null]]}'],
   ['normal forms', '{"\\u00e9":"e\\u0301","e\\u0301":"\\u00e9"}'],
   ['emoji and right to left', '{"👩‍👩‍👧":"🏴󠁧󠁢󠁷󠁬󠁳󠁿","\\u202eabc":"שלום"}'],
-  ['look-alikes', '{"true":"true","null":"null","one":"1","date":"2026-02-16T09:30:00.000Z","$date":1,"base64":"AAAA"}'],
+  [
+    'look-alikes',
+    '{"true":"true","null":"null","one":"1","date":"2026-02-16T09:30:00.000Z","$date":1,"base64":"AAAA"}',
+  ],
 ];
 
 /** Values that JSON would silently change or cannot carry. */

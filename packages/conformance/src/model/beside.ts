@@ -12,7 +12,18 @@ const MAX_COMMANDS = 30;
 const TIME_LIMIT_MS = 20_000;
 
 /** Ids that meet on engines that encode or match them carelessly. */
-export const COLLIDING_IDS: fc.Arbitrary<string> = fc.constantFrom('r', 'r%', 'r_', 'R', '{r}', 'r.', 'r:s', '__proto__', '..', 'ŕ');
+export const COLLIDING_IDS: fc.Arbitrary<string> = fc.constantFrom(
+  'r',
+  'r%',
+  'r_',
+  'R',
+  '{r}',
+  'r.',
+  'r:s',
+  '__proto__',
+  '..',
+  'ŕ',
+);
 
 /** Applies one command; what it gives is compared, so it must leave out times and whatever engines may choose. */
 export type Apply<C, S> = (store: Store, command: C, session: S) => Promise<unknown>;
@@ -30,8 +41,14 @@ export async function compareWithModel<C, S>(
     const sides = [bench.store, model].map((store) => ({ store: store.forTenant(tenantId), session: newSession() }));
     try {
       for (const [at, it] of commands.entries()) {
-        const [actual, expected] = await Promise.all(sides.map(({ store, session }) => outcome(apply(store, it, session))));
-        expectEqual(actual, expected, `command ${at + 1} of ${commands.length}, ${fc.stringify(it)}, must answer as the model does`);
+        const [actual, expected] = await Promise.all(
+          sides.map(({ store, session }) => outcome(apply(store, it, session))),
+        );
+        expectEqual(
+          actual,
+          expected,
+          `command ${at + 1} of ${commands.length}, ${fc.stringify(it)}, must answer as the model does`,
+        );
       }
     } finally {
       await model.close();

@@ -11,7 +11,14 @@ type Changes = Record<string, KvValue | null>;
 type KvCommand =
   | { do: 'put'; key: string; fields: Record<string, KvValue>; ttl: string | undefined }
   | { do: 'setFields'; key: string; changes: Changes; ifExists: boolean }
-  | { do: 'swap'; key: string; field: string; expected: KvValue | null; set: Changes; revision: 'any' | 'last' | 'none' }
+  | {
+      do: 'swap';
+      key: string;
+      field: string;
+      expected: KvValue | null;
+      set: Changes;
+      revision: 'any' | 'last' | 'none';
+    }
   | { do: 'cas'; key: string; field: string; expected: KvValue | null; next: KvValue | null }
   | { do: 'touch'; key: string; ttl: string | null }
   | { do: 'delete' | 'get'; key: string }
@@ -26,10 +33,19 @@ const VALUE: fc.Arbitrary<KvValue> = fc.oneof(
 const NULLABLE = fc.option(VALUE, { nil: null, freq: 4 });
 const FIELDS = fc.dictionary(FIELD, VALUE, { minKeys: 1, maxKeys: 3 });
 const CHANGES = fc.dictionary(FIELD, NULLABLE, { minKeys: 1, maxKeys: 3 });
-const PREDICATE: fc.Arbitrary<KvPredicate> = fc.record({ field: FIELD, op: fc.constantFrom('eq', 'ne', 'lt', 'gt', 'lte', 'gte'), value: VALUE });
+const PREDICATE: fc.Arbitrary<KvPredicate> = fc.record({
+  field: FIELD,
+  op: fc.constantFrom('eq', 'ne', 'lt', 'gt', 'lte', 'gte'),
+  value: VALUE,
+});
 
 const COMMAND: fc.Arbitrary<KvCommand> = fc.oneof(
-  fc.record({ do: fc.constant('put' as const), key: COLLIDING_IDS, fields: FIELDS, ttl: fc.constantFrom(undefined, '1h') }),
+  fc.record({
+    do: fc.constant('put' as const),
+    key: COLLIDING_IDS,
+    fields: FIELDS,
+    ttl: fc.constantFrom(undefined, '1h'),
+  }),
   fc.record({ do: fc.constant('setFields' as const), key: COLLIDING_IDS, changes: CHANGES, ifExists: fc.boolean() }),
   fc.record({ do: fc.constant('cas' as const), key: COLLIDING_IDS, field: FIELD, expected: NULLABLE, next: NULLABLE }),
   fc.record({
@@ -73,7 +89,11 @@ async function applyToKv({ kv }: Store, command: KvCommand, seen: KvSession): Pr
       const { key, set, revision } = command;
       const last = seen.get(key) ?? 0;
       const condition = revision === 'any' ? {} : { revision: revision === 'last' ? last : 0 };
-      const { swapped, record } = await kv.swap(key, { expect: { [command.field]: command.expected }, set, ...condition });
+      const { swapped, record } = await kv.swap(key, {
+        expect: { [command.field]: command.expected },
+        set,
+        ...condition,
+      });
       return { swapped, record: see(key, record) };
     }
     case 'touch':
@@ -87,7 +107,9 @@ async function applyToKv({ kv }: Store, command: KvCommand, seen: KvSession): Pr
     case 'scan': {
       const { prefix, where, maxResults, limit } = command;
       const scanned = await all(kv.scan(prefix, { where, maxResults }));
-      const paged = await allPages((cursor) => kv.scanPage(prefix, { filter: { where }, limit, ...(cursor === undefined ? {} : { cursor }) }));
+      const paged = await allPages((cursor) =>
+        kv.scanPage(prefix, { filter: { where }, limit, ...(cursor === undefined ? {} : { cursor }) }),
+      );
       return [scanned, paged].map((entries) => entries.map(({ key, record }) => [key, shown(record)]));
     }
     default:
@@ -97,7 +119,9 @@ async function applyToKv({ kv }: Store, command: KvCommand, seen: KvSession): Pr
 
 function shown(record: KvRecord | null): unknown {
   if (!record) return null;
-  const fields = Object.entries(record.fields).map(([name, bytes]) => [name, Buffer.from(bytes).toString('hex')] as const);
+  const fields = Object.entries(record.fields).map(
+    ([name, bytes]) => [name, Buffer.from(bytes).toString('hex')] as const,
+  );
   return { fields: fields.sort(([a], [b]) => (a < b ? -1 : 1)), hasTtl: record.ttl !== undefined };
 }
 

@@ -24,9 +24,22 @@ type RunCommand =
 
 const EVENT: fc.Arbitrary<ModelEvent> = fc.record({
   key: fc.constantFrom('k1', 'k2', 'K1', 'k%', 'k_', '🔑', 'k1 '),
-  type: fc.constantFrom('RunQueued', 'RunStarted', 'RunPaused', 'RunResumed', 'RunCompleted', 'StepStarted', 'StepCompleted', 'StepFailed', 'Progress'),
+  type: fc.constantFrom(
+    'RunQueued',
+    'RunStarted',
+    'RunPaused',
+    'RunResumed',
+    'RunCompleted',
+    'StepStarted',
+    'StepCompleted',
+    'StepFailed',
+    'Progress',
+  ),
   step: fc.constantFrom('s', 'S', '__proto__'),
-  payload: fc.option(fc.dictionary(fc.string({ unit: 'binary', maxLength: 4 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }), { nil: undefined }),
+  payload: fc.option(
+    fc.dictionary(fc.string({ unit: 'binary', maxLength: 4 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 }),
+    { nil: undefined },
+  ),
   attempt: fc.integer({ min: 1, max: 2 }),
 });
 
@@ -41,11 +54,35 @@ const COMMAND: fc.Arbitrary<RunCommand> = fc.oneof(
       strict: fc.boolean(),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('fetch' as const), runId: COLLIDING_IDS, afterSeq: fc.nat(6), limit: fc.integer({ min: 1, max: 4 }) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('read', 'head', 'project', 'verify'), runId: COLLIDING_IDS }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('fetch' as const),
+      runId: COLLIDING_IDS,
+      afterSeq: fc.nat(6),
+      limit: fc.integer({ min: 1, max: 4 }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom('read', 'head', 'project', 'verify'), runId: COLLIDING_IDS }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const), runId: COLLIDING_IDS }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('projectAt' as const), runId: COLLIDING_IDS, atSeq: fc.integer({ min: 1, max: 3 }) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('list' as const), status: fc.constantFrom(undefined, 'PENDING', 'RUNNING', 'COMPLETED') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('projectAt' as const),
+      runId: COLLIDING_IDS,
+      atSeq: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('list' as const),
+      status: fc.constantFrom(undefined, 'PENDING', 'RUNNING', 'COMPLETED'),
+    }),
+  },
 );
 
 /** Event ids count up, so that both sides send the same ones. */
@@ -59,7 +96,9 @@ async function applyToRuns(store: Store, command: RunCommand, session: RunSessio
     case 'append':
       return append(store, command, session);
     case 'fetch':
-      return (await runs.fetchEvents(command.runId, { afterSeq: command.afterSeq, limit: command.limit })).map(withoutTime);
+      return (await runs.fetchEvents(command.runId, { afterSeq: command.afterSeq, limit: command.limit })).map(
+        withoutTime,
+      );
     case 'read':
       return (await all(runs.readEvents(command.runId, { limit: 2 }))).map(withoutTime);
     case 'head':
@@ -79,7 +118,9 @@ async function applyToRuns(store: Store, command: RunCommand, session: RunSessio
       return runs.deleteRun(command.runId);
     case 'list': {
       const { items } = await runs.listRuns(command.status === undefined ? {} : { status: command.status });
-      return items.map(({ runId, status, lastEventSeq }) => ({ runId, status, lastEventSeq })).sort((a, b) => (a.runId < b.runId ? -1 : 1));
+      return items
+        .map(({ runId, status, lastEventSeq }) => ({ runId, status, lastEventSeq }))
+        .sort((a, b) => (a.runId < b.runId ? -1 : 1));
     }
     default:
       return command satisfies never;
@@ -94,7 +135,10 @@ async function append(store: Store, command: RunCommand & { do: 'append' }, sess
     rejectInvalidTransitions: strict,
     ...(fence === 'none' ? {} : { expectedSeq: fence === 'head' ? head : head + 1 }),
   });
-  return results.map(({ persistedAt: _, payloadMatches, ...rest }: AppendResult) => ({ ...rest, mismatch: payloadMatches === false }));
+  return results.map(({ persistedAt: _, payloadMatches, ...rest }: AppendResult) => ({
+    ...rest,
+    mismatch: payloadMatches === false,
+  }));
 }
 
 function toEvent(store: Store, runId: string, event: ModelEvent, count: number): RunEventInput {

@@ -10,7 +10,7 @@ export function eventIdentity(eventId: string | null, fields: readonly unknown[]
 }
 
 /** JSON text with the keys of every object sorted; the value has passed `encodeJson`. */
-export function canonicalJson(value: unknown): string {
+function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;
   const object = value as Record<string, unknown>;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { BlobSource } from '../engine/artifacts.ts';
 
-export const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 /** A blob source over a stream of any chunks; `check` sees the size so far and may refuse to go on. */
 export class HashedChunks implements BlobSource {

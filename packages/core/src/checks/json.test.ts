@@ -12,7 +12,11 @@ function nested(depth: number): unknown {
 
 describe('encodeJson (GEN-4)', () => {
   it('keeps every JSON value', () => {
-    fc.assert(fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => sameJson(JSON.parse(encodeJson(value, 'it', LIMIT)), JSON.parse(JSON.stringify(value)))));
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) =>
+        sameJson(JSON.parse(encodeJson(value, 'it', LIMIT)), JSON.parse(JSON.stringify(value))),
+      ),
+    );
   });
 
   class Money {}
@@ -42,7 +46,9 @@ describe('encodeJson (GEN-4)', () => {
 
   it('counts bytes, not characters', () => {
     expect(encodeJson('é', 'it', 4)).toBe('"é"');
-    expect(() => encodeJson('éé', 'it', 5)).toThrow(expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE', field: 'it' }));
+    expect(() => encodeJson('éé', 'it', 5)).toThrow(
+      expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE', field: 'it' }),
+    );
   });
 
   it('stops early at a value that shares itself exponentially', () => {
@@ -52,17 +58,26 @@ describe('encodeJson (GEN-4)', () => {
   });
 
   it('wants an object where an object is wanted', () => {
-    expect(() => encodeJsonObject([], 'payload', LIMIT)).toThrow(expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'payload' }));
+    expect(() => encodeJsonObject([], 'payload', LIMIT)).toThrow(
+      expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'payload' }),
+    );
   });
 });
 
 describe('parseJsonText (GEN-4)', () => {
-  it.each(['9007199254740993', '{"a":[-9007199254740993]}', '1e400', '{"a":-1e999}'])('refuses %s, which would be changed', (text) => {
-    expect(() => parseJsonText(text, 'body')).toThrow(expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'body' }));
-  });
+  it.each(['9007199254740993', '{"a":[-9007199254740993]}', '1e400', '{"a":-1e999}'])(
+    'refuses %s, which would be changed',
+    (text) => {
+      expect(() => parseJsonText(text, 'body')).toThrow(
+        expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'body' }),
+      );
+    },
+  );
 
   it('refuses nesting before it parses', () => {
-    expect(() => parseJsonText('['.repeat(1_000_000), 'body')).toThrow(expect.objectContaining({ code: 'INVALID_PAYLOAD' }));
+    expect(() => parseJsonText('['.repeat(1_000_000), 'body')).toThrow(
+      expect.objectContaining({ code: 'INVALID_PAYLOAD' }),
+    );
   });
 
   it('says what is not JSON', () => {
@@ -70,13 +85,17 @@ describe('parseJsonText (GEN-4)', () => {
   });
 
   it('parses everything JSON.stringify writes', () => {
-    fc.assert(fc.property(fc.json({ stringUnit: 'binary', noUnicodeString: false } as never), (text) => {
-      const value = JSON.parse(text);
-      expect(parseJsonText(JSON.stringify(value), 'body')).toEqual(value);
-    }));
+    fc.assert(
+      fc.property(fc.json({ stringUnit: 'binary', noUnicodeString: false } as never), (text) => {
+        const value = JSON.parse(text);
+        expect(parseJsonText(JSON.stringify(value), 'body')).toEqual(value);
+      }),
+    );
   });
 
   it('leaves big digits inside strings alone', () => {
-    expect(parseJsonText('{"9007199254740993":"\\"9007199254740993"}', 'body')).toEqual({ '9007199254740993': '"9007199254740993' });
+    expect(parseJsonText('{"9007199254740993":"\\"9007199254740993"}', 'body')).toEqual({
+      '9007199254740993': '"9007199254740993',
+    });
   });
 });

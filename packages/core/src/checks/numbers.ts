@@ -31,7 +31,14 @@ export function checkTime(value: unknown, field: string): string {
 function isUtcTime(text: string): boolean {
   const parts = UTC_TIME.exec(text);
   if (!parts) return false;
-  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [number, number, number, number, number, number];
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   if (month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59) return false;
   return day >= 1 && day <= daysOfMonth(year, month);
 }
@@ -48,7 +55,11 @@ const MAX_DURATION_MS = 100 * 365 * UNITS.d!;
 export function checkDuration(value: unknown, field: string): number {
   const ms = typeof value === 'string' ? parseDuration(value) : value;
   if (Number.isSafeInteger(ms) && (ms as number) >= 1 && (ms as number) <= MAX_DURATION_MS) return ms as number;
-  throw invalidArgument(field, "whole milliseconds from 1 to 100 years, or a text such as '90s' or '1h'", value ?? null);
+  throw invalidArgument(
+    field,
+    "whole milliseconds from 1 to 100 years, or a text such as '90s' or '1h'",
+    value ?? null,
+  );
 }
 
 function parseDuration(text: string): number | undefined {

@@ -1,7 +1,7 @@
 /** Checks of ids, names and other short texts (GEN-5): well-formed Unicode, 1 to 512 UTF-8 bytes, no NUL. */
 import { invalidArgument } from '../contracts/errors.ts';
 
-export const MAX_ID_BYTES = 512;
+const MAX_ID_BYTES = 512;
 const ID_RULE = 'well-formed Unicode text of 1 to 512 UTF-8 bytes without NUL';
 
 /** The value if it is an id, else `INVALID_ARGUMENT` naming the field. */
@@ -38,7 +38,11 @@ export function checkText(value: unknown, field: string, maxBytes: number): stri
   if (typeof value === 'string' && value.isWellFormed() && !value.includes('\0')) {
     if (Buffer.byteLength(value) <= maxBytes) return value;
   }
-  throw invalidArgument(field, `well-formed Unicode text of at most ${maxBytes} UTF-8 bytes without NUL`, value ?? null);
+  throw invalidArgument(
+    field,
+    `well-formed Unicode text of at most ${maxBytes} UTF-8 bytes without NUL`,
+    value ?? null,
+  );
 }
 
 /** A plain object: what `{}` or JSON gives, not a class instance. */

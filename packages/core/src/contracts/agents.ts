@@ -199,10 +199,7 @@ export interface UpdateCapability {
   listUpdates(sessionId: string, options?: SessionListOptions): Promise<StateUpdate[]>;
   listUpdatesPage(sessionId: string, options?: SessionListOptions): Promise<SessionPage<StateUpdate>>;
   /** What is there after `sinceId`, then each new one, until aborted. */
-  tailUpdates(
-    sessionId: string,
-    options?: Omit<SessionListOptions, 'limit'>,
-  ): AsyncIterable<StateUpdate>;
+  tailUpdates(sessionId: string, options?: Omit<SessionListOptions, 'limit'>): AsyncIterable<StateUpdate>;
 }
 
 export type SteeringEventType =

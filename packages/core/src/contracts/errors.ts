@@ -3,45 +3,163 @@
  * says whether the same call may be sent again, and whether anything may have been written.
  */
 
-/** What each code means and whether sending the same call again can succeed. */
-const CODES = {
-  INVALID_ARGUMENT: { retryable: false },
-  INVALID_PAYLOAD: { retryable: false },
-  PAYLOAD_TOO_LARGE: { retryable: false },
-  INVALID_TRANSITION: { retryable: false },
-  SEQ_CONFLICT: { retryable: false },
-  SCOPE_MISMATCH: { retryable: false },
-  TENANT_MISMATCH: { retryable: false },
-  SESSION_MISMATCH: { retryable: false },
-  AMBIGUOUS_RUN: { retryable: false },
-  RUN_NOT_FOUND: { retryable: false },
-  RUN_ARCHIVED: { retryable: false },
-  RUN_DELETED: { retryable: false },
-  CORRUPT_EVENT: { retryable: false },
-  CLAIM_LOST: { retryable: false },
-  TOKEN_CONSUMED: { retryable: false },
-  VERSION_CONFLICT: { retryable: false },
-  LIMIT_EXCEEDED: { retryable: false },
-  QUOTA_EXCEEDED: { retryable: true },
-  UNSUPPORTED: { retryable: false },
-  STORE_CLOSED: { retryable: false },
-  STORAGE_FULL: { retryable: false },
-  STORAGE_ERROR: { retryable: false },
-  SCHEMA_MISMATCH: { retryable: false },
-  DRIVER_MISSING: { retryable: false },
-  DURABILITY_TOO_WEAK: { retryable: false },
-  ABORTED: { retryable: false },
-  TIMEOUT: { retryable: true },
-  OVERLOADED: { retryable: true },
-  UNAVAILABLE: { retryable: true },
-  OUTCOME_UNKNOWN: { retryable: true },
-} as const;
+/** What each code means, what to do about it, and whether sending the same call again can succeed. */
+export const ERROR_CODES = {
+  INVALID_ARGUMENT: {
+    retryable: false,
+    meaning: 'An argument breaks a rule; `field` and `rule` say which. Nothing was written.',
+    remedy: 'Correct the argument.',
+  },
+  INVALID_PAYLOAD: {
+    retryable: false,
+    meaning: 'A payload holds something JSON would change or lose; `field` is its path. Nothing was written.',
+    remedy: 'Send plain JSON: convert dates, maps and big integers to text first.',
+  },
+  PAYLOAD_TOO_LARGE: {
+    retryable: false,
+    meaning: 'A value is larger than the limit in `info.limits`. Nothing was written.',
+    remedy: 'Store it as an artifact and keep the reference.',
+  },
+  INVALID_TRANSITION: {
+    retryable: false,
+    meaning: 'With `rejectInvalidTransitions`: the run or step is not in a state that allows the event.',
+    remedy: 'Read the snapshot and decide again.',
+  },
+  SEQ_CONFLICT: {
+    retryable: false,
+    meaning: '`expectedSeq` is not the last sequence of the run; `current` is. Nothing was written.',
+    remedy: 'Read what was added since and decide again.',
+  },
+  SCOPE_MISMATCH: {
+    retryable: false,
+    meaning: 'The run belongs to another project or environment; its first event decided that.',
+    remedy: 'Use the scope of the run, or another run id.',
+  },
+  TENANT_MISMATCH: {
+    retryable: false,
+    meaning: 'A view confined to one tenant was asked about another.',
+    remedy: 'Use the view of that tenant, or the plain store.',
+  },
+  SESSION_MISMATCH: {
+    retryable: false,
+    meaning: 'The trace belongs to another session.',
+    remedy: 'Use the session of the trace, or another trace id.',
+  },
+  AMBIGUOUS_RUN: {
+    retryable: false,
+    meaning: 'Several tenants have a run of this id.',
+    remedy: 'Name one with `tenantId`, or use `forTenant`.',
+  },
+  RUN_NOT_FOUND: {
+    retryable: false,
+    meaning: 'There is no such run.',
+    remedy: 'Check the id and the tenant.',
+  },
+  RUN_ARCHIVED: {
+    retryable: false,
+    meaning: 'The run was archived; `archive` says where.',
+    remedy: 'Restore it first.',
+  },
+  RUN_DELETED: {
+    retryable: false,
+    meaning: 'The run was deleted; its id stays taken so that a late retry cannot bring it back.',
+    remedy: 'Use a new run id.',
+  },
+  CORRUPT_EVENT: {
+    retryable: false,
+    meaning:
+      'A stored event does not match its hash chain; `runId` and `runSeq` say which. Wrong data is never returned.',
+    remedy: 'Run `verify`, then restore the run from a backup.',
+  },
+  CLAIM_LOST: {
+    retryable: false,
+    meaning: 'The lease ran out and the work belongs to another, or is finished.',
+    remedy: 'Stop working on it; nothing was changed.',
+  },
+  TOKEN_CONSUMED: {
+    retryable: false,
+    meaning: 'The pause token was used already.',
+    remedy: 'Mint a new token.',
+  },
+  VERSION_CONFLICT: {
+    retryable: false,
+    meaning: '`ifVersion` is not the stored version; `current` is.',
+    remedy: 'Load the state and decide again.',
+  },
+  LIMIT_EXCEEDED: {
+    retryable: false,
+    meaning: 'A session or trace holds as many artifacts, or bytes, as its retention allows.',
+    remedy: 'Delete some, or choose the strategy lru or fifo.',
+  },
+  QUOTA_EXCEEDED: {
+    retryable: true,
+    meaning: 'The tenant has used up its quota. Nothing was written.',
+    remedy: 'Send it again later, or raise the quota.',
+  },
+  UNSUPPORTED: {
+    retryable: false,
+    meaning: 'The store lacks this capability; see `info.capabilities`.',
+    remedy: 'Use an engine that has it.',
+  },
+  STORE_CLOSED: {
+    retryable: false,
+    meaning: 'The store was closed.',
+    remedy: 'Open it again.',
+  },
+  STORAGE_FULL: {
+    retryable: false,
+    meaning: 'The disk is full. Nothing was written; reads go on.',
+    remedy: 'Free some space.',
+  },
+  STORAGE_ERROR: {
+    retryable: false,
+    meaning: 'The engine could not read or write its storage; `cause` says why.',
+    remedy: 'Run `doctor`; check the file or server.',
+  },
+  SCHEMA_MISMATCH: {
+    retryable: false,
+    meaning: 'The data was written by a newer Tidemark than this one can work beside.',
+    remedy: 'Update the tidemark packages.',
+  },
+  DRIVER_MISSING: {
+    retryable: false,
+    meaning: 'The package that serves this kind of URL is not installed.',
+    remedy: 'Install it; the message has the command.',
+  },
+  DURABILITY_TOO_WEAK: {
+    retryable: false,
+    meaning: "`durability: 'require'` was asked for, and an acknowledged write could be lost here.",
+    remedy: 'Mend what the message names, or open without it.',
+  },
+  ABORTED: {
+    retryable: false,
+    meaning: 'The call was aborted by its signal before anything was written.',
+    remedy: 'Nothing.',
+  },
+  TIMEOUT: {
+    retryable: true,
+    meaning: 'The call ran out of time and nothing was written.',
+    remedy: 'Send it again, or raise `timeoutMs`.',
+  },
+  OVERLOADED: {
+    retryable: true,
+    meaning: 'Too many calls wait already. Nothing was accepted.',
+    remedy: 'Slow down and send it again.',
+  },
+  UNAVAILABLE: {
+    retryable: true,
+    meaning: 'The engine cannot be reached, or is locked, right now. Nothing was written.',
+    remedy: 'Send it again.',
+  },
+  OUTCOME_UNKNOWN: {
+    retryable: true,
+    meaning: 'The write may or may not have been stored: the reply was lost, or a sync failed.',
+    remedy: 'Send exactly `write` again; its key settles it.',
+  },
+} as const satisfies Record<string, { retryable: boolean; meaning: string; remedy: string }>;
 
 /** Stable, machine-readable name of a failure. */
-export type ErrorCode = keyof typeof CODES;
-
-/** Every code, for documentation and for checks over the wire. */
-export const ERROR_CODES: readonly ErrorCode[] = Object.keys(CODES) as ErrorCode[];
+export type ErrorCode = keyof typeof ERROR_CODES;
 
 /** What an error carries besides its code and message. */
 export interface ErrorDetails {
@@ -89,7 +207,7 @@ export class TidemarkError extends Error {
     const { cause, ...rest } = details;
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
-    this.retryable = CODES[code].retryable;
+    this.retryable = ERROR_CODES[code].retryable;
     this.outcome = code === 'OUTCOME_UNKNOWN' ? 'unknown' : 'rejected';
     Object.assign(this, rest);
   }

@@ -231,6 +231,14 @@ export interface FeedItem {
   event: RunEventRecord;
 }
 
+/** A page of the feed. It has no end: `next` continues after it at any later time. */
+export interface FeedPage {
+  /** May be empty although more follows, where a filter or a view left nothing of the events looked at. */
+  items: FeedItem[];
+  /** The `after` of the following page; absent only while the store has no events. The same as before: caught up. */
+  next?: string;
+}
+
 /** Options of `feed`. */
 export interface FeedOptions extends CallOptions {
   /** The cursor of the last event seen; absent: from the beginning. */
@@ -289,8 +297,8 @@ export interface RunStore {
   deleteRun(runId: string, options?: RunReadOptions): Promise<boolean>;
   /** All events of all runs, per-run order kept, then each new one, until aborted. */
   feed(options?: FeedOptions): AsyncIterable<FeedItem>;
-  /** A page of the feed: what is there now. `next` continues after it at any later time; an empty page is the end for now. */
-  feedPage(options?: FeedOptions & { limit?: number }): Promise<Page<FeedItem>>;
+  /** A page of the feed: what is there now, looking at 1 to 10 000 events, default 1 000. */
+  feedPage(options?: FeedOptions & { limit?: number }): Promise<FeedPage>;
   /** One run with the envelope filled in. */
   handle(runId: string, defaults?: RunDefaults): RunHandle;
 }

@@ -53,7 +53,13 @@ export interface PauseEngine {
   /** Consumes at once; the same claim id hears the payload again until the pause would have expired. */
   consume(tenantId: string, pauseId: string, claimId: string, call: EngineCall): Promise<string | null>;
   /** Ends a claim: consumed for good, or given back. False when the claim is not the current one. */
-  settle(tenantId: string, pauseId: string, claimId: string, as: 'consumed' | 'waiting', call: EngineCall): Promise<boolean>;
+  settle(
+    tenantId: string,
+    pauseId: string,
+    claimId: string,
+    as: 'consumed' | 'waiting',
+    call: EngineCall,
+  ): Promise<boolean>;
   peek(tenantId: string, pauseId: string, call: EngineCall): Promise<PauseInfo | null>;
   /** Unexpired pauses by id. */
   list(

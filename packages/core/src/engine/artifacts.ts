@@ -54,9 +54,5 @@ export interface ArtifactEngine {
   putBlob(tenantId: string, source: BlobSource, call: EngineCall): Promise<void>;
   getBlob(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null>;
   /** Removes references that expired before `now` and blobs older than `graceMs` that no reference names. */
-  sweep(
-    now: number,
-    graceMs: number,
-    call: EngineCall,
-  ): Promise<{ references: number; blobs: number; bytes: number }>;
+  sweep(now: number, graceMs: number, call: EngineCall): Promise<{ references: number; blobs: number; bytes: number }>;
 }

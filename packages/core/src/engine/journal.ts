@@ -58,7 +58,12 @@ export interface Journal {
   /** Live journals by (createdAt, tenantId, name), from one onwards. */
   list(
     space: JournalSpace,
-    range: { tenantId?: string; order: 'newest' | 'oldest'; after?: { createdAt: number; tenantId: string; name: string }; limit: number },
+    range: {
+      tenantId?: string;
+      order: 'newest' | 'oldest';
+      after?: { createdAt: number; tenantId: string; name: string };
+      limit: number;
+    },
     call: EngineCall,
   ): Promise<{ name: JournalName; head: JournalHead }[]>;
   /** Entries of all journals of a space in the order of commits, after a cursor. */

@@ -109,7 +109,8 @@ export interface StoredSnapshot {
   body: string;
 }
 
-export interface RunQuery extends Omit<RunFilter, 'status' | 'createdAfter' | 'createdBefore' | 'updatedAfter' | 'updatedBefore'> {
+export interface RunQuery
+  extends Omit<RunFilter, 'status' | 'createdAfter' | 'createdBefore' | 'updatedAfter' | 'updatedBefore'> {
   statuses?: readonly RunStatus[];
   createdAfter?: number;
   createdBefore?: number;
@@ -124,7 +125,10 @@ export interface RunQuery extends Omit<RunFilter, 'status' | 'createdAfter' | 'c
 /** The append authority of one backend. */
 export interface RunEngine {
   /** One outcome per append, in order: where its events stand, or why none of them was written. */
-  append(appends: readonly RunAppend[], options: EngineCall & { transaction?: unknown }): Promise<(PlacedEvent[] | Error)[]>;
+  append(
+    appends: readonly RunAppend[],
+    options: EngineCall & { transaction?: unknown },
+  ): Promise<(PlacedEvent[] | Error)[]>;
   fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage>;
   head(run: RunKey, call: EngineCall): Promise<RunHead | RunTombstone | null>;
   /** Tenants that have a run of this id; two are enough to know that it is ambiguous. */

@@ -23,7 +23,11 @@ export function mayMove(from: JobState, to: JobState): boolean {
 /** Refuses a worker whose claim is not the job's current one: it lost its lease and must change nothing. */
 export function checkClaim(job: { claim_id?: string; state: JobState }, claimId: string): void {
   if (job.claim_id === claimId && !isTerminal(job.state)) return;
-  throw new TidemarkError('CLAIM_LOST', `The job is ${job.state} and no longer belongs to this claim; stop working on it`, {
-    current: job.state,
-  });
+  throw new TidemarkError(
+    'CLAIM_LOST',
+    `The job is ${job.state} and no longer belongs to this claim; stop working on it`,
+    {
+      current: job.state,
+    },
+  );
 }

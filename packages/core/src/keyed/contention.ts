@@ -2,7 +2,6 @@
  * How keyed engines meet other writers: those of this process wait their turn, those of other processes are met
  * by reading and trying again. Both are bounded (GEN-3): past the bound the caller hears `OVERLOADED`.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { StoreContext } from '../context.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { EngineCall } from '../engine/runs.ts';
@@ -73,4 +72,8 @@ function refuseIfOver(call: EngineCall): void {
 
 export function overloaded(what: string): TidemarkError {
   return new TidemarkError('OVERLOADED', `${what}; nothing was written, try again in a moment`);
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,5 +1,5 @@
 /** The rules of one conditional step on a record (KV-2, KV-3, GEN-8): pure, and the same for every engine. */
-import { type Fields, type RecordWrite, REMEMBERED_REQUESTS } from '../engine/records.ts';
+import { type Fields, REMEMBERED_REQUESTS, type RecordWrite } from '../engine/records.ts';
 
 /** What the rules need to know of a live record. */
 export interface RecordState {
@@ -13,7 +13,7 @@ export interface RecordState {
 
 /** Whether this very request has been carried out already. */
 export function isAnswered(write: RecordWrite, record: Pick<RecordState, 'requests'> | undefined): boolean {
-  return write.requestId !== undefined && record !== undefined && record.requests.includes(write.requestId);
+  return write.requestId !== undefined && record?.requests.includes(write.requestId) === true;
 }
 
 /** Whether all that the step expects holds. */
@@ -23,7 +23,8 @@ export function meets({ expect }: RecordWrite, record: Pick<RecordState, 'fields
   if (expect.revision !== undefined && expect.revision !== (record?.revision ?? 0)) return false;
   for (const [field, wanted] of expect.fields ?? []) {
     const value = record?.fields.get(field);
-    if (wanted === null ? value !== undefined : value === undefined || Buffer.compare(value, wanted) !== 0) return false;
+    if (wanted === null ? value !== undefined : value === undefined || Buffer.compare(value, wanted) !== 0)
+      return false;
   }
   return true;
 }

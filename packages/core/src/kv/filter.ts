@@ -28,14 +28,16 @@ export function checkFilter(filter: unknown, maxBytes: number): RecordFilter {
   if (!Array.isArray(where)) throw invalidArgument('filter.where', 'an array of predicates', where);
   return {
     predicates: where.map((predicate) => checkPredicate(checkObject(predicate, 'filter.where'), maxBytes)),
-    maxResults: it.maxResults === undefined ? Number.POSITIVE_INFINITY : checkInteger(it.maxResults, 'filter.maxResults', 1),
+    maxResults:
+      it.maxResults === undefined ? Number.POSITIVE_INFINITY : checkInteger(it.maxResults, 'filter.maxResults', 1),
   };
 }
 
 function checkPredicate(it: Record<string, unknown>, maxBytes: number): Predicate {
   const field = checkId(it.field, 'filter.field');
   const op = checkOneOf(it.op, 'filter.op', OPERATORS);
-  if (op === 'in' && !Array.isArray(it.value)) throw invalidArgument('filter.value', "an array for 'in'", it.value ?? null);
+  if (op === 'in' && !Array.isArray(it.value))
+    throw invalidArgument('filter.value', "an array for 'in'", it.value ?? null);
   const values = op === 'in' ? (it.value as unknown[]) : [it.value];
   return { field, op, values: values.map((value) => encodeValue(value, 'filter.value', maxBytes)) };
 }

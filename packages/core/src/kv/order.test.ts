@@ -22,14 +22,22 @@ describe('compareValues (KV-5)', () => {
   });
 
   it('agrees with BigInt for integers of any size', () => {
-    fc.assert(fc.property(fc.bigInt(), fc.bigInt(), (a, b) => compare(String(a), String(b)) === (a < b ? -1 : a > b ? 1 : 0)));
+    fc.assert(
+      fc.property(fc.bigInt(), fc.bigInt(), (a, b) => compare(String(a), String(b)) === (a < b ? -1 : a > b ? 1 : 0)),
+    );
   });
 });
 
 describe('compareKeys (KV-4)', () => {
   it('is the order of UTF-8 bytes, also above U+FFFF', () => {
     const text = fc.string({ unit: 'binary' });
-    fc.assert(fc.property(text, text, (a, b) => Math.sign(compareKeys(a, b)) === Buffer.compare(Buffer.from(a), Buffer.from(b))));
+    fc.assert(
+      fc.property(
+        text,
+        text,
+        (a, b) => Math.sign(compareKeys(a, b)) === Buffer.compare(Buffer.from(a), Buffer.from(b)),
+      ),
+    );
     expect(compareKeys('\uffee', '\u{10000}')).toBe(-1);
   });
 });

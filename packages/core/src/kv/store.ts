@@ -5,9 +5,26 @@ import { checkId, checkObject, checkOptionalId, checkPrefix } from '../checks/te
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration, PageOptions } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import type { KvChange, KvEntry, KvStore, KvSwap, KvSwapResult, KvValue, KvWriteOptions, KvWriteResult, ScanFilter } from '../contracts/kv.ts';
+import type {
+  KvChange,
+  KvEntry,
+  KvStore,
+  KvSwap,
+  KvSwapResult,
+  KvValue,
+  KvWriteOptions,
+  KvWriteResult,
+  ScanFilter,
+} from '../contracts/kv.ts';
+import type {
+  RecordChange,
+  RecordName,
+  RecordOutcome,
+  Records,
+  RecordWrite,
+  ScannedRecord,
+} from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
-import type { RecordChange, RecordName, RecordOutcome, RecordWrite, Records, ScannedRecord } from '../engine/records.ts';
 import { checkFilter, matchesFilter, type RecordFilter } from './filter.ts';
 import { encodeFields, encodeValue, recordOf } from './values.ts';
 
@@ -31,7 +48,8 @@ export class Kv implements KvStore {
   }
 
   async getMany(keys: readonly string[], options?: CallOptions) {
-    if (!Array.isArray(keys) || keys.length > MAX_KEYS) throw invalidArgument('keys', `an array of at most ${MAX_KEYS} keys`);
+    if (!Array.isArray(keys) || keys.length > MAX_KEYS)
+      throw invalidArgument('keys', `an array of at most ${MAX_KEYS} keys`);
     const names = keys.map((key) => this.#name(key));
     return this.#context.read(options, async (call) => {
       const records = await this.#records.get(names, call);
@@ -39,7 +57,11 @@ export class Kv implements KvStore {
     });
   }
 
-  async put(key: string, fields: Record<string, KvValue>, options?: KvWriteOptions & { ttl?: Duration }): Promise<KvWriteResult> {
+  async put(
+    key: string,
+    fields: Record<string, KvValue>,
+    options?: KvWriteOptions & { ttl?: Duration },
+  ): Promise<KvWriteResult> {
     const set = encodeFields(fields, 'fields', this.#context.limits.fieldBytes, { nulls: false });
     if (set.size === 0) throw invalidArgument('fields', 'at least one field; use delete to remove a record');
     const ttlMs = options?.ttl === undefined ? null : checkDuration(options.ttl, 'ttl');
@@ -58,7 +80,12 @@ export class Kv implements KvStore {
     return record && Object.hasOwn(record.fields, field) ? record.fields[field]! : null;
   }
 
-  async setField(key: string, field: string, value: KvValue, options?: KvWriteOptions & { ifExists?: boolean }): Promise<KvWriteResult> {
+  async setField(
+    key: string,
+    field: string,
+    value: KvValue,
+    options?: KvWriteOptions & { ifExists?: boolean },
+  ): Promise<KvWriteResult> {
     const set = new Map([[checkId(field, 'field'), encodeValue(value, 'value', this.#context.limits.fieldBytes)]]);
     return this.#merge(key, set, options, { method: 'setField', key, field, value, options });
   }
@@ -84,7 +111,13 @@ export class Kv implements KvStore {
     return resultOf(await this.#write(write, options, again));
   }
 
-  async compareAndSwap(key: string, field: string, expected: KvValue | null, next: KvValue | null, options?: KvWriteOptions): Promise<boolean> {
+  async compareAndSwap(
+    key: string,
+    field: string,
+    expected: KvValue | null,
+    next: KvValue | null,
+    options?: KvWriteOptions,
+  ): Promise<boolean> {
     checkId(field, 'field');
     const { swapped } = await this.swap(
       key,
@@ -114,7 +147,13 @@ export class Kv implements KvStore {
 
   async touch(key: string, ttl: Duration | null, options?: CallOptions): Promise<boolean> {
     const ttlMs = ttl === null ? null : checkDuration(ttl, 'ttl');
-    const write: RecordWrite = { name: this.#name(key), mode: 'merge', expect: { exists: true }, set: new Map(), ttlMs };
+    const write: RecordWrite = {
+      name: this.#name(key),
+      mode: 'merge',
+      expect: { exists: true },
+      set: new Map(),
+      ttlMs,
+    };
     return (await this.#write(write, options, { method: 'touch', key, ttl })).applied;
   }
 
@@ -128,7 +167,9 @@ export class Kv implements KvStore {
     let after: string | null = null;
     let matches = 0;
     for (;;) {
-      const rows: ScannedRecord[] = await this.#context.read(options, (call) => this.#scanRows(prefix, after, SCAN_PAGE, call));
+      const rows: ScannedRecord[] = await this.#context.read(options, (call) =>
+        this.#scanRows(prefix, after, SCAN_PAGE, call),
+      );
       for (const row of rows) {
         if (!matchesFilter(row.fields, checked)) continue;
         yield entryOf(row);
@@ -147,7 +188,13 @@ export class Kv implements KvStore {
     return this.#context.read(options, (call) => this.#readPage(prefix, filter, limit, start, call));
   }
 
-  async #readPage(prefix: string, filter: RecordFilter, limit: number, start: { after: string | null; seen: number }, call: EngineCall) {
+  async #readPage(
+    prefix: string,
+    filter: RecordFilter,
+    limit: number,
+    start: { after: string | null; seen: number },
+    call: EngineCall,
+  ) {
     const items: KvEntry[] = [];
     let { after } = start;
     for (;;) {
@@ -155,7 +202,8 @@ export class Kv implements KvStore {
       for (const row of rows) {
         if (!matchesFilter(row.fields, filter)) continue;
         // A full page ends before the next match, which is thereby known to exist.
-        if (items.length === limit) return { items, next: encodeCursor([items.at(-1)!.key, start.seen + items.length]) };
+        if (items.length === limit)
+          return { items, next: encodeCursor([items.at(-1)!.key, start.seen + items.length]) };
         items.push(entryOf(row));
         if (start.seen + items.length >= filter.maxResults) return { items };
       }
@@ -202,7 +250,8 @@ function entryOf(row: ScannedRecord): KvEntry {
 }
 
 function checkScanCursor(cursor: string): { after: string; seen: number } {
-  const isPlace = (values: unknown[]) => values.length === 2 && typeof values[0] === 'string' && Number.isSafeInteger(values[1]);
+  const isPlace = (values: unknown[]) =>
+    values.length === 2 && typeof values[0] === 'string' && Number.isSafeInteger(values[1]);
   const [after, seen] = decodeCursor<[string, number]>(cursor, isPlace);
   return { after, seen };
 }

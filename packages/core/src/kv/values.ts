@@ -11,10 +11,14 @@ export function encodeValue(value: unknown, field: string, maxBytes: number): Ui
   const bytes = bytesOf(value);
   if (bytes === null) throw invalidArgument(field, VALUE_RULE, value);
   if (bytes.length > maxBytes) {
-    throw new TidemarkError('PAYLOAD_TOO_LARGE', `${field} is larger than ${maxBytes} bytes; store it as an artifact and keep the reference`, {
-      field,
-      rule: `at most ${maxBytes} bytes`,
-    });
+    throw new TidemarkError(
+      'PAYLOAD_TOO_LARGE',
+      `${field} is larger than ${maxBytes} bytes; store it as an artifact and keep the reference`,
+      {
+        field,
+        rule: `at most ${maxBytes} bytes`,
+      },
+    );
   }
   return bytes;
 }

@@ -1,7 +1,14 @@
 /** The journal primitive in memory: the simplest engine that keeps the whole promise. */
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import type { StoreContext } from '../context.ts';
-import type { Journal, JournalEntry, JournalHead, JournalName, JournalOutcome, JournalSpace } from '../engine/journal.ts';
+import type {
+  Journal,
+  JournalEntry,
+  JournalHead,
+  JournalName,
+  JournalOutcome,
+  JournalSpace,
+} from '../engine/journal.ts';
 import type { EngineCall } from '../engine/runs.ts';
 import { compareKeys } from '../kv/order.ts';
 import { Signals } from '../signals.ts';
@@ -43,7 +50,12 @@ class MemoryJournal implements Journal {
     const log = this.#logs.get(id);
     const found = commit.entries.map(({ key }) => log?.byKey.get(key)).filter((entry) => entry !== undefined);
     if (tombstone !== null || (log?.head.seq ?? 0) !== commit.known || found.length > 0) {
-      return { committed: false, head: log ? { ...log.head } : null, tombstone, found: found.map((entry) => ({ ...entry })) };
+      return {
+        committed: false,
+        head: log ? { ...log.head } : null,
+        tombstone,
+        found: found.map((entry) => ({ ...entry })),
+      };
     }
     const time = Math.max(this.#context.clock(), log?.head.updatedAt ?? 0);
     this.#store(log ?? this.#create(id, name, time), commit, time);
@@ -64,7 +76,12 @@ class MemoryJournal implements Journal {
   }
 
   #create(id: string, name: JournalName, time: number): Log {
-    const log: Log = { name: { ...name }, head: { seq: 0, createdAt: time, updatedAt: time, state: '' }, entries: [], byKey: new Map() };
+    const log: Log = {
+      name: { ...name },
+      head: { seq: 0, createdAt: time, updatedAt: time, state: '' },
+      entries: [],
+      byKey: new Map(),
+    };
     this.#logs.set(id, log);
     const ordered = this.#ordered.get(name.space) ?? [];
     this.#ordered.set(name.space, ordered);
@@ -107,7 +124,12 @@ class MemoryJournal implements Journal {
 
   async list(
     space: JournalSpace,
-    range: { tenantId?: string; order: 'newest' | 'oldest'; after?: { createdAt: number; tenantId: string; name: string }; limit: number },
+    range: {
+      tenantId?: string;
+      order: 'newest' | 'oldest';
+      after?: { createdAt: number; tenantId: string; name: string };
+      limit: number;
+    },
   ) {
     const ordered = this.#ordered.get(space) ?? [];
     const step = range.order === 'newest' ? -1 : 1;
@@ -115,19 +137,22 @@ class MemoryJournal implements Journal {
     const found: { name: JournalName; head: JournalHead }[] = [];
     for (; at >= 0 && at < ordered.length && found.length < range.limit; at += step) {
       const { name, head } = ordered[at]!;
-      if (range.tenantId === undefined || name.tenantId === range.tenantId) found.push({ name: { ...name }, head: { ...head } });
+      if (range.tenantId === undefined || name.tenantId === range.tenantId)
+        found.push({ name: { ...name }, head: { ...head } });
     }
     return found;
   }
 
   async feed(space: JournalSpace, after: string | null, limit: number) {
     const commits = this.#commitsOf(space);
-    const isPosition = (values: unknown[]) => values.length === 1 && Number.isSafeInteger(values[0]) && (values[0] as number) >= 0;
+    const isPosition = (values: unknown[]) =>
+      values.length === 1 && Number.isSafeInteger(values[0]) && (values[0] as number) >= 0;
     let at = after === null ? 0 : decodeCursor<[number]>(after, isPosition)[0];
     const found: { cursor: string; name: JournalName; entry: JournalEntry }[] = [];
     for (; at < commits.length && found.length < limit; at++) {
       const { log, entry } = commits[at]!;
-      if (log.entries.length > 0) found.push({ cursor: encodeCursor([at + 1]), name: { ...log.name }, entry: { ...entry } });
+      if (log.entries.length > 0)
+        found.push({ cursor: encodeCursor([at + 1]), name: { ...log.name }, entry: { ...entry } });
     }
     return found;
   }

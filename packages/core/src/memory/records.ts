@@ -5,8 +5,8 @@ import type {
   RecordName,
   RecordOutcome,
   RecordSpace,
-  RecordWrite,
   Records,
+  RecordWrite,
   ScannedRecord,
   StoredRecord,
 } from '../engine/records.ts';
@@ -71,7 +71,11 @@ class MemoryRecords implements Records {
     this.#report(table, { key, type: 'put', record: this.#copy(row) });
   }
 
-  async scan(space: RecordSpace, tenantId: string, range: { prefix: string; after: string | null; limit: number }): Promise<ScannedRecord[]> {
+  async scan(
+    space: RecordSpace,
+    tenantId: string,
+    range: { prefix: string; after: string | null; limit: number },
+  ): Promise<ScannedRecord[]> {
     const table = this.#table(space, tenantId);
     const found: ScannedRecord[] = [];
     for (const key of table.keys.from(range.after ?? range.prefix)) {

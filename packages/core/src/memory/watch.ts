@@ -30,7 +30,10 @@ export class ChangeQueue {
         yield change;
       }
       if (this.#overflowed) {
-        throw new TidemarkError('OVERLOADED', `The watcher is more than ${MAX_QUEUED} changes behind; scan the prefix and watch again`);
+        throw new TidemarkError(
+          'OVERLOADED',
+          `The watcher is more than ${MAX_QUEUED} changes behind; scan the prefix and watch again`,
+        );
       }
       if (this.#queued.length === 0) await this.#next();
     }

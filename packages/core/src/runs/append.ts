@@ -81,7 +81,12 @@ function checkFence(append: RunAppend, current: number): void {
 }
 
 function checkScope(append: RunAppend, head: RunHead, event: { projectId: string; environmentId: string }): void {
-  const field = event.projectId !== head.projectId ? 'projectId' : event.environmentId !== head.environmentId ? 'environmentId' : null;
+  const field =
+    event.projectId !== head.projectId
+      ? 'projectId'
+      : event.environmentId !== head.environmentId
+        ? 'environmentId'
+        : null;
   if (field === null) return;
   throw new TidemarkError(
     'SCOPE_MISMATCH',
@@ -93,7 +98,12 @@ function checkScope(append: RunAppend, head: RunHead, event: { projectId: string
 /** The refusal of an append to a run that was removed (RUN-15). */
 export function tombstoneError(runId: string, tombstone: RunTombstone): TidemarkError {
   const name = JSON.stringify(runId);
-  if (tombstone.kind === 'deleted') return new TidemarkError('RUN_DELETED', `Run ${name} was deleted; use a new run id`, { runId });
+  if (tombstone.kind === 'deleted')
+    return new TidemarkError('RUN_DELETED', `Run ${name} was deleted; use a new run id`, { runId });
   const archive = tombstone.archive;
-  return new TidemarkError('RUN_ARCHIVED', `Run ${name} is archived${archive ? ` at ${archive}` : ''}; restore it first`, { runId, archive });
+  return new TidemarkError(
+    'RUN_ARCHIVED',
+    `Run ${name} is archived${archive ? ` at ${archive}` : ''}; restore it first`,
+    { runId, archive },
+  );
 }

@@ -19,7 +19,13 @@ const vectors = JSON.parse(readFileSync(new URL('../../vectors/chain-v1.json', i
   events: Vector[];
 };
 const stored = vectors.events.map(
-  ({ event, runSeq, commitIndex, link }): StoredRunEvent => ({ ...event, runSeq, commitIndex, persistedAt: 0, link: digestOf(Buffer.from(link, 'hex')) }),
+  ({ event, runSeq, commitIndex, link }): StoredRunEvent => ({
+    ...event,
+    runSeq,
+    commitIndex,
+    persistedAt: 0,
+    link: digestOf(Buffer.from(link, 'hex')),
+  }),
 );
 
 describe('hash chain, format 1 (RUN-17)', () => {
@@ -54,13 +60,18 @@ describe('hash chain, format 1 (RUN-17)', () => {
 
   it('gives the same leaf for a redacted payload whose hash was kept', () => {
     const event = vectors.events[0]!.event;
-    expect(leafOf(vectors.run, { ...event, payload: null }, payloadHashOf(event.payload))).toBe(leafOf(vectors.run, event));
+    expect(leafOf(vectors.run, { ...event, payload: null }, payloadHashOf(event.payload))).toBe(
+      leafOf(vectors.run, event),
+    );
   });
 
   const altered: [string, (events: StoredRunEvent[]) => StoredRunEvent[]][] = [
     ['an altered payload', ([a, b, c]) => [{ ...a!, payload: '{"by":"eve"}' }, b!, c!]],
     ['an altered type', ([a, b, c]) => [a!, { ...b!, eventType: 'StepSkipped' }, c!]],
-    ['a text moved from one field to the next', ([a, b, c]) => [{ ...a!, projectId: 'shopp', environmentId: 'rod' }, b!, c!]],
+    [
+      'a text moved from one field to the next',
+      ([a, b, c]) => [{ ...a!, projectId: 'shopp', environmentId: 'rod' }, b!, c!],
+    ],
     ['a missing event', ([a, , c]) => [a!, c!]],
     ['two events in the other order', ([a, b, c]) => [a!, { ...c!, runSeq: 2 }, { ...b!, runSeq: 3 }]],
     ['a commit index that was changed', ([a, b, c]) => [a!, b!, { ...c!, commitIndex: 1 }]],
@@ -68,6 +79,10 @@ describe('hash chain, format 1 (RUN-17)', () => {
   ];
   it.each(altered)('finds %s', (_, alter) => {
     const reader = new ChainReader(vectors.run);
-    expect(alter([...stored]).map((event) => reader.problemOf(event)).find((problem) => problem !== null)).toBeTypeOf('string');
+    expect(
+      alter([...stored])
+        .map((event) => reader.problemOf(event))
+        .find((problem) => problem !== null),
+    ).toBeTypeOf('string');
   });
 });

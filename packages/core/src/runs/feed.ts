@@ -1,9 +1,8 @@
 /** The feed: events of all runs in the order they were stored, checked against their chains as they pass. */
 import { checkId, checkObject } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
-import type { Page } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import type { FeedItem, FeedOptions } from '../contracts/runs.ts';
+import type { FeedItem, FeedOptions, FeedPage } from '../contracts/runs.ts';
 import type { EngineCall, FeedEntry, RunEngine } from '../engine/runs.ts';
 import { follow } from '../live.ts';
 import { ChainReader } from './chain.ts';
@@ -28,7 +27,7 @@ export class FeedReader {
     this.#view = view;
   }
 
-  async page(options: FeedOptions | undefined, limit: number): Promise<Page<FeedItem>> {
+  async page(options: FeedOptions | undefined, limit: number): Promise<FeedPage> {
     const filter = this.#checkFilter(options);
     const after = checkCursor(options?.after);
     return this.#context.read(options, async (call) => {
@@ -84,7 +83,8 @@ export class FeedReader {
     const filter = options?.filter === undefined ? {} : checkObject(options.filter, 'filter');
     const tenantId = checkTenant(this.#view, filter.tenantId);
     const types = filter.eventTypes;
-    if (types !== undefined && !Array.isArray(types)) throw invalidArgument('filter.eventTypes', 'an array of event types', types);
+    if (types !== undefined && !Array.isArray(types))
+      throw invalidArgument('filter.eventTypes', 'an array of event types', types);
     const eventTypes = types === undefined ? null : new Set(types.map((type) => checkId(type, 'filter.eventTypes')));
     return { tenantId, eventTypes };
   }

@@ -6,31 +6,52 @@ const plan = { planId: 'plan_abc', planVersion: '2' };
 
 describe('deriveIdempotencyKey (RUN-5)', () => {
   it.each([
-    [{ stepId: 'model.orders', logicalAttemptId: 1, eventType: 'StepStarted' }, '7f4b974658a54fb2aee9ecb9cefebd2eec27f3fd01f0f8c0d031dfc4a5b96e3c'],
-    [{ logicalAttemptId: 1, eventType: 'RunStarted' }, '204197f81e5dc1a8491d8e411c440a730c51a741cd48a74863d3e5c4c452640d'],
-    [{ stepId: 'model.orders', logicalAttemptId: 2, eventType: 'StepFailed' }, '599945c1a8023ece5d2ae5132a4397b8cfbe9fa1c4c08d6fc4193a9bd9a2ebcd'],
+    [
+      { stepId: 'model.orders', logicalAttemptId: 1, eventType: 'StepStarted' },
+      '7f4b974658a54fb2aee9ecb9cefebd2eec27f3fd01f0f8c0d031dfc4a5b96e3c',
+    ],
+    [
+      { logicalAttemptId: 1, eventType: 'RunStarted' },
+      '204197f81e5dc1a8491d8e411c440a730c51a741cd48a74863d3e5c4c452640d',
+    ],
+    [
+      { stepId: 'model.orders', logicalAttemptId: 2, eventType: 'StepFailed' },
+      '599945c1a8023ece5d2ae5132a4397b8cfbe9fa1c4c08d6fc4193a9bd9a2ebcd',
+    ],
   ])('reproduces the published vector of %o', (parts, key) => {
     expect(deriveIdempotencyKey({ runId: R, ...plan, ...parts })).toBe(key);
   });
 
   it('hashes non-ASCII parts as UTF-8', () => {
     // printf 'läufer|RUN|1|RunStarted|プラン|2' | sha256sum
-    expect(deriveIdempotencyKey({ runId: 'läufer', logicalAttemptId: 1, eventType: 'RunStarted', planId: 'プラン', planVersion: '2' })).toBe(
-      '3a889e2377c30a5e2e07fc4cba3fe9c3ddfe888166bf23a6f6351afaf1d6366a',
-    );
+    expect(
+      deriveIdempotencyKey({
+        runId: 'läufer',
+        logicalAttemptId: 1,
+        eventType: 'RunStarted',
+        planId: 'プラン',
+        planVersion: '2',
+      }),
+    ).toBe('3a889e2377c30a5e2e07fc4cba3fe9c3ddfe888166bf23a6f6351afaf1d6366a');
   });
 
   it('leaves the plan id out of a version 1 key', () => {
     // printf 'r|s|1|StepStarted|2' | sha256sum
-    expect(deriveIdempotencyKey({ runId: 'r', stepId: 's', logicalAttemptId: 1, eventType: 'StepStarted', planVersion: '2' }, { version: 1 })).toBe(
-      '91a9db5d5a06483b89e27ce7c8dbd80842ef43b3855bde2ed58158b01c0cd53c',
-    );
+    expect(
+      deriveIdempotencyKey(
+        { runId: 'r', stepId: 's', logicalAttemptId: 1, eventType: 'StepStarted', planVersion: '2' },
+        { version: 1 },
+      ),
+    ).toBe('91a9db5d5a06483b89e27ce7c8dbd80842ef43b3855bde2ed58158b01c0cd53c');
   });
 
-  it.each(['runId', 'stepId', 'eventType', 'planId', 'planVersion'])('refuses a separator in %s and names it', (field) => {
-    const parts = { runId: R, stepId: 's', logicalAttemptId: 1, eventType: 'StepStarted', ...plan, [field]: 'a|b' };
-    expect(() => deriveIdempotencyKey(parts)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', field }));
-  });
+  it.each(['runId', 'stepId', 'eventType', 'planId', 'planVersion'])(
+    'refuses a separator in %s and names it',
+    (field) => {
+      const parts = { runId: R, stepId: 's', logicalAttemptId: 1, eventType: 'StepStarted', ...plan, [field]: 'a|b' };
+      expect(() => deriveIdempotencyKey(parts)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', field }));
+    },
+  );
 });
 
 describe('defaultIdempotencyKey (RUN-5)', () => {

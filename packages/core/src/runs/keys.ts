@@ -41,7 +41,8 @@ export function deriveIdempotencyKey(parts: KeyParts, options: { version?: 1 | 2
 
 function part(value: unknown, field: string): string {
   const text = checkId(value, field);
-  if (text.includes(SEPARATOR)) throw invalidArgument(field, `free of '${SEPARATOR}', which separates the parts of a key`, text);
+  if (text.includes(SEPARATOR))
+    throw invalidArgument(field, `free of '${SEPARATOR}', which separates the parts of a key`, text);
   return text;
 }
 
@@ -61,7 +62,9 @@ const ONCE_PER_ATTEMPT = new Set([
  * The key of an event that was sent without one. Types that happen once an attempt get the derived key; all
  * others, and parts that contain the separator, get the `eventId`: the formula would make a second pause a duplicate.
  */
-export function defaultIdempotencyKey(event: Required<Omit<KeyParts, 'stepId'>> & { stepId: string | null; eventId: string }): string {
+export function defaultIdempotencyKey(
+  event: Required<Omit<KeyParts, 'stepId'>> & { stepId: string | null; eventId: string },
+): string {
   if (!ONCE_PER_ATTEMPT.has(event.eventType)) return event.eventId;
   const texts = [event.runId, event.stepId ?? 'RUN', event.planId, event.planVersion];
   if (texts.some((text) => text.includes(SEPARATOR))) return event.eventId;

@@ -57,7 +57,10 @@ function checkStatuses(status: ListRunsOptions['status']): RunStatus[] | undefin
 
 function checkRunCursor(cursor: string): RunQuery['after'] {
   const isRun = (values: unknown[]) =>
-    values.length === 3 && Number.isSafeInteger(values[0]) && typeof values[1] === 'string' && typeof values[2] === 'string';
+    values.length === 3 &&
+    Number.isSafeInteger(values[0]) &&
+    typeof values[1] === 'string' &&
+    typeof values[2] === 'string';
   const [createdAt, tenantId, runId] = decodeCursor<[number, string, string]>(cursor, isRun);
   return { createdAt, tenantId, runId };
 }
@@ -91,5 +94,7 @@ export function matchesQuery(head: RunHead, query: RunQuery): boolean {
   if (query.createdBefore !== undefined && head.createdAt >= query.createdBefore) return false;
   if (query.updatedAfter !== undefined && head.updatedAt < query.updatedAfter) return false;
   if (query.updatedBefore !== undefined && head.updatedAt >= query.updatedBefore) return false;
-  return Object.entries(query.labels ?? {}).every(([name, label]) => Object.hasOwn(head.labels, name) && head.labels[name] === label);
+  return Object.entries(query.labels ?? {}).every(
+    ([name, label]) => Object.hasOwn(head.labels, name) && head.labels[name] === label,
+  );
 }

@@ -61,7 +61,8 @@ export function prepareEvent(context: StoreContext, input: unknown, view: RunVie
     idempotencyKey: '',
     stepId: checkStep(it.stepId, eventType),
     extra: encodeExtra(it),
-    payload: it.payload === undefined ? null : encodeJsonObject(it.payload, 'payload', context.limits.eventPayloadBytes),
+    payload:
+      it.payload === undefined ? null : encodeJsonObject(it.payload, 'payload', context.limits.eventPayloadBytes),
     leaf: '',
   };
   event.idempotencyKey =

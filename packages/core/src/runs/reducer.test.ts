@@ -38,9 +38,18 @@ describe('RunFold (RUN-10, RUN-11)', () => {
       () => event('RunQueued'),
       () => event('RunStarted'),
       () => event('StepStarted', { stepId: 'charge' }),
-      () => event('StepFailed', { stepId: 'charge', payload: { errorCode: 'DECLINED', errorMessage: 'no funds', retryable: true } }),
+      () =>
+        event('StepFailed', {
+          stepId: 'charge',
+          payload: { errorCode: 'DECLINED', errorMessage: 'no funds', retryable: true },
+        }),
       () => event('StepStarted', { stepId: 'charge', logicalAttemptId: 2 }),
-      () => event('StepCompleted', { stepId: 'charge', logicalAttemptId: 2, payload: { artifacts: [{ uri: 'a://1', kind: 'receipt' }, 'odd'] } }),
+      () =>
+        event('StepCompleted', {
+          stepId: 'charge',
+          logicalAttemptId: 2,
+          payload: { artifacts: [{ uri: 'a://1', kind: 'receipt' }, 'odd'] },
+        }),
       () => event('StepSkipped', { stepId: 'mail' }),
       () => event('RunCompleted'),
     );
@@ -53,7 +62,14 @@ describe('RunFold (RUN-10, RUN-11)', () => {
       consistency: 'CONSISTENT',
       artifacts: [{ uri: 'a://1', kind: 'receipt' }],
       steps: [
-        { stepId: 'charge', status: 'SUCCESS', logicalAttemptId: 2, startedAt: at(5), completedAt: at(6), durationMs: 1_000 },
+        {
+          stepId: 'charge',
+          status: 'SUCCESS',
+          logicalAttemptId: 2,
+          startedAt: at(5),
+          completedAt: at(6),
+          durationMs: 1_000,
+        },
         { stepId: 'mail', status: 'SKIPPED' },
       ],
       projectedAt: '1970-01-01T00:00:00.000Z',
@@ -80,7 +96,14 @@ describe('RunFold (RUN-10, RUN-11)', () => {
   });
 
   it('marks an invalid transition, changes no state and keeps counting', () => {
-    const snapshot = reduceRun(log(() => event('RunStarted'), () => event('RunCompleted'), () => event('RunPaused')), { now: 0 });
+    const snapshot = reduceRun(
+      log(
+        () => event('RunStarted'),
+        () => event('RunCompleted'),
+        () => event('RunPaused'),
+      ),
+      { now: 0 },
+    );
     expect(snapshot).toMatchObject({ status: 'COMPLETED', lastEventSeq: 3, consistency: 'INCONSISTENT' });
     expect(snapshot.violations).toMatchObject([{ runSeq: 3, eventType: 'RunPaused', reason: 'the run is COMPLETED' }]);
   });
@@ -88,14 +111,22 @@ describe('RunFold (RUN-10, RUN-11)', () => {
   it('tells an invalid event once', () => {
     const fold = new RunFold();
     const invalid = log(() => event('RunResumed'))[0]!;
-    expect([fold.apply(invalid), fold.apply(invalid)]).toEqual([expect.objectContaining({ eventId: invalid.eventId }), null]);
+    expect([fold.apply(invalid), fold.apply(invalid)]).toEqual([
+      expect.objectContaining({ eventId: invalid.eventId }),
+      null,
+    ]);
   });
 
   it('does not let a snapshot change what is folded later', () => {
-    const [start, step] = log(() => event('RunStarted'), () => event('StepStarted', { stepId: 'a' }));
+    const [start, step] = log(
+      () => event('RunStarted'),
+      () => event('StepStarted', { stepId: 'a' }),
+    );
     const fold = new RunFold();
     fold.apply(start!);
-    fold.snapshot(0).steps.push({ stepId: 'x', status: 'FAILED', logicalAttemptId: 1, engineAttemptId: 1, artifacts: [] });
+    fold
+      .snapshot(0)
+      .steps.push({ stepId: 'x', status: 'FAILED', logicalAttemptId: 1, engineAttemptId: 1, artifacts: [] });
     fold.apply(step!);
     expect(fold.snapshot(0).steps.map((it) => it.stepId)).toEqual(['a']);
   });
@@ -103,6 +134,10 @@ describe('RunFold (RUN-10, RUN-11)', () => {
 
 describe('nextRunStatus', () => {
   it('keeps the status for steps, unknown types and invalid transitions', () => {
-    expect(['StepStarted', 'Custom', 'RunResumed'].map((type) => nextRunStatus('RUNNING', type))).toEqual(['RUNNING', 'RUNNING', 'RUNNING']);
+    expect(['StepStarted', 'Custom', 'RunResumed'].map((type) => nextRunStatus('RUNNING', type))).toEqual([
+      'RUNNING',
+      'RUNNING',
+      'RUNNING',
+    ]);
   });
 });

@@ -2,7 +2,15 @@
 import { timeText } from '../checks/numbers.ts';
 import { isPlainObject } from '../checks/text.ts';
 import { TidemarkError } from '../contracts/errors.ts';
-import type { RunArtifact, RunEventRecord, RunFailure, RunSnapshot, RunStatus, StepSnapshot, TransitionViolation } from '../contracts/runs.ts';
+import type {
+  RunArtifact,
+  RunEventRecord,
+  RunFailure,
+  RunSnapshot,
+  RunStatus,
+  StepSnapshot,
+  TransitionViolation,
+} from '../contracts/runs.ts';
 import { isRunType, isStepType, runTransition, stepTransition } from './transitions.ts';
 
 const MAX_VIOLATIONS = 100;
@@ -38,10 +46,13 @@ export class RunFold {
 
   /** Folds the next event in; one that was folded already is a no-op. Tells what was invalid about it. */
   apply(event: RunEventRecord): TransitionViolation | null {
-    const state = (this.#state ??= emptyState(event));
+    this.#state ??= emptyState(event);
+    const state = this.#state;
     if (event.runSeq <= state.lastEventSeq) return null;
     if (event.runId !== state.runId) {
-      throw new TidemarkError('INVALID_ARGUMENT', 'Events of different runs cannot be folded together', { field: 'runId' });
+      throw new TidemarkError('INVALID_ARGUMENT', 'Events of different runs cannot be folded together', {
+        field: 'runId',
+      });
     }
     state.lastEventSeq = event.runSeq;
     const reason = isRunType(event.eventType)

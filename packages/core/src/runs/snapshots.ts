@@ -45,7 +45,8 @@ export class SnapshotReader {
     const fold = new RunFold(stored && stored.lastEventSeq <= atSeq ? decodeJson<RunSnapshot>(stored.body) : null);
     await this.#foldTail(run, fold, atSeq, call);
     if (fold.lastEventSeq === 0) return null;
-    if (fold.lastEventSeq < atSeq) throw invalidArgument('atSeq', `at most ${fold.lastEventSeq}, the last of the run`, atSeq);
+    if (fold.lastEventSeq < atSeq)
+      throw invalidArgument('atSeq', `at most ${fold.lastEventSeq}, the last of the run`, atSeq);
     return fold.snapshot(this.#context.clock());
   }
 

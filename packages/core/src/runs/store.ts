@@ -62,7 +62,11 @@ export class Runs implements RunStore {
     return this.#append(events, options, { method: 'appendEvents', events });
   }
 
-  async #append(events: readonly RunEventInput[], options: AppendOptions | undefined, write: unknown): Promise<AppendResult[]> {
+  async #append(
+    events: readonly RunEventInput[],
+    options: AppendOptions | undefined,
+    write: unknown,
+  ): Promise<AppendResult[]> {
     const prepared = events.map((event) => prepareEvent(this.#context, event, this.#view));
     const appends = groupByRun(prepared);
     if (options?.expectedSeq !== undefined) {
@@ -152,7 +156,8 @@ export class Runs implements RunStore {
     const atSeq = options?.atSeq === undefined ? null : checkInteger(options.atSeq, 'atSeq', 1);
     return this.#context.read(options, async (call) => {
       const run = await this.#find(runId, options, call);
-      const snapshot = run && (atSeq === null ? await this.#snapshots.current(run, call) : await this.#snapshots.at(run, atSeq, call));
+      const snapshot =
+        run && (atSeq === null ? await this.#snapshots.current(run, call) : await this.#snapshots.at(run, atSeq, call));
       if (!snapshot) throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(runId)}`, { runId });
       return snapshot;
     });
@@ -224,11 +229,15 @@ export class Runs implements RunStore {
     if (known) return known;
     const tenants = await this.#engine.tenantsOf(runId, call);
     if (tenants.length > 1) {
-      throw new TidemarkError('AMBIGUOUS_RUN', `Several tenants have a run ${JSON.stringify(runId)}; name one with tenantId or forTenant()`, {
-        field: 'tenantId',
-        rule: 'given when several tenants have a run of this id',
-        runId,
-      });
+      throw new TidemarkError(
+        'AMBIGUOUS_RUN',
+        `Several tenants have a run ${JSON.stringify(runId)}; name one with tenantId or forTenant()`,
+        {
+          field: 'tenantId',
+          rule: 'given when several tenants have a run of this id',
+          runId,
+        },
+      );
     }
     return tenants[0] === undefined ? null : { tenantId: tenants[0], runId };
   }
@@ -267,11 +276,15 @@ function groupByRun(prepared: readonly Prepared[]): RunAppend[] {
 }
 
 /** The results in the order of the inputs; the first refusal is thrown. */
-function resultsOf(prepared: readonly Prepared[], appends: readonly RunAppend[], outcomes: readonly (PlacedEvent[] | Error)[]): AppendResult[] {
+function resultsOf(
+  prepared: readonly Prepared[],
+  appends: readonly RunAppend[],
+  outcomes: readonly (PlacedEvent[] | Error)[],
+): AppendResult[] {
   const placedOf = new Map<PreparedEvent, PlacedEvent>();
   appends.forEach((append, index) => {
     const placed = unwrap(outcomes[index]!);
-    append.events.forEach((event, at) => placedOf.set(event, placed[at]!));
+    for (const [at, event] of append.events.entries()) placedOf.set(event, placed[at]!);
   });
   return prepared.map(({ event }) => resultOf(event, placedOf.get(event)!));
 }
@@ -289,7 +302,10 @@ function resultOf(event: PreparedEvent, placed: PlacedEvent): AppendResult {
   return { eventId: duplicateOf.eventId, runSeq, persistedAt, idempotent: true, persisted: false, payloadMatches };
 }
 
-function saysTheSame(sent: PreparedEvent, stored: { eventType: string; stepId: string | null; payload: string | null }): boolean {
+function saysTheSame(
+  sent: PreparedEvent,
+  stored: { eventType: string; stepId: string | null; payload: string | null },
+): boolean {
   if (sent.eventType !== stored.eventType || sent.stepId !== stored.stepId) return false;
   if (sent.payload === stored.payload) return true;
   if (sent.payload === null || stored.payload === null) return false;

@@ -52,7 +52,8 @@ export function stepTransition(
       return step ? { reason: `the step is ${step.status}` } : { to: 'SKIPPED' };
     default:
       if (run !== 'RUNNING' && run !== 'PAUSED') return { reason: runIs(run) };
-      if (step?.status !== 'RUNNING') return { reason: step ? `the step is ${step.status}` : 'the step has not started' };
+      if (step?.status !== 'RUNNING')
+        return { reason: step ? `the step is ${step.status}` : 'the step has not started' };
       return { to: event.eventType === 'StepCompleted' ? 'SUCCESS' : 'FAILED' };
   }
 }

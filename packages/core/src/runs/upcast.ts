@@ -38,7 +38,11 @@ export const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-
  * A v1 event as a v2 event to append. Its key stays, so that the same event is stored once however often it is
  * brought over; an id that is no version 4 UUID is replaced and kept as `sourceEventId`.
  */
-export function upcastV1(event: RunEventV1, scope: RunScope, newId: () => string = () => crypto.randomUUID()): RunEventInput {
+export function upcastV1(
+  event: RunEventV1,
+  scope: RunScope,
+  newId: () => string = () => crypto.randomUUID(),
+): RunEventInput {
   const { eventData, runSeq, persistedAt, engineAttemptId, logicalAttemptId, eventId, ...kept } = event;
   const isUuid = UUID_V4.test(eventId);
   return {
@@ -55,6 +59,7 @@ export function upcastV1(event: RunEventV1, scope: RunScope, newId: () => string
 
 function attempt(value: string | number | undefined, field: string): number {
   if (value === undefined) return 1;
-  if (typeof value === 'string' && !/^[1-9][0-9]*$/.test(value)) throw invalidArgument(field, 'a number of at least 1', value);
+  if (typeof value === 'string' && !/^[1-9][0-9]*$/.test(value))
+    throw invalidArgument(field, 'a number of at least 1', value);
   return checkInteger(Number(value), field, 1);
 }

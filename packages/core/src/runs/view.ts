@@ -9,8 +9,12 @@ export function checkTenant(view: RunView, named: unknown): string | null {
   const tenantId = named === undefined ? null : checkId(named, 'tenantId');
   if (!view) return tenantId;
   if (tenantId === null || tenantId === view.tenantId) return view.tenantId;
-  throw new TidemarkError('TENANT_MISMATCH', 'This view of the store is confined to another tenant than the one named', {
-    field: 'tenantId',
-    rule: 'the tenant of the view',
-  });
+  throw new TidemarkError(
+    'TENANT_MISMATCH',
+    'This view of the store is confined to another tenant than the one named',
+    {
+      field: 'tenantId',
+      rule: 'the tenant of the view',
+    },
+  );
 }

@@ -20,10 +20,16 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
       for (let round = 0; round < 5; round++) {
         const key = `job-${round}`;
         await bench.tenant.kv.put(key, { state: 'pending' });
-        const claims = await Promise.all(upTo(10).map((n) => clients[n % 2]!.compareAndSwap(key, 'state', 'pending', `claimed-${n}`)));
+        const claims = await Promise.all(
+          upTo(10).map((n) => clients[n % 2]!.compareAndSwap(key, 'state', 'pending', `claimed-${n}`)),
+        );
         expectEqual(claims.filter(Boolean).length, 1, 'exactly one claim hears true');
         const winner = claims.indexOf(true) + 1;
-        expectEqual(await readTexts(bench.tenant, key), { state: `claimed-${winner}` }, 'and it is the winner’s value that stands');
+        expectEqual(
+          await readTexts(bench.tenant, key),
+          { state: `claimed-${winner}` },
+          'and it is the winner’s value that stands',
+        );
       }
     },
   }),
@@ -35,7 +41,9 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
       const clients = await clientsOf(bench);
       const byField = await Promise.all(upTo(8).map((n) => clients[n % 2]!.compareAndSwap('a', 'owner', null, n)));
       expectEqual(byField.filter(Boolean).length, 1, 'one finds the field absent');
-      const byRevision = await Promise.all(upTo(8).map((n) => clients[n % 2]!.swap('b', { revision: 0, set: { owner: n } })));
+      const byRevision = await Promise.all(
+        upTo(8).map((n) => clients[n % 2]!.swap('b', { revision: 0, set: { owner: n } })),
+      );
       expectEqual(byRevision.filter((it) => it.swapped).length, 1, 'one finds no record');
     },
   }),
@@ -124,7 +132,11 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
       await Promise.all([read, writer(clients[0], 1), writer(clients[1], 2)]);
       expectEqual(new Set(seen).size, seen.length, 'no key came twice');
       expectEqual(seen, seen.toSorted(), 'keys came in order');
-      expectEqual(seen.filter((it) => !it.includes('~')), keys, 'every record that stayed was given');
+      expectEqual(
+        seen.filter((it) => !it.includes('~')),
+        keys,
+        'every record that stayed was given',
+      );
     },
   }),
 ];

@@ -1,6 +1,7 @@
 /** All cases about KV. */
 import type { ConformanceCase } from '../../kit.ts';
 import { CONCURRENCY_CASES } from './concurrency.ts';
+import { FILTER_CASES } from './filters.ts';
 import { KEY_CASES } from './keys.ts';
 import { RECORD_CASES } from './records.ts';
 import { SCAN_CASES } from './scans.ts';
@@ -13,6 +14,7 @@ export const KV_CASES: readonly ConformanceCase[] = [
   ...TTL_CASES,
   ...SWAP_CASES,
   ...SCAN_CASES,
+  ...FILTER_CASES,
   ...KEY_CASES,
   ...WATCH_CASES,
   ...CONCURRENCY_CASES,

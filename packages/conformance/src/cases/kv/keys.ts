@@ -12,8 +12,13 @@ export const KEY_CASES: readonly ConformanceCase[] = [
     proves: ['GEN-5', 'KV-6'],
     async run(bench) {
       for (const key of HOSTILE_IDS) await bench.tenant.kv.put(key, { key });
-      for (const key of HOSTILE_IDS) expectEqual(await readTexts(bench.tenant, key), { key }, `${JSON.stringify(key)} has its own record`);
-      expectEqual((await scanKeys(bench.tenant, '')).sort(), [...HOSTILE_IDS].sort(), 'each is scanned once, by its exact key');
+      for (const key of HOSTILE_IDS)
+        expectEqual(await readTexts(bench.tenant, key), { key }, `${JSON.stringify(key)} has its own record`);
+      expectEqual(
+        (await scanKeys(bench.tenant, '')).sort(),
+        [...HOSTILE_IDS].sort(),
+        'each is scanned once, by its exact key',
+      );
       for (const key of HOSTILE_IDS.filter((_, at) => at % 2 === 0)) await bench.tenant.kv.delete(key);
       const rest = HOSTILE_IDS.filter((_, at) => at % 2 === 1);
       expectEqual((await scanKeys(bench.tenant, '')).sort(), rest.toSorted(), 'deleting one leaves its look-alikes');
@@ -27,12 +32,20 @@ export const KEY_CASES: readonly ConformanceCase[] = [
       const fields = Object.fromEntries(HOSTILE_IDS.map((name) => [name, name]));
       await bench.tenant.kv.put('k', fields);
       const record = await bench.tenant.kv.get('k');
-      expectEqual(Object.keys(record!.fields).sort(), [...HOSTILE_IDS].sort(), 'every field is there under its own name');
+      expectEqual(
+        Object.keys(record!.fields).sort(),
+        [...HOSTILE_IDS].sort(),
+        'every field is there under its own name',
+      );
       for (const name of HOSTILE_IDS) {
         const value = await bench.tenant.kv.getField('k', name);
         expectEqual(value && Buffer.from(value).toString(), name, `field ${JSON.stringify(name)} has its own value`);
       }
-      expectEqual(await bench.tenant.kv.compareAndSwap('k', '__proto__', '__proto__', 'swapped'), true, 'and can be swapped');
+      expectEqual(
+        await bench.tenant.kv.compareAndSwap('k', '__proto__', '__proto__', 'swapped'),
+        true,
+        'and can be swapped',
+      );
       await bench.tenant.kv.setField('k', 'constructor', 'set');
       expectEqual(Buffer.from((await bench.tenant.kv.getField('k', 'constructor'))!).toString(), 'set', 'and set');
     },
@@ -58,10 +71,13 @@ export const KEY_CASES: readonly ConformanceCase[] = [
           ['compareAndSwap', () => bench.tenant.kv.compareAndSwap(id, 'f', null, '1')],
           ['getField', () => bench.tenant.kv.getField('k', id)],
         ];
-        for (const [method, call] of calls) await expectCode('INVALID_ARGUMENT', `${method} refuses an id that is ${name}`, call);
+        for (const [method, call] of calls)
+          await expectCode('INVALID_ARGUMENT', `${method} refuses an id that is ${name}`, call);
       }
       for (const field of ['', 'a\0', '\ud800', 'x'.repeat(513)]) {
-        await expectCode('INVALID_ARGUMENT', 'a field name is an id like others', () => bench.tenant.kv.put('k', { [field]: '1' }));
+        await expectCode('INVALID_ARGUMENT', 'a field name is an id like others', () =>
+          bench.tenant.kv.put('k', { [field]: '1' }),
+        );
       }
       expectEqual(await bench.tenant.kv.get('k'), null, 'nothing was written');
     },

@@ -20,7 +20,10 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
       const record = await bench.tenant.kv.get(key);
       expectEqual(textsOf(record), { state: 'pending', task_type: 'email-send' }, 'the fields come back');
       expect(record && !('ttl' in record), 'a record without TTL has none');
-      expect(record && Number.isSafeInteger(record.revision) && record.revision === revision, 'the revision is the one put told');
+      expect(
+        record && Number.isSafeInteger(record.revision) && record.revision === revision,
+        'the revision is the one put told',
+      );
       expectEqual(Object.getPrototypeOf(record?.fields), null, 'fields are an object without a prototype');
     },
   }),
@@ -29,11 +32,24 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
     title: 'text, numbers, bigints, booleans and bytes are written; readers get bytes',
     proves: ['KV-1', '003 Record'],
     async run(bench) {
-      await bench.tenant.kv.put('k', { s: 'é\0🌊', empty: '', n: -1.5, big: 2n ** 70n, yes: true, no: false, bytes: BYTES, none: new Uint8Array(0) });
+      await bench.tenant.kv.put('k', {
+        s: 'é\0🌊',
+        empty: '',
+        n: -1.5,
+        big: 2n ** 70n,
+        yes: true,
+        no: false,
+        bytes: BYTES,
+        none: new Uint8Array(0),
+      });
       const record = await bench.tenant.kv.get('k');
       for (const value of Object.values(record!.fields)) expect(value instanceof Uint8Array, 'every field is bytes');
       const { bytes, none, ...texts } = textsOf(record)!;
-      expectEqual(texts, { s: 'é\0🌊', empty: '', n: '-1.5', big: '1180591620717411303424', yes: 'true', no: 'false' }, 'values are stored as their text');
+      expectEqual(
+        texts,
+        { s: 'é\0🌊', empty: '', n: '-1.5', big: '1180591620717411303424', yes: 'true', no: 'false' },
+        'values are stored as their text',
+      );
       expectEqual([...record!.fields.bytes!], [...BYTES], 'bytes are stored as they are');
       expectEqual(record!.fields.none?.length, 0, 'an empty value is a value, not an absent field');
       expectEqual(numberOf(record!.fields.n), -1.5, 'numberOf reads numbers back');
@@ -45,7 +61,9 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
     proves: ['KV-1', 'GEN-5', 'GEN-1'],
     async run(bench) {
       for (const value of [{}, [], undefined, new Date(), Symbol('s'), () => 1, Number.NaN, '\ud800', null]) {
-        await expectCode('INVALID_ARGUMENT', 'that is no value', () => bench.tenant.kv.put('k', { ok: '1', bad: value as never }));
+        await expectCode('INVALID_ARGUMENT', 'that is no value', () =>
+          bench.tenant.kv.put('k', { ok: '1', bad: value as never }),
+        );
       }
       await expectCode('INVALID_ARGUMENT', 'a record needs a field', () => bench.tenant.kv.put('k', {}));
       await expectCode('INVALID_ARGUMENT', 'fields are an object', () => bench.tenant.kv.put('k', 'fields' as never));
@@ -60,7 +78,9 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
       const limit = bench.store.info.limits.fieldBytes;
       await bench.tenant.kv.put('k', { f: new Uint8Array(limit).fill(7) });
       expectEqual((await bench.tenant.kv.getField('k', 'f'))?.length, limit, 'a field of the limit comes back whole');
-      await expectCode('PAYLOAD_TOO_LARGE', 'one byte more is refused', () => bench.tenant.kv.put('k', { f: new Uint8Array(limit + 1) }));
+      await expectCode('PAYLOAD_TOO_LARGE', 'one byte more is refused', () =>
+        bench.tenant.kv.put('k', { f: new Uint8Array(limit + 1) }),
+      );
       expectEqual((await bench.tenant.kv.getField('k', 'f'))?.[0], 7, 'and what was there stays');
     },
   }),
@@ -94,10 +114,18 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
       await bench.tenant.kv.setField('k', 'a', '1');
       await bench.tenant.kv.setFields('k', { b: 2, c: '3' });
       await bench.tenant.kv.setField('k', 'b', 'two');
-      expectEqual(await readTexts(bench.tenant, 'k'), { a: '1', b: 'two', c: '3' }, 'writes upsert the named fields only');
+      expectEqual(
+        await readTexts(bench.tenant, 'k'),
+        { a: '1', b: 'two', c: '3' },
+        'writes upsert the named fields only',
+      );
       expectEqual(await bench.tenant.kv.getField('k', 'missing'), null, 'a missing field is null');
       expectEqual(await bench.tenant.kv.getField('k', 'toString'), null, 'also one that objects inherit');
-      expectEqual(Buffer.from((await bench.tenant.kv.getField('k', 'b')) ?? []).toString(), 'two', 'a field is read alone');
+      expectEqual(
+        Buffer.from((await bench.tenant.kv.getField('k', 'b')) ?? []).toString(),
+        'two',
+        'a field is read alone',
+      );
     },
   }),
   kvCase({
@@ -122,12 +150,24 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const missing = await bench.tenant.kv.setField('k', 'a', '1', { ifExists: true });
       expectEqual(missing, { written: false, revision: null }, 'nothing was written');
-      expectEqual((await bench.tenant.kv.setFields('k', { a: '1' }, { ifExists: true })).written, false, 'nor by setFields');
+      expectEqual(
+        (await bench.tenant.kv.setFields('k', { a: '1' }, { ifExists: true })).written,
+        false,
+        'nor by setFields',
+      );
       expectEqual(await bench.tenant.kv.get('k'), null, 'there is no record');
       await bench.tenant.kv.put('k', { a: '1' });
-      expectEqual((await bench.tenant.kv.setField('k', 'a', '2', { ifExists: true })).written, true, 'a record that is there is written');
+      expectEqual(
+        (await bench.tenant.kv.setField('k', 'a', '2', { ifExists: true })).written,
+        true,
+        'a record that is there is written',
+      );
       await bench.tenant.kv.delete('k');
-      expectEqual((await bench.tenant.kv.setField('k', 'a', '3', { ifExists: true })).written, false, 'a deleted one is not');
+      expectEqual(
+        (await bench.tenant.kv.setField('k', 'a', '3', { ifExists: true })).written,
+        false,
+        'a deleted one is not',
+      );
     },
   }),
   kvCase({
@@ -150,7 +190,11 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
         if (life === 1) await kv.setFields('k', { a: null });
         else await kv.delete('k');
       }
-      expectEqual(revisions, [...new Set(revisions)].toSorted((a, b) => a - b), 'every change has a higher revision than all before');
+      expectEqual(
+        revisions,
+        [...new Set(revisions)].toSorted((a, b) => a - b),
+        'every change has a higher revision than all before',
+      );
     },
   }),
   kvCase({
@@ -161,7 +205,11 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
       await bench.tenant.kv.put('b', { v: 'b' });
       await bench.tenant.kv.put('a', { v: 'a' });
       const records = await bench.tenant.kv.getMany(['a', 'missing', 'b', 'a']);
-      expectEqual(records.map((it) => textsOf(it)?.v ?? null), ['a', null, 'b', 'a'], 'answers stand where their keys stood');
+      expectEqual(
+        records.map((it) => textsOf(it)?.v ?? null),
+        ['a', null, 'b', 'a'],
+        'answers stand where their keys stood',
+      );
       expectEqual(await bench.tenant.kv.getMany([]), [], 'no keys, no answers');
     },
   }),
@@ -196,7 +244,11 @@ export const RECORD_CASES: readonly ConformanceCase[] = [
       expectEqual(await readTexts(bench.tenant, key), { v: 'mine' }, 'and leaves the other’s');
       expectEqual(await bench.store.kv.get(key), null, 'the operator does not see either');
       await bench.store.kv.put(key, { v: 'default' });
-      expectEqual(await readTexts(bench.store.forTenant('default'), key), { v: 'default' }, 'it works in the tenant default');
+      expectEqual(
+        await readTexts(bench.store.forTenant('default'), key),
+        { v: 'default' },
+        'it works in the tenant default',
+      );
       await bench.store.kv.delete(key);
     },
   }),

@@ -1,5 +1,4 @@
-/** Scans: prefix as text, byte order, pages, and filters (003 scan; KV-4, KV-5, KV-6). */
-import type { KvPredicate, ScanFilter } from '@tidemark/core';
+/** Scans: prefix as text, byte order and pages (003 scan; KV-4, KV-6). */
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
@@ -8,11 +7,6 @@ import { scanKeys } from './fields.ts';
 
 async function fill(bench: Bench, keys: readonly string[]): Promise<void> {
   await Promise.all(keys.map((key) => bench.tenant.kv.put(key, { key })));
-}
-
-/** One record per value, by name. */
-async function fillValues(bench: Bench, values: Record<string, string | number | bigint>): Promise<void> {
-  for (const [key, v] of Object.entries(values)) await bench.tenant.kv.put(key, { v });
 }
 
 function byBytes(a: string, b: string): number {
@@ -25,9 +19,32 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
     title: 'scans go in byte order of keys, which is not UTF-16 order',
     proves: ['KV-4', 'GEN-5', '003 scan'],
     async run(bench) {
-      const keys = ['b', 'a', 'B', 'aa', 'a.', 'a-', 'é', 'z', 'ÿ', '\ufffd', '\u{10000}', '🌊', '\ue000', '10', '9', ' ', '\u007f', '~'];
+      const keys = [
+        'b',
+        'a',
+        'B',
+        'aa',
+        'a.',
+        'a-',
+        'é',
+        'z',
+        'ÿ',
+        '\ufffd',
+        '\u{10000}',
+        '🌊',
+        '\ue000',
+        '10',
+        '9',
+        ' ',
+        '\u007f',
+        '~',
+      ];
       await fill(bench, keys);
-      expectEqual(await scanKeys(bench.tenant, ''), keys.toSorted(byBytes), 'U+FFFD comes before U+10000, B before a, 10 before 9');
+      expectEqual(
+        await scanKeys(bench.tenant, ''),
+        keys.toSorted(byBytes),
+        'U+FFFD comes before U+10000, B before a, 10 before 9',
+      );
     },
   }),
   kvCase({
@@ -42,10 +59,18 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
         expect(record.ttl !== undefined && record.revision > 0, 'TTL and revision come with it');
         seen.push([key, Object.keys(record.fields).sort()]);
       }
-      expectEqual(seen, [['gbe.state.tasks.email.1', ['n', 'state']]], 'only what starts with the prefix, with all fields');
+      expectEqual(
+        seen,
+        [['gbe.state.tasks.email.1', ['n', 'state']]],
+        'only what starts with the prefix, with all fields',
+      );
       expectEqual((await scanKeys(bench.tenant, '')).length, 2, 'an empty prefix is every key');
       expectEqual(await scanKeys(bench.tenant, 'gbe.state.jobs.'), [], 'an unknown prefix is none');
-      expectEqual(await scanKeys(bench.tenant, 'gbe.state.tasks.sms.1'), ['gbe.state.tasks.sms.1'], 'a whole key is a prefix of itself');
+      expectEqual(
+        await scanKeys(bench.tenant, 'gbe.state.tasks.sms.1'),
+        ['gbe.state.tasks.sms.1'],
+        'a whole key is a prefix of itself',
+      );
     },
   }),
   kvCase({
@@ -53,13 +78,58 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
     title: 'characters that are wildcards to engines are plain text in a prefix',
     proves: ['KV-6', 'GEN-5'],
     async run(bench) {
-      const keys = ['a%b', 'axb', 'a_b', 'a*b', 'a?b', 'a[x]b', 'a\\b', 'a{x}b', 'A%B', 'a.b', 'a:b', 'ab', 'a', "a'b", 'a\ufffdb', 'a🌊b', 'a>b', 'a^b'];
+      const keys = [
+        'a%b',
+        'axb',
+        'a_b',
+        'a*b',
+        'a?b',
+        'a[x]b',
+        'a\\b',
+        'a{x}b',
+        'A%B',
+        'a.b',
+        'a:b',
+        'ab',
+        'a',
+        "a'b",
+        'a\ufffdb',
+        'a🌊b',
+        'a>b',
+        'a^b',
+      ];
       await fill(bench, keys);
-      for (const prefix of ['a', 'a%', 'a_', 'a*', 'a?', 'a[', 'a[x]', 'a\\', 'a{', 'A', 'a.', 'a:', "a'", 'a\ufffd', 'a🌊', 'a>', '%', '*', 'a^']) {
+      for (const prefix of [
+        'a',
+        'a%',
+        'a_',
+        'a*',
+        'a?',
+        'a[',
+        'a[x]',
+        'a\\',
+        'a{',
+        'A',
+        'a.',
+        'a:',
+        "a'",
+        'a\ufffd',
+        'a🌊',
+        'a>',
+        '%',
+        '*',
+        'a^',
+      ]) {
         const expected = keys.filter((it) => it.startsWith(prefix)).sort(byBytes);
         expectEqual(await scanKeys(bench.tenant, prefix), expected, `${JSON.stringify(prefix)} matches as text`);
-        const paged = await allPages((cursor) => bench.tenant.kv.scanPage(prefix, { limit: 2, ...(cursor === undefined ? {} : { cursor }) }));
-        expectEqual(paged.map((it) => it.key), expected, 'in pages too');
+        const paged = await allPages((cursor) =>
+          bench.tenant.kv.scanPage(prefix, { limit: 2, ...(cursor === undefined ? {} : { cursor }) }),
+        );
+        expectEqual(
+          paged.map((it) => it.key),
+          expected,
+          'in pages too',
+        );
       }
       for (const prefix of ['a\0', '\ud800', 'x'.repeat(513), 7 as never, null as never]) {
         await expectCode('INVALID_ARGUMENT', 'that is no prefix', () => scanKeys(bench.tenant, prefix));
@@ -71,18 +141,30 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
     title: 'pages of any size join to the whole scan; limits beyond 1 to 1 000 and foreign cursors are refused',
     proves: ['KV-4'],
     async run(bench) {
-      const keys = upTo(23).map((n) => `k${n}🌊`).sort(byBytes);
+      const keys = upTo(23)
+        .map((n) => `k${n}🌊`)
+        .sort(byBytes);
       await fill(bench, keys);
       for (const limit of [1, 5, 22, 23, 24, 1_000]) {
-        const paged = await allPages((cursor) => bench.tenant.kv.scanPage('k', { limit, ...(cursor === undefined ? {} : { cursor }) }));
-        expectEqual(paged.map((it) => it.key), keys, `pages of ${limit} give each key once, in order`);
+        const paged = await allPages((cursor) =>
+          bench.tenant.kv.scanPage('k', { limit, ...(cursor === undefined ? {} : { cursor }) }),
+        );
+        expectEqual(
+          paged.map((it) => it.key),
+          keys,
+          `pages of ${limit} give each key once, in order`,
+        );
       }
       const { items, next } = await bench.tenant.kv.scanPage('k', { limit: 23 });
       expectEqual([items.length, next], [23, undefined], 'the last page has no next, also when it is full');
       for (const limit of [0, -1, 1.5, 1_001]) {
-        await expectCode('INVALID_ARGUMENT', `limit ${limit} is refused`, () => bench.tenant.kv.scanPage('k', { limit }));
+        await expectCode('INVALID_ARGUMENT', `limit ${limit} is refused`, () =>
+          bench.tenant.kv.scanPage('k', { limit }),
+        );
       }
-      await expectCode('INVALID_ARGUMENT', 'a foreign cursor is refused', () => bench.tenant.kv.scanPage('k', { cursor: 'nonsense' }));
+      await expectCode('INVALID_ARGUMENT', 'a foreign cursor is refused', () =>
+        bench.tenant.kv.scanPage('k', { cursor: 'nonsense' }),
+      );
     },
   }),
   kvCase({
@@ -95,86 +177,6 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
       const { items, next } = await bench.tenant.kv.scanPage('k');
       expectEqual([items.length, typeof next], [100, 'string'], 'a page of a hundred and a cursor');
       expectEqual(await scanKeys(bench.tenant, 'k'), keys, 'the iterator gives all');
-    },
-  }),
-  kvCase({
-    id: 'kv/filter-operators',
-    title: 'eq, ne, lt, gt, lte, gte and in; a record without the field matches only ne',
-    proves: ['KV-4', '003 ScanFilter'],
-    async run(bench) {
-      await fillValues(bench, { a: 'apple', b: 'banana', c: 'cherry', e: '' });
-      await bench.tenant.kv.put('none', { other: '1' });
-      const tries: [KvPredicate, string[]][] = [
-        [{ field: 'v', op: 'eq', value: 'banana' }, ['b']],
-        [{ field: 'v', op: 'eq', value: '' }, ['e']],
-        [{ field: 'v', op: 'ne', value: 'banana' }, ['a', 'c', 'e', 'none']],
-        [{ field: 'v', op: 'lt', value: 'banana' }, ['a', 'e']],
-        [{ field: 'v', op: 'lte', value: 'banana' }, ['a', 'b', 'e']],
-        [{ field: 'v', op: 'gt', value: 'banana' }, ['c']],
-        [{ field: 'v', op: 'gte', value: 'banana' }, ['b', 'c']],
-        [{ field: 'v', op: 'in', value: ['cherry', 'apple', 'nothing'] }, ['a', 'c']],
-        [{ field: 'v', op: 'in', value: [] }, []],
-        [{ field: 'toString', op: 'eq', value: 'x' }, []],
-      ];
-      for (const [predicate, expected] of tries) {
-        const shown = `${predicate.op} ${JSON.stringify(predicate.value)}`;
-        expectEqual(await scanKeys(bench.tenant, '', predicate), expected, `${shown} matches ${expected.join(', ') || 'nothing'}`);
-        expectEqual(await scanKeys(bench.tenant, '', { where: [predicate] }), expected, 'also as one of several');
-      }
-      await expectCode('INVALID_ARGUMENT', 'an operator that does not exist is refused', () =>
-        scanKeys(bench.tenant, '', { field: 'v', op: 'like' as never, value: 'a' }),
-      );
-    },
-  }),
-  kvCase({
-    id: 'kv/filter-compares-integers-as-numbers',
-    title: 'order is numeric when both sides are integers of any size, else bytewise',
-    proves: ['KV-5', '003 Sweeper scan'],
-    async run(bench) {
-      const huge = 10n ** 40n;
-      await fillValues(bench, { nine: 9, ten: 10, minus: -5, minus10: -10, zero: 0, huge, bigger: huge + 1n, padded: '007', float: '9.5', text: 'ten' });
-      const matching = (predicate: KvPredicate) => scanKeys(bench.tenant, '', predicate);
-      expectEqual(await matching({ field: 'v', op: 'lt', value: 10 }), ['minus', 'minus10', 'nine', 'padded', 'zero'], '9 is below 10 as a number; "9.5" is above "10" as text, "007" below');
-      expectEqual(await matching({ field: 'v', op: 'lt', value: -5 }), ['minus10'], '-10 is below -5');
-      expectEqual(await matching({ field: 'v', op: 'gt', value: huge }), ['bigger', 'float', 'text'], 'integers beyond 2^53 are compared exactly');
-      expectEqual(await matching({ field: 'v', op: 'gte', value: huge }), ['bigger', 'float', 'huge', 'text'], 'equal ones included');
-      expectEqual(await matching({ field: 'v', op: 'gt', value: 'a' }), ['text'], 'text against text is bytewise');
-      expectEqual(await matching({ field: 'v', op: 'eq', value: 7 }), [], 'equality is of bytes: 007 is not 7');
-    },
-  }),
-  kvCase({
-    id: 'kv/filters-hold-together',
-    title: 'several predicates must all hold: the sweeper’s query in one scan',
-    proves: ['KV-4', '003 Sweeper scan', '003 ScanFilter'],
-    async run(bench) {
-      const states = ['pending', 'claimed', 'running', 'completed', 'failed', 'cancelled'];
-      for (const [n, state] of states.entries()) {
-        await bench.tenant.kv.put(`gbe.state.tasks.t.old-${n}`, { state, updated_at: 999 });
-        await bench.tenant.kv.put(`gbe.state.tasks.t.new-${n}`, { state, updated_at: 1_700 });
-      }
-      const stuck: ScanFilter = {
-        where: [
-          { field: 'state', op: 'in', value: ['claimed', 'running'] },
-          { field: 'updated_at', op: 'lt', value: 1_000 },
-        ],
-      };
-      expectEqual(await scanKeys(bench.tenant, 'gbe.state.tasks.', stuck), ['gbe.state.tasks.t.old-1', 'gbe.state.tasks.t.old-2'], 'old and not terminal');
-    },
-  }),
-  kvCase({
-    id: 'kv/max-results-counts-matches',
-    title: 'maxResults counts matches, not records looked at',
-    proves: ['KV-4', '003 ScanFilter'],
-    async run(bench) {
-      for (const n of upTo(12)) await bench.tenant.kv.put(`k${String(n).padStart(2, '0')}`, { even: String(n % 2 === 0) });
-      const filter: ScanFilter = { field: 'even', op: 'eq', value: 'true', maxResults: 3 };
-      expectEqual(await scanKeys(bench.tenant, 'k', filter), ['k02', 'k04', 'k06'], 'three matches, however many were looked at');
-      expectEqual(await scanKeys(bench.tenant, 'k', { where: [], maxResults: 2 }), ['k01', 'k02'], 'also without predicates');
-      const page = await bench.tenant.kv.scanPage('k', { limit: 4, filter: { field: 'even', op: 'eq', value: 'true' } });
-      expectEqual(page.items.map((it) => it.key), ['k02', 'k04', 'k06', 'k08'], 'a page’s limit counts matches too');
-      for (const maxResults of [0, -1, 1.5]) {
-        await expectCode('INVALID_ARGUMENT', `maxResults ${maxResults} is refused`, () => scanKeys(bench.tenant, 'k', { where: [], maxResults }));
-      }
     },
   }),
 ];

@@ -46,7 +46,11 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       const kv = bench.tenant.kv;
       await kv.put('k', { state: 'pending', tries: '1' });
       const lost = await kv.swap('k', { expect: { state: 'pending', tries: '2' }, set: { state: 'claimed' } });
-      expectEqual([lost.swapped, textsOf(lost.record)], [false, { state: 'pending', tries: '1' }], 'one wrong field is enough; the current record comes back');
+      expectEqual(
+        [lost.swapped, textsOf(lost.record)],
+        [false, { state: 'pending', tries: '1' }],
+        'one wrong field is enough; the current record comes back',
+      );
       const won = await kv.swap('k', {
         expect: { state: 'pending', tries: 1, worker: null },
         set: { state: 'claimed', worker: 'w1', claim_id: 'c1', tries: null },
@@ -71,9 +75,15 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       const second = await kv.swap('k', { revision, set: { a: '2' } });
       expect(second.swapped && second.record!.revision > revision, 'the right revision passes and moves on');
       const stale = await kv.swap('k', { revision, expect: { a: '2' }, set: { a: '3' } });
-      expectEqual([stale.swapped, stale.record?.revision], [false, second.record!.revision], 'a stale one fails and hears the current');
+      expectEqual(
+        [stale.swapped, stale.record?.revision],
+        [false, second.record!.revision],
+        'a stale one fails and hears the current',
+      );
       for (const bad of [-1, 0.5, Number.NaN, '1' as never]) {
-        await expectCode('INVALID_ARGUMENT', `revision ${bad} is refused`, () => kv.swap('k', { revision: bad, set: { a: '9' } }));
+        await expectCode('INVALID_ARGUMENT', `revision ${bad} is refused`, () =>
+          kv.swap('k', { revision: bad, set: { a: '9' } }),
+        );
       }
     },
   }),
@@ -89,7 +99,11 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       await kv.swap('k', { revision: before!.revision + 1, set: { b: '2' } });
       const after = await kv.get('k');
       expectEqual([textsOf(after), after?.revision], [textsOf(before), before?.revision], 'nothing changed');
-      expectEqual((await kv.compareAndSwap('none', 'a', 'x', 'y')) || (await kv.get('none')) !== null, false, 'no record is made');
+      expectEqual(
+        (await kv.compareAndSwap('none', 'a', 'x', 'y')) || (await kv.get('none')) !== null,
+        false,
+        'no record is made',
+      );
     },
   }),
   kvCase({
@@ -99,15 +113,31 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const kv = bench.tenant.kv;
       await kv.put('k', { state: 'pending' });
-      expectEqual(await kv.compareAndSwap('k', 'state', 'pending', 'claimed', { requestId: 'r1' }), true, 'the first sending wins');
-      expectEqual(await kv.compareAndSwap('k', 'state', 'pending', 'claimed', { requestId: 'r1' }), true, 'the same request again hears true');
-      expectEqual(await kv.compareAndSwap('k', 'state', 'pending', 'claimed', { requestId: 'r2' }), false, 'another request hears false');
+      expectEqual(
+        await kv.compareAndSwap('k', 'state', 'pending', 'claimed', { requestId: 'r1' }),
+        true,
+        'the first sending wins',
+      );
+      expectEqual(
+        await kv.compareAndSwap('k', 'state', 'pending', 'claimed', { requestId: 'r1' }),
+        true,
+        'the same request again hears true',
+      );
+      expectEqual(
+        await kv.compareAndSwap('k', 'state', 'pending', 'claimed', { requestId: 'r2' }),
+        false,
+        'another request hears false',
+      );
       expectEqual(await kv.compareAndSwap('k', 'state', 'pending', 'claimed'), false, 'so does one without an id');
       const change = { expect: { state: 'claimed' }, set: { state: 'running', worker: 'w' }, requestId: 'r3' };
       expectEqual((await kv.swap('k', change)).swapped, true, 'the general form');
       await kv.setField('k', 'worker', 'somebody else');
       const again = await kv.swap('k', change);
-      expectEqual([again.swapped, textsOf(again.record)?.worker], [true, 'somebody else'], 'is remembered too, and not applied a second time');
+      expectEqual(
+        [again.swapped, textsOf(again.record)?.worker],
+        [true, 'somebody else'],
+        'is remembered too, and not applied a second time',
+      );
     },
   }),
   kvCase({

@@ -35,10 +35,28 @@ export const TTL_CASES: readonly ConformanceCase[] = [
       ] as const) {
         await bench.tenant.kv.put('k', { a: '1' }, { ttl });
         const left = (await bench.tenant.kv.get('k'))?.ttl;
-        expect(left === undefined ? ms < 1_000 : left > ms - 2_000 && left <= ms && left > 0, `of ${ttl} there are ${left} ms left`);
+        expect(
+          left === undefined ? ms < 1_000 : left > ms - 2_000 && left <= ms && left > 0,
+          `of ${ttl} there are ${left} ms left`,
+        );
       }
-      for (const ttl of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '', '5', '1.5s', '-1s', '1 h', 'soon', 1e15]) {
-        await expectCode('INVALID_ARGUMENT', `ttl ${ttl} is refused`, () => bench.tenant.kv.put('bad', { a: '1' }, { ttl }));
+      for (const ttl of [
+        0,
+        -1,
+        1.5,
+        Number.NaN,
+        Number.POSITIVE_INFINITY,
+        '',
+        '5',
+        '1.5s',
+        '-1s',
+        '1 h',
+        'soon',
+        1e15,
+      ]) {
+        await expectCode('INVALID_ARGUMENT', `ttl ${ttl} is refused`, () =>
+          bench.tenant.kv.put('bad', { a: '1' }, { ttl }),
+        );
       }
       expectEqual(await bench.tenant.kv.get('bad'), null, 'nothing was written');
     },
@@ -57,9 +75,17 @@ export const TTL_CASES: readonly ConformanceCase[] = [
       await outlive(bench, 'k');
       expectEqual(await kv.get('k'), null, 'get finds nothing');
       expectEqual(await kv.getField('k', 'a'), null, 'getField finds nothing');
-      expectEqual((await kv.getMany(['k', 'stays'])).map((it) => it !== null), [false, true], 'getMany finds nothing');
+      expectEqual(
+        (await kv.getMany(['k', 'stays'])).map((it) => it !== null),
+        [false, true],
+        'getMany finds nothing',
+      );
       expectEqual(await scanKeys(bench.tenant, ''), ['stays'], 'scan does not list it');
-      expectEqual((await kv.scanPage('')).items.map((it) => it.key), ['stays'], 'nor do pages');
+      expectEqual(
+        (await kv.scanPage('')).items.map((it) => it.key),
+        ['stays'],
+        'nor do pages',
+      );
       expectEqual(await kv.compareAndSwap('k', 'a', '1', '2'), false, 'its old value cannot be swapped');
       expectEqual(await kv.touch('k', '1h'), false, 'it cannot be touched back to life');
       expectEqual((await kv.setField('k', 'a', '2', { ifExists: true })).written, false, 'nor written with ifExists');
@@ -177,7 +203,11 @@ export const TTL_CASES: readonly ConformanceCase[] = [
       await kv.setFields(key, { current_step: 2, updated_at: 7 });
       await bench.pass(SHORT_MS);
       expectEqual((await kv.get(key))?.ttl, undefined, 'a running task never vanishes by TTL');
-      const { swapped, record } = await kv.swap(key, { expect: { state: 'running' }, set: { state: 'completed', timeout_at: null }, ttl: SHORT_MS });
+      const { swapped, record } = await kv.swap(key, {
+        expect: { state: 'running' },
+        set: { state: 'completed', timeout_at: null },
+        ttl: SHORT_MS,
+      });
       expect(swapped && record?.ttl !== undefined, 'the terminal record has one');
       await outlive(bench, key);
       expectEqual(await kv.get(key), null, 'and goes when it is over');

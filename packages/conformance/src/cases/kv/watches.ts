@@ -78,7 +78,11 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       await stranger.kv.put('k', { v: 'foreign' });
       await peer.kv.put('k', { v: 'ours' });
       const [change] = await nextOf(changes, 1);
-      expectEqual([change?.key, textsOf(change?.record ?? null)], ['k', { v: 'ours' }], 'the peer is heard, the stranger is not');
+      expectEqual(
+        [change?.key, textsOf(change?.record ?? null)],
+        ['k', { v: 'ours' }],
+        'the peer is heard, the stranger is not',
+      );
       controller.abort();
     },
   }),

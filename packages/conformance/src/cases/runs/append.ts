@@ -17,15 +17,21 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
       const event = runEvent(bench, { runId: bench.id('run') });
       const result = await bench.tenant.runs.appendEvent(event);
       expectEqual(result.eventId, event.eventId, 'the result names the event that was sent');
-      expect(Number.isSafeInteger(result.runSeq) && result.runSeq >= 1, 'runSeq is a safe integer of at least 1, not text');
-      expect(RFC3339_MILLIS.test(result.persistedAt), `persistedAt is RFC 3339 UTC with milliseconds, not ${result.persistedAt}`);
+      expect(
+        Number.isSafeInteger(result.runSeq) && result.runSeq >= 1,
+        'runSeq is a safe integer of at least 1, not text',
+      );
+      expect(
+        RFC3339_MILLIS.test(result.persistedAt),
+        `persistedAt is RFC 3339 UTC with milliseconds, not ${result.persistedAt}`,
+      );
       expectEqual([result.idempotent, result.persisted], [false, true], 'a new event is persisted and no duplicate');
     },
   }),
   runsCase({
     id: 'runs/records-carry-everything-sent',
     title: 'reading gives back every field that was sent, plus runSeq and persistedAt',
-    proves: ['004 §3.1', '004 §2', 'RUN-9', '001 §6'],
+    proves: ['004 §3.1', '004 §2', '002 §1', 'RUN-9', '001 §6'],
     async run(bench) {
       const event = runEvent(bench, {
         runId: bench.id('run'),
@@ -43,7 +49,12 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
       const [record] = await bench.tenant.runs.fetchEvents(event.runId);
       expectEqual(
         { ...record },
-        { ...event, idempotencyKey: event.idempotencyKey as string, runSeq: result.runSeq, persistedAt: result.persistedAt },
+        {
+          ...event,
+          idempotencyKey: event.idempotencyKey as string,
+          runSeq: result.runSeq,
+          persistedAt: result.persistedAt,
+        },
         'the record is the event as sent, unknown fields included, with what the store assigned',
       );
     },
@@ -56,7 +67,10 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       await bench.tenant.runs.appendEvent(runEvent(bench, { runId, stepId: undefined, payload: undefined }));
       const [record] = await bench.tenant.runs.fetchEvents(runId);
-      expect(record && !('stepId' in record) && !('payload' in record), 'fields that were undefined are absent from the record');
+      expect(
+        record && !('stepId' in record) && !('payload' in record),
+        'fields that were undefined are absent from the record',
+      );
     },
   }),
   runsCase({
@@ -85,7 +99,11 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
         expect(results[at]!.runSeq > results[at - 1]!.runSeq, 'each append gets a higher sequence than the one before');
       }
       const log = await wholeLog(bench.tenant, runId);
-      expectEqual(log.map((it) => it.runSeq), results.map((it) => it.runSeq), 'the log holds exactly these sequences');
+      expectEqual(
+        log.map((it) => it.runSeq),
+        results.map((it) => it.runSeq),
+        'the log holds exactly these sequences',
+      );
     },
   }),
   runsCase({
@@ -122,7 +140,11 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
       ];
       for (const emittedAt of times) await bench.tenant.runs.appendEvent(runEvent(bench, { runId, emittedAt }));
       const log = await wholeLog(bench.tenant, runId);
-      expectEqual(log.map((it) => it.emittedAt), times, 'the producer’s own text is kept, in the order of appends, not of clocks');
+      expectEqual(
+        log.map((it) => it.emittedAt),
+        times,
+        'the producer’s own text is kept, in the order of appends, not of clocks',
+      );
     },
   }),
   runsCase({
@@ -136,7 +158,10 @@ export const APPEND_CASES: readonly ConformanceCase[] = [
         await bench.pass(2);
       }
       const times = (await wholeLog(bench.tenant, runId)).map((it) => it.persistedAt);
-      expect(times.every((it) => RFC3339_MILLIS.test(it)), 'persistedAt is RFC 3339 UTC with milliseconds');
+      expect(
+        times.every((it) => RFC3339_MILLIS.test(it)),
+        'persistedAt is RFC 3339 UTC with milliseconds',
+      );
       expectEqual(times, times.toSorted(), 'persistedAt never decreases along runSeq');
       expect(times[0]! < times.at(-1)!, 'it is a clock: time that passes shows');
     },

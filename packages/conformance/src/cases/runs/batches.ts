@@ -13,12 +13,20 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       const [a, b] = [bench.id('run'), bench.id('run')];
       const events = [a, b, b, a, b].map((runId, n) => runEvent(bench, { runId, payload: { n } }));
       const results = await bench.tenant.runs.appendEvents(events);
-      expectEqual(results.map((it) => it.eventId), events.map((it) => it.eventId), 'results stand where their events stood');
+      expectEqual(
+        results.map((it) => it.eventId),
+        events.map((it) => it.eventId),
+        'results stand where their events stood',
+      );
       expectEqual(numbersOf(await wholeLog(bench.tenant, a)), [0, 3], 'the first run keeps the order of its events');
       expectEqual(numbersOf(await wholeLog(bench.tenant, b)), [1, 2, 4], 'so does the second');
       for (const [at, event] of events.entries()) {
         const log = await wholeLog(bench.tenant, event.runId);
-        expectEqual(log.find((it) => it.eventId === event.eventId)?.runSeq, results[at]!.runSeq, 'the told sequence is the stored one');
+        expectEqual(
+          log.find((it) => it.eventId === event.eventId)?.runSeq,
+          results[at]!.runSeq,
+          'the told sequence is the stored one',
+        );
       }
     },
   }),
@@ -30,8 +38,16 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       const one = runEvent(bench, { runId, payload: { n: 1 } });
       const results = await bench.tenant.runs.appendEvents([one, runEvent(bench, { runId, payload: { n: 2 } }), one]);
-      expectEqual(results.map((it) => it.persisted), [true, true, false], 'the repeat is not persisted');
-      expectEqual([results[2]!.runSeq, results[2]!.eventId], [results[0]!.runSeq, one.eventId], 'it stands where the first stands');
+      expectEqual(
+        results.map((it) => it.persisted),
+        [true, true, false],
+        'the repeat is not persisted',
+      );
+      expectEqual(
+        [results[2]!.runSeq, results[2]!.eventId],
+        [results[0]!.runSeq, one.eventId],
+        'it stands where the first stands',
+      );
       expectEqual(numbersOf(await wholeLog(bench.tenant, runId)), [1, 2], 'two events are stored');
     },
   }),
@@ -44,7 +60,11 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       const events = [1, 2, 3, 4].map((n) => runEvent(bench, { runId, payload: { n } }));
       await bench.tenant.runs.appendEvents(events.slice(0, 2));
       const results = await bench.tenant.runs.appendEvents(events);
-      expectEqual(results.map((it) => it.idempotent), [true, true, false, false], 'stored ones are duplicates, the others are new');
+      expectEqual(
+        results.map((it) => it.idempotent),
+        [true, true, false, false],
+        'stored ones are duplicates, the others are new',
+      );
       expectEqual(numbersOf(await wholeLog(bench.tenant, runId)), [1, 2, 3, 4], 'the log has each once');
     },
   }),
@@ -60,7 +80,9 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
         bench.tenant.runs.appendEvents([good, runEvent(bench, { runId }), bad]),
       );
       const poisoned = runEvent(bench, { runId, payload: { n: Number.NaN } });
-      await expectCode('INVALID_PAYLOAD', 'so is one with a payload JSON cannot carry', () => bench.tenant.runs.appendEvents([good, poisoned]));
+      await expectCode('INVALID_PAYLOAD', 'so is one with a payload JSON cannot carry', () =>
+        bench.tenant.runs.appendEvents([good, poisoned]),
+      );
       expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'nothing of it was written');
     },
   }),
@@ -73,9 +95,16 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       await appendNumbered(bench, runId, 1);
       const before = await bench.tenant.runs.headSeq(runId);
       await expectCode('SCOPE_MISMATCH', 'the run belongs to its first project', () =>
-        bench.tenant.runs.appendEvents([runEvent(bench, { runId }), runEvent(bench, { runId, projectId: 'elsewhere' })]),
+        bench.tenant.runs.appendEvents([
+          runEvent(bench, { runId }),
+          runEvent(bench, { runId, projectId: 'elsewhere' }),
+        ]),
       );
-      expectEqual(await bench.tenant.runs.headSeq(runId), before, 'the valid event of the batch was not written either');
+      expectEqual(
+        await bench.tenant.runs.headSeq(runId),
+        before,
+        'the valid event of the batch was not written either',
+      );
     },
   }),
   runsCase({
@@ -99,8 +128,13 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const runId = bench.id('run');
       const { runSeq } = await bench.tenant.runs.appendEvent(runEvent(bench, { runId }), { expectedSeq: 0 });
-      const results = await bench.tenant.runs.appendEvents([runEvent(bench, { runId }), runEvent(bench, { runId })], { expectedSeq: runSeq });
-      expect(results.every((it) => it.persisted), 'a batch on the expected head is written whole');
+      const results = await bench.tenant.runs.appendEvents([runEvent(bench, { runId }), runEvent(bench, { runId })], {
+        expectedSeq: runSeq,
+      });
+      expect(
+        results.every((it) => it.persisted),
+        'a batch on the expected head is written whole',
+      );
     },
   }),
   runsCase({
@@ -132,11 +166,20 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
       const [a, b, c] = [1, 2, 3].map((n) => runEvent(bench, { runId, payload: { n } }));
       await bench.tenant.runs.appendEvents([a!, b!], { expectedSeq: 0 });
       const retried = await bench.tenant.runs.appendEvents([a!, b!], { expectedSeq: 0 });
-      expect(retried.every((it) => it.idempotent), 'a batch of duplicates only succeeds whatever it expected');
+      expect(
+        retried.every((it) => it.idempotent),
+        'a batch of duplicates only succeeds whatever it expected',
+      );
       const head = await bench.tenant.runs.headSeq(runId);
-      await expectCode('SEQ_CONFLICT', 'what is left to write is fenced', () => bench.tenant.runs.appendEvents([a!, c!], { expectedSeq: 0 }));
+      await expectCode('SEQ_CONFLICT', 'what is left to write is fenced', () =>
+        bench.tenant.runs.appendEvents([a!, c!], { expectedSeq: 0 }),
+      );
       const results = await bench.tenant.runs.appendEvents([b!, c!], { expectedSeq: head });
-      expectEqual(results.map((it) => it.persisted), [false, true], 'a duplicate beside a new event on the right head passes');
+      expectEqual(
+        results.map((it) => it.persisted),
+        [false, true],
+        'a duplicate beside a new event on the right head passes',
+      );
     },
   }),
   runsCase({
@@ -146,14 +189,20 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const [a, b] = [bench.id('run'), bench.id('run')];
       await expectCode('INVALID_ARGUMENT', 'a fence over two runs has no meaning', () =>
-        bench.tenant.runs.appendEvents([runEvent(bench, { runId: a }), runEvent(bench, { runId: b })], { expectedSeq: 0 }),
+        bench.tenant.runs.appendEvents([runEvent(bench, { runId: a }), runEvent(bench, { runId: b })], {
+          expectedSeq: 0,
+        }),
       );
       for (const expectedSeq of [-1, 1.5, Number.NaN, '0' as never]) {
         await expectCode('INVALID_ARGUMENT', `expectedSeq ${expectedSeq} is no sequence`, () =>
           bench.tenant.runs.appendEvent(runEvent(bench, { runId: a }), { expectedSeq }),
         );
       }
-      expectEqual([await bench.tenant.runs.headSeq(a), await bench.tenant.runs.headSeq(b)], [0, 0], 'nothing was written');
+      expectEqual(
+        [await bench.tenant.runs.headSeq(a), await bench.tenant.runs.headSeq(b)],
+        [0, 0],
+        'nothing was written',
+      );
     },
   }),
 ];

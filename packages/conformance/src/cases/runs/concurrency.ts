@@ -38,7 +38,7 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/writers-together-leave-one-log',
     title: 'concurrent writers of one run get unique sequences that keep real-time order',
-    proves: ['RUN-2', '001 §2.1', '001 §2.2', '004 §4'],
+    proves: ['RUN-2', '001 §2.1', '001 §2.2', '001 §3.1', '002 §2', '004 §4'],
     async run(bench) {
       const runId = bench.id('run');
       const calls = await writeTogether(bench, runId);
@@ -48,11 +48,18 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
       expectEqual(bySeq.size, calls.length, 'no sequence was given twice');
       for (const { event, result } of calls) {
         const record = bySeq.get(result.runSeq);
-        expectEqual([record?.eventId, record?.persistedAt], [event.eventId, result.persistedAt], 'each stands where its writer was told');
+        expectEqual(
+          [record?.eventId, record?.persistedAt],
+          [event.eventId, result.persistedAt],
+          'each stands where its writer was told',
+        );
       }
       for (const a of calls) {
         for (const b of calls) {
-          expect(a.ended > b.began || a.result.runSeq < b.result.runSeq, 'an append that returned before another began has the lower sequence');
+          expect(
+            a.ended > b.began || a.result.runSeq < b.result.runSeq,
+            'an append that returned before another began has the lower sequence',
+          );
         }
       }
       const times = log.map((it) => it.persistedAt);
@@ -68,7 +75,11 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       await writeTogether(bench, runId);
       const log = await wholeLog(bench.tenant, runId);
-      expectEqual(log.map((it) => it.runSeq), upTo(WRITERS * EACH), 'sequences are dense');
+      expectEqual(
+        log.map((it) => it.runSeq),
+        upTo(WRITERS * EACH),
+        'sequences are dense',
+      );
       const report = await bench.tenant.runs.verify(runId);
       expectEqual([report.ok, report.events], [true, WRITERS * EACH], 'and every link fits');
     },
@@ -82,7 +93,9 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
       for (let round = 0; round < 5; round++) {
         const runId = bench.id('run');
         const results = await Promise.all(
-          upTo(10).map((n) => clients[n % 2]!.runs.appendEvent(runEvent(bench, { runId, idempotencyKey: 'k', payload: { n } }))),
+          upTo(10).map((n) =>
+            clients[n % 2]!.runs.appendEvent(runEvent(bench, { runId, idempotencyKey: 'k', payload: { n } })),
+          ),
         );
         expectEqual(results.filter((it) => it.persisted).length, 1, 'exactly one is persisted');
         expectEqual(results.filter((it) => it.idempotent).length, 9, 'all others are duplicates');
@@ -160,7 +173,11 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
         expectEqual(log.length % size, 0, 'what is seen is a whole number of batches');
         for (let at = 0; at < log.length; at += size) {
           const batch = log.slice(at, at + size).map((it) => it.payload);
-          expectEqual(batch, upTo(size).map((n) => ({ batch: batch[0]?.batch, n })), 'each batch stands together and in order');
+          expectEqual(
+            batch,
+            upTo(size).map((n) => ({ batch: batch[0]?.batch, n })),
+            'each batch stands together and in order',
+          );
         }
       };
       await whileWorking(Promise.all(writers), async () => check(await bench.tenant.runs.fetchEvents(runId)));

@@ -9,7 +9,7 @@ export const DUPLICATE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/duplicate-returns-stored-metadata',
     title: 'a key that is there already gives the stored event’s id, sequence and time',
-    proves: ['004 §3.2', '001 §3.2', '001 §2.1', 'RUN-4'],
+    proves: ['004 §3.2', '001 §3.2', '001 §2.1', '002 §3', 'RUN-4'],
     async run(bench) {
       const event = runEvent(bench, { runId: bench.id('run'), payload: { n: 1 } });
       const first = await bench.tenant.runs.appendEvent(event);
@@ -100,13 +100,34 @@ export const DUPLICATE_CASES: readonly ConformanceCase[] = [
     proves: ['RUN-5', 'GEN-5', '004 §3.2'],
     async run(bench) {
       const runId = bench.id('run');
-      const keys = ['k', 'K', 'k ', ' k', 'k%', 'k_', '%', 'é', 'e\u0301', 'sig|tenant|run|1', '🔑', 'a:b', 'a_b', '__proto__', '0', '00'];
+      const keys = [
+        'k',
+        'K',
+        'k ',
+        ' k',
+        'k%',
+        'k_',
+        '%',
+        'é',
+        'e\u0301',
+        'sig|tenant|run|1',
+        '🔑',
+        'a:b',
+        'a_b',
+        '__proto__',
+        '0',
+        '00',
+      ];
       for (const idempotencyKey of keys) {
         const result = await bench.tenant.runs.appendEvent(runEvent(bench, { runId, idempotencyKey }));
         expect(result.persisted, `the key ${JSON.stringify(idempotencyKey)} was not seen before`);
       }
       const log = await wholeLog(bench.tenant, runId);
-      expectEqual(log.map((it) => it.idempotencyKey), keys, 'each key is an event of its own and comes back as it was');
+      expectEqual(
+        log.map((it) => it.idempotencyKey),
+        keys,
+        'each key is an event of its own and comes back as it was',
+      );
     },
   }),
 ];

@@ -6,7 +6,10 @@ import type { Bench } from '../../kit.ts';
 const STEP_TYPES = new Set(['StepStarted', 'StepCompleted', 'StepFailed', 'StepSkipped']);
 
 /** A valid event of the case's tenant with a key of its own; overrides win, also when they make it invalid. */
-export function runEvent(bench: Pick<Bench, 'tenantId'>, overrides: Partial<RunEventInput> & { runId: string }): RunEventInput {
+export function runEvent(
+  bench: Pick<Bench, 'tenantId'>,
+  overrides: Partial<RunEventInput> & { runId: string },
+): RunEventInput {
   const eventType = overrides.eventType ?? 'Progress';
   return {
     eventId: randomUUID(),
@@ -26,7 +29,10 @@ export function runEvent(bench: Pick<Bench, 'tenantId'>, overrides: Partial<RunE
 }
 
 /** The same event without a key, so that the store derives one. */
-export function keylessEvent(bench: Pick<Bench, 'tenantId'>, overrides: Partial<RunEventInput> & { runId: string }): RunEventInput {
+export function keylessEvent(
+  bench: Pick<Bench, 'tenantId'>,
+  overrides: Partial<RunEventInput> & { runId: string },
+): RunEventInput {
   const { idempotencyKey: _, ...event } = runEvent(bench, overrides);
   return event as RunEventInput;
 }
@@ -34,7 +40,8 @@ export function keylessEvent(bench: Pick<Bench, 'tenantId'>, overrides: Partial<
 /** Appends events of the given types to a run, one call each. */
 export async function appendTypes(bench: Bench, runId: string, ...types: string[]): Promise<AppendResult[]> {
   const results: AppendResult[] = [];
-  for (const eventType of types) results.push(await bench.tenant.runs.appendEvent(runEvent(bench, { runId, eventType })));
+  for (const eventType of types)
+    results.push(await bench.tenant.runs.appendEvent(runEvent(bench, { runId, eventType })));
   return results;
 }
 

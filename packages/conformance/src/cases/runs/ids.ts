@@ -13,15 +13,23 @@ export const ID_CASES: readonly ConformanceCase[] = [
     proves: ['GEN-5'],
     async run(bench) {
       for (const runId of HOSTILE_IDS) {
-        const { runSeq, persisted } = await bench.tenant.runs.appendEvent(runEvent(bench, { runId, idempotencyKey: 'k', payload: { runId } }));
+        const { runSeq, persisted } = await bench.tenant.runs.appendEvent(
+          runEvent(bench, { runId, idempotencyKey: 'k', payload: { runId } }),
+        );
         expect(persisted, `run ${JSON.stringify(runId)} is new: it meets no other`);
         expectEqual(await bench.tenant.runs.headSeq(runId), runSeq, `run ${JSON.stringify(runId)} is found again`);
       }
       for (const runId of HOSTILE_IDS) {
         const log = await bench.tenant.runs.fetchEvents(runId);
-        expectEqual(log.map((it) => [it.runId, it.payload]), [[runId, { runId }]], `run ${JSON.stringify(runId)} holds its own event only`);
+        expectEqual(
+          log.map((it) => [it.runId, it.payload]),
+          [[runId, { runId }]],
+          `run ${JSON.stringify(runId)} holds its own event only`,
+        );
       }
-      const listed = await allPages((cursor) => bench.tenant.runs.listRuns({ limit: 10, ...(cursor === undefined ? {} : { cursor }) }));
+      const listed = await allPages((cursor) =>
+        bench.tenant.runs.listRuns({ limit: 10, ...(cursor === undefined ? {} : { cursor }) }),
+      );
       expectEqual(listed.map((it) => it.runId).sort(), [...HOSTILE_IDS].sort(), 'each is listed once, by its exact id');
     },
   }),
@@ -58,7 +66,11 @@ export const ID_CASES: readonly ConformanceCase[] = [
         });
         await bench.tenant.runs.appendEvent(event);
         const [record] = await bench.tenant.runs.fetchEvents(id);
-        expectEqual([record?.runId, record?.stepId, record?.idempotencyKey], [id, id, id], 'the longest ids come back whole');
+        expectEqual(
+          [record?.runId, record?.stepId, record?.idempotencyKey],
+          [id, id, id],
+          'the longest ids come back whole',
+        );
       }
     },
   }),
@@ -69,7 +81,9 @@ export const ID_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       for (const [name, value] of INVALID_IDS) {
         const runId = value as string;
-        const error = await expectCode('INVALID_ARGUMENT', `a run id that is ${name} is refused`, () => bench.tenant.runs.fetchEvents(runId));
+        const error = await expectCode('INVALID_ARGUMENT', `a run id that is ${name} is refused`, () =>
+          bench.tenant.runs.fetchEvents(runId),
+        );
         expectEqual(error.field, 'runId', 'and named');
         await expectCode('INVALID_ARGUMENT', 'by headSeq too', () => bench.tenant.runs.headSeq(runId));
         await expectCode('INVALID_ARGUMENT', 'by getSnapshot too', () => bench.tenant.runs.getSnapshot(runId));
@@ -86,7 +100,11 @@ export const ID_CASES: readonly ConformanceCase[] = [
       const events = HOSTILE_IDS.map((stepId) => runEvent(bench, { runId, eventType: 'StepStarted', stepId }));
       await bench.tenant.runs.appendEvents(events);
       const { steps, consistency } = await bench.tenant.runs.projectSnapshot(runId);
-      expectEqual(steps.map((it) => it.stepId), [...HOSTILE_IDS], 'each step id is a step of its own');
+      expectEqual(
+        steps.map((it) => it.stepId),
+        [...HOSTILE_IDS],
+        'each step id is a step of its own',
+      );
       expectEqual(consistency, 'CONSISTENT', 'and none was started twice');
     },
   }),

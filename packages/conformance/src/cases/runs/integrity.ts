@@ -14,11 +14,17 @@ export const INTEGRITY_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       await appendNumbered(bench, runId, 7);
       for (const [, json] of POISON_PAYLOADS) {
-        await bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: JSON.parse(json), extra: { 'ключ': 'é' } }));
+        await bench.tenant.runs.appendEvent(
+          runEvent(bench, { runId, payload: JSON.parse(json), extra: { ключ: 'é' } }),
+        );
       }
       const report = await bench.tenant.runs.verify(runId);
       expectEqual([report.ok, report.problem], [true, undefined], 'a run nobody touched is whole');
-      expectEqual([report.runId, report.tenantId, report.events], [runId, bench.tenantId, 7 + POISON_PAYLOADS.length], 'every event was checked');
+      expectEqual(
+        [report.runId, report.tenantId, report.events],
+        [runId, bench.tenantId, 7 + POISON_PAYLOADS.length],
+        'every event was checked',
+      );
       expect(/^[0-9a-f]{64}$/.test(report.head), 'the head is 32 bytes in hex');
     },
   }),

@@ -9,7 +9,10 @@ import { keylessEvent, wholeLog } from './events.ts';
 /** Keys every implementation of the formula must give. */
 const VECTOR_RUN = '0d3c6a9e-4f0c-4a8e-9d5d-3d4c0f7dbb8a';
 const VECTORS: readonly [Partial<RunEventInput>, string][] = [
-  [{ eventType: 'StepStarted', stepId: 'model.orders' }, '7f4b974658a54fb2aee9ecb9cefebd2eec27f3fd01f0f8c0d031dfc4a5b96e3c'],
+  [
+    { eventType: 'StepStarted', stepId: 'model.orders' },
+    '7f4b974658a54fb2aee9ecb9cefebd2eec27f3fd01f0f8c0d031dfc4a5b96e3c',
+  ],
   [{ eventType: 'RunStarted' }, '204197f81e5dc1a8491d8e411c440a730c51a741cd48a74863d3e5c4c452640d'],
   [
     { eventType: 'StepFailed', stepId: 'model.orders', logicalAttemptId: 2 },
@@ -57,7 +60,13 @@ export const KEY_CASES: readonly ConformanceCase[] = [
         ['run-🌊', 'e\u0301tape'],
         ['日本', ' padded '],
       ] as const) {
-        const event = keylessEvent(bench, { runId, eventType: 'StepCompleted', stepId, planId: 'план', planVersion: '一' });
+        const event = keylessEvent(bench, {
+          runId,
+          eventType: 'StepCompleted',
+          stepId,
+          planId: 'план',
+          planVersion: '一',
+        });
         const preimage = `${runId}|${stepId}|1|StepCompleted|план|一`;
         const expected = createHash('sha256').update(preimage, 'utf8').digest('hex');
         expectEqual(await storedKey(bench, event), expected, `the key is the SHA-256 of ${preimage}`);
@@ -73,10 +82,18 @@ export const KEY_CASES: readonly ConformanceCase[] = [
         const runId = bench.id('run');
         const first = await bench.tenant.runs.appendEvent(keylessEvent(bench, { runId, eventType }));
         const again = await bench.tenant.runs.appendEvent(keylessEvent(bench, { runId, eventType }));
-        expectEqual([again.idempotent, again.runSeq], [true, first.runSeq], `a second ${eventType} of one attempt is a duplicate`);
-        const retry = await bench.tenant.runs.appendEvent(keylessEvent(bench, { runId, eventType, logicalAttemptId: 2 }));
+        expectEqual(
+          [again.idempotent, again.runSeq],
+          [true, first.runSeq],
+          `a second ${eventType} of one attempt is a duplicate`,
+        );
+        const retry = await bench.tenant.runs.appendEvent(
+          keylessEvent(bench, { runId, eventType, logicalAttemptId: 2 }),
+        );
         expect(retry.persisted, `a ${eventType} of the next logical attempt is not`);
-        const engine = await bench.tenant.runs.appendEvent(keylessEvent(bench, { runId, eventType, engineAttemptId: 9 }));
+        const engine = await bench.tenant.runs.appendEvent(
+          keylessEvent(bench, { runId, eventType, engineAttemptId: 9 }),
+        );
         expect(engine.idempotent, 'the engine’s own attempts are not part of the key');
       }
     },
@@ -104,11 +121,22 @@ export const KEY_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const runId = bench.id('run|x');
       const one = keylessEvent(bench, { runId, eventType: 'StepStarted', stepId: 'a|1' });
-      expectEqual(await storedKey(bench, one), one.eventId, 'the eventId is the key where the formula would be ambiguous');
+      expectEqual(
+        await storedKey(bench, one),
+        one.eventId,
+        'the eventId is the key where the formula would be ambiguous',
+      );
       const two = keylessEvent(bench, { runId, eventType: 'StepStarted', stepId: 'a' });
       expect((await bench.tenant.runs.appendEvent(two)).persisted, 'the other step is an event of its own');
       expectEqual((await wholeLog(bench.tenant, runId)).length, 2, 'both are stored');
-      const parts = { runId: 'r', logicalAttemptId: 1, eventType: 'StepStarted', stepId: 'a|1', planId: 'p', planVersion: '1' };
+      const parts = {
+        runId: 'r',
+        logicalAttemptId: 1,
+        eventType: 'StepStarted',
+        stepId: 'a|1',
+        planId: 'p',
+        planVersion: '1',
+      };
       await expectCode('INVALID_ARGUMENT', 'the helper refuses such parts', async () => deriveIdempotencyKey(parts));
     },
   }),

@@ -7,7 +7,9 @@ import { allPages } from '../iterate.ts';
 import { appendTypes, runEvent } from './events.ts';
 
 async function listed(bench: Bench, filter: RunFilter, limit = 100): Promise<string[]> {
-  const runs = await allPages((cursor) => bench.tenant.runs.listRuns({ ...filter, limit, ...(cursor === undefined ? {} : { cursor }) }));
+  const runs = await allPages((cursor) =>
+    bench.tenant.runs.listRuns({ ...filter, limit, ...(cursor === undefined ? {} : { cursor }) }),
+  );
   return runs.map((it) => it.runId).sort();
 }
 
@@ -29,17 +31,33 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       const parentRunId = bench.id('parent');
       const labels = { team: 'orders', 'a.b': 'c d' };
-      const first = await bench.tenant.runs.appendEvent(runEvent(bench, { runId, eventType: 'RunStarted', labels, parentRunId }));
+      const first = await bench.tenant.runs.appendEvent(
+        runEvent(bench, { runId, eventType: 'RunStarted', labels, parentRunId }),
+      );
       await bench.pass(3);
-      const last = await bench.tenant.runs.appendEvent(runEvent(bench, { runId, eventType: 'RunPaused', labels: { ignored: 'later' } }));
+      const last = await bench.tenant.runs.appendEvent(
+        runEvent(bench, { runId, eventType: 'RunPaused', labels: { ignored: 'later' } }),
+      );
       const { items, next } = await bench.tenant.runs.listRuns();
       expectEqual(next, undefined, 'one run is one page');
       expectEqual(
         items.map((it) => ({ ...it, labels: { ...it.labels } })),
         [
           {
-            ...{ tenantId: bench.tenantId, runId, projectId: 'project', environmentId: 'test', planId: 'plan', planVersion: '1' },
-            ...{ status: 'PAUSED' as const, lastEventSeq: last.runSeq, createdAt: first.persistedAt, updatedAt: last.persistedAt },
+            ...{
+              tenantId: bench.tenantId,
+              runId,
+              projectId: 'project',
+              environmentId: 'test',
+              planId: 'plan',
+              planVersion: '1',
+            },
+            ...{
+              status: 'PAUSED' as const,
+              lastEventSeq: last.runSeq,
+              createdAt: first.persistedAt,
+              updatedAt: last.persistedAt,
+            },
             ...{ labels, parentRunId },
           },
         ],
@@ -60,8 +78,14 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       for (const status of Object.keys(PATHS) as RunStatus[]) {
         expectEqual(await listed(bench, { status }), [ids[status]!], `exactly the ${status} run is listed`);
       }
-      expectEqual(await listed(bench, { status: ['PAUSED', 'FAILED'] }, 1), [ids.PAUSED!, ids.FAILED!].sort(), 'several statuses are an or');
-      await expectCode('INVALID_ARGUMENT', 'a status that does not exist is refused', () => listed(bench, { status: 'DONE' as never }));
+      expectEqual(
+        await listed(bench, { status: ['PAUSED', 'FAILED'] }, 1),
+        [ids.PAUSED!, ids.FAILED!].sort(),
+        'several statuses are an or',
+      );
+      await expectCode('INVALID_ARGUMENT', 'a status that does not exist is refused', () =>
+        listed(bench, { status: 'DONE' as never }),
+      );
     },
   }),
   runsCase({
@@ -89,7 +113,11 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       expectEqual(await listed(bench, { labels: { team: 'a' } }), [labelled, labelled2].sort(), 'by one label');
       expectEqual(await listed(bench, { labels: { team: 'a', tier: '2' } }), [labelled2], 'by several labels');
       expectEqual(await listed(bench, { labels: { team: 'A' } }), [], 'labels are compared by bytes');
-      expectEqual(await listed(bench, { projectId: 'project', labels: { tier: '1' } }), [labelled], 'conditions hold together');
+      expectEqual(
+        await listed(bench, { projectId: 'project', labels: { tier: '1' } }),
+        [labelled],
+        'conditions hold together',
+      );
       expectEqual(await listed(bench, { projectId: 'other_' }), [], 'values are text, not patterns');
       expectEqual((await listed(bench, {}, 2)).length, 7, 'no condition lists all');
       expect(plain, 'a run with nothing special is in none of these');
@@ -115,7 +143,9 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       const { persistedAt } = await bench.tenant.runs.appendEvent(runEvent(bench, { runId: a.runId }));
       expectEqual(await listed(bench, { updatedAfter: persistedAt }), [a.runId], 'updated at or after');
       expectEqual(await listed(bench, { updatedBefore: c.createdAt }), [b.runId], 'updated before');
-      await expectCode('INVALID_ARGUMENT', 'a time that is none is refused', () => listed(bench, { createdAfter: 'yesterday' }));
+      await expectCode('INVALID_ARGUMENT', 'a time that is none is refused', () =>
+        listed(bench, { createdAfter: 'yesterday' }),
+      );
     },
   }),
   runsCase({
@@ -134,13 +164,28 @@ export const LIST_CASES: readonly ConformanceCase[] = [
           const runs = await allPages((cursor) =>
             bench.tenant.runs.listRuns({ order, limit, ...(cursor === undefined ? {} : { cursor }) }),
           );
-          expectEqual(runs.map((it) => it.runId).sort(), ids.toSorted(), `pages of ${limit}, ${order} first, give each run once`);
+          expectEqual(
+            runs.map((it) => it.runId).sort(),
+            ids.toSorted(),
+            `pages of ${limit}, ${order} first, give each run once`,
+          );
           const times = runs.map((it) => it.createdAt);
-          expectEqual(times, order === 'oldest' ? times.toSorted() : times.toSorted().reverse(), `in order, ${order} first`);
+          expectEqual(
+            times,
+            order === 'oldest' ? times.toSorted() : times.toSorted().reverse(),
+            `in order, ${order} first`,
+          );
         }
       }
       const { items } = await bench.tenant.runs.listRuns();
-      expectEqual(items.map((it) => it.createdAt), items.map((it) => it.createdAt).toSorted().reverse(), 'newest first is the default');
+      expectEqual(
+        items.map((it) => it.createdAt),
+        items
+          .map((it) => it.createdAt)
+          .toSorted()
+          .reverse(),
+        'newest first is the default',
+      );
     },
   }),
   runsCase({
@@ -153,9 +198,13 @@ export const LIST_CASES: readonly ConformanceCase[] = [
         await expectCode('INVALID_ARGUMENT', `limit ${limit} is refused`, () => bench.tenant.runs.listRuns({ limit }));
       }
       for (const cursor of ['nonsense', '', 'bnVsbA']) {
-        await expectCode('INVALID_ARGUMENT', `cursor ${JSON.stringify(cursor)} is refused`, () => bench.tenant.runs.listRuns({ cursor }));
+        await expectCode('INVALID_ARGUMENT', `cursor ${JSON.stringify(cursor)} is refused`, () =>
+          bench.tenant.runs.listRuns({ cursor }),
+        );
       }
-      await expectCode('INVALID_ARGUMENT', 'an order that does not exist is refused', () => bench.tenant.runs.listRuns({ order: 'random' as never }));
+      await expectCode('INVALID_ARGUMENT', 'an order that does not exist is refused', () =>
+        bench.tenant.runs.listRuns({ order: 'random' as never }),
+      );
     },
   }),
 ];

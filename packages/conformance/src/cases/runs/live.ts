@@ -1,4 +1,4 @@
-/** Live reads: tails of one run and the feed of all (RUN-2, RUN-14). */
+/** Live reads: tails of one run and the feed of all (RUN-2). */
 import type { FeedItem, FeedOptions, RunEventRecord, Store } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
@@ -58,7 +58,11 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
       const seen: RunEventRecord[] = [];
       while (seen.length < 9) {
         const afterSeq = seen.at(-1)?.runSeq ?? 0;
-        seen.push(...(await take(Math.min(2, 9 - seen.length), (signal) => bench.tenant.runs.tail(runId, { afterSeq, signal, limit: 1 }))));
+        seen.push(
+          ...(await take(Math.min(2, 9 - seen.length), (signal) =>
+            bench.tenant.runs.tail(runId, { afterSeq, signal, limit: 1 }),
+          )),
+        );
       }
       expectEqual(numbersOf(seen), upTo(9), 'cut tails join without gap or repeat');
     },
@@ -86,7 +90,7 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/feed-keeps-per-run-order',
     title: 'the feed gives all events of all runs, each run in its order, then what is new',
-    proves: ['RUN-2', 'RUN-14'],
+    proves: ['RUN-2'],
     needs: ['runs.feed'],
     async run(bench) {
       const ids = [bench.id('run'), bench.id('run'), bench.id('run')];
@@ -108,7 +112,7 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/feed-resumes-from-any-cursor',
     title: 'the feed continues after the cursor of any item, in pages or live',
-    proves: ['RUN-2', 'RUN-14'],
+    proves: ['RUN-2'],
     needs: ['runs.feed'],
     async run(bench) {
       const ids = [bench.id('run'), bench.id('run')];
@@ -124,13 +128,15 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
         const [next] = await take(1, (signal) => bench.tenant.runs.feed({ after: cursor, signal }));
         expectEqual(next?.event.eventId, names[at + 1], 'what follows a cursor is what followed it before');
       }
-      await expectCode('INVALID_ARGUMENT', 'a cursor that is none is refused', () => bench.tenant.runs.feedPage({ after: 'nonsense' }));
+      await expectCode('INVALID_ARGUMENT', 'a cursor that is none is refused', () =>
+        bench.tenant.runs.feedPage({ after: 'nonsense' }),
+      );
     },
   }),
   runsCase({
     id: 'runs/feed-filters',
     title: 'the feed filters by tenant and event type, and a view sees its tenant only',
-    proves: ['GEN-10', 'RUN-14'],
+    proves: ['GEN-10'],
     needs: ['runs.feed'],
     async run(bench) {
       const other = { tenantId: bench.id('tenant') };
@@ -139,11 +145,25 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
       await appendTypes(bench, runId, 'RunStarted', 'Progress', 'RunCompleted');
       const own = await pagedFeed(bench.tenant, {});
       const types = ['RunStarted', 'Progress', 'RunCompleted'];
-      expectEqual(own.map((it) => [it.event.tenantId, it.event.eventType]), types.map((it) => [bench.tenantId, it]), 'a view has its own events only');
+      expectEqual(
+        own.map((it) => [it.event.tenantId, it.event.eventType]),
+        types.map((it) => [bench.tenantId, it]),
+        'a view has its own events only',
+      );
       const some = await pagedFeed(bench.tenant, { filter: { eventTypes: ['Progress', 'RunCompleted'] } });
-      expectEqual(some.map((it) => it.event.eventType), ['Progress', 'RunCompleted'], 'by type');
-      const [foreign] = await take(1, (signal) => bench.store.runs.feed({ filter: { tenantId: other.tenantId }, signal }));
-      expectEqual([foreign?.event.tenantId, foreign?.event.runId], [other.tenantId, runId], 'the operator can choose a tenant');
+      expectEqual(
+        some.map((it) => it.event.eventType),
+        ['Progress', 'RunCompleted'],
+        'by type',
+      );
+      const [foreign] = await take(1, (signal) =>
+        bench.store.runs.feed({ filter: { tenantId: other.tenantId }, signal }),
+      );
+      expectEqual(
+        [foreign?.event.tenantId, foreign?.event.runId],
+        [other.tenantId, runId],
+        'the operator can choose a tenant',
+      );
     },
   }),
 ];

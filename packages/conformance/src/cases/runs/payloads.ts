@@ -19,7 +19,11 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       for (const [name, json] of POISON_PAYLOADS) {
         const payload: unknown = JSON.parse(json);
-        expectEqual(JSON.stringify(await storedPayload(bench, payload)), JSON.stringify(payload), `a payload with ${name} is unchanged`);
+        expectEqual(
+          JSON.stringify(await storedPayload(bench, payload)),
+          JSON.stringify(payload),
+          `a payload with ${name} is unchanged`,
+        );
       }
     },
   }),
@@ -33,7 +37,8 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
       await bench.tenant.runs.appendEvents(payloads.map((payload) => runEvent(bench, { runId, payload })));
       const texts = payloads.map((it) => JSON.stringify(it));
       const seen: string[] = [];
-      for await (const event of bench.tenant.runs.readEvents(runId, { limit: 2 })) seen.push(JSON.stringify(event.payload));
+      for await (const event of bench.tenant.runs.readEvents(runId, { limit: 2 }))
+        seen.push(JSON.stringify(event.payload));
       expectEqual(seen, texts, 'the iterator gives what was sent');
       const live: string[] = [];
       for await (const event of bench.tenant.runs.tail(runId)) {
@@ -48,9 +53,17 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
     title: '-0 becomes 0 and undefined properties are absent',
     proves: ['GEN-4'],
     async run(bench) {
-      const payload = (await storedPayload(bench, { zero: -0, gone: undefined, deep: { gone: undefined, kept: null } })) as Record<string, unknown>;
+      const payload = (await storedPayload(bench, {
+        zero: -0,
+        gone: undefined,
+        deep: { gone: undefined, kept: null },
+      })) as Record<string, unknown>;
       expect(Object.is(payload.zero, 0), '-0 comes back as 0');
-      expectEqual(JSON.stringify(payload), '{"zero":0,"deep":{"kept":null}}', 'undefined properties are absent, null ones kept');
+      expectEqual(
+        JSON.stringify(payload),
+        '{"zero":0,"deep":{"kept":null}}',
+        'undefined properties are absent, null ones kept',
+      );
     },
   }),
   runsCase({
@@ -94,7 +107,11 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
       const limit = bench.store.info.limits.eventPayloadBytes;
       const room = limit - '{"a":""}'.length;
       const letters = { a: 'x'.repeat(room) };
-      expectEqual(((await storedPayload(bench, letters)) as typeof letters).a.length, room, `${limit} bytes come back whole`);
+      expectEqual(
+        ((await storedPayload(bench, letters)) as typeof letters).a.length,
+        room,
+        `${limit} bytes come back whole`,
+      );
       const runId = bench.id('run');
       for (const a of ['x'.repeat(room + 1), 'é'.repeat(Math.floor(room / 2) + 1)]) {
         await expectCode('PAYLOAD_TOO_LARGE', `more than ${limit} bytes of UTF-8 are refused`, () =>
@@ -110,7 +127,12 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
     proves: ['GEN-4', '001 §2.3', '004 §4'],
     async run(bench) {
       const runId = bench.id('run');
-      const event = runEvent(bench, { runId, payload: { list: [1], deep: { a: 1 } }, labels: { l: '1' }, extra: { e: 1 } });
+      const event = runEvent(bench, {
+        runId,
+        payload: { list: [1], deep: { a: 1 } },
+        labels: { l: '1' },
+        extra: { e: 1 },
+      });
       const expected = structuredClone(event.payload);
       await bench.tenant.runs.appendEvent(event);
       (event.payload as { list: number[] }).list.push(2);
@@ -122,7 +144,11 @@ export const PAYLOAD_CASES: readonly ConformanceCase[] = [
       (first!.payload as { deep: Record<string, number> }).deep.a = 99;
       first!.eventType = 'Changed';
       const [second] = await wholeLog(bench.tenant, runId);
-      expectEqual([second?.payload, second?.eventType], [expected, 'Progress'], 'readers cannot change what others read');
+      expectEqual(
+        [second?.payload, second?.eventType],
+        [expected, 'Progress'],
+        'readers cannot change what others read',
+      );
       const snapshot = await bench.tenant.runs.projectSnapshot(runId);
       snapshot.steps.push({ stepId: 'x', status: 'FAILED', logicalAttemptId: 1, engineAttemptId: 1, artifacts: [] });
       snapshot.status = 'FAILED';

@@ -17,7 +17,9 @@ export const REMOVAL_CASES: readonly ConformanceCase[] = [
       await bench.tenant.runs.appendEvent(event);
       const before = await wholeLog(bench.tenant, runId);
       await bench.tenant.runs.appendEvent({ ...event, payload: { n: 2 }, emittedAt: '2027-01-01T00:00:00Z' });
-      await bench.tenant.runs.appendEvent({ ...event, idempotencyKey: randomUUID(), payload: { n: 3 } }).catch(() => undefined);
+      await bench.tenant.runs
+        .appendEvent({ ...event, idempotencyKey: randomUUID(), payload: { n: 3 } })
+        .catch(() => undefined);
       await bench.tenant.runs.appendEvent(runEvent(bench, { runId }), { expectedSeq: 0 }).catch(() => undefined);
       await bench.tenant.runs.projectSnapshot(runId);
       expectEqual((await wholeLog(bench.tenant, runId))[0], before[0], 'the first event is what it was');
@@ -39,7 +41,11 @@ export const REMOVAL_CASES: readonly ConformanceCase[] = [
       expectEqual(await bench.tenant.runs.getSnapshot(runId), null, 'its snapshot is gone');
       await expectCode('RUN_NOT_FOUND', 'there is nothing to project', () => bench.tenant.runs.projectSnapshot(runId));
       const { items } = await bench.tenant.runs.listRuns();
-      expectEqual(items.map((it) => it.runId), [neighbour], 'it is no longer listed, its neighbour is');
+      expectEqual(
+        items.map((it) => it.runId),
+        [neighbour],
+        'it is no longer listed, its neighbour is',
+      );
       expectEqual(await bench.tenant.runs.deleteRun(runId), false, 'a second delete finds nothing');
       expectEqual(await bench.tenant.runs.deleteRun(bench.id('run')), false, 'nor does one of an unknown run');
     },
@@ -55,7 +61,9 @@ export const REMOVAL_CASES: readonly ConformanceCase[] = [
       await bench.tenant.runs.deleteRun(runId);
       await expectCode('RUN_DELETED', 'the same event again', () => bench.tenant.runs.appendEvent(event));
       await expectCode('RUN_DELETED', 'a new event', () => bench.tenant.runs.appendEvent(runEvent(bench, { runId })));
-      await expectCode('RUN_DELETED', 'a fenced event', () => bench.tenant.runs.appendEvent(runEvent(bench, { runId }), { expectedSeq: 0 }));
+      await expectCode('RUN_DELETED', 'a fenced event', () =>
+        bench.tenant.runs.appendEvent(runEvent(bench, { runId }), { expectedSeq: 0 }),
+      );
       await expectCode('RUN_DELETED', 'a batch', () => appendNumbered(bench, runId, 2));
       expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'the run stays gone');
     },
@@ -72,7 +80,11 @@ export const REMOVAL_CASES: readonly ConformanceCase[] = [
       const view = bench.store.forTenant(other.tenantId);
       expectEqual((await wholeLog(view, runId)).length, 1, 'the other run is untouched');
       expectEqual((await view.runs.appendEvent(runEvent(other, { runId }))).persisted, true, 'and can go on');
-      expectEqual((await bench.store.runs.fetchEvents(runId)).length, 2, 'the id is no longer ambiguous to the operator');
+      expectEqual(
+        (await bench.store.runs.fetchEvents(runId)).length,
+        2,
+        'the id is no longer ambiguous to the operator',
+      );
     },
   }),
 ];

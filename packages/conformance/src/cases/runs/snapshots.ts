@@ -28,14 +28,26 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
         { eventType: 'RunStarted', emittedAt: at(1) },
         { eventType: 'StepStarted', stepId: 'b', emittedAt: at(2), engineAttemptId: 4 },
         { eventType: 'StepStarted', stepId: 'a', emittedAt: at(3) },
-        { eventType: 'StepCompleted', stepId: 'b', emittedAt: at(5), engineAttemptId: 4, payload: { artifacts: [file] } },
+        {
+          eventType: 'StepCompleted',
+          stepId: 'b',
+          emittedAt: at(5),
+          engineAttemptId: 4,
+          payload: { artifacts: [file] },
+        },
         { eventType: 'StepFailed', stepId: 'a', emittedAt: at(6), payload: failure },
         { eventType: 'StepSkipped', stepId: 'c', emittedAt: at(7) },
         { eventType: 'RunFailed', emittedAt: at(9), payload: failure },
       ];
       await bench.tenant.runs.appendEvents(events.map((it) => runEvent(bench, { runId, ...it })));
       const snapshot = await bench.tenant.runs.projectSnapshot(runId);
-      const scope = { tenantId: bench.tenantId, projectId: 'project', environmentId: 'test', planId: 'plan', planVersion: '1' };
+      const scope = {
+        tenantId: bench.tenantId,
+        projectId: 'project',
+        environmentId: 'test',
+        planId: 'plan',
+        planVersion: '1',
+      };
       expectEqual({ ...snapshot, ...scope, runId }, snapshot, 'the snapshot names the run and its scope');
       expectEqual(
         [snapshot.status, snapshot.startedAt, snapshot.completedAt, snapshot.totalDurationMs],
@@ -43,7 +55,15 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
         'status, start, end and duration are those of the producer’s events',
       );
       expectEqual(snapshot.error, { code: 'E42', message: 'no disk', retryable: true }, 'the failure is kept');
-      expectEqual(snapshot.steps.map((it) => [it.stepId, it.status]), [['b', 'SUCCESS'], ['a', 'FAILED'], ['c', 'SKIPPED']], 'steps in order of first appearance');
+      expectEqual(
+        snapshot.steps.map((it) => [it.stepId, it.status]),
+        [
+          ['b', 'SUCCESS'],
+          ['a', 'FAILED'],
+          ['c', 'SKIPPED'],
+        ],
+        'steps in order of first appearance',
+      );
       const [b, a] = snapshot.steps;
       expectEqual([b?.startedAt, b?.completedAt, b?.durationMs], [at(2), at(5), 3_000], 'steps have their times');
       expectEqual([b?.engineAttemptId, b?.logicalAttemptId], [4, 1], 'and both attempt ids');
@@ -52,13 +72,16 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
       expectEqual(snapshot.artifacts, [file], 'the run has all artifacts');
       expectEqual([snapshot.consistency, snapshot.freshness], ['CONSISTENT', 'FRESH'], 'it is consistent and fresh');
       expectEqual(snapshot.lastEventSeq, await bench.tenant.runs.headSeq(runId), 'and says up to where');
-      expect(!Number.isNaN(Date.parse(snapshot.projectedAt)) && Number.isSafeInteger(snapshot.version), 'and when it was made');
+      expect(
+        !Number.isNaN(Date.parse(snapshot.projectedAt)) && Number.isSafeInteger(snapshot.version),
+        'and when it was made',
+      );
     },
   }),
   runsCase({
     id: 'runs/project-is-current',
     title: 'projectSnapshot is up to date as soon as the append is acknowledged',
-    proves: ['RUN-13', '001 §5.1', '004 §2'],
+    proves: ['RUN-13', '001 §5.1', '002 §5', '004 §2'],
     async run(bench) {
       const runId = bench.id('run');
       const peer = (await bench.peer()).forTenant(bench.tenantId);
@@ -72,7 +95,11 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
         const [result] = await appendTypes(bench, runId, eventType);
         for (const store of [bench.tenant, peer]) {
           const snapshot = await store.runs.projectSnapshot(runId);
-          expectEqual([snapshot.status, snapshot.lastEventSeq], [status, result!.runSeq], `after ${eventType} the run is ${status}`);
+          expectEqual(
+            [snapshot.status, snapshot.lastEventSeq],
+            [status, result!.runSeq],
+            `after ${eventType} the run is ${status}`,
+          );
         }
       }
     },
@@ -80,7 +107,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
   runsCase({
     id: 'runs/stored-snapshot-never-goes-back',
     title: 'getSnapshot gives a snapshot of a known run at once and never an older one later',
-    proves: ['RUN-13', '001 §5.1', '001 §5.2', '004 §2'],
+    proves: ['RUN-13', '001 §5.1', '002 §5', '004 §2'],
     async run(bench) {
       const runId = bench.id('run');
       let last = 0;
@@ -88,11 +115,17 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
         const [result] = await appendTypes(bench, runId, type);
         const snapshot = await bench.tenant.runs.getSnapshot(runId);
         expect(snapshot, 'a run with events has a snapshot');
-        expect(snapshot.lastEventSeq >= last && snapshot.lastEventSeq <= result!.runSeq, 'it may lag but never goes back');
+        expect(
+          snapshot.lastEventSeq >= last && snapshot.lastEventSeq <= result!.runSeq,
+          'it may lag but never goes back',
+        );
         last = snapshot.lastEventSeq;
         expectEqual(
           stateOf(snapshot),
-          stateOf({ ...(await bench.tenant.runs.projectSnapshot(runId, { atSeq: last })), freshness: snapshot.freshness }),
+          stateOf({
+            ...(await bench.tenant.runs.projectSnapshot(runId, { atSeq: last })),
+            freshness: snapshot.freshness,
+          }),
           'it is the true state at its lastEventSeq',
         );
         await bench.tenant.runs.projectSnapshot(runId);
@@ -106,7 +139,15 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const runId = bench.id('run');
       const states: [number, ReturnType<typeof stateOf>][] = [];
-      const types = ['RunQueued', 'RunStarted', 'StepStarted', 'Progress', 'StepCompleted', 'StepCompleted', 'RunCompleted'];
+      const types = [
+        'RunQueued',
+        'RunStarted',
+        'StepStarted',
+        'Progress',
+        'StepCompleted',
+        'StepCompleted',
+        'RunCompleted',
+      ];
       for (const type of types) {
         const [result] = await appendTypes(bench, runId, type);
         states.push([result!.runSeq, stateOf(await bench.tenant.runs.projectSnapshot(runId))]);
@@ -115,9 +156,15 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
         const past = stateOf(await bench.tenant.runs.projectSnapshot(runId, { atSeq }));
         expectEqual(past, state, `the state at ${atSeq} is what it was then`);
       }
-      expectEqual(stateOf(await bench.tenant.runs.projectSnapshot(runId)), states.at(-1)![1], 'looking back changed nothing');
+      expectEqual(
+        stateOf(await bench.tenant.runs.projectSnapshot(runId)),
+        states.at(-1)![1],
+        'looking back changed nothing',
+      );
       for (const atSeq of [-1, 0.5, Number.NaN, '1' as never]) {
-        await expectCode('INVALID_ARGUMENT', `atSeq ${atSeq} is no sequence`, () => bench.tenant.runs.projectSnapshot(runId, { atSeq }));
+        await expectCode('INVALID_ARGUMENT', `atSeq ${atSeq} is no sequence`, () =>
+          bench.tenant.runs.projectSnapshot(runId, { atSeq }),
+        );
       }
     },
   }),
@@ -133,8 +180,15 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
         await bench.tenant.runs.appendEvents(steps.map((stepId) => runEvent(bench, { runId, eventType, stepId })));
         const snapshot = await bench.tenant.runs.projectSnapshot(runId);
         const status = eventType === 'StepStarted' ? 'RUNNING' : 'SUCCESS';
-        expectEqual(snapshot.steps.map((it) => it.stepId), steps, 'every step is there, in order');
-        expect(snapshot.steps.every((it) => it.status === status), `every step is ${status}`);
+        expectEqual(
+          snapshot.steps.map((it) => it.stepId),
+          steps,
+          'every step is there, in order',
+        );
+        expect(
+          snapshot.steps.every((it) => it.status === status),
+          `every step is ${status}`,
+        );
       }
     },
   }),

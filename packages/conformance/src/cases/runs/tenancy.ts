@@ -20,7 +20,11 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
       }
       for (const { tenantId } of [bench, other]) {
         const log = await wholeLog(bench.store.forTenant(tenantId), runId);
-        expectEqual(log.map((it) => it.payload), [{ owner: tenantId }], 'each tenant reads its own run only');
+        expectEqual(
+          log.map((it) => it.payload),
+          [{ owner: tenantId }],
+          'each tenant reads its own run only',
+        );
       }
     },
   }),
@@ -42,7 +46,7 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
       expectEqual(await view.deleteRun(runId), false, 'and cannot be deleted');
       const asked = await view.listRuns({ tenantId: other.tenantId }).catch(() => ({ items: [] }));
       expectEqual(asked.items, [], 'asking for the other tenant by name does not help');
-      expectEqual(await bench.store.runs.headSeq(runId) > 0, true, 'the run itself is still there');
+      expectEqual((await bench.store.runs.headSeq(runId)) > 0, true, 'the run itself is still there');
     },
   }),
   runsCase({
@@ -52,7 +56,9 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const other = { tenantId: bench.id('tenant') };
       const runId = bench.id('run');
-      await expectCode('TENANT_MISMATCH', 'a view takes no foreign event', () => bench.tenant.runs.appendEvent(runEvent(other, { runId })));
+      await expectCode('TENANT_MISMATCH', 'a view takes no foreign event', () =>
+        bench.tenant.runs.appendEvent(runEvent(other, { runId })),
+      );
       await expectCode('TENANT_MISMATCH', 'nor a batch with one', () =>
         bench.tenant.runs.appendEvents([runEvent(bench, { runId }), runEvent(other, { runId })]),
       );
@@ -78,11 +84,20 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
         verify: () => bench.store.runs.verify(runId),
         deleteRun: () => bench.store.runs.deleteRun(runId),
       };
-      for (const [name, read] of Object.entries(reads)) await expectCode('AMBIGUOUS_RUN', `${name} does not guess`, read);
+      for (const [name, read] of Object.entries(reads))
+        await expectCode('AMBIGUOUS_RUN', `${name} does not guess`, read);
       const { tenantId } = other;
-      expectEqual((await bench.store.runs.projectSnapshot(runId, { tenantId })).status, 'PENDING', 'naming the tenant settles it');
+      expectEqual(
+        (await bench.store.runs.projectSnapshot(runId, { tenantId })).status,
+        'PENDING',
+        'naming the tenant settles it',
+      );
       const log = await bench.store.runs.fetchEvents(runId, { tenantId: bench.tenantId });
-      expectEqual(log.map((it) => it.eventType), ['RunStarted'], 'for each of them');
+      expectEqual(
+        log.map((it) => it.eventType),
+        ['RunStarted'],
+        'for each of them',
+      );
     },
   }),
   runsCase({
@@ -93,7 +108,10 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
       const other = { tenantId: bench.id('tenant') };
       const runId = bench.id('run');
       const results = await bench.store.runs.appendEvents([runEvent(bench, { runId }), runEvent(other, { runId })]);
-      expect(results.every((it) => it.persisted), 'each event goes to the tenant it names');
+      expect(
+        results.every((it) => it.persisted),
+        'each event goes to the tenant it names',
+      );
       expectEqual((await wholeLog(bench.tenant, runId)).length, 1, 'the first has one');
       expectEqual((await wholeLog(bench.store.forTenant(other.tenantId), runId)).length, 1, 'the second has one');
     },
@@ -128,9 +146,19 @@ export const TENANCY_CASES: readonly ConformanceCase[] = [
       for (const mark of marks) {
         const view = bench.store.forTenant(`${base}${mark}`);
         const log = await wholeLog(view, runId);
-        expectEqual(log.map((it) => it.payload), [{ mark }], `tenant …${mark} has its own run and no other`);
-        const runs = await allPages((cursor) => view.runs.listRuns({ limit: 1, ...(cursor === undefined ? {} : { cursor }) }));
-        expectEqual(runs.map((it) => it.tenantId), [`${base}${mark}`], 'and lists only that');
+        expectEqual(
+          log.map((it) => it.payload),
+          [{ mark }],
+          `tenant …${mark} has its own run and no other`,
+        );
+        const runs = await allPages((cursor) =>
+          view.runs.listRuns({ limit: 1, ...(cursor === undefined ? {} : { cursor }) }),
+        );
+        expectEqual(
+          runs.map((it) => it.tenantId),
+          [`${base}${mark}`],
+          'and lists only that',
+        );
       }
     },
   }),

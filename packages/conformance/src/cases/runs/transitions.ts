@@ -47,7 +47,11 @@ const STEP_TABLE: Record<string, { from: readonly (StepStatus | 'nothing')[]; to
 /** The status of a run, which must be consistent or have exactly one violation. */
 async function statusAfter(bench: Bench, runId: string, allowed: boolean, what: string) {
   const snapshot = await bench.tenant.runs.projectSnapshot(runId);
-  expectEqual(snapshot.consistency, allowed ? 'CONSISTENT' : 'INCONSISTENT', `${what} is ${allowed ? 'allowed' : 'invalid'}`);
+  expectEqual(
+    snapshot.consistency,
+    allowed ? 'CONSISTENT' : 'INCONSISTENT',
+    `${what} is ${allowed ? 'allowed' : 'invalid'}`,
+  );
   expectEqual(snapshot.violations.length, allowed ? 0 : 1, 'exactly the offending event is named');
   expectEqual(snapshot.lastEventSeq, await bench.tenant.runs.headSeq(runId), 'lastEventSeq advances in any case');
   return snapshot;
@@ -83,7 +87,11 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
           const allowed = rule.from.includes(state);
           const { steps } = await statusAfter(bench, runId, allowed, `${eventType} of a step that is ${state}`);
           const expected = allowed ? rule.to : state === 'nothing' ? undefined : state;
-          expectEqual(steps[0]?.status, expected, `${eventType} from ${state} leaves the step ${expected ?? 'unknown'}`);
+          expectEqual(
+            steps[0]?.status,
+            expected,
+            `${eventType} from ${state} leaves the step ${expected ?? 'unknown'}`,
+          );
         }
       }
     },
@@ -126,8 +134,13 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
         const retry = runEvent(bench, { runId, eventType: 'StepStarted', logicalAttemptId: attempt });
         await bench.tenant.runs.appendEvent(retry);
         const { steps } = await statusAfter(bench, runId, allowed, `attempt ${attempt} after attempt 1 failed`);
-        expectEqual([steps[0]?.status, steps[0]?.logicalAttemptId], allowed ? ['RUNNING', attempt] : ['FAILED', 1], 'the step shows it');
-        if (allowed) expectEqual([steps[0]?.error, steps[0]?.completedAt], [undefined, undefined], 'a new attempt starts clean');
+        expectEqual(
+          [steps[0]?.status, steps[0]?.logicalAttemptId],
+          allowed ? ['RUNNING', attempt] : ['FAILED', 1],
+          'the step shows it',
+        );
+        if (allowed)
+          expectEqual([steps[0]?.error, steps[0]?.completedAt], [undefined, undefined], 'a new attempt starts clean');
       }
     },
   }),
@@ -153,7 +166,11 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
       await bench.tenant.runs.appendEvent(bad);
       await appendTypes(bench, runId, 'RunCompleted');
       const after = await bench.tenant.runs.projectSnapshot(runId);
-      expectEqual([after.status, after.violations.length], ['COMPLETED', 1], 'the run goes on, and the event is told once');
+      expectEqual(
+        [after.status, after.violations.length],
+        ['COMPLETED', 1],
+        'the run goes on, and the event is told once',
+      );
     },
   }),
   runsCase({
@@ -164,7 +181,15 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       await appendTypes(bench, runId, 'RunStarted', 'StepStarted');
       const before = await bench.tenant.runs.projectSnapshot(runId);
-      const types = ['RunApproved', 'SignalAccepted', 'SignalRejected', 'StepCorrected', 'runcompleted', 'constructor', '__proto__'];
+      const types = [
+        'RunApproved',
+        'SignalAccepted',
+        'SignalRejected',
+        'StepCorrected',
+        'runcompleted',
+        'constructor',
+        '__proto__',
+      ];
       const results = await appendTypes(bench, runId, ...types);
       const after = await bench.tenant.runs.projectSnapshot(runId);
       expectEqual(after.lastEventSeq, results.at(-1)!.runSeq, 'lastEventSeq advances');
@@ -172,7 +197,11 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
       expectEqual({ ...after, ...rest }, after, 'everything else is as it was, consistent as before');
       const fresh = bench.id('run');
       await appendTypes(bench, fresh, 'Unknown');
-      expectEqual((await bench.tenant.runs.projectSnapshot(fresh)).status, 'PENDING', 'a run of unknown types only is pending');
+      expectEqual(
+        (await bench.tenant.runs.projectSnapshot(fresh)).status,
+        'PENDING',
+        'a run of unknown types only is pending',
+      );
     },
   }),
   runsCase({
@@ -190,13 +219,25 @@ export const TRANSITION_CASES: readonly ConformanceCase[] = [
         );
       }
       await expectCode('INVALID_TRANSITION', 'a batch is judged as a whole', () =>
-        bench.tenant.runs.appendEvents(['RunPaused', 'RunPaused'].map((eventType) => runEvent(bench, { runId, eventType })), strict),
+        bench.tenant.runs.appendEvents(
+          ['RunPaused', 'RunPaused'].map((eventType) => runEvent(bench, { runId, eventType })),
+          strict,
+        ),
       );
       expectEqual(await bench.tenant.runs.headSeq(runId), head, 'nothing was written');
-      const batch = ['StepStarted', 'Progress', 'StepCompleted', 'RunCompleted'].map((eventType) => runEvent(bench, { runId, eventType }));
+      const batch = ['StepStarted', 'Progress', 'StepCompleted', 'RunCompleted'].map((eventType) =>
+        runEvent(bench, { runId, eventType }),
+      );
       const results = await bench.tenant.runs.appendEvents(batch, strict);
-      expect(results.every((it) => it.persisted), 'a batch whose events follow from each other passes');
-      expectEqual((await bench.tenant.runs.appendEvents(batch, strict)).every((it) => it.idempotent), true, 'and its retry is a duplicate, not invalid');
+      expect(
+        results.every((it) => it.persisted),
+        'a batch whose events follow from each other passes',
+      );
+      expectEqual(
+        (await bench.tenant.runs.appendEvents(batch, strict)).every((it) => it.idempotent),
+        true,
+        'and its retry is a duplicate, not invalid',
+      );
     },
   }),
 ];

@@ -31,12 +31,28 @@ export const UPCAST_CASES: readonly ConformanceCase[] = [
       const [record] = await bench.tenant.runs.fetchEvents(runId);
       expect(record, 'the event is stored');
       const { eventId, runSeq, persistedAt: _, ...rest } = record;
-      expect(eventId !== 'legacy-1' && runSeq !== 17, 'an id that is no version 4 UUID and the old sequence are replaced');
+      expect(
+        eventId !== 'legacy-1' && runSeq !== 17,
+        'an id that is no version 4 UUID and the old sequence are replaced',
+      );
       expectEqual(
         { ...rest },
         {
-          ...{ runId, ...scope, stepId: 'step', eventType: 'StepCompleted', emittedAt: v1.emittedAt, idempotencyKey: 'abc123' },
-          ...{ engineAttemptId: 3, logicalAttemptId: 1, payload: { value: ['rows', 7] }, sourceEventId: 'legacy-1', sourceRunSeq: 17 },
+          ...{
+            runId,
+            ...scope,
+            stepId: 'step',
+            eventType: 'StepCompleted',
+            emittedAt: v1.emittedAt,
+            idempotencyKey: 'abc123',
+          },
+          ...{
+            engineAttemptId: 3,
+            logicalAttemptId: 1,
+            payload: { value: ['rows', 7] },
+            sourceEventId: 'legacy-1',
+            sourceRunSeq: 17,
+          },
           ...{ adapterVersion: '1.4.0', engineRunRef: { workflowId: 'w' } },
           ...{ causedBySignalId: v1.causedBySignalId, parentEventId: v1.parentEventId },
         },
@@ -52,7 +68,13 @@ export const UPCAST_CASES: readonly ConformanceCase[] = [
     proves: ['RUN-1', '004 §3.3'],
     async run(bench) {
       const scope = { tenantId: bench.tenantId, projectId: 'p', environmentId: 'e', planId: 'plan', planVersion: '2' };
-      const v1 = { runId: bench.id('run'), eventId: 'x', eventType: 'T', idempotencyKey: 'k', emittedAt: '2025-01-01T00:00:00Z' };
+      const v1 = {
+        runId: bench.id('run'),
+        eventId: 'x',
+        eventType: 'T',
+        idempotencyKey: 'k',
+        emittedAt: '2025-01-01T00:00:00Z',
+      };
       for (const logicalAttemptId of ['first', '', '0', '1.5', '-1', ' 1']) {
         await expectCode('INVALID_ARGUMENT', `attempt ${JSON.stringify(logicalAttemptId)} is no number`, async () =>
           upcastV1({ ...v1, logicalAttemptId }, scope),

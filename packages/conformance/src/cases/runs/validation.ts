@@ -14,9 +14,14 @@ async function refuses(bench: Bench, field: string, values: readonly unknown[]):
   for (const value of values) {
     const event = { ...runEvent(bench, { runId }), [field]: value } as RunEventInput;
     const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, 30)) : String(value);
-    const error = await expectCode('INVALID_ARGUMENT', `${field} ${shown} is refused`, () => bench.store.runs.appendEvent(event));
+    const error = await expectCode('INVALID_ARGUMENT', `${field} ${shown} is refused`, () =>
+      bench.store.runs.appendEvent(event),
+    );
     expect(error.field?.startsWith(field), `the error names ${field}, not ${error.field}`);
-    expect(error.message.length > 0 && error.outcome === 'rejected', 'it says what to do, and that nothing was written');
+    expect(
+      error.message.length > 0 && error.outcome === 'rejected',
+      'it says what to do, and that nothing was written',
+    );
   }
   expectEqual(await bench.tenant.runs.headSeq(runId), runSeq, `nothing was written for a bad ${field}`);
 }
@@ -89,7 +94,9 @@ export const VALIDATION_CASES: readonly ConformanceCase[] = [
       for (const field of ['runId', 'tenantId']) {
         for (const value of bad) {
           const event = { ...runEvent(bench, { runId: bench.id('run') }), [field]: value } as RunEventInput;
-          const error = await expectCode('INVALID_ARGUMENT', `a bad ${field} is refused`, () => bench.store.runs.appendEvent(event));
+          const error = await expectCode('INVALID_ARGUMENT', `a bad ${field} is refused`, () =>
+            bench.store.runs.appendEvent(event),
+          );
           expectEqual(error.field, field, 'and named');
         }
       }
@@ -103,7 +110,10 @@ export const VALIDATION_CASES: readonly ConformanceCase[] = [
       await refuses(bench, 'eventType', [undefined, null, '', 'x'.repeat(513), 'a\0', 7]);
       const runId = bench.id('run');
       for (const eventType of ['StepCorrected', 'com.example/thing.happened', '事件', 'RunStartedX', 'runstarted']) {
-        expect((await bench.tenant.runs.appendEvent(runEvent(bench, { runId, eventType }))).persisted, `${eventType} is stored`);
+        expect(
+          (await bench.tenant.runs.appendEvent(runEvent(bench, { runId, eventType }))).persisted,
+          `${eventType} is stored`,
+        );
       }
     },
   }),
@@ -112,7 +122,11 @@ export const VALIDATION_CASES: readonly ConformanceCase[] = [
     title: 'an idempotency key, if sent, is text of 1 to 512 bytes',
     proves: ['RUN-5', 'GEN-5', 'RUN-9'],
     async run(bench) {
-      await refuses(bench, 'idempotencyKey', INVALID_IDS.map(([, value]) => value));
+      await refuses(
+        bench,
+        'idempotencyKey',
+        INVALID_IDS.map(([, value]) => value),
+      );
     },
   }),
   runsCase({
@@ -128,12 +142,22 @@ export const VALIDATION_CASES: readonly ConformanceCase[] = [
         expectEqual(error.field, 'stepId', 'the error names stepId');
       };
       for (const type of ['StepStarted', 'StepCompleted', 'StepFailed', 'StepSkipped']) await refused(type, undefined);
-      for (const type of ['RunQueued', 'RunStarted', 'RunPaused', 'RunResumed', 'RunCompleted', 'RunFailed', 'RunCancelled']) {
+      for (const type of [
+        'RunQueued',
+        'RunStarted',
+        'RunPaused',
+        'RunResumed',
+        'RunCompleted',
+        'RunFailed',
+        'RunCancelled',
+      ]) {
         await refused(type, 'step');
       }
       expectEqual(await bench.tenant.runs.headSeq(runId), 0, 'nothing was written');
       for (const stepId of [undefined, 'step']) {
-        const { persisted } = await bench.tenant.runs.appendEvent(runEvent(bench, { runId, eventType: 'Unknown', stepId }));
+        const { persisted } = await bench.tenant.runs.appendEvent(
+          runEvent(bench, { runId, eventType: 'Unknown', stepId }),
+        );
         expect(persisted, 'an unknown type may have a step or not');
       }
     },

@@ -1,0 +1,59 @@
+/** Runs every example, and the one in the README, as a reader would: a program of its own in an empty directory. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const here = import.meta.dirname;
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'tidemark-examples-'));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+function run(file: string, ...args: string[]): string {
+  const flags = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
+  const { stdout, stderr, status } = spawnSync(process.execPath, [...flags, file, ...args], {
+    cwd: directory,
+    encoding: 'utf8',
+  });
+  expect(stderr).toBe('');
+  expect(status).toBe(0);
+  return stdout;
+}
+
+const ORDER_OUTPUT = "1 RunStarted { by: 'ada' }\n2 StepStarted {}\n3 StepCompleted { cents: 1299 }\nRUNNING\n";
+
+describe('examples', () => {
+  it('shows the program of the README, and what it prints', () => {
+    const readme = readFileSync(join(here, '../README.md'), 'utf8');
+    const [, program] = /```ts\n(.*?)```/s.exec(readme)!;
+    const file = join(here, `.readme-${process.pid}.ts`);
+    writeFileSync(file, program!);
+    try {
+      expect(run(file)).toBe(ORDER_OUTPUT);
+    } finally {
+      rmSync(file);
+    }
+    expect(readme).toContain(ORDER_OUTPUT);
+  });
+
+  it('keeps an order in a file, and stores it once however often it is sent', () => {
+    expect(run(join(here, 'order.ts'), 'sqlite:orders.db')).toBe(ORDER_OUTPUT);
+    expect(run(join(here, 'order.ts'), 'sqlite:orders.db')).toBe(ORDER_OUTPUT);
+  });
+
+  it('runs from plain JavaScript', () => {
+    expect(run(join(here, 'plain.js'))).toBe('visit number 1\n');
+    expect(run(join(here, 'plain.js'))).toBe('visit number 2\n');
+  });
+
+  it('gives the tour of npm start', () => {
+    const tour = run(join(here, 'tour.ts'), 'tour.db');
+    expect(tour).toContain('sent twice, stored once: sequence 5 and 5, idempotent: true');
+    expect(tour).toContain('after event 3 charge was FAILED, now it is SUCCESS');
+    expect(tour).toContain('1 wins');
+    expect(tour).toContain('1 gets the state');
+  });
+});

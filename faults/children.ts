@@ -1,0 +1,59 @@
+/** Starts writers as processes of their own, whose notes go straight to a file, and ends them hard. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const NODE_FLAGS = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
+
+/** A writer process; what it says on standard error is kept. */
+export class WriterProcess {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<void>;
+  errors = '';
+
+  /** Starts `faults/<script>.ts` under `wrapper` (strace, for example), its notes appended to a file. */
+  constructor(script: string, args: readonly string[], notesFile: string, wrapper: readonly string[] = []) {
+    const notes = openSync(notesFile, 'a');
+    const node = [process.execPath, ...NODE_FLAGS, join(import.meta.dirname, `${script}.ts`), ...args];
+    const [program, ...rest] = [...wrapper, ...node] as [string, ...string[]];
+    this.#child = spawn(program, rest, { stdio: ['ignore', notes, 'pipe'] });
+    closeSync(notes);
+    this.#child.stderr!.setEncoding('utf8').on('data', (text) => (this.errors += text));
+    this.#ended = new Promise((resolve, reject) => {
+      this.#child.once('error', reject);
+      this.#child.once('close', () => resolve());
+    });
+  }
+
+  /** Stops it where it stands, without a chance to sync anything. */
+  freeze(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  /** Waits until it ends by itself and gives its exit code. */
+  async end(): Promise<number | null> {
+    await this.#ended;
+    return this.#child.exitCode;
+  }
+
+  /** Fails when it ended by itself: then its error matters more than anything that follows. */
+  expectRunning(): void {
+    if (this.#child.exitCode !== null) throw new Error(`The writer ended with ${this.#child.exitCode}: ${this.errors}`);
+  }
+
+  /** Waits until it has noted something new. */
+  async hasWritten(notesFile: string, before: number, limitMs = 60_000): Promise<void> {
+    const limit = Date.now() + limitMs;
+    while (statSync(notesFile).size <= before) {
+      this.expectRunning();
+      if (Date.now() > limit) throw new Error(`The writer noted nothing for ${limitMs} ms: ${this.errors}`);
+      await sleep(5);
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/** No clause is forgotten, and no case claims one that does not exist. */
+import { describe, expect, it } from 'vitest';
+import { ALL_CASES } from './cases/index.ts';
+import { CLAUSES } from './clauses.ts';
+import { renderClausesPage } from './clauses-page.ts';
+
+describe('clauses', () => {
+  const known = new Set(CLAUSES.map((clause) => clause.id));
+  const proven = new Set(ALL_CASES.flatMap((testCase) => testCase.proves));
+
+  it('are each shown by a case, or say what shows them', () => {
+    const forgotten = CLAUSES.filter((clause) => clause.elsewhere === undefined && !proven.has(clause.id));
+    expect(forgotten.map((clause) => `${clause.id}: ${clause.says}`)).toEqual([]);
+  });
+
+  it('are known where a case names them', () => {
+    const unknown = ALL_CASES.flatMap((testCase) =>
+      testCase.proves.filter((id) => !known.has(id)).map((id) => `${testCase.id}: ${id}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  it('are not claimed where all of a place is shown elsewhere', () => {
+    const elsewhere = [...proven].filter((id) =>
+      CLAUSES.filter((clause) => clause.id === id).every((clause) => clause.elsewhere !== undefined),
+    );
+    expect(elsewhere).toEqual([]);
+  });
+
+  it('have a page that names every one of them', () => {
+    const page = renderClausesPage();
+    for (const { says } of CLAUSES) expect(page).toContain(says.replaceAll('|', '\\|'));
+  });
+});
+
+describe('cases', () => {
+  it('have ids of their own that begin with their domain, or with model', () => {
+    const ids = ALL_CASES.map((testCase) => testCase.id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { id, domain } of ALL_CASES) expect([domain, 'model']).toContain(id.split('/')[0]);
+  });
+
+  it('each prove something', () => {
+    expect(ALL_CASES.filter((testCase) => testCase.proves.length === 0)).toEqual([]);
+  });
+});

@@ -1,0 +1,23 @@
+/** What a clause is: one thing the documents or rulings ask for. */
+
+export interface Clause {
+  /** Where it stands: `004 §3.2`, `000 save_event`, `RUN-4`. A place with several rules has several clauses. */
+  id: string;
+  level: 'MUST' | 'MUST NOT' | 'SHOULD' | 'SHOULD NOT' | 'MAY' | 'RULING';
+  /** In our own words. */
+  says: string;
+  /** Why no case of the kit shows it, and what does. */
+  elsewhere?: string;
+}
+
+type Rule = [level: Clause['level'], says: string, elsewhere?: string];
+
+/** The clauses of one place. */
+export function place(id: string, ...rules: Rule[]): Clause[] {
+  return rules.map(([level, says, elsewhere]) => ({
+    id,
+    level,
+    says,
+    ...(elsewhere === undefined ? {} : { elsewhere }),
+  }));
+}

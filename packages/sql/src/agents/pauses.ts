@@ -1,0 +1,167 @@
+/**
+ * Pauses in SQL (AGT-4): every step is one statement that decides and changes at once, on the engine's clock, so that
+ * of all claimers and loaders exactly one wins. A consumed pause stays as a tombstone until its expiry.
+ */
+import type { PauseInfo } from '@tidemark/core';
+import { type PauseEngine, timeText } from '@tidemark/core/engine';
+import { CLOCK, NOW, type SqlDatabase } from '../database.ts';
+import { removeInSteps } from '../statements.ts';
+import { integerOf, type SqlInteger } from '../values.ts';
+
+/** Payloads are megabytes at times: few are removed at a time. */
+const REMOVE_AT_ONCE = 50;
+
+interface PauseInfoRow {
+  pause_id: string;
+  state: PauseInfo['state'];
+  lease_until: SqlInteger | null;
+  session_id: string | null;
+  task_id: string | null;
+  reason: string | null;
+  created_at: SqlInteger;
+  expires_at: SqlInteger;
+}
+
+/** A claim whose lease ran out is waiting again. */
+const INFO = `
+  SELECT pause_id, session_id, task_id, reason, created_at, expires_at,
+         CASE WHEN state = 'claimed' AND lease_until <= ${NOW} THEN 'waiting' ELSE state END AS state,
+         lease_until
+    FROM @planner_pauses`;
+
+/**
+ * 1. An absent pause is made, and one that expired starts over under the same token.
+ * 2. One that waits or is claimed gets the new payload and expiry; a claim is kept: the claimer may be resuming already.
+ * 3. One that was consumed is left alone, and no row comes back.
+ */
+const SAVE = `
+  INSERT INTO @planner_pauses AS stored
+    (tenant_id, pause_id, state, session_id, task_id, reason, payload, created_at, expires_at)
+  SELECT ?, ?, 'waiting', ?, ?, ?, ?, now, now + ? FROM ${CLOCK} WHERE true
+  ON CONFLICT (tenant_id, pause_id) DO UPDATE SET
+    state       = CASE WHEN stored.expires_at > excluded.created_at THEN stored.state       ELSE 'waiting' END,
+    claim_id    = CASE WHEN stored.expires_at > excluded.created_at THEN stored.claim_id    ELSE NULL END,
+    lease_until = CASE WHEN stored.expires_at > excluded.created_at THEN stored.lease_until ELSE NULL END,
+    created_at  = CASE WHEN stored.expires_at > excluded.created_at THEN stored.created_at  ELSE excluded.created_at END,
+    session_id  = excluded.session_id,
+    task_id     = excluded.task_id,
+    reason      = excluded.reason,
+    payload     = excluded.payload,
+    expires_at  = excluded.expires_at
+  WHERE stored.state <> 'consumed' OR stored.expires_at <= excluded.created_at
+  RETURNING pause_id`;
+
+/**
+ * 1. Only a pause that waits, or whose claim ran out; the same claim sent again wins again.
+ * 2. The same claim keeps its lease while that lasts.
+ * 3. A lease ends with its pause at the latest: a longer one would be a promise nobody can keep.
+ */
+const CLAIM = `
+  UPDATE @planner_pauses SET
+    state       = 'claimed',
+    claim_id    = ?,
+    lease_until = CASE
+      WHEN state = 'claimed' AND claim_id = ? AND lease_until > ${NOW} THEN lease_until
+      WHEN expires_at < ${NOW} + ? THEN expires_at
+      ELSE ${NOW} + ?
+    END
+  WHERE tenant_id = ? AND pause_id = ? AND expires_at > ${NOW}
+    AND (state = 'waiting' OR (state = 'claimed' AND (claim_id = ? OR lease_until <= ${NOW})))
+  RETURNING payload, lease_until`;
+
+/**
+ * 1. Only a pause that waits, whose claim ran out, or that is of this very claim, consumed by it or not.
+ * 2. The payload stays until the expiry, for a retry of this very request.
+ */
+const CONSUME = `
+  UPDATE @planner_pauses SET state = 'consumed', claim_id = ?, lease_until = NULL
+  WHERE tenant_id = ? AND pause_id = ? AND expires_at > ${NOW}
+    AND (state = 'waiting' OR claim_id = ? OR (state = 'claimed' AND lease_until <= ${NOW}))
+  RETURNING payload`;
+
+/** A claim whose lease ran out holds until another takes it; what was settled so already is settled so again. */
+const CONFIRM = `
+  UPDATE @planner_pauses SET
+    state = 'consumed', lease_until = NULL, payload = CASE WHEN state = 'claimed' THEN NULL ELSE payload END
+  WHERE tenant_id = ? AND pause_id = ? AND claim_id = ? AND expires_at > ${NOW} AND state IN ('claimed', 'consumed')
+  RETURNING pause_id`;
+
+const RELEASE = `
+  UPDATE @planner_pauses SET state = 'waiting', lease_until = NULL
+  WHERE tenant_id = ? AND pause_id = ? AND claim_id = ? AND expires_at > ${NOW} AND state IN ('claimed', 'waiting')
+  RETURNING pause_id`;
+
+/** The condition stands twice: a pause may be saved anew between the choice and the removal. */
+const REMOVE_EXPIRED = `
+  DELETE FROM @planner_pauses
+  WHERE expires_at <= ${NOW} AND (tenant_id, pause_id) IN (
+    SELECT tenant_id, pause_id FROM @planner_pauses WHERE expires_at <= ${NOW} ORDER BY expires_at LIMIT ?
+  )
+  RETURNING pause_id`;
+
+export function sqlPauses(db: SqlDatabase): PauseEngine {
+  return {
+    async save(tenantId, { pauseId, sessionId, taskId, reason, payload, ttlMs }, call) {
+      const params = [tenantId, pauseId, sessionId, taskId, reason, payload, ttlMs];
+      const saved = await db.write((tx) => tx.all(SAVE, params), call);
+      return saved.length > 0 ? 'saved' : 'consumed';
+    },
+
+    async claim(tenantId, pauseId, { claimId, leaseMs }, call) {
+      const params = [claimId, claimId, leaseMs, leaseMs, tenantId, pauseId, claimId];
+      const [claimed] = await db.write(
+        (tx) => tx.all<{ payload: string; lease_until: SqlInteger }>(CLAIM, params),
+        call,
+      );
+      return claimed ? { payload: claimed.payload, leaseUntil: integerOf(claimed.lease_until) } : null;
+    },
+
+    async consume(tenantId, pauseId, claimId, call) {
+      const params = [claimId, tenantId, pauseId, claimId];
+      const [consumed] = await db.write((tx) => tx.all<{ payload: string | null }>(CONSUME, params), call);
+      return consumed?.payload ?? null;
+    },
+
+    async settle(tenantId, pauseId, claimId, as, call) {
+      const sql = as === 'consumed' ? CONFIRM : RELEASE;
+      const settled = await db.write((tx) => tx.all(sql, [tenantId, pauseId, claimId]), call);
+      return settled.length > 0;
+    },
+
+    async peek(tenantId, pauseId, call) {
+      const sql = `${INFO} WHERE tenant_id = ? AND pause_id = ? AND expires_at > ${NOW}`;
+      const [row] = await db.read<PauseInfoRow>(sql, [tenantId, pauseId], call);
+      return row ? infoOf(row) : null;
+    },
+
+    async list(tenantId, { after, limit, sessionId }, call) {
+      const sql = `
+        ${INFO}
+        WHERE tenant_id = ? ${sessionId === null ? '' : 'AND session_id = ?'} AND pause_id > ? AND expires_at > ${NOW}
+        ORDER BY pause_id
+        LIMIT ?`;
+      const params = [tenantId, ...(sessionId === null ? [] : [sessionId]), after ?? '', limit];
+      return (await db.read<PauseInfoRow>(sql, params, call)).map(infoOf);
+    },
+
+    removeExpired(limit, call) {
+      return removeInSteps(limit, REMOVE_AT_ONCE, async (most) => {
+        return (await db.write((tx) => tx.all(REMOVE_EXPIRED, [most]), call)).length;
+      });
+    },
+  };
+}
+
+function infoOf(row: PauseInfoRow): PauseInfo {
+  const info: PauseInfo = {
+    pauseId: row.pause_id,
+    state: row.state,
+    createdAt: timeText(integerOf(row.created_at)),
+    expiresAt: timeText(integerOf(row.expires_at)),
+  };
+  if (row.state === 'claimed') info.leaseUntil = timeText(integerOf(row.lease_until!));
+  if (row.session_id !== null) info.sessionId = row.session_id;
+  if (row.task_id !== null) info.taskId = row.task_id;
+  if (row.reason !== null) info.reason = row.reason;
+  return info;
+}

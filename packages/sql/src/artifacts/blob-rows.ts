@@ -1,0 +1,85 @@
+/** The row of a blob: where its bytes are and when they were last stored, which is what keeps a sweep away. */
+import type { EngineCall } from '@tidemark/core/engine';
+import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
+import { integerOf, type SqlInteger } from '../values.ts';
+
+interface BlobRow {
+  sha256: string;
+  sizeBytes: number;
+  place: 'table' | 'directory';
+  /** The upload whose chunks hold the bytes; `null` for bytes in the directory. */
+  uploadId: string | null;
+}
+
+/** Bytes that are there already keep their place; only their age is renewed. */
+const SAVE = `
+  INSERT INTO @artifact_blobs (tenant_id, sha256, size_bytes, stored_at, place, upload_id)
+  VALUES (?, ?, ?, ${NOW}, ?, ?)
+  ON CONFLICT (tenant_id, sha256) DO UPDATE SET stored_at = excluded.stored_at
+  RETURNING upload_id`;
+
+const IS_UNNAMED = `
+  stored_at < ${NOW} - ? AND NOT EXISTS (
+    SELECT 1 FROM @artifacts WHERE artifacts.tenant_id = blob.tenant_id AND artifacts.sha256 = blob.sha256
+  )`;
+
+/** Saves or renews a blob; gives the upload that holds its bytes. */
+export async function saveBlob(tx: SqlTransaction, tenantId: string, blob: BlobRow): Promise<string | null> {
+  const params = [tenantId, blob.sha256, blob.sizeBytes, blob.place, blob.uploadId];
+  return (await tx.all<{ upload_id: string | null }>(SAVE, params))[0]!.upload_id;
+}
+
+export async function findBlob(
+  db: SqlDatabase,
+  tenantId: string,
+  sha256: string,
+  call: EngineCall,
+): Promise<Pick<BlobRow, 'place' | 'uploadId'> | null> {
+  const sql = 'SELECT place, upload_id FROM @artifact_blobs WHERE tenant_id = ? AND sha256 = ?';
+  const [row] = await db.read<{ place: BlobRow['place']; upload_id: string | null }>(sql, [tenantId, sha256], call);
+  return row ? { place: row.place, uploadId: row.upload_id } : null;
+}
+
+/** Blobs of all tenants that no reference names and nobody has stored within the grace period, in pages. */
+export async function* unnamedBlobs(
+  db: SqlDatabase,
+  graceMs: number,
+  call: EngineCall,
+): AsyncGenerator<BlobRow & { tenantId: string }> {
+  const PAGE = 200;
+  let after = ['', ''];
+  for (;;) {
+    const rows: {
+      tenant_id: string;
+      sha256: string;
+      size_bytes: SqlInteger;
+      place: BlobRow['place'];
+      upload_id: string | null;
+    }[] = await db.read(
+      `SELECT tenant_id, sha256, size_bytes, place, upload_id
+           FROM @artifact_blobs AS blob
+          WHERE (tenant_id, sha256) > (?, ?) AND ${IS_UNNAMED}
+          ORDER BY tenant_id, sha256
+          LIMIT ${PAGE}`,
+      [...after, graceMs],
+      call,
+    );
+    for (const { tenant_id, sha256, size_bytes, place, upload_id } of rows) {
+      yield { tenantId: tenant_id, sha256, sizeBytes: integerOf(size_bytes), place, uploadId: upload_id };
+    }
+    if (rows.length < PAGE) return;
+    after = [rows.at(-1)!.tenant_id, rows.at(-1)!.sha256];
+  }
+}
+
+/** Removes the row if what made it unnamed still holds; tells whether it did. */
+export async function removeUnnamed(
+  tx: SqlTransaction,
+  tenantId: string,
+  sha256: string,
+  graceMs: number,
+): Promise<boolean> {
+  const sql = `
+    DELETE FROM @artifact_blobs AS blob WHERE tenant_id = ? AND sha256 = ? AND ${IS_UNNAMED} RETURNING sha256`;
+  return (await tx.all(sql, [tenantId, sha256, graceMs])).length > 0;
+}

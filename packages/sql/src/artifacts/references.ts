@@ -1,0 +1,108 @@
+/** References of artifacts in SQL: rows in scopes, found by session or trace through an index (AGT-11). */
+import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '@tidemark/core/engine';
+import type { SqlDatabase, SqlValue } from '../database.ts';
+import { removeInSteps } from '../statements.ts';
+import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
+
+const REMOVE_AT_ONCE = 200;
+
+/** Columns of a reference after its tenant and id, with the property each of them holds. */
+const COLUMNS = {
+  sha256: 'sha256',
+  size_bytes: 'sizeBytes',
+  mime_type: 'mimeType',
+  filename: 'filename',
+  scope_tenant_id: 'scopeTenantId',
+  user_id: 'userId',
+  session_id: 'sessionId',
+  trace_id: 'traceId',
+  namespace: 'namespace',
+  source: 'source',
+  created_at: 'createdAt',
+  accessed_at: 'accessedAt',
+  expires_at: 'expiresAt',
+} as const satisfies Record<string, keyof ArtifactRow>;
+
+const NAMES = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[];
+
+type StoredReference = { id: string } & Record<(typeof NAMES)[number], SqlValue>;
+
+const PUT = `
+  INSERT INTO @artifacts (tenant_id, id, ${NAMES.join(', ')})
+  VALUES (?, ?, ${NAMES.map(() => '?').join(', ')})
+  ON CONFLICT (tenant_id, id) DO UPDATE SET ${NAMES.map((name) => `${name} = excluded.${name}`).join(', ')}`;
+
+const SELECT = `SELECT id, ${NAMES.join(', ')} FROM @artifacts`;
+
+/** The condition stands twice: a reference may be stored anew between the choice and the removal. */
+const REMOVE_EXPIRED = `
+  DELETE FROM @artifacts
+  WHERE expires_at <= ? AND (tenant_id, id) IN (
+    SELECT tenant_id, id FROM @artifacts WHERE expires_at <= ? ORDER BY expires_at LIMIT ?
+  )
+  RETURNING id`;
+
+const MATCHED: Record<keyof ArtifactMatch, string> = {
+  scopeTenantId: 'scope_tenant_id',
+  userId: 'user_id',
+  sessionId: 'session_id',
+  traceId: 'trace_id',
+};
+
+type References = Pick<ArtifactEngine, 'putRef' | 'getRef' | 'touchRef' | 'deleteRef' | 'listRefs'> & {
+  /** Removes what expired by a time; gives how many. */
+  removeExpired(now: number, call: Parameters<ArtifactEngine['sweep']>[2]): Promise<number>;
+};
+
+export function sqlReferences(db: SqlDatabase): References {
+  return {
+    async putRef(tenantId, row, call) {
+      const params = [tenantId, row.id, ...NAMES.map((name) => row[COLUMNS[name]])];
+      await db.write((tx) => tx.all(PUT, params), call);
+    },
+
+    async getRef(tenantId, id, call) {
+      const [row] = await db.read<StoredReference>(`${SELECT} WHERE tenant_id = ? AND id = ?`, [tenantId, id], call);
+      return row ? referenceOf(row) : null;
+    },
+
+    async touchRef(tenantId, id, at, call) {
+      const sql = 'UPDATE @artifacts SET accessed_at = ? WHERE tenant_id = ? AND id = ? AND accessed_at < ?';
+      await db.write((tx) => tx.all(sql, [at, tenantId, id, at]), call);
+    },
+
+    async deleteRef(tenantId, id, call) {
+      const sql = 'DELETE FROM @artifacts WHERE tenant_id = ? AND id = ? RETURNING id';
+      return (await db.write((tx) => tx.all(sql, [tenantId, id]), call)).length > 0;
+    },
+
+    async listRefs(tenantId, match, { after, limit }, call) {
+      const parts = Object.entries(match).filter(([, value]) => value !== undefined) as [keyof ArtifactMatch, string][];
+      const conditions = ['tenant_id = ?', 'id > ?', ...parts.map(([part]) => `${MATCHED[part]} = ?`)];
+      const rows = await db.read<StoredReference>(
+        `${SELECT} WHERE ${conditions.join(' AND ')} ORDER BY id LIMIT ?`,
+        [tenantId, after ?? '', ...parts.map(([, value]) => value), limit],
+        call,
+      );
+      return rows.map(referenceOf);
+    },
+
+    removeExpired(now, call) {
+      return removeInSteps(Number.POSITIVE_INFINITY, REMOVE_AT_ONCE, async (most) => {
+        return (await db.write((tx) => tx.all(REMOVE_EXPIRED, [now, now, most]), call)).length;
+      });
+    },
+  };
+}
+
+function referenceOf(row: StoredReference): ArtifactRow {
+  const reference = Object.fromEntries(NAMES.map((name) => [COLUMNS[name], row[name]]));
+  return {
+    ...(reference as unknown as ArtifactRow),
+    id: row.id,
+    sizeBytes: integerOf(row.size_bytes as SqlInteger),
+    createdAt: integerOf(row.created_at as SqlInteger),
+    accessedAt: integerOf(row.accessed_at as SqlInteger),
+    expiresAt: integerOrNull(row.expires_at as SqlInteger | null),
+  };
+}

@@ -1,0 +1,29 @@
+/** Ranges of keys in byte order. A prefix is a range: LIKE would give meaning to `%` and `_` (GEN-5). */
+import { compareKeys } from '@tidemark/core/engine';
+
+/** A condition on a text column and its parameters. */
+interface SqlRange {
+  sql: string;
+  params: string[];
+}
+
+/** Keys that start with a prefix, after one of them if given. */
+export function keyRange(column: string, prefix: string, after: string | null): SqlRange {
+  const follows = after !== null && compareKeys(after, prefix) >= 0;
+  const sql = follows ? `${column} > ?` : `${column} >= ?`;
+  const params = [follows ? after : prefix];
+  const end = endOfPrefix(prefix);
+  return end === null ? { sql, params } : { sql: `${sql} AND ${column} < ?`, params: [...params, end] };
+}
+
+/** The least text above all that start with the prefix; `null` when there is none. UTF-8 sorts by code points. */
+function endOfPrefix(prefix: string): string | null {
+  const points = Array.from(prefix, (character) => character.codePointAt(0)!);
+  for (let last = points.pop(); last !== undefined; last = points.pop()) {
+    if (last === 0x10ffff) continue;
+    // The code points from U+D800 on are surrogates, which stand in no text.
+    points.push(last === 0xd7ff ? 0xe000 : last + 1);
+    return String.fromCodePoint(...points);
+  }
+  return null;
+}

@@ -1,0 +1,125 @@
+/** The records of KV in SQL: a row per record and one per field, changed by one conditional step in one transaction. */
+import { TidemarkError } from '@tidemark/core';
+import type {
+  EngineCall,
+  RecordChange,
+  RecordName,
+  RecordOutcome,
+  RecordSpace,
+  Records,
+  RecordWrite,
+  ScannedRecord,
+  StoredRecord,
+} from '@tidemark/core/engine';
+import { NOW, type SqlDatabase, type SqlSignals } from './database.ts';
+import { keyRange } from './ranges.ts';
+import { type FieldRow, gatherRecords, IS_LIVE } from './records/rows.ts';
+import { type MadeChange, Raced, takeSteps } from './records/step.ts';
+import { RecordWatcher } from './records/watch.ts';
+import { paddedKeys, removeInSteps } from './statements.ts';
+import { integerOf, type SqlInteger } from './values.ts';
+
+const MOST_RACES = 50;
+const REMOVE_AT_ONCE = 100;
+
+/** Fields with their record, of the records that `from` gives. */
+const fieldsOf = (from: string) => `
+  SELECT record.key, record.revision, record.expires_at, ${NOW} AS now, kv_field.field, kv_field.value
+    FROM (SELECT tenant_id, key, revision, expires_at FROM @kv_records WHERE ${from}) AS record
+    JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
+   ORDER BY record.key`;
+
+/** The condition stands twice: a record may be written anew between the choice and the removal. */
+const REMOVE_EXPIRED = `
+  DELETE FROM @kv_records
+  WHERE expires_at <= ${NOW} AND (tenant_id, key) IN (
+    SELECT tenant_id, key FROM @kv_records WHERE expires_at <= ${NOW} ORDER BY expires_at LIMIT ?
+  )
+  RETURNING tenant_id, key`;
+
+class SqlRecords implements Records {
+  readonly #db: SqlDatabase;
+  readonly #signals: Pick<SqlSignals, 'wait'>;
+  readonly #watchers = new Set<RecordWatcher>();
+
+  constructor(db: SqlDatabase, signals: Pick<SqlSignals, 'wait'>) {
+    this.#db = db;
+    this.#signals = signals;
+  }
+
+  async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
+    const found = new Map<string, Map<string, StoredRecord>>();
+    for (const [tenantId, ofTenant] of Map.groupBy(names, (name) => name.tenantId)) {
+      const keys = paddedKeys(ofTenant.map((name) => name.key));
+      const sql = fieldsOf(`tenant_id = ? AND key IN (${keys.map(() => '?').join(', ')}) AND ${IS_LIVE}`);
+      const records = gatherRecords(await this.#db.read<FieldRow>(sql, [tenantId, ...keys], call));
+      found.set(tenantId, new Map(records.map(({ key, ...record }) => [key, record])));
+    }
+    return names.map(({ tenantId, key }) => found.get(tenantId)?.get(key) ?? null);
+  }
+
+  async write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
+    return (await this.batch([write], call))[0]!;
+  }
+
+  async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
+    for (let race = 0; race < MOST_RACES; race++) {
+      try {
+        const { outcomes, changes } = await this.#db.write((tx) => takeSteps(this.#db, tx, writes), call);
+        this.#report(changes);
+        return outcomes;
+      } catch (error) {
+        if (!(error instanceof Raced)) throw error;
+      }
+    }
+    throw new TidemarkError(
+      'OVERLOADED',
+      'Too many others write the same record; nothing was written. Try again later',
+    );
+  }
+
+  async scan(
+    _space: RecordSpace,
+    tenantId: string,
+    { prefix, after, limit }: { prefix: string; after: string | null; limit: number },
+    call: EngineCall,
+  ): Promise<ScannedRecord[]> {
+    const range = keyRange('key', prefix, after);
+    const sql = fieldsOf(`tenant_id = ? AND ${range.sql} AND ${IS_LIVE} ORDER BY key LIMIT ?`);
+    return gatherRecords(await this.#db.read<FieldRow>(sql, [tenantId, ...range.params, limit], call));
+  }
+
+  async now(call: EngineCall): Promise<number> {
+    const [row] = await this.#db.read<{ now: SqlInteger }>(`SELECT ${NOW} AS now`, [], call);
+    return integerOf(row!.now);
+  }
+
+  watch(_space: RecordSpace, tenantId: string, prefix: string, signal: AbortSignal): AsyncIterable<RecordChange> {
+    const watcher = new RecordWatcher(this.#db, this, { tenantId, prefix }, this.#signals, signal);
+    this.#watchers.add(watcher);
+    watcher.signal.addEventListener('abort', () => this.#watchers.delete(watcher), { once: true });
+    return watcher.changes();
+  }
+
+  /** Watchers hear of what expires by themselves: nobody need be told here. */
+  removeExpired(limit: number, call: EngineCall): Promise<number> {
+    return removeInSteps(limit, REMOVE_AT_ONCE, (most) =>
+      this.#db.write(async (tx) => {
+        const removed = await tx.all<{ tenant_id: string; key: string }>(REMOVE_EXPIRED, [most]);
+        for (const { tenant_id, key } of removed) {
+          await tx.all('DELETE FROM @kv_fields WHERE tenant_id = ? AND key = ?', [tenant_id, key]);
+        }
+        return removed.length;
+      }, call),
+    );
+  }
+
+  #report(changes: readonly MadeChange[]): void {
+    for (const watcher of this.#watchers) for (const change of changes) watcher.push(change);
+  }
+}
+
+/** Records for KV over one database; `wait` wakes its watchers when others may have written. */
+export function sqlRecords(db: SqlDatabase, signals: Pick<SqlSignals, 'wait'>): Records {
+  return new SqlRecords(db, signals);
+}

@@ -1,0 +1,177 @@
+/**
+ * Conditional steps on records, inside a transaction: look, decide by the rules all engines share, change. Fields are
+ * read only when the step needs them.
+ */
+import {
+  isAnswered,
+  meets,
+  type RecordChange,
+  type RecordName,
+  type RecordOutcome,
+  type RecordState,
+  type RecordWrite,
+  recordAfter,
+} from '@tidemark/core/engine';
+import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
+import { batchesOf, placeholders } from '../statements.ts';
+import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
+import { storedRecord } from './rows.ts';
+
+/** A change with the tenant it belongs to, for those who watch. */
+export interface MadeChange extends RecordChange {
+  tenantId: string;
+  /** Of the change, also when it was a removal. */
+  revision: number;
+  expiresAt: number | null;
+}
+
+/** Another has made or changed the record since we looked; only where rows are locked, for an absent one is not. */
+export class Raced extends Error {}
+
+/** A record under the eyes of a transaction. */
+interface Seen {
+  /** The record; absent when there is none or it has expired. */
+  state: RecordState | undefined;
+  /** Whether the fields of `state` were read. */
+  hasFields: boolean;
+  /** Of the stored row, expired or not; 0 when there is none. */
+  storedRevision: number;
+  now: number;
+}
+
+interface RecordRow {
+  revision: SqlInteger;
+  expires_at: SqlInteger | null;
+  requests: string | null;
+  now: SqlInteger;
+}
+
+const OF_RECORD = 'WHERE tenant_id = ? AND key = ?';
+
+const NEXT_REVISION = `UPDATE @kv_revision SET revision = revision + 1 RETURNING revision, ${NOW} AS now`;
+
+const LOOK = `SELECT revision, expires_at, requests, ${NOW} AS now FROM @kv_records ${OF_RECORD}`;
+
+const LOOK_WITH_FIELDS = `
+  SELECT record.revision, record.expires_at, record.requests, ${NOW} AS now, kv_field.field, kv_field.value
+    FROM @kv_records AS record
+    JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
+   WHERE record.tenant_id = ? AND record.key = ?`;
+
+const SAVE_RECORD = `
+  INSERT INTO @kv_records AS stored (tenant_id, key, revision, expires_at, requests)
+  VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (tenant_id, key) DO UPDATE SET
+    revision   = excluded.revision,
+    expires_at = excluded.expires_at,
+    requests   = excluded.requests
+  WHERE stored.revision = ?
+  RETURNING revision`;
+
+const REMOVE_FIELDS = `DELETE FROM @kv_fields ${OF_RECORD}`;
+
+/** Carries out several steps, all or none; gives how each went and what has changed. */
+export async function takeSteps(
+  db: SqlDatabase,
+  tx: SqlTransaction,
+  writes: readonly RecordWrite[],
+): Promise<{ outcomes: RecordOutcome[]; changes: MadeChange[] }> {
+  const seen = new Map<string, Seen>();
+  for (const write of writes) {
+    const id = idOf(write.name);
+    const known = seen.get(id);
+    if (!known || (needsFields(write) && !known.hasFields)) {
+      seen.set(id, await look(db, tx, write.name, needsFields(write)));
+    }
+  }
+  const answered = writes.map((write) => isAnswered(write, seen.get(idOf(write.name))!.state));
+  const holds = writes.every((write, at) => answered[at] || meets(write, seen.get(idOf(write.name))!.state));
+  const outcomes: RecordOutcome[] = [];
+  const changes: MadeChange[] = [];
+  for (const [at, write] of writes.entries()) {
+    const id = idOf(write.name);
+    const before = seen.get(id)!;
+    let after = before;
+    if (holds && !answered[at]) {
+      after = await change(tx, write, before, changes);
+    } else if (before.state && !before.hasFields) {
+      after = await look(db, tx, write.name, true);
+    }
+    seen.set(id, after);
+    const record = after.state ? storedRecord(after.state, after.now) : null;
+    outcomes.push({ applied: holds, record, existed: before.state !== undefined });
+  }
+  return { outcomes, changes };
+}
+
+function needsFields(write: RecordWrite): boolean {
+  return write.mode === 'merge' || (write.expect?.fields?.size ?? 0) > 0;
+}
+
+async function look(db: SqlDatabase, tx: SqlTransaction, name: RecordName, withFields: boolean): Promise<Seen> {
+  const params = [name.tenantId, name.key];
+  // Locked by a statement of its own: one that waits for a lock and joins would miss fields added meanwhile.
+  if (!withFields) return seenRows(await tx.all<RecordRow>(LOOK + db.forUpdate, params), false);
+  if (db.forUpdate !== '') await tx.all(LOOK + db.forUpdate, params);
+  return seenRows(await tx.all<RecordRow & { field: string; value: Uint8Array }>(LOOK_WITH_FIELDS, params), true);
+}
+
+function seenRows(rows: readonly (RecordRow & { field?: string; value?: Uint8Array })[], hasFields: boolean): Seen {
+  const row = rows[0];
+  if (!row) return { state: undefined, hasFields, storedRevision: 0, now: 0 };
+  const [revision, now, expiresAt] = [integerOf(row.revision), integerOf(row.now), integerOrNull(row.expires_at)];
+  if (expiresAt !== null && expiresAt <= now) return { state: undefined, hasFields, storedRevision: revision, now };
+  const fields = new Map(hasFields ? rows.map((it) => [it.field!, it.value!]) : []);
+  const requests = row.requests === null ? [] : (JSON.parse(row.requests) as string[]);
+  return { state: { fields, revision, expiresAt, requests }, hasFields, storedRevision: revision, now };
+}
+
+/** Writes what the step makes of the record; every change has a revision of its own, removals too. */
+async function change(tx: SqlTransaction, write: RecordWrite, before: Seen, changes: MadeChange[]): Promise<Seen> {
+  const { tenantId, key } = write.name;
+  // There is none, and none comes to be.
+  if (!before.state && recordAfter(write, undefined, 1, 0) === null) return before;
+  const [next] = await tx.all<{ revision: SqlInteger; now: SqlInteger }>(NEXT_REVISION, []);
+  const [revision, now] = [integerOf(next!.revision), integerOf(next!.now)];
+  const state = recordAfter(write, before.state, revision, now) ?? undefined;
+  if (state) {
+    const requests = state.requests.length === 0 ? null : JSON.stringify(state.requests);
+    const params = [tenantId, key, revision, state.expiresAt, requests, before.storedRevision];
+    if ((await tx.all(SAVE_RECORD, params)).length === 0) throw new Raced('The record was changed meanwhile');
+    // An expired record leaves nothing to the one that takes its place.
+    const startsOver = before.storedRevision > 0 && (write.mode === 'replace' || !before.state);
+    if (startsOver) await tx.all(REMOVE_FIELDS, [tenantId, key]);
+    await writeFields(tx, write, { removals: !startsOver && before.storedRevision > 0 });
+  } else {
+    await tx.all(`DELETE FROM @kv_records ${OF_RECORD}`, [tenantId, key]);
+    await tx.all(REMOVE_FIELDS, [tenantId, key]);
+  }
+  const record = state ? storedRecord(state, now) : null;
+  const expiresAt = state?.expiresAt ?? null;
+  changes.push({ tenantId, key, type: state ? 'put' : 'delete', record, revision, expiresAt });
+  return { state, hasFields: true, storedRevision: state ? revision : 0, now };
+}
+
+async function writeFields(tx: SqlTransaction, write: RecordWrite, { removals }: { removals: boolean }): Promise<void> {
+  const { tenantId, key } = write.name;
+  const values: [string, Uint8Array][] = [];
+  for (const [field, value] of write.set) {
+    if (value !== null) values.push([field, value]);
+    else if (removals) await tx.all(`${REMOVE_FIELDS} AND field = ?`, [tenantId, key, field]);
+  }
+  for (const batch of batchesOf(values)) {
+    const sql = `
+      INSERT INTO @kv_fields (tenant_id, key, field, value)
+      VALUES ${placeholders(batch.length, '(?, ?, ?, ?)')}
+      ON CONFLICT (tenant_id, key, field) DO UPDATE SET value = excluded.value`;
+    await tx.all(
+      sql,
+      batch.flatMap(([field, value]) => [tenantId, key, field, value]),
+    );
+  }
+}
+
+/** Ids hold no NUL, so that no two records meet. */
+function idOf({ tenantId, key }: RecordName): string {
+  return `${tenantId}\0${key}`;
+}

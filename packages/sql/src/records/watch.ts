@@ -1,0 +1,191 @@
+/**
+ * A watcher of records. What this process writes is pushed as it commits; what others write, and what expires, is found
+ * by comparing revisions. The promise: the latest state of every changed key is reported; states between may merge.
+ */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { isTidemarkError } from '@tidemark/core';
+import { ChangeQueue, type EngineCall, type RecordChange, type Records } from '@tidemark/core/engine';
+import { NOW, type SqlDatabase, type SqlSignals } from '../database.ts';
+import { keyRange } from '../ranges.ts';
+import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
+import type { MadeChange } from './step.ts';
+
+/** How often a watcher looks for what others have changed, unless it is woken before. */
+const LOOK_EVERY_MS = 200;
+const LOOK_LIMIT_MS = 5_000;
+/** A long look is followed by a pause this many times as long. */
+const REST_FACTOR = 4;
+const REVISIONS_AT_ONCE = 1_000;
+const RECORDS_AT_ONCE = 100;
+
+/** What a watcher waits for between two looks. */
+const TOPIC = 'kv';
+
+/** What is known of a key. A removal of our own stays known until a look has caught up with it. */
+interface Known {
+  revision: number;
+  expiresAt: number | null;
+  removed: boolean;
+}
+
+type Revisions = ReadonlyMap<string, { revision: number; expiresAt: number | null }>;
+
+export class RecordWatcher {
+  readonly #db: SqlDatabase;
+  readonly #records: Pick<Records, 'get'>;
+  readonly #place: { tenantId: string; prefix: string };
+  readonly #ended = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #queue: ChangeQueue;
+  readonly #known = new Map<string, Known>();
+  /** The revision up to which a look has seen everything; `null` before the first one. */
+  #mark: number | null = null;
+  /** Revisions above the mark that this process has made, of any key. */
+  #ours: number[] = [];
+  #failure: unknown;
+
+  constructor(
+    db: SqlDatabase,
+    records: Pick<Records, 'get'>,
+    place: { tenantId: string; prefix: string },
+    signals: Pick<SqlSignals, 'wait'>,
+    signal: AbortSignal,
+  ) {
+    this.#db = db;
+    this.#records = records;
+    this.#place = place;
+    this.#signal = AbortSignal.any([signal, this.#ended.signal]);
+    this.#queue = new ChangeQueue(this.#signal);
+    // The first look begins here and now: changes count from this moment on.
+    void this.#run(signals);
+  }
+
+  /** Aborted when nobody listens any more. */
+  get signal(): AbortSignal {
+    return this.#signal;
+  }
+
+  /** The changes as they come, until the caller's signal aborts. */
+  async *changes(): AsyncGenerator<RecordChange, void, undefined> {
+    try {
+      yield* this.#queue.changes();
+      if (this.#failure !== undefined) throw this.#failure;
+    } finally {
+      this.#ended.abort();
+    }
+  }
+
+  /** Takes notice of any change that this process has committed. */
+  push({ tenantId, key, type, record, revision, expiresAt }: MadeChange): void {
+    this.#ours.push(revision);
+    if (tenantId !== this.#place.tenantId || !key.startsWith(this.#place.prefix)) return;
+    if (this.#isOld(key, revision)) return;
+    this.#known.set(key, { revision, expiresAt, removed: record === null });
+    this.#queue.push({ key, type, record });
+  }
+
+  async #run(signals: Pick<SqlSignals, 'wait'>): Promise<void> {
+    while (!this.#signal.aborted) {
+      const began = performance.now();
+      try {
+        await this.#look({ signal: this.#signal, deadline: Date.now() + LOOK_LIMIT_MS });
+      } catch (error) {
+        if (!isTidemarkError(error) || !error.retryable) this.#fail(error);
+      }
+      const rest = REST_FACTOR * (performance.now() - began);
+      await signals.wait(TOPIC, { signal: this.#signal, deadline: Date.now() + LOOK_EVERY_MS });
+      if (rest > LOOK_EVERY_MS) await delay(rest, undefined, { signal: this.#signal }).catch(() => {});
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#signal.aborted) this.#failure = error;
+    this.#ended.abort();
+  }
+
+  async #look(call: EngineCall): Promise<void> {
+    const sql = `SELECT revision, ${NOW} AS now FROM @kv_revision`;
+    const [row] = await this.#db.read<{ revision: SqlInteger; now: SqlInteger }>(sql, [], call);
+    const [mark, now] = [integerOf(row!.revision), integerOf(row!.now)];
+    if (this.#mark === null || this.#othersHaveWritten(this.#mark, mark) || this.#somethingExpired(now)) {
+      await this.#compare(mark, now, call);
+    }
+    this.#mark = mark;
+    this.#ours = this.#ours.filter((revision) => revision > mark);
+  }
+
+  /** Every change has a revision of its own: those that are missing among ours are others'. */
+  #othersHaveWritten(from: number, to: number): boolean {
+    return this.#ours.filter((revision) => revision > from && revision <= to).length < to - from;
+  }
+
+  #somethingExpired(now: number): boolean {
+    for (const { expiresAt } of this.#known.values()) if (expiresAt !== null && expiresAt <= now) return true;
+    return false;
+  }
+
+  async #compare(mark: number, now: number, call: EngineCall): Promise<void> {
+    const there = await this.#readRevisions(now, call);
+    this.#reportVanished(there, mark, now);
+    const changed: string[] = [];
+    for (const [key, { revision, expiresAt }] of there) {
+      if (this.#isOld(key, revision)) continue;
+      // What was there before we began is no change.
+      if (this.#mark === null && revision <= mark) this.#known.set(key, { revision, expiresAt, removed: false });
+      else changed.push(key);
+    }
+    for (let from = 0; from < changed.length; from += RECORDS_AT_ONCE) {
+      await this.#reportChanged(changed.slice(from, from + RECORDS_AT_ONCE), there, call);
+    }
+  }
+
+  /** The live keys of the prefix with their revisions. */
+  async #readRevisions(now: number, call: EngineCall): Promise<Revisions> {
+    const there = new Map<string, { revision: number; expiresAt: number | null }>();
+    for (let after: string | null = null; ; ) {
+      const range = keyRange('key', this.#place.prefix, after);
+      const rows: { key: string; revision: SqlInteger; expires_at: SqlInteger | null }[] = await this.#db.read(
+        `SELECT key, revision, expires_at
+           FROM @kv_records
+          WHERE tenant_id = ? AND ${range.sql}
+          ORDER BY key
+          LIMIT ${REVISIONS_AT_ONCE}`,
+        [this.#place.tenantId, ...range.params],
+        call,
+      );
+      for (const row of rows) {
+        const expiresAt = integerOrNull(row.expires_at);
+        if (expiresAt === null || expiresAt > now) there.set(row.key, { revision: integerOf(row.revision), expiresAt });
+      }
+      if (rows.length < REVISIONS_AT_ONCE) return there;
+      after = rows.at(-1)!.key;
+    }
+  }
+
+  #reportVanished(there: Revisions, mark: number, now: number): void {
+    for (const [key, { revision, expiresAt, removed }] of this.#known) {
+      // What is newer than the mark may have come after the revisions were read.
+      const expired = expiresAt !== null && expiresAt <= now;
+      if (there.has(key) || (revision > mark && !expired)) continue;
+      this.#known.delete(key);
+      if (!removed) this.#queue.push({ key, type: expired ? 'expire' : 'delete', record: null });
+    }
+  }
+
+  async #reportChanged(keys: readonly string[], there: Revisions, call: EngineCall): Promise<void> {
+    const names = keys.map((key) => ({ space: 'kv', tenantId: this.#place.tenantId, key }) as const);
+    const records = await this.#records.get(names, call);
+    for (const [at, key] of keys.entries()) {
+      const record = records[at];
+      // Gone again, or pushed while we read: there is nothing new to say.
+      if (!record || this.#isOld(key, record.revision)) continue;
+      this.#known.set(key, { revision: record.revision, expiresAt: there.get(key)!.expiresAt, removed: false });
+      this.#queue.push({ key, type: 'put', record });
+    }
+  }
+
+  #isOld(key: string, revision: number): boolean {
+    return revision <= (this.#known.get(key)?.revision ?? 0);
+  }
+}

@@ -1,0 +1,39 @@
+/** How statements of one shape are kept few, so that they stay prepared, and short, so that none holds a lock for long. */
+
+const LARGEST_BATCH = 128;
+
+/** The items in batches of 128, 64, … 2, 1: any number of rows takes few statements of few different texts. */
+export function* batchesOf<T>(items: readonly T[]): Generator<readonly T[]> {
+  let from = 0;
+  for (let size = LARGEST_BATCH; size >= 1; size /= 2) {
+    for (; items.length - from >= size; from += size) yield items.slice(from, from + size);
+  }
+}
+
+/** `(?, ?, ?), (?, ?, ?)`: a row of placeholders per item. */
+export function placeholders(rows: number, row: string): string {
+  return Array<string>(rows).fill(row).join(', ');
+}
+
+/** Keys for an IN list, filled up with the last one to 1, 10, 100 or 1 000. */
+export function paddedKeys(keys: readonly string[]): string[] {
+  let size = 1;
+  while (size < keys.length) size *= 10;
+  return [...keys, ...Array<string>(size - keys.length).fill(keys.at(-1)!)];
+}
+
+/** Removes up to `limit` rows, a few at a time, until a step finds less than it may take; gives how many. */
+export async function removeInSteps(
+  limit: number,
+  step: number,
+  remove: (most: number) => Promise<number>,
+): Promise<number> {
+  let removed = 0;
+  while (removed < limit) {
+    const most = Math.min(step, limit - removed);
+    const count = await remove(most);
+    removed += count;
+    if (count < most) break;
+  }
+  return removed;
+}

@@ -1,0 +1,88 @@
+/** What the kit cannot see of artifacts in SQL: altered bytes, and what crashed uploads leave behind (AGT-11). */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openTestStore, TestFile } from './database.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+let file: TestFile;
+let store: ReturnType<typeof openTestStore>;
+
+beforeEach(() => {
+  file = new TestFile();
+  store = openTestStore(file);
+});
+
+afterEach(async () => {
+  await store.close();
+  file.dispose();
+});
+
+function count(table: string): number {
+  return Number(store.database.handle.prepare(`SELECT count(*) AS n FROM ${table}`).get()!.n);
+}
+
+/** Flips a bit of a stored chunk. */
+function alter(): void {
+  const { handle } = store.database;
+  const { upload_id, part, bytes } = handle.prepare('SELECT * FROM artifact_chunks ORDER BY part DESC').get()!;
+  (bytes as Uint8Array)[100]! ^= 1;
+  handle
+    .prepare('UPDATE artifact_chunks SET bytes = ? WHERE upload_id = ? AND part = ?')
+    .run(bytes!, upload_id!, part!);
+}
+
+describe('bytes in tables', () => {
+  it('are refused when a bit was flipped', async () => {
+    for (const size of [1_000, MEBIBYTE]) {
+      const { id } = await store.artifacts.putBytes(new Uint8Array(size).fill(7));
+      alter();
+      await expect(store.artifacts.get(id)).rejects.toMatchObject({ code: 'STORAGE_ERROR' });
+    }
+  });
+
+  it('of one chunk are mended by storing them again', async () => {
+    const bytes = new Uint8Array(1_000).fill(7);
+    const { id } = await store.artifacts.putBytes(bytes);
+    alter();
+    await store.artifacts.putBytes(bytes);
+    expect(await store.artifacts.get(id)).toEqual(bytes);
+  });
+
+  it('are kept once, however often they are stored', async () => {
+    const bytes = new Uint8Array(MEBIBYTE).fill(7);
+    for (const sessionId of ['one', 'two', 'three']) await store.artifacts.putBytes(bytes, { scope: { sessionId } });
+    expect([count('artifacts'), count('artifact_blobs'), count('artifact_chunks')]).toEqual([3, 1, 4]);
+    expect(count('artifact_uploads')).toBe(0);
+  });
+
+  it('of a source that fails are gone at once', async () => {
+    async function* breaking() {
+      yield new Uint8Array(MEBIBYTE);
+      throw new Error('the source broke');
+    }
+    await expect(store.artifacts.putStream(breaking())).rejects.toThrow('the source broke');
+    expect([count('artifact_chunks'), count('artifact_uploads')]).toEqual([0, 0]);
+  });
+
+  it('of a crashed upload are swept after the grace period, and not before', async () => {
+    const { handle } = store.database;
+    handle.prepare("INSERT INTO artifact_uploads VALUES ('default', 'crashed', ?)").run(file.clock());
+    handle.prepare("INSERT INTO artifact_chunks VALUES ('default', 'crashed', 0, ?)").run(new Uint8Array(10));
+    await store.artifacts.sweep({ grace: 1_000 });
+    expect([count('artifact_chunks'), count('artifact_uploads')]).toEqual([1, 1]);
+    file.advance(1_001);
+    await store.artifacts.sweep({ grace: 1_000 });
+    expect([count('artifact_chunks'), count('artifact_uploads')]).toEqual([0, 0]);
+  });
+
+  it('go with their blob, and only when no reference of the tenant names them', async () => {
+    const bytes = new Uint8Array(MEBIBYTE).fill(7);
+    const mine = await store.forTenant('mine').artifacts.putBytes(bytes);
+    const theirs = await store.forTenant('theirs').artifacts.putBytes(bytes, { ttl: 100 });
+    file.advance(200);
+    expect(await store.artifacts.sweep({ grace: 1 })).toEqual({ references: 1, blobs: 1, bytes: MEBIBYTE });
+    expect((await store.forTenant('mine').artifacts.get(mine.id))?.length).toBe(MEBIBYTE);
+    expect(await store.forTenant('theirs').artifacts.get(theirs.id)).toBe(null);
+    expect([count('artifact_blobs'), count('artifact_chunks')]).toEqual([1, 4]);
+  });
+});

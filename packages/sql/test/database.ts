@@ -1,0 +1,110 @@
+/**
+ * The least database that shared SQL runs on, so that it can be tested without an engine: node:sqlite on a file, writers
+ * one after the other, a clock that tests move. Handles on one file stand for several processes.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Store } from '@tidemark/core';
+import { assembleStore, Signals, StoreContext } from '@tidemark/core/engine';
+import { type LargeBlobs, type SqlDatabase, type SqlValue, sqlAgents, sqlArtifacts, sqlRecords } from '@tidemark/sql';
+
+const MIGRATIONS = join(import.meta.dirname, '../../sqlite/migrations');
+
+/** A file with the schema in it; writers of all handles take turns. */
+export class TestFile {
+  readonly directory = mkdtempSync(join(tmpdir(), 'tidemark-sql-'));
+  readonly path = join(this.directory, 'test.db');
+  #turn: Promise<unknown> = Promise.resolve();
+  #offset = 0;
+
+  constructor() {
+    const database = new DatabaseSync(this.path);
+    database.exec('PRAGMA journal_mode = WAL');
+    for (const name of readdirSync(MIGRATIONS).sort()) database.exec(readFileSync(join(MIGRATIONS, name), 'utf8'));
+    database.close();
+  }
+
+  readonly clock = (): number => Date.now() + this.#offset;
+
+  advance(ms: number): void {
+    this.#offset += ms;
+  }
+
+  takeTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  dispose(): void {
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+export class TestDatabase implements SqlDatabase {
+  readonly forUpdate = '';
+  readonly handle: DatabaseSync;
+  /** Every statement that was run, in the order it was run. */
+  readonly statements: string[] = [];
+  readonly #file: TestFile;
+
+  constructor(file: TestFile) {
+    this.#file = file;
+    this.handle = new DatabaseSync(file.path);
+    this.handle.exec('PRAGMA synchronous = OFF; PRAGMA busy_timeout = 1000');
+    this.handle.function('tidemark_now', { deterministic: false }, file.clock);
+  }
+
+  async read<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
+    return this.#all<Row>(sql, params);
+  }
+
+  write<T>(
+    work: (tx: { all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]> }) => Promise<T>,
+  ): Promise<T> {
+    return this.#file.takeTurn(async () => {
+      this.handle.exec('BEGIN IMMEDIATE');
+      try {
+        const result = await work({
+          all: async <Row>(sql: string, params: readonly SqlValue[]) => this.#all<Row>(sql, params),
+        });
+        this.handle.exec('COMMIT');
+        return result;
+      } catch (error) {
+        this.handle.exec('ROLLBACK');
+        throw error;
+      }
+    });
+  }
+
+  #all<Row>(sql: string, params: readonly SqlValue[]): Row[] {
+    this.statements.push(sql);
+    return this.handle.prepare(nativeSql(sql)).all(...params) as Row[];
+  }
+}
+
+export function nativeSql(sql: string): string {
+  return sql.replaceAll('@', '');
+}
+
+/** A store over a handle of its own on the file. */
+export function openTestStore(file: TestFile, largeBlobs?: LargeBlobs): Store & { database: TestDatabase } {
+  const context = new StoreContext({ clock: file.clock });
+  const database = new TestDatabase(file);
+  const signals = new Signals();
+  const store = assembleStore(context, {
+    backend: 'test-sql',
+    version: process.versions.sqlite ?? 'unknown',
+    can: { 'kv.watch': true, reopen: true },
+    durability: () => 'none',
+    kv: sqlRecords(database, signals),
+    agents: sqlAgents(database, signals),
+    artifacts: sqlArtifacts(database, largeBlobs),
+    ping: async () => {},
+    doctor: async () => ({ durability: 'none', findings: [] }),
+    close: async () => database.handle.close(),
+  });
+  return Object.assign(store, { database });
+}

@@ -1,0 +1,151 @@
+/** What the kit cannot see of records in SQL: how many statements a step takes, and what another process hears. */
+import type { KvChange, Store } from '@tidemark/core';
+import { sqlRecords } from '@tidemark/sql';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { keyRange } from '../src/ranges.ts';
+import { openTestStore, TestFile } from './database.ts';
+
+let file: TestFile;
+let store: ReturnType<typeof openTestStore>;
+let other: ReturnType<typeof openTestStore>;
+
+beforeEach(() => {
+  file = new TestFile();
+  store = openTestStore(file);
+  other = openTestStore(file);
+});
+
+afterEach(async () => {
+  await store.close();
+  await other.close();
+  file.dispose();
+});
+
+async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
+  store.database.statements.length = 0;
+  await work();
+  return [...store.database.statements];
+}
+
+describe('steps', () => {
+  it('take four statements for a field or a swap, and one for a swap that fails', async () => {
+    await store.kv.put('key', { state: 'a', n: 1 });
+    expect(await statementsOf(() => store.kv.setField('key', 'n', 2))).toHaveLength(4);
+    expect(await statementsOf(() => store.kv.compareAndSwap('key', 'state', 'a', 'b'))).toHaveLength(4);
+    expect(await statementsOf(() => store.kv.compareAndSwap('key', 'state', 'a', 'b'))).toHaveLength(1);
+  });
+
+  it('do not read the fields for a plain put', async () => {
+    await store.kv.put('key', { state: 'a', n: 1 });
+    const statements = await statementsOf(() => store.kv.put('key', { state: 'b', n: 2 }));
+    expect(statements).toHaveLength(5);
+    expect(statements.filter((sql) => /SELECT[\s\S]*kv_fields/.test(sql))).toEqual([]);
+  });
+
+  it('never give a revision of a key twice, not even to a record that was removed in between (KV-1)', async () => {
+    const seen: (number | null)[] = [];
+    for (let round = 0; round < 3; round++) {
+      seen.push((await store.kv.put('key', { a: round }, { ttl: 100 })).revision);
+      file.advance(100);
+      await sqlRecords(store.database, { wait: async () => {} }).removeExpired(10, {});
+      seen.push((await other.kv.put('key', { a: round })).revision);
+      await store.kv.delete('key');
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toEqual([...seen].sort((a, b) => a! - b!));
+  });
+
+  it('leave nothing of an expired record to the one that takes its place (KV-2)', async () => {
+    await store.kv.put('key', { old: 1 }, { ttl: 100 });
+    file.advance(100);
+    await store.kv.setField('key', 'new', 2);
+    expect(Object.keys((await store.kv.get('key'))!.fields)).toEqual(['new']);
+    expect(store.database.handle.prepare('SELECT field FROM kv_fields').all()).toEqual([{ field: 'new' }]);
+  });
+
+  it('remove expired records with their fields, up to a limit', async () => {
+    for (let n = 0; n < 250; n++) await store.kv.put(`key-${n}`, { a: n }, { ttl: 100 });
+    await store.kv.put('kept', { a: 1 });
+    file.advance(100);
+    const records = sqlRecords(store.database, { wait: async () => {} });
+    expect(await records.removeExpired(240, {})).toBe(240);
+    expect(await records.removeExpired(1_000, {})).toBe(10);
+    expect(store.database.handle.prepare('SELECT key FROM kv_fields').all()).toEqual([{ key: 'kept' }]);
+  });
+});
+
+describe('watch', () => {
+  /** The changes a watcher has heard of so far. */
+  function listen(to: Store, prefix: string): { heard: KvChange[]; stop: () => void } {
+    const controller = new AbortController();
+    const heard: KvChange[] = [];
+    void (async () => {
+      for await (const change of to.kv.watch(prefix, { signal: controller.signal })) heard.push(change);
+    })();
+    return { heard, stop: () => controller.abort() };
+  }
+
+  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  const told = (changes: KvChange[]) => changes.map(({ key, type }) => `${type} ${key}`).sort();
+
+  it('hears what another process puts, removes and lets expire, and nothing from before', async () => {
+    await store.kv.put('jobs.before', { a: 1 });
+    await store.kv.put('jobs.old', { a: 1 });
+    const { heard, stop } = listen(store, 'jobs.');
+    await other.kv.put('jobs.new', { a: 1 });
+    await other.kv.put('elsewhere', { a: 1 });
+    await other.kv.setField('jobs.old', 'a', 2);
+    await other.kv.delete('jobs.before');
+    await other.kv.put('jobs.brief', { a: 1 }, { ttl: 1_000 });
+    await expect
+      .poll(() => told(heard))
+      .toEqual(['delete jobs.before', 'put jobs.brief', 'put jobs.new', 'put jobs.old']);
+    heard.length = 0;
+    file.advance(1_000);
+    await expect.poll(() => told(heard)).toEqual(['expire jobs.brief']);
+    stop();
+  });
+
+  it('hears of its own writes once and in order, while another process writes as well', async () => {
+    const { heard, stop } = listen(store, 'k');
+    for (let n = 0; n < 20; n++) {
+      await store.kv.put('k', { n });
+      if (n % 5 === 0) await other.kv.put('k-other', { n });
+      await pause(20);
+    }
+    await store.kv.delete('k');
+    await pause(500);
+    expect(told(heard.filter(({ key }) => key === 'k'))).toEqual(['delete k', ...Array(20).fill('put k')]);
+    const revisions = heard.filter(({ key, record }) => key === 'k' && record).map(({ record }) => record!.revision);
+    expect(revisions).toEqual([...revisions].sort((a, b) => a - b));
+    stop();
+  });
+
+  it('does not compare anything while only this process writes', async () => {
+    const { stop } = listen(store, '');
+    await pause(250);
+    const statements = await statementsOf(async () => {
+      for (let n = 0; n < 20; n++) await store.kv.put(`k${n}`, { n });
+      await pause(500);
+    });
+    expect(statements.filter((sql) => /FROM @kv_records[\s\S]*ORDER BY key/.test(sql))).toEqual([]);
+    stop();
+  });
+});
+
+describe('ranges', () => {
+  it('end a prefix at the next text in byte order', () => {
+    const endOf = (prefix: string) => keyRange('key', prefix, null).params[1] ?? null;
+    expect(endOf('ab')).toBe('ac');
+    expect(endOf('a\uD7FF')).toBe('a\uE000');
+    expect(endOf('a\u{10FFFF}')).toBe('b');
+    expect(endOf('\u{10FFFF}')).toBe(null);
+    expect(endOf('')).toBe(null);
+    expect(endOf('🌊')).toBe('🌋');
+  });
+
+  it('begin after a key, but never before the prefix', () => {
+    expect(keyRange('key', 'b', 'bb')).toEqual({ sql: 'key > ? AND key < ?', params: ['bb', 'c'] });
+    expect(keyRange('key', 'b', 'a')).toEqual({ sql: 'key >= ? AND key < ?', params: ['b', 'c'] });
+  });
+});

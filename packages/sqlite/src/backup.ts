@@ -1,0 +1,56 @@
+/** An online backup: a consistent copy of the file while writers go on writing, made beside the event loop. */
+import { closeSync, cpSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { invalidArgument, TidemarkError } from '@tidemark/core';
+import { syncDirectory } from './files.ts';
+
+/** VACUUM INTO reads one snapshot and works on every SQLite a supported Node brings. */
+const COPY = `
+  const { workerData } = require('node:worker_threads');
+  const { DatabaseSync } = require('node:sqlite');
+  const database = new DatabaseSync(workerData.from, { readOnly: true });
+  database.exec('PRAGMA busy_timeout = 5000');
+  database.prepare('VACUUM INTO ?').run(workerData.to);
+  database.close();`;
+
+/** Where a store keeps artifacts that are too large for a table. */
+export function artifactsDirectory(path: string): string {
+  return `${path}-artifacts`;
+}
+
+/** Copies the store at `from` to the new file `to`; the copy appears only once it is complete and synced. */
+export async function backupFile(from: string, to: string): Promise<void> {
+  const target = resolve(to);
+  if (existsSync(target)) throw invalidArgument('to', 'the name of a file that does not exist yet', to);
+  const unfinished = `${target}.unfinished`;
+  rmSync(unfinished, { force: true });
+  await runCopy(from, unfinished);
+  // Artifacts are named by their content and never change, so copying them after the tables misses none they name.
+  if (existsSync(artifactsDirectory(from)))
+    cpSync(artifactsDirectory(from), artifactsDirectory(target), { recursive: true });
+  syncFile(unfinished);
+  renameSync(unfinished, target);
+  syncDirectory(dirname(target));
+}
+
+function runCopy(from: string, to: string): Promise<void> {
+  return new Promise((done, failed) => {
+    const worker = new Worker(COPY, { eval: true, workerData: { from, to } });
+    worker.once('error', (cause) =>
+      failed(new TidemarkError('STORAGE_ERROR', `The backup to ${to} failed: ${cause}`, { cause })),
+    );
+    worker.once('exit', (code) =>
+      code === 0 ? done() : failed(new TidemarkError('STORAGE_ERROR', `The backup to ${to} stopped`)),
+    );
+  });
+}
+
+function syncFile(path: string): void {
+  const handle = openSync(path, 'r+');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

@@ -1,0 +1,113 @@
+/** Large blobs in a directory: whole or not at all, by no name a caller chose, and safe from a sweep that races (AGT-11). */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sha256Hex } from '@tidemark/core/engine';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { directoryBlobs } from './blobs.ts';
+
+const BYTES = new Uint8Array(600_000).fill(7);
+const HASH = sha256Hex(BYTES);
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'tidemark-blobs-'));
+});
+
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+function source(bytes: Uint8Array) {
+  async function* chunks() {
+    for (let from = 0; from < bytes.length; from += 262_144) yield bytes.subarray(from, from + 262_144);
+  }
+  return { chunks: chunks(), sha256: () => sha256Hex(bytes) };
+}
+
+async function store(tenantId: string): Promise<void> {
+  const staged = await directoryBlobs(directory).stage(source(BYTES));
+  await staged.commit(tenantId);
+  await staged.discard();
+}
+
+async function read(tenantId: string): Promise<Buffer | null> {
+  const chunks = await directoryBlobs(directory).get(tenantId, HASH);
+  if (chunks === null) return null;
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts);
+}
+
+function files(): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => entry.name);
+}
+
+describe('blobs in a directory', () => {
+  it('come back as they were, per tenant, from names that show neither', async () => {
+    await store('../evil');
+    expect((await read('../evil'))?.equals(BYTES)).toBe(true);
+    expect(await read('other')).toBe(null);
+    expect(files()).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)]);
+    expect(files()[0]).not.toBe(HASH);
+  });
+
+  it('are not to be found before they are committed, and gone when they are discarded', async () => {
+    const staged = await directoryBlobs(directory).stage(source(BYTES));
+    expect(staged.sizeBytes).toBe(BYTES.length);
+    expect(await read('t')).toBe(null);
+    await staged.discard();
+    expect(files()).toEqual([]);
+  });
+
+  it('of a source that fails leave nothing', async () => {
+    async function* breaking() {
+      yield BYTES;
+      throw new Error('the source broke');
+    }
+    const stage = directoryBlobs(directory).stage({ chunks: breaking(), sha256: () => HASH });
+    await expect(stage).rejects.toThrow('the source broke');
+    expect(files()).toEqual([]);
+  });
+
+  it('are mended by storing them again', async () => {
+    await store('t');
+    const path = join(directory, files()[0]!.slice(0, 2), files()[0]!);
+    writeFileSync(path, readFileSync(path).fill(0, 10, 11));
+    await store('t');
+    expect((await read('t'))?.equals(BYTES)).toBe(true);
+  });
+
+  it('are removed when they may go, and put back when they may not or when asking fails', async () => {
+    const blobs = directoryBlobs(directory);
+    await store('t');
+    expect(await blobs.remove('t', HASH, async () => false)).toBe(false);
+    expect((await read('t'))?.equals(BYTES)).toBe(true);
+    await expect(blobs.remove('t', HASH, () => Promise.reject(new Error('no answer')))).rejects.toThrow('no answer');
+    expect((await read('t'))?.equals(BYTES)).toBe(true);
+    expect(await blobs.remove('t', HASH, async () => true)).toBe(true);
+    expect(files()).toEqual([]);
+    expect(await blobs.remove('t', HASH, async () => true)).toBe(true);
+  });
+
+  it('that are stored anew while a sweep removes them are there afterwards', async () => {
+    await store('t');
+    await directoryBlobs(directory).remove('t', HASH, async () => {
+      await store('t');
+      return true;
+    });
+    expect((await read('t'))?.equals(BYTES)).toBe(true);
+  });
+
+  it('that a crash left half-way are removed when they are old', async () => {
+    const blobs = directoryBlobs(directory);
+    await blobs.stage(source(BYTES));
+    await blobs.removeLeft(60_000);
+    expect(files()).toHaveLength(1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await blobs.removeLeft(10);
+    expect(files()).toEqual([]);
+    expect(existsSync(directory)).toBe(true);
+  });
+});

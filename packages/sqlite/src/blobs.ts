@@ -1,0 +1,157 @@
+/**
+ * Large blobs in a directory beside the database. A file's name is a hash of tenant and content and of nothing a caller
+ * can choose, and a file appears whole and synced or not at all. Readers' bytes are verified by the store above.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { TidemarkError } from '@tidemark/core';
+import { sha256Hex } from '@tidemark/core/engine';
+import type { LargeBlobs } from '@tidemark/sql';
+
+const READ_BYTES = 256 * 1024;
+
+/** What is not, or no longer, in its place: uploads under way, and files a sweep has set aside. */
+const STAGING = 'staging';
+
+export function directoryBlobs(directory: string): LargeBlobs {
+  const staging = join(directory, STAGING);
+  const aside = () => join(staging, randomUUID());
+
+  return {
+    async stage(source) {
+      await makeDirectory(staging);
+      const path = aside();
+      const sizeBytes = await writeSynced(path, source.chunks);
+      return {
+        sizeBytes,
+        async commit(tenantId) {
+          const place = placeOf(directory, tenantId, source.sha256());
+          await makeDirectory(dirname(place));
+          await moveInto(path, place);
+        },
+        discard: () => rm(path, { force: true }),
+      };
+    },
+
+    async get(tenantId, sha256) {
+      const path = placeOf(directory, tenantId, sha256);
+      return (await isThere(path)) ? readFile(path) : null;
+    },
+
+    async remove(tenantId, sha256, mayGo) {
+      const path = placeOf(directory, tenantId, sha256);
+      const kept = aside();
+      await makeDirectory(staging);
+      const wasThere = await rename(path, kept).then(() => true, unlessMissing(false));
+      let gone = false;
+      try {
+        gone = await mayGo();
+      } finally {
+        if (wasThere && !gone) await moveInto(kept, path);
+      }
+      await rm(kept, { force: true });
+      return gone;
+    },
+
+    async removeLeft(olderThanMs) {
+      const names = await readdir(staging).catch(unlessMissing<string[]>([]));
+      for (const name of names) {
+        const path = join(staging, name);
+        const age = await stat(path).then(({ ctimeMs }) => Date.now() - ctimeMs, unlessMissing(0));
+        if (age > olderThanMs) await rm(path, { force: true });
+      }
+    },
+  };
+}
+
+/** Tenant and content, and two letters of them for a directory, so that none grows too large. */
+function placeOf(directory: string, tenantId: string, sha256: string): string {
+  const name = sha256Hex(`${tenantId}\0${sha256}`);
+  return join(directory, name.slice(0, 2), name);
+}
+
+/** Writes a new file and syncs it; a source that fails leaves none. */
+async function writeSynced(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
+  const file = await open(path, 'wx', 0o600);
+  let sizeBytes = 0;
+  try {
+    for await (const chunk of chunks) {
+      await file.writeFile(chunk);
+      sizeBytes += chunk.length;
+    }
+    await file.sync();
+  } catch (error) {
+    await file.close();
+    await rm(path, { force: true });
+    throw translate(error, path);
+  }
+  await file.close();
+  return sizeBytes;
+}
+
+async function* readFile(path: string): AsyncGenerator<Uint8Array> {
+  const file = await open(path, 'r').catch((error) => Promise.reject(translate(error, path)));
+  try {
+    for (;;) {
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES);
+      if (bytesRead === 0) return;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** A rename that a power cut does not take back. */
+async function moveInto(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    // Windows does not replace a file that somebody reads; the same bytes are there already.
+    if (process.platform === 'win32' && (await isThere(to))) return;
+    throw translate(error, to);
+  }
+  await syncDirectory(dirname(to));
+}
+
+async function makeDirectory(path: string): Promise<void> {
+  const created = await mkdir(path, { recursive: true, mode: 0o700 });
+  if (created !== undefined) await syncDirectory(dirname(created));
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  // Windows cannot open a directory, and journals its names by itself.
+  if (process.platform === 'win32') return;
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(() => true, unlessMissing(false));
+}
+
+function unlessMissing<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return value;
+    throw error;
+  };
+}
+
+/** What the file system's own errors mean to a caller; failures of the source pass unchanged. */
+function translate(error: unknown, path: string): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === undefined) return error;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new TidemarkError('STORAGE_FULL', `The disk of ${path} is full; nothing was stored. Free some space`, {
+      cause: error,
+    });
+  }
+  return new TidemarkError('STORAGE_ERROR', `${path} cannot be read or written: ${(error as Error).message}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,48 @@
+/** The whole conformance kit on SQLite: in this process, and in four processes on one file at the same time. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { registerConformance, type StoreUnderTest } from '@tidemark/conformance';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startNode } from '../test/programs.ts';
+import { sqliteStore } from './store.ts';
+
+const PROCESSES = 4;
+
+async function inNewFolder(): Promise<StoreUnderTest> {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-conformance-'));
+  const path = join(folder, 'store.db');
+  const under: StoreUnderTest = {
+    store: await sqliteStore(path),
+    peer: () => sqliteStore(path),
+    reopen: async () => {
+      await under.store.close();
+      return sqliteStore(path);
+    },
+    dispose: () => rmSync(folder, { recursive: true }),
+  };
+  return under;
+}
+
+registerConformance({ describe, it, afterAll }, 'The SQLite store', inNewFolder);
+
+describe('The SQLite store', () => {
+  it('keeps the contract in four processes on one file at the same time', { timeout: 180_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tidemark-conformance-'));
+    try {
+      const script = 'packages/sqlite/test/conformance-child.ts';
+      const path = join(folder, 'store.db');
+      const programs = Array.from({ length: PROCESSES }, () => startNode({ script }, path));
+      for (const { ended } of programs) {
+        const { code, stdout, stderr } = await ended;
+        expect(stderr).toBe('');
+        expect(code).toBe(0);
+        const { totals, failed } = JSON.parse(stdout);
+        expect(failed).toEqual([]);
+        expect(totals.passed).toBeGreaterThan(200);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,113 @@
+/** A connection with the settings that survive a power cut (GEN-9), and its prepared statements. */
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { invalidArgument } from '@tidemark/core';
+
+export type Parameter = string | number | null | Uint8Array;
+
+export interface ConnectionOptions {
+  readOnly?: boolean;
+  /** Gives `tidemark_now()` its time. */
+  clock: () => number;
+}
+
+/** How much may gather in the WAL before a commit also checkpoints: 4 MiB, SQLite's own default. */
+const CHECKPOINT_PAGES = 1_000;
+
+/** Opens a file with the settings every connection of ours has. */
+export function openConnection(path: string, options: ConnectionOptions): Connection {
+  const database = new DatabaseSync(path, { readOnly: options.readOnly ?? false });
+  // Waiting happens in our own asynchronous retry: a busy timeout would stop the whole process meanwhile.
+  database.exec('PRAGMA busy_timeout = 0; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY');
+  if (!options.readOnly) {
+    database.exec(`
+      PRAGMA synchronous = FULL;
+      PRAGMA foreign_keys = ON;
+      PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
+      PRAGMA journal_size_limit = 67108864;
+    `);
+    // Without these macOS hands data to the drive and does not wait for it.
+    if (process.platform === 'darwin') database.exec('PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1');
+  }
+  database.function('tidemark_now', { deterministic: false }, () => options.clock());
+  return new Connection(database);
+}
+
+const ofCallers = new WeakMap<DatabaseSync, Connection>();
+
+/** The caller's own handle, to write inside the caller's own transaction. */
+export function connectionOf(handle: unknown): Connection {
+  if (!(handle instanceof DatabaseSync))
+    throw invalidArgument('transaction', 'a DatabaseSync of node:sqlite with an open transaction', handle);
+  let connection = ofCallers.get(handle);
+  if (!connection) {
+    connection = new Connection(handle);
+    ofCallers.set(handle, connection);
+  }
+  return connection;
+}
+
+export class Connection {
+  readonly database: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync) {
+    this.database = database;
+  }
+
+  /** A prepared statement, kept for the next time; rows come as objects. */
+  prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  /** All rows as arrays of their columns, which are cheaper to read than objects. */
+  allArrays(sql: string, ...params: Parameter[]): unknown[][] {
+    const key = `[]${sql}`;
+    let statement = this.#statements.get(key);
+    if (!statement) {
+      statement = this.database.prepare(sql);
+      // Node before 22.16 has no such rows.
+      statement.setReturnArrays?.(true);
+      this.#statements.set(key, statement);
+    }
+    const rows = statement.all(...params) as unknown[];
+    return rows.length > 0 && !Array.isArray(rows[0])
+      ? rows.map((row) => Object.values(row as object))
+      : (rows as unknown[][]);
+  }
+
+  all<Row>(sql: string, ...params: Parameter[]): Row[] {
+    return this.prepare(sql).all(...params) as Row[];
+  }
+
+  get<Row>(sql: string, ...params: Parameter[]): Row | undefined {
+    return this.prepare(sql).get(...params) as Row | undefined;
+  }
+
+  run(sql: string, ...params: Parameter[]): number {
+    return Number(this.prepare(sql).run(...params).changes);
+  }
+
+  /** Changes whenever another connection has committed. */
+  dataVersion(): number {
+    return this.get<{ data_version: number }>('PRAGMA data_version')!.data_version;
+  }
+
+  /** Undoes an open transaction; SQLite itself may have done so already, after a full disk for example. */
+  rollBack(): void {
+    try {
+      this.database.exec('ROLLBACK');
+    } catch (error) {
+      if (!/no transaction is active/.test((error as Error).message)) throw error;
+    }
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.database.close();
+  }
+}

@@ -1,0 +1,299 @@
+/**
+ * The file and its connections: one that writes, by group commit, and one that reads. Several processes may have
+ * the same file open; a lock that another holds is waited for without stopping this process.
+ */
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { isTidemarkError, TidemarkError } from '@tidemark/core';
+import { type EngineCall, GroupCommit, Signals, type StoreContext } from '@tidemark/core/engine';
+import type { SqlDatabase, SqlTransaction, SqlValue } from '@tidemark/sql';
+import { type Connection, openConnection } from './connection.ts';
+import { isBusy, isIoError, translateError } from './errors.ts';
+import { holdSingleProcessLock, type ProcessLock, syncDirectory } from './files.ts';
+import { appliedMigrations, applyMigration, checkReadable, loadMigrations } from './migrations.ts';
+
+/** Work on the writing connection, inside a transaction it shares with others' work. */
+export interface Operation {
+  run(connection: Connection): unknown;
+  /** Whether it is more than one statement, and so must be undone by itself when it fails. */
+  savepoint: boolean;
+}
+
+/** Told around each transaction, for what is cached between them. */
+export interface CommitListener {
+  /** The write lock is held; `changed` tells that another connection has written since the last time. */
+  begun(changed: boolean): void;
+  /** Last words before the commit. */
+  committing(connection: Connection): void;
+  committed(): void;
+  rolledBack(): void;
+}
+
+const POLL_MS = 50;
+const FIRST_WAIT_MS = 1;
+const LONGEST_WAIT_MS = 25;
+
+export class Database implements SqlDatabase {
+  readonly path: string;
+  readonly forUpdate = '';
+  /** Woken by commits of this process at once, by those of others within the poll interval. */
+  readonly signals = new Signals();
+  readonly #context: StoreContext;
+  readonly #group: GroupCommit<Operation, unknown>;
+  readonly #listeners: CommitListener[] = [];
+  #writer: Connection;
+  #reader: Connection;
+  #lock: ProcessLock | null = null;
+  #dataVersion = -1;
+  #polledVersion = -1;
+  #poll: NodeJS.Timeout | undefined;
+
+  private constructor(path: string, context: StoreContext, writer: Connection, reader: Connection) {
+    this.path = path;
+    this.#context = context;
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#group = new GroupCommit((operations) => this.#commit(operations));
+  }
+
+  /** Opens or creates the file and brings its schema up to date. */
+  static async open(path: string, context: StoreContext, call: EngineCall): Promise<Database> {
+    const directory = dirname(path);
+    const created = mkdirSync(directory, { recursive: true });
+    // A directory that a power cut could take back would take the store with it.
+    if (created !== undefined) syncDirectory(dirname(created));
+    const lock = holdSingleProcessLock(path);
+    try {
+      const writer = openConnection(path, { clock: context.clock });
+      await retryWhileBusy(call, path, () => writer.database.exec('PRAGMA journal_mode = WAL'));
+      await migrate(writer, path, context, call);
+      const reader = openConnection(path, { readOnly: true, clock: context.clock });
+      const database = new Database(path, context, writer, reader);
+      database.#lock = lock;
+      return database;
+    } catch (error) {
+      lock?.release();
+      throw translateError(error, path);
+    }
+  }
+
+  get reader(): Connection {
+    return this.#reader;
+  }
+
+  get writer(): Connection {
+    return this.#writer;
+  }
+
+  listen(listener: CommitListener): void {
+    this.#listeners.push(listener);
+  }
+
+  async read<Row>(sql: string, params: readonly SqlValue[], call: EngineCall): Promise<Row[]> {
+    return this.reading(call, (connection) => connection.all<Row>(nativeSql(sql), ...params));
+  }
+
+  /** Runs a read on the reading connection; readers wait for nobody, except while a file is recovered. */
+  async reading<T>(call: EngineCall, read: (connection: Connection) => T): Promise<T> {
+    try {
+      return read(this.#reader);
+    } catch (error) {
+      if (!isBusy(error)) throw translateError(error, this.path);
+      return retryWhileBusy(call, this.path, () => read(this.#reader));
+    }
+  }
+
+  write<T>(work: (tx: SqlTransaction) => Promise<T>, call: EngineCall): Promise<T> {
+    return this.submit({ savepoint: true, run: (connection) => work(new OpenTransaction(connection)) }, call);
+  }
+
+  /** Joins the next commit. */
+  submit<T>(operation: Operation, call: EngineCall): Promise<T> {
+    return this.#group.submit(operation, call) as Promise<T>;
+  }
+
+  async #commit(operations: readonly Operation[]): Promise<(unknown | Error)[]> {
+    await this.#begin();
+    let outcomes: (unknown | Error)[];
+    try {
+      outcomes = [];
+      for (const operation of operations) {
+        const outcome = operation.savepoint ? this.#runAlone(operation) : runPlain(this.#writer, operation);
+        // Plain appends give their outcome at once: no other task runs inside their transaction.
+        outcomes.push(outcome instanceof Promise ? await outcome : outcome);
+      }
+      for (const listener of this.#listeners) listener.committing(this.#writer);
+    } catch (error) {
+      this.#rollBack();
+      throw translateError(error, this.path);
+    }
+    this.#finish();
+    return outcomes.map((outcome) =>
+      outcome instanceof Error ? (translateError(outcome, this.path) as Error) : outcome,
+    );
+  }
+
+  async #begin(): Promise<void> {
+    const call = { deadline: Date.now() + this.#context.timeoutMs };
+    await retryWhileBusy(call, this.path, () => this.#writer.run('BEGIN IMMEDIATE'));
+    const version = this.#writer.dataVersion();
+    const changed = version !== this.#dataVersion;
+    this.#dataVersion = version;
+    for (const listener of this.#listeners) listener.begun(changed);
+  }
+
+  async #runAlone(operation: Operation): Promise<unknown> {
+    const writer = this.#writer;
+    writer.run('SAVEPOINT operation');
+    try {
+      const outcome = await operation.run(writer);
+      writer.run('RELEASE operation');
+      return outcome;
+    } catch (error) {
+      writer.run('ROLLBACK TO operation');
+      writer.run('RELEASE operation');
+      return error;
+    }
+  }
+
+  #finish(): void {
+    try {
+      this.#writer.run('COMMIT');
+    } catch (error) {
+      this.#rollBack();
+      if (!isIoError(error)) throw translateError(error, this.path);
+      // After a failed sync nobody knows what is on the disk, this connection least of all.
+      this.#reopen();
+      throw new TidemarkError(
+        'OUTCOME_UNKNOWN',
+        `${this.path} could not be synced; send the same write again to learn what became of it`,
+        {
+          cause: error,
+        },
+      );
+    }
+    for (const listener of this.#listeners) listener.committed();
+  }
+
+  #rollBack(): void {
+    for (const listener of this.#listeners) listener.rolledBack();
+    this.#writer.rollBack();
+  }
+
+  #reopen(): void {
+    this.#writer.close();
+    this.#reader.close();
+    this.#writer = openConnection(this.path, { clock: this.#context.clock });
+    this.#reader = openConnection(this.path, { readOnly: true, clock: this.#context.clock });
+    this.#dataVersion = -1;
+    this.#polledVersion = -1;
+  }
+
+  /** Waits for a topic: commits of this process wake it, and one poll per process stands for all others. */
+  wait(topic: string, call: EngineCall): Promise<void> {
+    this.#poll ??= setInterval(() => this.#look(), POLL_MS).unref();
+    return this.signals.wait(topic, call);
+  }
+
+  #look(): void {
+    if (!this.signals.awaited) {
+      clearInterval(this.#poll);
+      this.#poll = undefined;
+      return;
+    }
+    const version = this.#reader.dataVersion();
+    if (version === this.#polledVersion) return;
+    this.#polledVersion = version;
+    this.signals.notifyAll();
+  }
+
+  /** Finishes what was accepted and leaves the file tidy. */
+  async close(): Promise<void> {
+    await this.#group.drain();
+    clearInterval(this.#poll);
+    this.#reader.close();
+    try {
+      this.#writer.database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch (error) {
+      // Another process is at work on the file: its own checkpoints will do.
+      if (!isBusy(error)) throw translateError(error, this.path);
+    } finally {
+      this.#writer.close();
+      this.#lock?.release();
+    }
+  }
+}
+
+class OpenTransaction implements SqlTransaction {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  async all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
+    return this.#connection.all<Row>(nativeSql(sql), ...params);
+  }
+}
+
+function runPlain(connection: Connection, operation: Operation): unknown {
+  try {
+    return operation.run(connection);
+  } catch (error) {
+    if (isTidemarkError(error)) return error;
+    throw error;
+  }
+}
+
+const native = new Map<string, string>();
+
+/** Shared SQL in SQLite's own words: names need no schema. */
+function nativeSql(sql: string): string {
+  let text = native.get(sql);
+  if (text === undefined) {
+    text = sql.replaceAll(/@(?=[a-z_])/g, '');
+    native.set(sql, text);
+  }
+  return text;
+}
+
+/** Tries until nobody else holds the lock, with growing, random pauses, within the call's limit. */
+async function retryWhileBusy<T>(call: EngineCall, path: string, attempt: () => T): Promise<T> {
+  let longest = FIRST_WAIT_MS;
+  for (;;) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error)) throw translateError(error, path);
+      if (call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline))
+        throw translateError(error, path);
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * longest));
+    longest = Math.min(LONGEST_WAIT_MS, longest * 2);
+  }
+}
+
+async function migrate(writer: Connection, path: string, context: StoreContext, call: EngineCall): Promise<void> {
+  const migrations = loadMigrations();
+  const newest = migrations.at(-1)!.version;
+  const isCurrent = (): boolean => {
+    const applied = appliedMigrations(writer);
+    checkReadable(applied, newest, path);
+    return (applied.at(-1)?.version ?? 0) >= newest;
+  };
+  if (isCurrent()) return;
+  for (const migration of migrations) {
+    await retryWhileBusy(call, path, () => writer.database.exec('BEGIN IMMEDIATE'));
+    try {
+      // Looked at again under the lock: another process may have been here first.
+      checkReadable(appliedMigrations(writer), newest, path);
+      if (!appliedMigrations(writer).some(({ version }) => version === migration.version)) {
+        applyMigration(writer, migration, context.clock());
+      }
+      writer.database.exec('COMMIT');
+    } catch (error) {
+      writer.rollBack();
+      throw error;
+    }
+  }
+}

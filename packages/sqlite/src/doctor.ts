@@ -1,0 +1,160 @@
+/** Everything about a file, its settings and its disk that weakens the promise, and how to mend it (GEN-6). */
+import { statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DoctorFinding, Durability } from '@tidemark/core';
+import type { Connection } from './connection.ts';
+import { allowsSeveralProcesses } from './files.ts';
+
+const FEW_BYTES_FREE = 1024 ** 3;
+const LARGE_WAL_BYTES = 64 * 1024 ** 2;
+
+/** File systems by their magic number; what is not named here is taken for a local disk. */
+const FILE_SYSTEMS: Record<number, { name: string; keeps: 'memory' | 'network' | 'layer' }> = {
+  16914836: { name: 'tmpfs', keeps: 'memory' },
+  2240043254: { name: 'ramfs', keeps: 'memory' },
+  26985: { name: 'nfs', keeps: 'network' },
+  4266872130: { name: 'smb2', keeps: 'network' },
+  4283649346: { name: 'cifs', keeps: 'network' },
+  1702057286: { name: 'fuse', keeps: 'network' },
+  16914839: { name: '9p', keeps: 'network' },
+  2035054128: { name: 'overlay', keeps: 'layer' },
+};
+
+/** What an acknowledged write survives here: a machine that loses power, unless settings or file system say otherwise. */
+export function durabilityOf(path: string, connection: Connection): Durability {
+  const safe = pragma(connection, 'journal_mode') === 'wal' && Number(pragma(connection, 'synchronous')) >= 2;
+  const { keeps } = fileSystemOf(path);
+  if (keeps === 'network') return 'unknown';
+  return safe && keeps !== 'memory' ? 'host-crash' : 'process-crash';
+}
+
+export function examine(path: string, connection: Connection): DoctorFinding[] {
+  return [
+    journalMode(connection),
+    synchronous(connection),
+    sqliteVersion(connection),
+    fileSystem(path),
+    freeSpace(path),
+    walSize(path),
+    preloads(),
+    quickCheck(connection),
+  ];
+}
+
+function journalMode(connection: Connection): DoctorFinding {
+  const mode = String(pragma(connection, 'journal_mode'));
+  const check = 'journal mode';
+  if (mode === 'wal') return { check, status: 'ok', message: 'WAL' };
+  return {
+    check,
+    status: 'fail',
+    message: `The journal mode is ${mode}, not WAL`,
+    fix: 'Close every other program that has the file open, then open the store again',
+  };
+}
+
+function synchronous(connection: Connection): DoctorFinding {
+  const level = Number(pragma(connection, 'synchronous'));
+  const check = 'synchronous';
+  if (level >= 2)
+    return {
+      check,
+      status: 'ok',
+      message: level === 2 ? 'FULL: every commit is synced' : 'EXTRA: every commit is synced',
+    };
+  return {
+    check,
+    status: 'fail',
+    message: `synchronous is ${level === 1 ? 'NORMAL' : 'OFF'}: a power cut loses acknowledged writes`,
+    fix: 'PRAGMA synchronous = FULL on the writing connection',
+  };
+}
+
+function sqliteVersion(connection: Connection): DoctorFinding {
+  const { version } = connection.get<{ version: string }>('SELECT sqlite_version() AS version')!;
+  const check = 'SQLite version';
+  if (allowsSeveralProcesses(version)) return { check, status: 'ok', message: version };
+  return {
+    check,
+    status: 'warn',
+    message: `${version} can damage a file that two processes write, so only one process may open it`,
+    fix: 'Use Node 22.23, 24.21 or newer, which bring SQLite 3.51.3 or newer',
+  };
+}
+
+function fileSystem(path: string): DoctorFinding {
+  const { name, keeps } = fileSystemOf(path);
+  const check = 'file system';
+  switch (keeps) {
+    case 'memory':
+      return {
+        check,
+        status: 'fail',
+        message: `${name} is memory: everything is lost when the machine stops`,
+        fix: 'Put the file on a disk',
+      };
+    case 'network':
+      return {
+        check,
+        status: 'fail',
+        message: `${name} is a network or user-space file system, whose locks and syncs SQLite cannot rely on`,
+        fix: 'Put the file on a local disk',
+      };
+    case 'layer':
+      return {
+        check,
+        status: 'warn',
+        message: `${name}: the file lives in a container layer and goes with the container`,
+        fix: 'Mount a volume for the file',
+      };
+    default:
+      return { check, status: 'ok', message: 'a local disk' };
+  }
+}
+
+function freeSpace(path: string): DoctorFinding {
+  const { bavail, bsize } = statfsSync(dirname(path));
+  const free = bavail * bsize;
+  const message = `${Math.round(free / 1024 ** 2)} MiB free`;
+  if (free >= FEW_BYTES_FREE) return { check: 'free space', status: 'ok', message };
+  return { check: 'free space', status: 'warn', message, fix: 'Free some space: a full disk refuses every write' };
+}
+
+function walSize(path: string): DoctorFinding {
+  const size = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  const message = `${Math.round(size / 1024)} KiB`;
+  if (size <= LARGE_WAL_BYTES) return { check: 'WAL size', status: 'ok', message };
+  return {
+    check: 'WAL size',
+    status: 'warn',
+    message,
+    fix: 'A reader that stays open keeps the WAL from being emptied: find it and close it',
+  };
+}
+
+/** Libraries that make syncs or clocks lie. */
+function preloads(): DoctorFinding {
+  const preloaded = process.env.LD_PRELOAD ?? '';
+  const liar = /eatmydata|faketime/.exec(preloaded)?.[0];
+  if (!liar) return { check: 'preloaded libraries', status: 'ok', message: 'none that hides syncs or changes time' };
+  return {
+    check: 'preloaded libraries',
+    status: 'fail',
+    message: `${liar} is preloaded`,
+    fix: 'Start the process without LD_PRELOAD',
+  };
+}
+
+function quickCheck(connection: Connection): DoctorFinding {
+  const result = String(pragma(connection, 'quick_check(1)'));
+  if (result === 'ok') return { check: 'quick_check', status: 'ok', message: 'the file is well-formed' };
+  return { check: 'quick_check', status: 'fail', message: result, fix: 'Restore the file from a backup' };
+}
+
+function fileSystemOf(path: string): { name: string; keeps: 'memory' | 'network' | 'layer' | 'disk' } {
+  return FILE_SYSTEMS[statfsSync(dirname(path)).type] ?? { name: 'disk', keeps: 'disk' };
+}
+
+function pragma(connection: Connection, name: string): unknown {
+  return Object.values(connection.get<object>(`PRAGMA ${name}`) ?? {})[0];
+}

@@ -1,0 +1,49 @@
+/** What the engine does to files besides SQLite: directories that survive a power cut, and the single-process lock. */
+import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { TidemarkError } from '@tidemark/core';
+import { isBusy } from './errors.ts';
+
+/** Makes new names in a directory durable. */
+export function syncDirectory(directory: string): void {
+  const handle = openSync(directory, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** SQLite before this version can damage a WAL that two processes write (its WAL-reset fault). */
+const FIRST_SAFE_VERSION = [3, 51, 3] as const;
+
+/** Whether several processes may safely have one file open. */
+export function allowsSeveralProcesses(version: string): boolean {
+  const parts = version.split('.').map(Number);
+  for (const [index, least] of FIRST_SAFE_VERSION.entries()) {
+    const part = parts[index] ?? 0;
+    if (part !== least) return part > least;
+  }
+  return true;
+}
+
+export interface ProcessLock {
+  release(): void;
+}
+
+/** On a SQLite with that fault, holds a lock that refuses a second process; it goes with the process. */
+export function holdSingleProcessLock(path: string, version = process.versions.sqlite ?? '0'): ProcessLock | null {
+  if (allowsSeveralProcesses(version)) return null;
+  const lock = new DatabaseSync(`${path}-lock`);
+  try {
+    lock.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE');
+  } catch (error) {
+    lock.close();
+    if (!isBusy(error)) throw error;
+    throw new TidemarkError(
+      'UNSUPPORTED',
+      `${path} is open in another process, and SQLite ${version} in this Node can damage a file that two processes write: use Node 22.23, 24.21 or newer, or close the other process`,
+    );
+  }
+  return { release: () => lock.close() };
+}

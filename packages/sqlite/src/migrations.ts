@@ -1,0 +1,69 @@
+/** Brings a file to the newest schema: numbered SQL files, each in its own transaction with its version. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { TidemarkError } from '@tidemark/core';
+import type { Connection } from './connection.ts';
+
+export interface Migration {
+  version: number;
+  name: string;
+  sql: string;
+  /**
+   * The oldest schema version whose library still works on a file that has this migration: a library of
+   * version n runs beside n−1 as long as this is not above n−1.
+   */
+  oldestReader: number;
+}
+
+const DIRECTORY = new URL('../migrations/', import.meta.url);
+
+/** All migrations, in order. A first line `-- oldest reader: N` says who may still work beside it. */
+export function loadMigrations(): Migration[] {
+  return readdirSync(DIRECTORY)
+    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
+    .sort()
+    .map((file) => {
+      const sql = readFileSync(new URL(file, DIRECTORY), 'utf8');
+      const version = Number(file.slice(0, 4));
+      const oldestReader = Number(/^-- oldest reader: (\d+)$/m.exec(sql)?.[1] ?? version);
+      return { version, name: file.slice(5, -4), sql, oldestReader };
+    });
+}
+
+interface Applied {
+  version: number;
+  oldest_reader: number;
+}
+
+/** What is stored of the schema, newest last; nothing for a new file. */
+export function appliedMigrations(connection: Connection): Applied[] {
+  const known = connection.get("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tidemark_migrations'");
+  if (!known) return [];
+  return connection.all<Applied>('SELECT version, oldest_reader FROM tidemark_migrations ORDER BY version');
+}
+
+/** Refuses a file that only a newer library can work with. */
+export function checkReadable(applied: readonly Applied[], known: number, path: string): void {
+  const newest = applied.at(-1);
+  const needed = Math.max(0, ...applied.map((it) => it.oldest_reader));
+  if (!newest || newest.version <= known || needed <= known) return;
+  throw new TidemarkError(
+    'SCHEMA_MISMATCH',
+    `${path} was written by a newer Tidemark (schema ${newest.version}; this library knows ${known}): update the tidemark packages`,
+    { current: newest.version },
+  );
+}
+
+/** Applies one migration inside a transaction the caller has begun with the write lock. */
+export function applyMigration(connection: Connection, migration: Migration, now: number): void {
+  connection.database.exec(`
+    CREATE TABLE IF NOT EXISTS tidemark_migrations (
+      version       INTEGER PRIMARY KEY,
+      name          TEXT    NOT NULL,
+      oldest_reader INTEGER NOT NULL,
+      applied_at    INTEGER NOT NULL
+    ) STRICT`);
+  connection.database.exec(migration.sql);
+  connection.database
+    .prepare('INSERT INTO tidemark_migrations (version, name, oldest_reader, applied_at) VALUES (?, ?, ?, ?)')
+    .run(migration.version, migration.name, migration.oldestReader, now);
+}

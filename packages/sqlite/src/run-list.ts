@@ -1,0 +1,45 @@
+/** The statement behind `listRuns`: conditions only for what was asked, keyset paging over (created_at, tenant, run). */
+import type { RunQuery } from '@tidemark/core/engine';
+import type { Parameter } from './connection.ts';
+import { HEAD_COLUMNS } from './run-rows.ts';
+
+export function runListSql(query: RunQuery): { sql: string; params: Parameter[] } {
+  const conditions = ['removed IS NULL'];
+  const params: Parameter[] = [];
+  const where = (condition: string, ...values: (Parameter | undefined)[]) => {
+    if (values.some((value) => value === undefined)) return;
+    conditions.push(condition);
+    params.push(...(values as Parameter[]));
+  };
+  where('tenant_id = ?', query.tenantId);
+  where('project_id = ?', query.projectId);
+  where('environment_id = ?', query.environmentId);
+  where('plan_id = ?', query.planId);
+  where('parent_run_id = ?', query.parentRunId);
+  where('created_at >= ?', query.createdAfter);
+  where('created_at < ?', query.createdBefore);
+  where('updated_at >= ?', query.updatedAfter);
+  where('updated_at < ?', query.updatedBefore);
+  if (query.statuses) {
+    // A run whose events set no status yet shows as PENDING.
+    const orNone = query.statuses.includes('PENDING') ? ' OR status IS NULL' : '';
+    where(`(status IN (${query.statuses.map(() => '?').join(', ')})${orNone})`, ...query.statuses);
+  }
+  for (const [name, label] of Object.entries(query.labels ?? {})) {
+    where('EXISTS (SELECT 1 FROM json_each(labels) WHERE key = ? AND value = ?)', name, label);
+  }
+  const direction = query.order === 'newest' ? 'DESC' : 'ASC';
+  if (query.after) {
+    const { createdAt, tenantId, runId } = query.after;
+    where(
+      `(created_at, tenant_id, run_id) ${query.order === 'newest' ? '<' : '>'} (?, ?, ?)`,
+      createdAt,
+      tenantId,
+      runId,
+    );
+  }
+  const sql = `
+    SELECT ${HEAD_COLUMNS.join(', ')} FROM runs WHERE ${conditions.join(' AND ')}
+    ORDER BY created_at ${direction}, tenant_id ${direction}, run_id ${direction} LIMIT ?`;
+  return { sql, params: [...params, query.limit] };
+}

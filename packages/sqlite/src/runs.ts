@@ -1,0 +1,325 @@
+/** The run engine on SQLite: writers take turns inside the group commit, so the head they see is the head. */
+import {
+  type AppendPlan,
+  decodeCursor,
+  digestOf,
+  type EngineCall,
+  encodeCursor,
+  type FeedEntry,
+  FIRST_LINK,
+  isTombstone,
+  type LogPage,
+  type PlacedEvent,
+  planAppend,
+  type RunAppend,
+  type RunEngine,
+  type RunHead,
+  type RunKey,
+  type RunQuery,
+  type RunTombstone,
+  readLogPage,
+  type StoreContext,
+  type StoredRunEvent,
+  type StoredSnapshot,
+} from '@tidemark/core/engine';
+import { type Connection, connectionOf } from './connection.ts';
+import type { CommitListener, Database } from './database.ts';
+import { runListSql } from './run-list.ts';
+import {
+  EVENT_COLUMNS,
+  eventOf,
+  HEAD_COLUMNS,
+  headOf,
+  INSERT_EVENT,
+  UPSERT_HEAD,
+  valuesOfEvent,
+  valuesOfHead,
+} from './run-rows.ts';
+
+const MAX_CACHED_HEADS = 50_000;
+/** Events removed in one transaction, so that other writers never wait long. */
+const REMOVE_STEP = 500;
+const NOTHING_STORED: ReadonlyMap<string, StoredRunEvent> = new Map();
+
+type Head = RunHead | RunTombstone | null;
+
+export class SqliteRuns implements RunEngine, CommitListener {
+  readonly #context: StoreContext;
+  readonly #database: Database;
+  /** Heads as the file has them; good until another connection writes. */
+  readonly #heads = new Map<string, RunHead>();
+  /** Heads this transaction has moved, written once each before the commit. */
+  readonly #moved = new Map<string, RunHead>();
+
+  constructor(context: StoreContext, database: Database) {
+    this.#context = context;
+    this.#database = database;
+    database.listen(this);
+  }
+
+  begun(changed: boolean): void {
+    if (changed) this.#heads.clear();
+  }
+
+  committing(connection: Connection): void {
+    for (const head of this.#moved.values()) connection.run(UPSERT_HEAD, ...valuesOfHead(head));
+  }
+
+  committed(): void {
+    for (const [key, head] of this.#moved) {
+      this.#heads.delete(key);
+      this.#heads.set(key, head);
+      this.#database.signals.notify(topicOf(head));
+    }
+    if (this.#moved.size > 0) this.#database.signals.notify(ANY_RUN);
+    this.#moved.clear();
+    for (const key of this.#heads.keys()) {
+      if (this.#heads.size <= MAX_CACHED_HEADS) break;
+      this.#heads.delete(key);
+    }
+  }
+
+  rolledBack(): void {
+    this.#moved.clear();
+    this.#heads.clear();
+  }
+
+  append(
+    appends: readonly RunAppend[],
+    call: EngineCall & { transaction?: unknown },
+  ): Promise<(PlacedEvent[] | Error)[]> {
+    if (call.transaction !== undefined) return this.#appendInside(appends, call.transaction);
+    return Promise.all(
+      appends.map((append) => {
+        const run = (connection: Connection) => this.#append(connection, append);
+        return this.#database
+          .submit<PlacedEvent[]>({ savepoint: append.events.length > 1, run }, call)
+          .catch((error: Error) => error);
+      }),
+    );
+  }
+
+  #append(connection: Connection, append: RunAppend): PlacedEvent[] {
+    const key = keyOf(append.run);
+    const head: Head = this.#moved.get(key) ?? this.#heads.get(key) ?? readHead(connection, append.run);
+    const plan = writeAppend(connection, append, head, this.#context.clock());
+    if (plan.rows.length > 0) this.#moved.set(key, plan.head);
+    return plan.placed;
+  }
+
+  /** Writes with the caller's own rows, on the caller's own handle: its commit decides. */
+  async #appendInside(appends: readonly RunAppend[], transaction: unknown): Promise<(PlacedEvent[] | Error)[]> {
+    const connection = connectionOf(transaction);
+    return appends.map((append) => {
+      const plan = writeAppend(connection, append, readHead(connection, append.run), this.#context.clock());
+      if (plan.rows.length > 0) connection.run(UPSERT_HEAD, ...valuesOfHead(plan.head));
+      return plan.placed;
+    });
+  }
+
+  async fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage> {
+    const read = (after: number, count: number) =>
+      this.#database.reading(call, (connection) =>
+        connection.allArrays(SELECT_EVENTS, run.runId, run.tenantId, after, count).map((row) => eventOf(row)),
+      );
+    return readLogPage(read, afterSeq, limit);
+  }
+
+  head(run: RunKey, call: EngineCall): Promise<Head> {
+    return this.#database.reading(call, (connection) => readHead(connection, run));
+  }
+
+  async tenantsOf(runId: string, call: EngineCall): Promise<string[]> {
+    const rows = await this.#database.reading(call, (connection) =>
+      connection.all<{ tenant_id: string }>(SELECT_TENANTS, runId),
+    );
+    return rows.map((row) => row.tenant_id);
+  }
+
+  list(query: RunQuery, call: EngineCall): Promise<RunHead[]> {
+    const { sql, params } = runListSql(query);
+    return this.#database.reading(call, (connection) =>
+      connection.allArrays(sql, ...params).map((row) => headOf(row) as RunHead),
+    );
+  }
+
+  async loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null> {
+    const row = await this.#database.reading(call, (connection) =>
+      connection.get<{ last_event_seq: number; snapshot_data: string }>(SELECT_SNAPSHOT, run.runId, run.tenantId),
+    );
+    return row ? { lastEventSeq: row.last_event_seq, body: row.snapshot_data } : null;
+  }
+
+  async saveSnapshot(run: RunKey, snapshot: StoredSnapshot & { status: string }, call: EngineCall): Promise<void> {
+    const params = [
+      run.tenantId,
+      run.runId,
+      snapshot.status,
+      snapshot.lastEventSeq,
+      snapshot.body,
+      this.#context.clock(),
+    ];
+    await this.#database.submit(
+      { savepoint: false, run: (connection) => connection.run(UPSERT_SNAPSHOT, ...params) },
+      call,
+    );
+  }
+
+  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean> {
+    const marked = await this.#database.submit<boolean>(
+      { savepoint: true, run: (connection) => this.#mark(connection, run, tombstone) },
+      call,
+    );
+    await this.removeLeftovers(call, run);
+    return marked;
+  }
+
+  /** From here on the run is gone for readers and writers; what is left of it goes in small steps. */
+  #mark(connection: Connection, run: RunKey, tombstone: RunTombstone): boolean {
+    const key = keyOf(run);
+    const moved = this.#moved.get(key);
+    if (moved) connection.run(UPSERT_HEAD, ...valuesOfHead(moved));
+    this.#moved.delete(key);
+    this.#heads.delete(key);
+    connection.run('DELETE FROM run_snapshots WHERE run_id = ? AND tenant_id = ?', run.runId, run.tenantId);
+    return connection.run(MARK_REMOVED, JSON.stringify(tombstone), run.runId, run.tenantId) > 0;
+  }
+
+  /** Removes the events of removed runs step by step; also finishes what a crash interrupted. */
+  async removeLeftovers(call: EngineCall, only?: RunKey): Promise<void> {
+    const runs = only
+      ? [only]
+      : await this.#database.reading(call, (connection) =>
+          connection.all<{ tenantId: string; runId: string }>(SELECT_LEFTOVERS),
+        );
+    for (const { runId, tenantId } of runs) {
+      const step = (connection: Connection) => connection.run(DELETE_EVENTS, runId, tenantId, REMOVE_STEP);
+      while ((await this.#database.submit<number>({ savepoint: false, run: step }, call)) === REMOVE_STEP);
+    }
+  }
+
+  async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
+    const isPosition = (values: unknown[]) =>
+      values.length === 1 && Number.isSafeInteger(values[0]) && (values[0] as number) >= 0;
+    const position = after === null ? 0 : decodeCursor<[number]>(after, isPosition)[0];
+    return this.#database.reading(call, (connection) =>
+      connection.allArrays(SELECT_FEED, position, limit).map((row) => {
+        const [at, tenantId, runId, linkBefore, ...event] = row as [
+          number,
+          string,
+          string,
+          Uint8Array | null,
+          ...unknown[],
+        ];
+        return {
+          cursor: encodeCursor([at]),
+          run: { tenantId, runId },
+          linkBefore: linkBefore ? digestOf(linkBefore) : FIRST_LINK,
+          event: eventOf(event),
+        };
+      }),
+    );
+  }
+
+  waitForEvents(run: RunKey | null, call: EngineCall): Promise<void> {
+    return this.#database.wait(run ? topicOf(run) : ANY_RUN, call);
+  }
+}
+
+const ANY_RUN = 'runs';
+
+function topicOf(run: RunKey): string {
+  return `run\0${keyOf(run)}`;
+}
+
+function keyOf(run: RunKey): string {
+  return `${run.tenantId}\0${run.runId}`;
+}
+
+/**
+ * Writes an append against a head that cannot move meanwhile. A lone event is inserted on the chance that its key
+ * is new, which it nearly always is; only when the insert gives way is the stored one looked up.
+ */
+function writeAppend(connection: Connection, append: RunAppend, head: Head, now: number): AppendPlan {
+  if (append.events.length === 1) {
+    const plan = planOrNull(append, head, now);
+    if (plan && connection.run(INSERT_EVENT, ...valuesOfEvent(append.run, plan.rows[0]!)) === 1) return plan;
+  }
+  const plan = planAppend(append, head, readStored(connection, append, head), now);
+  for (const row of plan.rows) {
+    if (connection.run(INSERT_EVENT, ...valuesOfEvent(append.run, row)) !== 1) {
+      throw new Error(`Key ${row.idempotencyKey} of run ${append.run.runId} was taken while the run was locked`);
+    }
+  }
+  return plan;
+}
+
+/** The plan as if the key were new; a refusal must wait until it is known that it is. */
+function planOrNull(append: RunAppend, head: Head, now: number): AppendPlan | null {
+  try {
+    return planAppend(append, head, NOTHING_STORED, now);
+  } catch {
+    return null;
+  }
+}
+
+function readStored(connection: Connection, append: RunAppend, head: Head): ReadonlyMap<string, StoredRunEvent> {
+  if (head === null || isTombstone(head)) return NOTHING_STORED;
+  const keys = JSON.stringify(append.events.map((event) => event.idempotencyKey));
+  const rows = connection.allArrays(SELECT_BY_KEYS, append.run.runId, append.run.tenantId, keys);
+  return new Map(rows.map((row) => eventOf(row)).map((event) => [event.idempotencyKey, event]));
+}
+
+function readHead(connection: Connection, run: RunKey): Head {
+  const [row] = connection.allArrays(SELECT_HEAD, run.runId, run.tenantId);
+  return row ? headOf(row) : null;
+}
+
+const SELECT_HEAD = `SELECT ${HEAD_COLUMNS.join(', ')} FROM runs WHERE run_id = ? AND tenant_id = ?`;
+
+const SELECT_EVENTS = `
+  SELECT ${EVENT_COLUMNS.join(', ')} FROM run_events e
+  WHERE run_id = ? AND tenant_id = ? AND run_seq > ?
+    AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id AND r.removed IS NOT NULL)
+  ORDER BY run_seq LIMIT ?`;
+
+const SELECT_BY_KEYS = `
+  SELECT ${EVENT_COLUMNS.join(', ')} FROM run_events
+  WHERE run_id = ? AND tenant_id = ? AND idempotency_key IN (SELECT value FROM json_each(?))`;
+
+const SELECT_TENANTS = `
+  SELECT tenant_id FROM runs
+  WHERE run_id = ? AND (removed IS NULL OR json_extract(removed, '$.kind') = 'archived') LIMIT 2`;
+
+const SELECT_SNAPSHOT = 'SELECT last_event_seq, snapshot_data FROM run_snapshots WHERE run_id = ? AND tenant_id = ?';
+
+/** An older snapshot never overwrites a newer one (RUN-13). */
+const UPSERT_SNAPSHOT = `
+  INSERT INTO run_snapshots (tenant_id, run_id, status, last_event_seq, snapshot_data, projected_at)
+  VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (run_id, tenant_id) DO UPDATE
+  SET status = excluded.status, last_event_seq = excluded.last_event_seq,
+      snapshot_data = excluded.snapshot_data, projected_at = excluded.projected_at
+  WHERE excluded.last_event_seq > run_snapshots.last_event_seq`;
+
+const MARK_REMOVED = 'UPDATE runs SET removed = ? WHERE run_id = ? AND tenant_id = ? AND removed IS NULL';
+
+const SELECT_LEFTOVERS = `
+  SELECT tenant_id AS tenantId, run_id AS runId FROM runs r
+  WHERE removed IS NOT NULL
+    AND EXISTS (SELECT 1 FROM run_events e WHERE e.run_id = r.run_id AND e.tenant_id = r.tenant_id)`;
+
+const DELETE_EVENTS = `
+  DELETE FROM run_events WHERE position IN (
+    SELECT position FROM run_events WHERE run_id = ? AND tenant_id = ? ORDER BY run_seq DESC LIMIT ?)`;
+
+/** In the order of commits, each with the link before its own commit. */
+const SELECT_FEED = `
+  SELECT e.position, e.tenant_id, e.run_id,
+    (SELECT b.link FROM run_events b
+     WHERE b.run_id = e.run_id AND b.tenant_id = e.tenant_id AND b.run_seq = e.run_seq - e.commit_index) AS link_before,
+    ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
+  FROM run_events e
+  WHERE e.position > ?
+    AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id AND r.removed IS NOT NULL)
+  ORDER BY e.position LIMIT ?`;

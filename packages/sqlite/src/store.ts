@@ -1,0 +1,96 @@
+/** The SQLite store: a file with everything in it, durable by default. */
+import { resolve } from 'node:path';
+import { type DoctorFinding, invalidArgument, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
+import { assembleStore, type EngineCall, StoreContext } from '@tidemark/core/engine';
+import { sqlAgents, sqlArtifacts, sqlRecords } from '@tidemark/sql';
+import { artifactsDirectory, backupFile } from './backup.ts';
+import { directoryBlobs } from './blobs.ts';
+import { Cleaner } from './cleaner.ts';
+import { Database } from './database.ts';
+import { durabilityOf, examine } from './doctor.ts';
+import { SqliteRuns } from './runs.ts';
+
+export interface SqliteOptions extends StoreOptions {
+  /** The file; made, with its directories, when it is not there. */
+  path: string;
+  /** `require` refuses to open where an acknowledged write would not survive a power cut (GEN-9). */
+  durability?: 'require';
+}
+
+/** A store in a SQLite file, which can also be backed up while it is in use. */
+export interface SqliteStore extends Store {
+  /** A consistent copy in a new file, made while writers go on writing. */
+  backup(to: string): Promise<void>;
+}
+
+/**
+ * Opens a store in a SQLite file. Several processes may have the same file open.
+ *
+ * @example
+ * const store = await sqliteStore('app.db');
+ * await store.runs.handle('order-42').append('RunStarted');
+ * await store.close();
+ */
+export async function sqliteStore(options: string | SqliteOptions): Promise<SqliteStore> {
+  const given = typeof options === 'string' ? { path: options } : options;
+  if (typeof given.path !== 'string' || given.path === '' || given.path === ':memory:') {
+    throw invalidArgument('path', 'the name of a file; use memory: for a store without one', given.path);
+  }
+  const path = resolve(given.path);
+  const context = new StoreContext(given);
+  const database = await Database.open(path, context, { deadline: Date.now() + context.timeoutMs });
+  try {
+    if (given.durability === 'require') requireDurability(path, database);
+    return assemble(path, context, database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+function assemble(path: string, context: StoreContext, database: Database): SqliteStore {
+  const signals = {
+    wait: (topic: string, call: EngineCall) => database.wait(topic, call),
+    notify: (topic: string) => database.signals.notify(topic),
+  };
+  // Asked for once: a closed store still says what it was.
+  const durability = durabilityOf(path, database.writer);
+  const runs = new SqliteRuns(context, database);
+  const records = sqlRecords(database, signals);
+  const agents = sqlAgents(database, signals);
+  const cleaner = new Cleaner([
+    (call, limit) => records.removeExpired(limit, call),
+    (call, limit) => agents.pauses.removeExpired(limit, call),
+    async (call) => {
+      await runs.removeLeftovers(call);
+      return 0;
+    },
+  ]);
+  const store = assembleStore(context, {
+    backend: 'sqlite',
+    version: database.reader.get<{ version: string }>('SELECT sqlite_version() AS version')!.version,
+    can: { 'runs.denseSequences': true, 'runs.feed': true, 'runs.transactions': true, 'kv.watch': true, reopen: true },
+    durability: () => durability,
+    runs,
+    kv: records,
+    agents,
+    artifacts: sqlArtifacts(database, directoryBlobs(artifactsDirectory(path))),
+    ping: (call) => database.reading(call, (connection) => void connection.get('SELECT 1')),
+    doctor: async () => ({ durability: durabilityOf(path, database.writer), findings: examine(path, database.writer) }),
+    close: async () => {
+      await cleaner.stop();
+      await database.close();
+    },
+  });
+  return Object.assign(store, { backup: (to: string) => backupFile(path, to) });
+}
+
+function requireDurability(path: string, database: Database): void {
+  const durability = durabilityOf(path, database.writer);
+  if (durability === 'host-crash' || durability === 'node-loss') return;
+  const reasons = examine(path, database.writer).filter((finding: DoctorFinding) => finding.status === 'fail');
+  const why = reasons.map(({ message, fix }) => `${message} (${fix})`).join('; ');
+  throw new TidemarkError('DURABILITY_TOO_WEAK', `${path} would not survive a power cut: ${why}`, {
+    current: durability,
+  });
+}

@@ -1,0 +1,51 @@
+/** Runs programs on the sources in processes of their own, for tests of several processes. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Program {
+  child: ChildProcess;
+  ended: Promise<Ended>;
+  /** Resolves once the program has printed the text. */
+  said(text: string): Promise<void>;
+}
+
+/** Starts a script of this repository, or source text, under Node; vitest's own settings stay out of it. */
+export function startNode(program: { script: string } | { source: string }, ...args: string[]): Program {
+  const { NODE_OPTIONS: _, VITEST: __, ...env } = process.env;
+  const flags = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
+  const what =
+    'script' in program ? [program.script] : ['--input-type=module-typescript', '--eval', program.source, '--'];
+  const child = spawn(process.execPath, [...flags, ...what, ...args], {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  const listeners = new Set<() => void>();
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    output.stdout += text;
+    for (const listener of listeners) listener();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => (output.stderr += text));
+  const ended = new Promise<Ended>((resolve) => child.once('close', (code) => resolve({ code, ...output })));
+  const said = (text: string) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => {
+        if (!output.stdout.includes(text)) return;
+        listeners.delete(look);
+        resolve();
+      };
+      listeners.add(look);
+      void ended.then(() => reject(new Error(`The program ended without saying ${text}: ${output.stderr}`)));
+      look();
+    });
+  return { child, ended, said };
+}

@@ -1,0 +1,115 @@
+/** One store out of several: each part of the contract is served by the engine chosen for it (AGT-1). */
+import { type Durability, invalidArgument, type Store } from '@tidemark/core';
+import {
+  type AgentEngine,
+  assembleStore,
+  type Engine,
+  engineOf,
+  type RunEngine,
+  StoreContext,
+} from '@tidemark/core/engine';
+import type { OpenOptions } from './drivers.ts';
+
+/** The parts a composed store can be made of. All of a session lives in one place, so that it can be deleted whole. */
+export const PARTS = [
+  'runs',
+  'snapshots',
+  'kv',
+  'artifacts',
+  'events',
+  'bindings',
+  'pauses',
+  'memory',
+  'sessions',
+] as const;
+export type PartName = (typeof PARTS)[number];
+
+export type Parts = { default: Store } & Partial<Record<PartName, Store>>;
+
+/** Which part serves which agent capability. */
+const AGENT_PARTS: Record<keyof AgentEngine, PartName> = {
+  events: 'events',
+  bindings: 'bindings',
+  pauses: 'pauses',
+  memory: 'memory',
+  tasks: 'sessions',
+  updates: 'sessions',
+  steering: 'sessions',
+  trajectories: 'sessions',
+  plannerEvents: 'sessions',
+  sessions: 'sessions',
+};
+
+/** From the weakest promise to the strongest; what is not known is never better than what is. */
+const DURABILITIES: readonly Durability[] = ['none', 'unknown', 'process-crash', 'host-crash', 'node-loss'];
+
+/** A store whose ping, doctor and close speak for all its parts. */
+export function composeStores(parts: Parts, options: OpenOptions): Store {
+  const named = new Map(Object.entries(parts).map(([part, store]) => [part, engineUnder(store, part)]));
+  const engine = (part: PartName) => named.get(part) ?? named.get('default')!;
+  const all = [...new Set(named.values())];
+  const agents = Object.entries(AGENT_PARTS).map(([capability, part]) => [
+    capability,
+    engine(part).agents?.[capability as keyof AgentEngine],
+  ]);
+  return assembleStore(new StoreContext(options), {
+    backend: [...new Set(all.map((it) => it.backend))].join('+'),
+    version: [...new Set(all.map((it) => `${it.backend} ${it.version}`))].join(', '),
+    can: {
+      'runs.denseSequences': engine('runs').can['runs.denseSequences'],
+      'runs.feed': engine('runs').can['runs.feed'],
+      'runs.transactions': engine('runs').can['runs.transactions'],
+      'kv.watch': engine('kv').can['kv.watch'],
+      reopen: all.every((it) => it.can.reopen),
+    },
+    durability: () => DURABILITIES.find((durability) => all.some((it) => it.durability() === durability))!,
+    runs: runsOf(engine('runs').runs, engine('snapshots').runs),
+    kv: engine('kv').kv,
+    agents: Object.fromEntries(agents) as Partial<AgentEngine>,
+    artifacts: engine('artifacts').artifacts,
+    ping: async (call) => void (await Promise.all(all.map((it) => it.ping(call)))),
+    doctor: async (call) => doctorOf(all, await Promise.all(all.map((it) => it.doctor(call)))),
+    close: () => closeAll(Object.values(parts)),
+  });
+}
+
+function engineUnder(store: Store, part: string): Engine {
+  const engine = engineOf(store);
+  if (!engine) throw invalidArgument(part, 'a URL, or a store that Tidemark opened on an engine of its own');
+  return engine;
+}
+
+/** A run engine that keeps its snapshots elsewhere. */
+function runsOf(runs: RunEngine | undefined, snapshots: RunEngine | undefined): RunEngine | undefined {
+  if (!runs || !snapshots || runs === snapshots) return runs;
+  return {
+    append: (appends, call) => runs.append(appends, call),
+    fetch: (run, afterSeq, limit, call) => runs.fetch(run, afterSeq, limit, call),
+    head: (run, call) => runs.head(run, call),
+    tenantsOf: (runId, call) => runs.tenantsOf(runId, call),
+    list: (query, call) => runs.list(query, call),
+    loadSnapshot: (run, call) => snapshots.loadSnapshot(run, call),
+    saveSnapshot: (run, snapshot, call) => snapshots.saveSnapshot(run, snapshot, call),
+    remove: async (run, tombstone, call) => {
+      const removed = await runs.remove(run, tombstone, call);
+      await snapshots.remove(run, tombstone, call);
+      return removed;
+    },
+    feed: (after, limit, call) => runs.feed(after, limit, call),
+    waitForEvents: (run, call) => runs.waitForEvents(run, call),
+  };
+}
+
+function doctorOf(engines: readonly Engine[], reports: readonly Awaited<ReturnType<Engine['doctor']>>[]) {
+  const weakest = DURABILITIES.find((durability) => reports.some((report) => report.durability === durability))!;
+  const findings = reports.flatMap((report, index) =>
+    report.findings.map((finding) => ({ ...finding, check: `${engines[index]!.backend}: ${finding.check}` })),
+  );
+  return { durability: weakest, findings };
+}
+
+async function closeAll(stores: readonly Store[]): Promise<void> {
+  const closed = await Promise.allSettled([...new Set(stores)].map((store) => store.close()));
+  const failed = closed.find((it) => it.status === 'rejected');
+  if (failed) throw failed.reason;
+}

@@ -1,0 +1,76 @@
+/** Which package serves which URL; each is loaded only when it is asked for. */
+import { createMemoryStore, invalidArgument, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
+
+/** Options every backend takes when it is opened by URL. */
+export interface OpenOptions extends StoreOptions {
+  /** `require` refuses a backend on which an acknowledged write could be lost in a power cut (GEN-9). */
+  durability?: 'require';
+}
+
+type OpenUrl = (url: string, options: OpenOptions) => Promise<Store>;
+
+/** What a driver package exports for `open`. */
+interface DriverModule {
+  openUrl: OpenUrl;
+}
+
+const PACKAGES: Record<string, string> = {
+  postgres: '@tidemark/postgres',
+  postgresql: '@tidemark/postgres',
+  redis: '@tidemark/redis',
+  rediss: '@tidemark/redis',
+  nats: '@tidemark/nats',
+  http: '@tidemark/client',
+  https: '@tidemark/client',
+};
+
+const SCHEMES = ['memory', 'sqlite', ...Object.keys(PACKAGES)];
+
+/** Opens one store by its URL. */
+export async function openUrl(url: string, options: OpenOptions): Promise<Store> {
+  const scheme = /^([a-z]+):/.exec(url)?.[1];
+  if (scheme === 'memory') return openMemory(options);
+  if (scheme === 'sqlite') return openSqlite(pathOf(url), options);
+  const name = scheme === undefined ? undefined : PACKAGES[scheme];
+  if (name === undefined)
+    throw invalidArgument('url', `a URL that starts with ${SCHEMES.map((it) => `${it}:`).join(', ')}`, url);
+  const driver = await loadDriver(name, scheme!);
+  return driver.openUrl(url, options);
+}
+
+export async function openSqlite(path: string, options: OpenOptions): Promise<Store> {
+  const { sqliteStore } = await import('@tidemark/sqlite');
+  return sqliteStore({ ...options, path });
+}
+
+function openMemory(options: OpenOptions): Store {
+  if (options.durability === 'require') {
+    throw new TidemarkError(
+      'DURABILITY_TOO_WEAK',
+      'A memory store loses everything when the process ends; open a durable one',
+      { current: 'none' },
+    );
+  }
+  return createMemoryStore(options);
+}
+
+/** `sqlite:app.db`, `sqlite:./app.db` and `sqlite:///var/lib/app.db` name files; percent escapes are decoded. */
+function pathOf(url: string): string {
+  const path = decodeURIComponent(url.slice('sqlite:'.length)).replace(/^\/\/(?=\/)/, '');
+  if (path === '' || path.startsWith('//')) throw invalidArgument('url', 'sqlite: followed by the name of a file', url);
+  return path;
+}
+
+async function loadDriver(name: string, scheme: string): Promise<DriverModule> {
+  try {
+    return (await import(name)) as DriverModule;
+  } catch (cause) {
+    const missing = (cause as { code?: string }).code === 'ERR_MODULE_NOT_FOUND' && String(cause).includes(`'${name}'`);
+    if (!missing) throw cause;
+    throw new TidemarkError(
+      'DRIVER_MISSING',
+      `${scheme}: needs the package ${name}; install it with: npm install ${name}`,
+      { cause },
+    );
+  }
+}
