@@ -69,8 +69,8 @@ async function settle(store: Store, notes: readonly Note[], name: string): Promi
   await compare(store, settled, runs, `${name}, reopened`);
   for (const { writes } of unsettled(notes)) {
     const results = await store.runs.appendEvents(writes.map(eventOf));
-    results.forEach(({ runSeq, eventId }, index) =>
-      settled.push({ ...writes[index]!, kind: 'acked', eventId, runSeq }),
+    settled.push(
+      ...results.map(({ runSeq, eventId }, index): Note => ({ ...writes[index]!, kind: 'acked', eventId, runSeq })),
     );
   }
   const verdict = await compare(store, settled, runs, `${name}, sent again`);

@@ -32,7 +32,9 @@ export class StoreContext {
   readonly retention: ArtifactRetention;
   readonly timeoutMs: number;
   readonly deadlines = new DeadlineWatch();
-  #closed = new AbortController();
+  /** The tenant of the view this context belongs to; `null` for the operator's (GEN-10). */
+  readonly tenantId: string | null = null;
+  readonly closing = new AbortController();
 
   constructor(options: StoreOptions = {}) {
     this.clock = options.clock ?? Date.now;
@@ -40,6 +42,11 @@ export class StoreContext {
     this.limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.retention = { ...DEFAULT_RETENTION, ...options.artifacts };
     this.timeoutMs = checkInteger(options.timeoutMs ?? DEFAULT_TIMEOUT_MS, 'timeoutMs', 1);
+  }
+
+  /** The same context for a view confined to one tenant: everything is shared but the tenant. */
+  confinedTo(tenantId: string): StoreContext {
+    return Object.create(this, { tenantId: { value: tenantId, enumerable: true } }) as StoreContext;
   }
 
   /** A version 4 UUID from the injected randomness. */
@@ -53,21 +60,21 @@ export class StoreContext {
 
   /** Aborted when the store is closed; live iterators end with it. */
   get closed(): AbortSignal {
-    return this.#closed.signal;
+    return this.closing.signal;
   }
 
   close(): void {
-    this.#closed.abort();
+    this.closing.abort();
   }
 
   /** A bounded read: past its limit it is `TIMEOUT`, and nothing has changed. */
   read<T>(options: CallOptions | undefined, run: (call: EngineCall) => Promise<T>): Promise<T> {
-    return this.#bounded(options, run, null);
+    return this.bounded(options, run, null);
   }
 
   /** A bounded write: past its limit it is `OUTCOME_UNKNOWN` and carries the write to send again. */
   write<T>(options: CallOptions | undefined, write: unknown, run: (call: EngineCall) => Promise<T>): Promise<T> {
-    return this.#bounded(options, run, { write });
+    return this.bounded(options, run, { write });
   }
 
   /** Refuses calls on a closed store, calls already aborted, and limits that are none. */
@@ -80,10 +87,10 @@ export class StoreContext {
       throw new TidemarkError('ABORTED', 'The call was aborted before it began', { cause: signal.reason });
     const timeoutMs =
       options?.timeoutMs === undefined ? this.timeoutMs : checkInteger(options.timeoutMs, 'timeoutMs', 1);
-    return { signal, deadline: Date.now() + timeoutMs };
+    return { signal, deadline: Date.now() + timeoutMs, tenantId: this.tenantId };
   }
 
-  async #bounded<T>(
+  private async bounded<T>(
     options: CallOptions | undefined,
     run: (call: EngineCall) => Promise<T>,
     writing: { write: unknown } | null,

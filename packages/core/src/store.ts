@@ -111,7 +111,7 @@ class EngineStore implements Store {
         rule: 'the tenant of the view',
       });
     }
-    return new EngineStore(this.#context, this.#engine, tenantId);
+    return new EngineStore(this.#context.confinedTo(tenantId), this.#engine, tenantId);
   }
 
   async ping(options?: CallOptions): Promise<boolean> {

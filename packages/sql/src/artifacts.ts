@@ -76,9 +76,9 @@ export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): Artifact
       return largeBlobs.get(tenantId, sha256);
     },
 
-    async sweep(now, graceMs, call) {
-      const swept = { references: await removeExpired(now, call), blobs: 0, bytes: 0 };
-      for await (const { tenantId, sha256, sizeBytes, uploadId } of unnamedBlobs(db, graceMs, call)) {
+    async sweep(only, now, graceMs, call) {
+      const swept = { references: await removeExpired(only, now, call), blobs: 0, bytes: 0 };
+      for await (const { tenantId, sha256, sizeBytes, uploadId } of unnamedBlobs(db, only, graceMs, call)) {
         const removeRow = () =>
           db.write(async (tx) => {
             const removed = await removeUnnamed(tx, tenantId, sha256, graceMs);
@@ -90,8 +90,8 @@ export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): Artifact
         swept.blobs++;
         swept.bytes += sizeBytes;
       }
-      await removeLeftUploads(db, graceMs, call);
-      await largeBlobs?.removeLeft(graceMs);
+      await removeLeftUploads(db, only, graceMs, call);
+      if (only === null) await largeBlobs?.removeLeft(graceMs);
       return swept;
     },
   };

@@ -12,6 +12,19 @@ export interface SqlTransaction {
   all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]>;
 }
 
+/** Where the revisions of records come from: each change has one of its own, and they only grow. */
+export interface Revisions {
+  /** Gives the next one, as `revision`, and the time, as `now`. */
+  next: string;
+  /** Gives the latest one that was given, as `revision`, and the time, as `now`. */
+  latest: string;
+  /**
+   * True when a revision is seen only once its change is committed, and every one before it is. Engines on which
+   * writers do not wait for each other give them out ahead of the commit.
+   */
+  committedInOrder: boolean;
+}
+
 export interface SqlDatabase {
   /** One statement that reads, outside of any transaction. */
   read<Row>(sql: string, params: readonly SqlValue[], call: EngineCall): Promise<Row[]>;
@@ -20,6 +33,7 @@ export interface SqlDatabase {
    * but `tx`, and is answered after the commit. What it throws undoes it and is passed on as it is.
    */
   write<T>(work: (tx: SqlTransaction) => Promise<T>, call: EngineCall): Promise<T>;
+  readonly revisions: Revisions;
   /** Added to a SELECT whose rows are about to be changed, on engines that lock rows. */
   readonly forUpdate: '' | ' FOR UPDATE';
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Store } from '@tidemark/core';
 import { assembleStore, Signals, StoreContext } from '@tidemark/core/engine';
-import { type LargeBlobs, type SqlDatabase, type SqlValue, sqlAgents, sqlArtifacts, sqlRecords } from '@tidemark/sql';
+import { type LargeBlobs, NOW, type SqlDatabase, type SqlValue, sqlAgents, sqlArtifacts, sqlRecords } from '@tidemark/sql';
 
 const MIGRATIONS = join(import.meta.dirname, '../../sqlite/migrations');
 
@@ -45,6 +45,11 @@ export class TestFile {
 
 export class TestDatabase implements SqlDatabase {
   readonly forUpdate = '';
+  readonly revisions = {
+    next: `UPDATE @kv_revision SET revision = revision + 1 RETURNING revision, ${NOW} AS now`,
+    latest: `SELECT revision, ${NOW} AS now FROM @kv_revision`,
+    committedInOrder: true,
+  };
   readonly handle: DatabaseSync;
   /** Every statement that was run, in the order it was run. */
   readonly statements: string[] = [];

@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import { type EngineCall, GroupCommit, Signals, type StoreContext } from '@tidemark/core/engine';
-import type { SqlDatabase, SqlTransaction, SqlValue } from '@tidemark/sql';
+import { NOW, type Revisions, type SqlDatabase, type SqlTransaction, type SqlValue } from '@tidemark/sql';
 import { type Connection, openConnection } from './connection.ts';
 import { isBusy, isIoError, translateError } from './errors.ts';
 import { holdSingleProcessLock, type ProcessLock, syncDirectory } from './files.ts';
@@ -31,11 +31,20 @@ export interface CommitListener {
 
 const POLL_MS = 50;
 const FIRST_WAIT_MS = 1;
-const LONGEST_WAIT_MS = 25;
+const LONGEST_WAIT_MS = 8;
+/** How long others' writes are taken as a sign that they want to write again. */
+const RIVAL_MS = 100;
+/** The pause that lets them: about as long as a commit takes. */
+const COURTESY_MS = 2;
 
 export class Database implements SqlDatabase {
   readonly path: string;
   readonly forUpdate = '';
+  readonly revisions: Revisions = {
+    next: `UPDATE @kv_revision SET revision = revision + 1 RETURNING revision, ${NOW} AS now`,
+    latest: `SELECT revision, ${NOW} AS now FROM @kv_revision`,
+    committedInOrder: true,
+  };
   /** Woken by commits of this process at once, by those of others within the poll interval. */
   readonly signals = new Signals();
   readonly #context: StoreContext;
@@ -46,6 +55,7 @@ export class Database implements SqlDatabase {
   #lock: ProcessLock | null = null;
   #dataVersion = -1;
   #polledVersion = -1;
+  #rivalSeenAt = 0;
   #poll: NodeJS.Timeout | undefined;
 
   private constructor(path: string, context: StoreContext, writer: Connection, reader: Connection) {
@@ -135,9 +145,12 @@ export class Database implements SqlDatabase {
 
   async #begin(): Promise<void> {
     const call = { deadline: Date.now() + this.#context.timeoutMs };
+    // Whoever commits is the first to begin again: without a pause, processes that wait for the lock would starve.
+    if (Date.now() - this.#rivalSeenAt < RIVAL_MS) await sleep(Math.random() * COURTESY_MS);
     await retryWhileBusy(call, this.path, () => this.#writer.run('BEGIN IMMEDIATE'));
     const version = this.#writer.dataVersion();
     const changed = version !== this.#dataVersion;
+    if (changed && this.#dataVersion !== -1) this.#rivalSeenAt = Date.now();
     this.#dataVersion = version;
     for (const listener of this.#listeners) listener.begun(changed);
   }
@@ -268,7 +281,7 @@ async function retryWhileBusy<T>(call: EngineCall, path: string, attempt: () => 
       if (call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline))
         throw translateError(error, path);
     }
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * longest));
+    await sleep(Math.random() * longest);
     longest = Math.min(LONGEST_WAIT_MS, longest * 2);
   }
 }
@@ -296,4 +309,8 @@ async function migrate(writer: Connection, path: string, context: StoreContext, 
       throw error;
     }
   }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,11 +1,10 @@
 /** The SQLite store: a file with everything in it, durable by default. */
 import { resolve } from 'node:path';
 import { type DoctorFinding, invalidArgument, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
-import { assembleStore, type EngineCall, StoreContext } from '@tidemark/core/engine';
+import { assembleStore, Cleaner, type EngineCall, StoreContext } from '@tidemark/core/engine';
 import { sqlAgents, sqlArtifacts, sqlRecords } from '@tidemark/sql';
 import { artifactsDirectory, backupFile } from './backup.ts';
 import { directoryBlobs } from './blobs.ts';
-import { Cleaner } from './cleaner.ts';
 import { Database } from './database.ts';
 import { durabilityOf, examine } from './doctor.ts';
 import { SqliteRuns } from './runs.ts';

@@ -84,10 +84,11 @@ describe('parseJsonText (GEN-4)', () => {
     expect(() => parseJsonText('{a:1}', 'body')).toThrow(/body is not JSON/);
   });
 
-  it('parses everything JSON.stringify writes', () => {
+  it('parses everything JSON.stringify writes, integers beyond 2^53 aside', () => {
+    const safe = (_: string, value: unknown) => (Number.isInteger(value) && !Number.isSafeInteger(value) ? 0 : value);
     fc.assert(
-      fc.property(fc.json({ stringUnit: 'binary', noUnicodeString: false } as never), (text) => {
-        const value = JSON.parse(text);
+      fc.property(fc.json({ stringUnit: 'binary' }), (text) => {
+        const value = JSON.parse(text, safe);
         expect(parseJsonText(JSON.stringify(value), 'body')).toEqual(value);
       }),
     );

@@ -53,6 +53,14 @@ export interface ArtifactEngine {
   /** Stores bytes under their hash; storing the same again renews their age and nothing else. */
   putBlob(tenantId: string, source: BlobSource, call: EngineCall): Promise<void>;
   getBlob(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Removes references that expired before `now` and blobs older than `graceMs` that no reference names. */
-  sweep(now: number, graceMs: number, call: EngineCall): Promise<{ references: number; blobs: number; bytes: number }>;
+  /**
+   * Removes references that expired before `now` and blobs older than `graceMs` that no reference names: of one
+   * tenant, or with `null` of all.
+   */
+  sweep(
+    tenantId: string | null,
+    now: number,
+    graceMs: number,
+    call: EngineCall,
+  ): Promise<{ references: number; blobs: number; bytes: number }>;
 }

@@ -2,6 +2,7 @@
 export { decodeCursor, encodeCursor } from '../checks/json.ts';
 export { checkDuration, checkInteger, timeText } from '../checks/numbers.ts';
 export { checkId } from '../checks/text.ts';
+export { Cleaner } from '../cleaner.ts';
 export { StoreContext } from '../context.ts';
 export { GroupCommit } from '../group-commit.ts';
 export { type Digest, digestBytes, digestOf, sha256, sha256Hex } from '../hash.ts';
@@ -9,8 +10,9 @@ export { isAnswered, meets, type RecordState, recordAfter } from '../kv/conditio
 export { compareKeys } from '../kv/order.ts';
 export { ChangeQueue } from '../memory/watch.ts';
 export { type AppendPlan, planAppend } from '../runs/append.ts';
-export { FIRST_LINK } from '../runs/chain.ts';
+export { FIRST_LINK, rollOf } from '../runs/chain.ts';
 export { readLogPage } from '../runs/log-page.ts';
+export { nextRunStatus } from '../runs/transitions.ts';
 export { Signals } from '../signals.ts';
 export { assembleStore, DEFAULT_TENANT, type Engine, engineOf } from '../store.ts';
 export * from './agents.ts';

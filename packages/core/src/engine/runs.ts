@@ -150,6 +150,8 @@ export interface EngineCall {
   signal?: AbortSignal;
   /** Milliseconds on the engine's own clock of `Date.now()`: when to give up. */
   deadline?: number;
+  /** The tenant of the view the call came through; `null` for the operator's. */
+  tenantId?: string | null;
 }
 
 export function isTombstone(head: RunHead | RunTombstone | null): head is RunTombstone {

@@ -76,12 +76,13 @@ export function keyedArtifacts(records: Records, blobs: Blobs): ArtifactEngine {
       return blobs.get(tenantId, sha256, call);
     },
 
-    async sweep(now, graceMs, call) {
+    async sweep(only, now, graceMs, call) {
       const swept = { references: 0, blobs: 0, bytes: 0 };
       let tenantId = '';
       let named = new Set<string>();
       // Every reference has its bytes, so the tenants of blobs are all there are.
       for await (const blob of allBlobs(blobs, call)) {
+        if (only !== null && blob.tenantId !== only) continue;
         if (blob.tenantId !== tenantId) {
           tenantId = blob.tenantId;
           named = new Set();

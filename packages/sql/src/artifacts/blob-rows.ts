@@ -40,9 +40,10 @@ export async function findBlob(
   return row ? { place: row.place, uploadId: row.upload_id } : null;
 }
 
-/** Blobs of all tenants that no reference names and nobody has stored within the grace period, in pages. */
+/** Blobs, of one tenant or with `null` of all, that no reference names and nobody has stored within the grace period, in pages. */
 export async function* unnamedBlobs(
   db: SqlDatabase,
+  only: string | null,
   graceMs: number,
   call: EngineCall,
 ): AsyncGenerator<BlobRow & { tenantId: string }> {
@@ -58,10 +59,10 @@ export async function* unnamedBlobs(
     }[] = await db.read(
       `SELECT tenant_id, sha256, size_bytes, place, upload_id
            FROM @artifact_blobs AS blob
-          WHERE (tenant_id, sha256) > (?, ?) AND ${IS_UNNAMED}
+          WHERE (tenant_id, sha256) > (?, ?) AND tenant_id = coalesce(?, tenant_id) AND ${IS_UNNAMED}
           ORDER BY tenant_id, sha256
           LIMIT ${PAGE}`,
-      [...after, graceMs],
+      [...after, only, graceMs],
       call,
     );
     for (const { tenant_id, sha256, size_bytes, place, upload_id } of rows) {

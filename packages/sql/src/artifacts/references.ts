@@ -1,5 +1,5 @@
 /** References of artifacts in SQL: rows in scopes, found by session or trace through an index (AGT-11). */
-import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '@tidemark/core/engine';
+import type { ArtifactEngine, ArtifactMatch, ArtifactRow, EngineCall } from '@tidemark/core/engine';
 import type { SqlDatabase, SqlValue } from '../database.ts';
 import { removeInSteps } from '../statements.ts';
 import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
@@ -38,7 +38,7 @@ const SELECT = `SELECT id, ${NAMES.join(', ')} FROM @artifacts`;
 const REMOVE_EXPIRED = `
   DELETE FROM @artifacts
   WHERE expires_at <= ? AND (tenant_id, id) IN (
-    SELECT tenant_id, id FROM @artifacts WHERE expires_at <= ? ORDER BY expires_at LIMIT ?
+    SELECT tenant_id, id FROM @artifacts WHERE expires_at <= ? AND tenant_id = coalesce(?, tenant_id) ORDER BY expires_at LIMIT ?
   )
   RETURNING id`;
 
@@ -50,8 +50,8 @@ const MATCHED: Record<keyof ArtifactMatch, string> = {
 };
 
 type References = Pick<ArtifactEngine, 'putRef' | 'getRef' | 'touchRef' | 'deleteRef' | 'listRefs'> & {
-  /** Removes what expired by a time; gives how many. */
-  removeExpired(now: number, call: Parameters<ArtifactEngine['sweep']>[2]): Promise<number>;
+  /** Removes what expired by a time, of one tenant or with `null` of all; gives how many. */
+  removeExpired(only: string | null, now: number, call: EngineCall): Promise<number>;
 };
 
 export function sqlReferences(db: SqlDatabase): References {
@@ -87,9 +87,9 @@ export function sqlReferences(db: SqlDatabase): References {
       return rows.map(referenceOf);
     },
 
-    removeExpired(now, call) {
+    removeExpired(only, now, call) {
       return removeInSteps(Number.POSITIVE_INFINITY, REMOVE_AT_ONCE, async (most) => {
-        return (await db.write((tx) => tx.all(REMOVE_EXPIRED, [now, now, most]), call)).length;
+        return (await db.write((tx) => tx.all(REMOVE_EXPIRED, [now, now, only, most]), call)).length;
       });
     },
   };

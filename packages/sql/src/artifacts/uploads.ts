@@ -88,10 +88,15 @@ export async function removeChunks(tx: SqlTransaction, tenantId: string, uploadI
 }
 
 /** Removes what crashed uploads have left behind. */
-export async function removeLeftUploads(db: SqlDatabase, graceMs: number, call: EngineCall): Promise<void> {
+export async function removeLeftUploads(
+  db: SqlDatabase,
+  only: string | null,
+  graceMs: number,
+  call: EngineCall,
+): Promise<void> {
   const left = await db.read<{ tenant_id: string; upload_id: string }>(
-    `SELECT tenant_id, upload_id FROM @artifact_uploads WHERE renewed_at < ${NOW} - ?`,
-    [graceMs],
+    `SELECT tenant_id, upload_id FROM @artifact_uploads WHERE renewed_at < ${NOW} - ? AND tenant_id = coalesce(?, tenant_id)`,
+    [graceMs, only],
     call,
   );
   for (const { tenant_id, upload_id } of left) {

@@ -48,8 +48,6 @@ interface RecordRow {
 
 const OF_RECORD = 'WHERE tenant_id = ? AND key = ?';
 
-const NEXT_REVISION = `UPDATE @kv_revision SET revision = revision + 1 RETURNING revision, ${NOW} AS now`;
-
 const LOOK = `SELECT revision, expires_at, requests, ${NOW} AS now FROM @kv_records ${OF_RECORD}`;
 
 const LOOK_WITH_FIELDS = `
@@ -93,7 +91,7 @@ export async function takeSteps(
     const before = seen.get(id)!;
     let after = before;
     if (holds && !answered[at]) {
-      after = await change(tx, write, before, changes);
+      after = await change(db, tx, write, before, changes);
     } else if (before.state && !before.hasFields) {
       after = await look(db, tx, write.name, true);
     }
@@ -127,11 +125,17 @@ function seenRows(rows: readonly (RecordRow & { field?: string; value?: Uint8Arr
 }
 
 /** Writes what the step makes of the record; every change has a revision of its own, removals too. */
-async function change(tx: SqlTransaction, write: RecordWrite, before: Seen, changes: MadeChange[]): Promise<Seen> {
+async function change(
+  db: SqlDatabase,
+  tx: SqlTransaction,
+  write: RecordWrite,
+  before: Seen,
+  changes: MadeChange[],
+): Promise<Seen> {
   const { tenantId, key } = write.name;
   // There is none, and none comes to be.
   if (!before.state && recordAfter(write, undefined, 1, 0) === null) return before;
-  const [next] = await tx.all<{ revision: SqlInteger; now: SqlInteger }>(NEXT_REVISION, []);
+  const [next] = await tx.all<{ revision: SqlInteger; now: SqlInteger }>(db.revisions.next, []);
   const [revision, now] = [integerOf(next!.revision), integerOf(next!.now)];
   const state = recordAfter(write, before.state, revision, now) ?? undefined;
   if (state) {

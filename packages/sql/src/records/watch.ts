@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isTidemarkError } from '@tidemark/core';
 import { ChangeQueue, type EngineCall, type RecordChange, type Records } from '@tidemark/core/engine';
-import { NOW, type SqlDatabase, type SqlSignals } from '../database.ts';
+import type { SqlDatabase, SqlSignals } from '../database.ts';
 import { keyRange } from '../ranges.ts';
 import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
 import type { MadeChange } from './step.ts';
@@ -14,6 +14,8 @@ import type { MadeChange } from './step.ts';
 /** How often a watcher looks for what others have changed, unless it is woken before. */
 const LOOK_EVERY_MS = 200;
 const LOOK_LIMIT_MS = 5_000;
+/** After this long a write is committed or given up. */
+const LONGEST_WRITE_MS = 15_000;
 /** A long look is followed by a pause this many times as long. */
 const REST_FACTOR = 4;
 const REVISIONS_AT_ONCE = 1_000;
@@ -29,7 +31,7 @@ interface Known {
   removed: boolean;
 }
 
-type Revisions = ReadonlyMap<string, { revision: number; expiresAt: number | null }>;
+type KeyRevisions = ReadonlyMap<string, { revision: number; expiresAt: number | null }>;
 
 export class RecordWatcher {
   readonly #db: SqlDatabase;
@@ -43,6 +45,7 @@ export class RecordWatcher {
   #mark: number | null = null;
   /** Revisions above the mark that this process has made, of any key. */
   #ours: number[] = [];
+  #unsettledUntil = 0;
   #failure: unknown;
 
   constructor(
@@ -105,8 +108,8 @@ export class RecordWatcher {
   }
 
   async #look(call: EngineCall): Promise<void> {
-    const sql = `SELECT revision, ${NOW} AS now FROM @kv_revision`;
-    const [row] = await this.#db.read<{ revision: SqlInteger; now: SqlInteger }>(sql, [], call);
+    const { latest } = this.#db.revisions;
+    const [row] = await this.#db.read<{ revision: SqlInteger; now: SqlInteger }>(latest, [], call);
     const [mark, now] = [integerOf(row!.revision), integerOf(row!.now)];
     if (this.#mark === null || this.#othersHaveWritten(this.#mark, mark) || this.#somethingExpired(now)) {
       await this.#compare(mark, now, call);
@@ -117,6 +120,11 @@ export class RecordWatcher {
 
   /** Every change has a revision of its own: those that are missing among ours are others'. */
   #othersHaveWritten(from: number, to: number): boolean {
+    // A revision that was given out belongs to a change that may be committed any moment, or never.
+    if (!this.#db.revisions.committedInOrder) {
+      if (to > from) this.#unsettledUntil = performance.now() + LONGEST_WRITE_MS;
+      return performance.now() < this.#unsettledUntil;
+    }
     return this.#ours.filter((revision) => revision > from && revision <= to).length < to - from;
   }
 
@@ -126,8 +134,9 @@ export class RecordWatcher {
   }
 
   async #compare(mark: number, now: number, call: EngineCall): Promise<void> {
+    const known = new Map(this.#known);
     const there = await this.#readRevisions(now, call);
-    this.#reportVanished(there, mark, now);
+    this.#reportVanished(known, there, now);
     const changed: string[] = [];
     for (const [key, { revision, expiresAt }] of there) {
       if (this.#isOld(key, revision)) continue;
@@ -141,7 +150,7 @@ export class RecordWatcher {
   }
 
   /** The live keys of the prefix with their revisions. */
-  async #readRevisions(now: number, call: EngineCall): Promise<Revisions> {
+  async #readRevisions(now: number, call: EngineCall): Promise<KeyRevisions> {
     const there = new Map<string, { revision: number; expiresAt: number | null }>();
     for (let after: string | null = null; ; ) {
       const range = keyRange('key', this.#place.prefix, after);
@@ -163,17 +172,18 @@ export class RecordWatcher {
     }
   }
 
-  #reportVanished(there: Revisions, mark: number, now: number): void {
-    for (const [key, { revision, expiresAt, removed }] of this.#known) {
-      // What is newer than the mark may have come after the revisions were read.
-      const expired = expiresAt !== null && expiresAt <= now;
-      if (there.has(key) || (revision > mark && !expired)) continue;
+  #reportVanished(known: ReadonlyMap<string, Known>, there: KeyRevisions, now: number): void {
+    for (const [key, before] of known) {
+      // What became known while the revisions were read may be missing among them.
+      if (there.has(key) || this.#known.get(key) !== before) continue;
       this.#known.delete(key);
+      const { expiresAt, removed } = before;
+      const expired = expiresAt !== null && expiresAt <= now;
       if (!removed) this.#queue.push({ key, type: expired ? 'expire' : 'delete', record: null });
     }
   }
 
-  async #reportChanged(keys: readonly string[], there: Revisions, call: EngineCall): Promise<void> {
+  async #reportChanged(keys: readonly string[], there: KeyRevisions, call: EngineCall): Promise<void> {
     const names = keys.map((key) => ({ space: 'kv', tenantId: this.#place.tenantId, key }) as const);
     const records = await this.#records.get(names, call);
     for (const [at, key] of keys.entries()) {

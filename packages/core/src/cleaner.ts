@@ -1,5 +1,5 @@
 /** Removes what has expired, a little at a time, so that no writer waits long. */
-import type { EngineCall } from '@tidemark/core/engine';
+import type { EngineCall } from './engine/runs.ts';
 
 /** Removes at most `limit` things and tells how many there were. */
 export type CleaningStep = (call: EngineCall, limit: number) => Promise<number>;

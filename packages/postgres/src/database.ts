@@ -1,0 +1,212 @@
+/**
+ * The server as the store uses it: reads on any connection, writes in a transaction of their own at read committed,
+ * each with a commit that is synced (GEN-9), and with row-level security confined to the tenants they speak of.
+ */
+import { TidemarkError } from '@tidemark/core';
+import type { EngineCall } from '@tidemark/core/engine';
+import { NOW, type Revisions, type SqlDatabase, type SqlTransaction, type SqlValue } from '@tidemark/sql';
+import type pg from 'pg';
+import { isSerializationFailure, sqlState, translateRead, translateWrite } from './errors.ts';
+import type { Client } from './pool.ts';
+import type { Dialect } from './sql.ts';
+
+/** Whose rows a transaction may see: those of some tenants, or, for the operator's view, all. */
+export type Reach = readonly string[] | 'all';
+
+const MOST_TRIES = 20;
+
+export interface DatabaseSettings {
+  pool: pg.Pool;
+  dialect: Dialect;
+  /** Confine every transaction to the tenants it speaks of. */
+  rowLevelSecurity: boolean;
+  /** The role that may see all tenants, for the operator's view under row-level security. */
+  adminRole: string | null;
+}
+
+export class Database implements SqlDatabase {
+  readonly forUpdate = ' FOR UPDATE';
+  readonly revisions: Revisions = {
+    next: `SELECT nextval('@kv_revision') AS revision, ${NOW} AS now`,
+    latest: `SELECT last_value AS revision, ${NOW} AS now FROM @kv_revision`,
+    committedInOrder: false,
+  };
+  readonly dialect: Dialect;
+  readonly #settings: DatabaseSettings;
+
+  constructor(settings: DatabaseSettings) {
+    this.#settings = settings;
+    this.dialect = settings.dialect;
+  }
+
+  async read<Row>(sql: string, params: readonly SqlValue[], call: EngineCall): Promise<Row[]> {
+    return (await this.#read({ text: this.dialect.statement(sql), values: params as SqlValue[] }, reachOf(call))).rows as Row[];
+  }
+
+  /** The same with numbered parameters and rows as arrays, which are cheaper to read. */
+  async readArrays(text: string, values: readonly unknown[], reach: Reach): Promise<unknown[][]> {
+    return (await this.#read({ text: this.dialect.script(text), values: values as unknown[], rowMode: 'array' }, reach)).rows as unknown[][];
+  }
+
+  async #read(query: pg.QueryConfig | pg.QueryArrayConfig, reach: Reach): Promise<pg.QueryResult> {
+    try {
+      if (!this.#settings.rowLevelSecurity) return await this.#settings.pool.query(query as pg.QueryConfig);
+      return await this.#inside(reach, 'READ ONLY', (client) => client.query(query as pg.QueryConfig));
+    } catch (error) {
+      throw translateRead(error);
+    }
+  }
+
+  write<T>(work: (tx: SqlTransaction) => Promise<T>, call: EngineCall): Promise<T> {
+    return this.transaction(reachOf(call), call, (client) => work(new OpenTransaction(client, this.dialect)));
+  }
+
+  /** Runs work in a transaction, again from the start when it gave way to another; its outcome is known or `OUTCOME_UNKNOWN`. */
+  async transaction<T>(reach: Reach, call: EngineCall, work: (client: Client) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#inside(reach, 'READ WRITE', work);
+      } catch (error) {
+        const over = tries >= MOST_TRIES || call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline);
+        if (!isSerializationFailure(error) || over) throw error instanceof CommitFailure ? error.meaning() : translateBeforeCommit(error);
+      }
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, 2 ** tries)));
+    }
+  }
+
+  async #inside<T>(reach: Reach, mode: 'READ ONLY' | 'READ WRITE', work: (client: Client) => Promise<T>): Promise<T> {
+    const client = await this.#connect();
+    const notices = new SyncNotices(client);
+    let broken: Error | undefined;
+    try {
+      await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED ${mode}; ${this.#settingsOf(reach, mode)}`);
+      let result: T;
+      try {
+        result = await work(client);
+      } catch (error) {
+        await client.query('ROLLBACK').catch((cause: Error) => {
+          broken = cause;
+        });
+        throw error;
+      }
+      await client.query('COMMIT').catch((error: Error) => {
+        broken = error;
+        throw new CommitFailure(error);
+      });
+      notices.check();
+      return result;
+    } finally {
+      notices.stop();
+      client.release(broken);
+    }
+  }
+
+  async #connect(): Promise<Client> {
+    try {
+      return await this.#settings.pool.connect();
+    } catch (error) {
+      throw translateRead(error);
+    }
+  }
+
+  /** Stated for each transaction: the defaults of role or database must not weaken it, and a pooler keeps nothing. */
+  #settingsOf(reach: Reach, mode: string): string {
+    const settings = mode === 'READ WRITE' ? ['SET LOCAL synchronous_commit = on'] : [];
+    if (this.#settings.rowLevelSecurity) {
+      if (reach !== 'all') settings.push(`SET LOCAL tidemark.tenants = ${quote(JSON.stringify(reach))}`);
+      else if (this.#settings.adminRole) settings.push(`SET LOCAL ROLE ${quoteName(this.#settings.adminRole)}`);
+    }
+    return settings.join('; ');
+  }
+
+  /**
+   * One statement that writes and commits by itself, in one round trip. It must set `synchronous_commit` itself; under
+   * row-level security it is wrapped in a transaction.
+   */
+  async statement(text: string, values: readonly unknown[], reach: Reach, call: EngineCall): Promise<unknown[][]> {
+    const query = { text: this.dialect.script(text), values: values as unknown[], rowMode: 'array' as const };
+    if (this.#settings.rowLevelSecurity) {
+      return this.transaction(reach, call, async (client) => (await client.query(query)).rows as unknown[][]);
+    }
+    const client = await this.#connect();
+    const notices = new SyncNotices(client);
+    let broken: Error | undefined;
+    try {
+      const { rows } = await client.query(query);
+      notices.check();
+      return rows as unknown[][];
+    } catch (error) {
+      if (sqlState(error) === null) broken = error as Error;
+      throw error;
+    } finally {
+      notices.stop();
+      client.release(broken);
+    }
+  }
+}
+
+/** Whose rows a call may touch: those of its view's tenant, or all for the operator's. */
+export function reachOf(call: EngineCall): Reach {
+  return call.tenantId === undefined || call.tenantId === null ? 'all' : [call.tenantId];
+}
+
+class OpenTransaction implements SqlTransaction {
+  readonly #client: Client;
+  readonly #dialect: Dialect;
+
+  constructor(client: Client, dialect: Dialect) {
+    this.#client = client;
+    this.#dialect = dialect;
+  }
+
+  async all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
+    return (await this.#client.query(this.#dialect.statement(sql), params as SqlValue[])).rows as Row[];
+  }
+}
+
+/** Until COMMIT is sent nothing is written, whatever breaks. */
+function translateBeforeCommit(error: unknown): unknown {
+  return translateRead(error);
+}
+
+/** A COMMIT whose answer was lost or bad. */
+class CommitFailure extends Error {
+  constructor(cause: Error) {
+    super(cause.message, { cause });
+  }
+
+  meaning(): unknown {
+    return translateWrite(this.cause);
+  }
+}
+
+/** A cancelled wait for a synchronous standby is reported as success with a warning; to us it is not known (GEN-8). */
+class SyncNotices {
+  readonly #client: Client;
+  #cancelled = false;
+  readonly #listen = (notice: { code?: string; message?: string }) => {
+    if (notice.code === '01000' && /synchronous replication/.test(notice.message ?? '')) this.#cancelled = true;
+  };
+
+  constructor(client: Client) {
+    this.#client = client;
+    client.on('notice', this.#listen);
+  }
+
+  check(): void {
+    if (!this.#cancelled) return;
+    throw new TidemarkError('OUTCOME_UNKNOWN', 'The wait for a synchronous standby was cancelled: the write is on this server, but may be lost in a failover; send it again');
+  }
+
+  stop(): void {
+    this.#client.off('notice', this.#listen);
+  }
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,59 @@
+/** What PostgreSQL's own errors mean to a caller, and whether the write may have happened (GEN-8). */
+import { isTidemarkError, TidemarkError } from '@tidemark/core';
+
+/** SQLSTATE of a server error, `null` for errors of the connection itself. */
+export function sqlState(error: unknown): string | null {
+  const code = (error as { code?: unknown; severity?: unknown } | null)?.code;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && 'severity' in (error as object) ? code : null;
+}
+
+/** Whether the same transaction may simply be tried again: it was rolled back for the sake of another. */
+export function isSerializationFailure(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '40001' || state === '40P01';
+}
+
+export function isUniqueViolation(error: unknown): boolean {
+  return sqlState(error) === '23505';
+}
+
+/** States in which the server has certainly rolled back. */
+const ROLLED_BACK = /^(08P01|22|23|25|26|28|34|38|39|3B|3D|3F|40001|40P01|42|53|54|55|57014|P0|0A)/;
+
+/** A failure while nothing was being written. */
+export function translateRead(error: unknown): unknown {
+  return translate(error, 'rejected');
+}
+
+/** A failure while a write was under way: what the server did not refuse itself may have been committed. */
+export function translateWrite(error: unknown): unknown {
+  return translate(error, 'unknown');
+}
+
+function translate(error: unknown, otherwise: 'rejected' | 'unknown'): unknown {
+  if (isTidemarkError(error)) return error;
+  const state = sqlState(error);
+  const message = error instanceof Error ? error.message : String(error);
+  if (state !== null && ROLLED_BACK.test(state)) return refusal(state, message, error);
+  if (!isConnectionFailure(error, state)) return error;
+  if (otherwise === 'unknown') {
+    return new TidemarkError('OUTCOME_UNKNOWN', `The connection was lost while the write was under way (${message}); send it again to learn what became of it`, { cause: error });
+  }
+  return new TidemarkError('UNAVAILABLE', `PostgreSQL cannot be reached right now: ${message}`, { cause: error });
+}
+
+function refusal(state: string, message: string, cause: unknown): TidemarkError {
+  if (state === '53100' || state === '53200') return new TidemarkError('STORAGE_FULL', `PostgreSQL is out of space: ${message}`, { cause });
+  if (state === '57014') return new TidemarkError('TIMEOUT', 'PostgreSQL cancelled the statement at its time limit; nothing was written', { cause });
+  if (state === '25006') return new TidemarkError('UNAVAILABLE', 'This server is a replica and takes no writes; it may be promoted soon, try again', { cause });
+  if (/^(53|55P03|40)/.test(state)) return new TidemarkError('UNAVAILABLE', `PostgreSQL is busy: ${message}`, { cause });
+  return new TidemarkError('STORAGE_ERROR', `PostgreSQL refused: ${message}`, { cause });
+}
+
+/** Lost sockets, refused connections, time limits of the driver, and servers that are starting or stopping. */
+function isConnectionFailure(error: unknown, state: string | null): boolean {
+  if (state !== null) return /^(08|57P)/.test(state);
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string' && /^E(CONN|PIPE|TIMEDOUT|HOST|NET|AI|NOTFOUND)/.test(code)) return true;
+  return /connection|terminated|timeout|timed out|ECONN|not queryable|Client has encountered/i.test((error as Error)?.message ?? '');
+}

@@ -1,0 +1,126 @@
+/** The exact way to append: lock the head, look the keys up, decide, write. For fences, refusals, races and callers' transactions. */
+import { digestBytes, FIRST_LINK, isTombstone, type PlacedEvent, planAppend, type RunAppend, type RunHead, type RunTombstone, type StoredRunEvent } from '@tidemark/core/engine';
+import type pg from 'pg';
+import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf } from './run-rows.ts';
+import type { Dialect } from './sql.ts';
+
+const MOST_RACES = 20;
+
+const LOCK_HEAD = `SELECT ${HEAD_COLUMNS.join(', ')} FROM @runs WHERE run_id = $1 AND tenant_id = $2 FOR UPDATE`;
+
+const FIND_KEYS = `
+  SELECT ${EVENT_COLUMNS.join(', ')} FROM @run_events
+  WHERE run_id = $1 AND tenant_id = $2 AND idempotency_key = ANY ($3::text[])`;
+
+const NEW_HEAD = `
+  INSERT INTO @runs (tenant_id, run_id, project_id, environment_id, plan_id, plan_version, status, last_seq, link,
+    link_before, created_at, updated_at, labels, parent_run_id)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+  ON CONFLICT (run_id, tenant_id) DO NOTHING RETURNING 1`;
+
+const MOVE_HEAD = `
+  UPDATE @runs SET status = $3, last_seq = $4, link = $5, link_before = $6, updated_at = $7
+  WHERE run_id = $1 AND tenant_id = $2`;
+
+const ADD_EVENTS = `
+  INSERT INTO @run_events (tenant_id, run_id, ${EVENT_COLUMNS.join(', ')}, epoch)
+  SELECT $1, $2, e.*, (SELECT max(epoch) FROM @feed_epochs) FROM unnest(
+    $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[],
+    $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::json[], $17::json[], $18::int[], $19::bytea[]
+  ) AS e`;
+
+/** Appends inside the client's open transaction; throws why nothing may be written. */
+export async function appendExactly(client: pg.ClientBase, dialect: Dialect, append: RunAppend): Promise<PlacedEvent[]> {
+  const { runId, tenantId } = append.run;
+  for (let race = 0; race < MOST_RACES; race++) {
+    const head = await lockHead(client, dialect, append);
+    const stored = head === null ? new Map<string, StoredRunEvent>() : await findKeys(client, dialect, append);
+    const { rows } = await client.query(dialect.script('SELECT @tidemark_now() AS now'));
+    const plan = planAppend(append, head, stored, rows[0].now);
+    if (plan.rows.length === 0) return plan.placed;
+    if (!(await writeHead(client, dialect, head as RunHead | null, plan.head))) continue;
+    const columns = EVENT_COLUMNS.map((column) => plan.rows.map((row) => valueOf(row, column)));
+    await client.query(dialect.script(ADD_EVENTS), [tenantId, runId, ...columns]);
+    return plan.placed;
+  }
+  throw new Error(`Run ${runId} could not be locked`);
+}
+
+async function lockHead(client: pg.ClientBase, dialect: Dialect, { run }: RunAppend): Promise<RunHead | RunTombstone | null> {
+  const { rows } = await client.query({ text: dialect.script(LOCK_HEAD), values: [run.runId, run.tenantId], rowMode: 'array' });
+  return rows[0] ? headOf(rows[0]) : null;
+}
+
+async function findKeys(client: pg.ClientBase, dialect: Dialect, append: RunAppend): Promise<Map<string, StoredRunEvent>> {
+  const keys = append.events.map((event) => event.idempotencyKey);
+  const { rows } = await client.query({ text: dialect.script(FIND_KEYS), values: [append.run.runId, append.run.tenantId, keys], rowMode: 'array' });
+  return new Map(rows.map((row) => eventOf(row)).map((event) => [event.idempotencyKey, event]));
+}
+
+/** False when another has made the run since we looked. */
+async function writeHead(client: pg.ClientBase, dialect: Dialect, before: RunHead | null, head: RunHead): Promise<boolean> {
+  const link = digestBytes(head.link);
+  const linkBefore = digestBytes(before && !isTombstone(before) ? before.link : FIRST_LINK);
+  if (before) {
+    await client.query(dialect.script(MOVE_HEAD), [head.runId, head.tenantId, head.status, head.seq, link, linkBefore, head.updatedAt]);
+    return true;
+  }
+  const { rowCount } = await client.query(dialect.script(NEW_HEAD), [
+    head.tenantId,
+    head.runId,
+    head.projectId,
+    head.environmentId,
+    head.planId,
+    head.planVersion,
+    head.status,
+    head.seq,
+    link,
+    linkBefore,
+    head.createdAt,
+    head.updatedAt,
+    JSON.stringify(head.labels),
+    head.parentRunId,
+  ]);
+  return rowCount === 1;
+}
+
+function valueOf(row: StoredRunEvent, column: (typeof EVENT_COLUMNS)[number]): unknown {
+  switch (column) {
+    case 'run_seq':
+      return row.runSeq;
+    case 'event_id':
+      return row.eventId;
+    case 'event_type':
+      return row.eventType;
+    case 'emitted_at':
+      return row.emittedAt;
+    case 'persisted_at':
+      return row.persistedAt;
+    case 'project_id':
+      return row.projectId;
+    case 'environment_id':
+      return row.environmentId;
+    case 'plan_id':
+      return row.planId;
+    case 'plan_version':
+      return row.planVersion;
+    case 'engine_attempt_id':
+      return row.engineAttemptId;
+    case 'logical_attempt_id':
+      return row.logicalAttemptId;
+    case 'idempotency_key':
+      return row.idempotencyKey;
+    case 'step_id':
+      return row.stepId;
+    case 'extra':
+      return row.extra;
+    case 'payload':
+      return row.payload;
+    case 'commit_index':
+      return row.commitIndex;
+    case 'link':
+      return digestBytes(row.link);
+    default:
+      return column satisfies never;
+  }
+}

@@ -1,0 +1,135 @@
+/** Brings a schema up to date: numbered SQL files, each with its version in one transaction, under one lock. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { TidemarkError } from '@tidemark/core';
+import type pg from 'pg';
+import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions } from './options.ts';
+import { Dialect } from './sql.ts';
+
+export interface Migration {
+  version: number;
+  name: string;
+  sql: string;
+  /** The oldest schema version whose library still works beside this migration. */
+  oldestReader: number;
+}
+
+/** What decides the shape of the tables. */
+export type MigrationOptions = Pick<PostgresOptions, 'schema' | 'partitions' | 'rowLevelSecurity' | 'payloadIndex'>;
+
+const DIRECTORY = new URL('../migrations/', import.meta.url);
+/** Migrations from here on are taken only when their option is on. */
+const OPTIONAL: Record<number, keyof MigrationOptions> = { 1001: 'rowLevelSecurity', 1002: 'payloadIndex' };
+/** One for all schemas: set-ups of one database wait for each other. */
+const LOCK = 7_420_042;
+
+/** The migrations for these options in order, with every name in place: what is run is what is printed. */
+export function planMigrations(options: MigrationOptions = {}): Migration[] {
+  const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
+  return readdirSync(DIRECTORY)
+    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
+    .sort()
+    .map((file) => {
+      const text = readFileSync(new URL(file, DIRECTORY), 'utf8');
+      const version = Number(file.slice(0, 4));
+      const oldestReader = Number(/^-- oldest reader: (\d+)$/m.exec(text)?.[1] ?? Math.min(version, 999));
+      return { version, name: file.slice(5, -4), sql: dialect.script(withPartitions(text, options.partitions)), oldestReader };
+    })
+    .filter(({ version }) => {
+      const option = OPTIONAL[version];
+      return option === undefined || options[option] === true;
+    });
+}
+
+/** Partitioned tables get their partitions right after them; plain ones room for heads to change in place. */
+function withPartitions(sql: string, partitions: number | undefined): string {
+  if (partitions === undefined) return sql.replaceAll(' {partitioned}', '').replaceAll(' {fillfactor}', ' WITH (fillfactor = 80)');
+  return sql.replaceAll(
+    /CREATE TABLE @(\w+) \(([^;]*?)\) \{partitioned\}( \{fillfactor\})?;/gs,
+    (_, table: string, columns: string, fill: string | undefined) => {
+      const parts = Array.from(
+        { length: partitions },
+        (_, part) =>
+          `CREATE TABLE @${table}_p${part} PARTITION OF @${table} FOR VALUES WITH (MODULUS ${partitions}, REMAINDER ${part})${fill ? ' WITH (fillfactor = 80)' : ''};`,
+      );
+      return `CREATE TABLE @${table} (${columns}) PARTITION BY HASH (run_id);\n${parts.join('\n')}`;
+    },
+  );
+}
+
+/** The whole plan as one script, for people who run it themselves. */
+export function migrationScript(options: MigrationOptions = {}): string {
+  const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
+  const steps = planMigrations(options).map(
+    (migration) => `-- ${migration.version} ${migration.name}\nBEGIN;\n${migration.sql.trim()}\n${recordSql(dialect, migration)};\nCOMMIT;`,
+  );
+  return `${setUpSql(dialect)}\n\n${steps.join('\n\n')}\n`;
+}
+
+function setUpSql(dialect: Dialect): string {
+  return dialect.script(`CREATE SCHEMA IF NOT EXISTS "${dialect.schema}";
+CREATE TABLE IF NOT EXISTS @tidemark_migrations (
+  version       integer PRIMARY KEY,
+  name          text   NOT NULL,
+  oldest_reader integer NOT NULL,
+  applied_at    timestamptz NOT NULL DEFAULT now()
+);`);
+}
+
+function recordSql(dialect: Dialect, { version, name, oldestReader }: Migration): string {
+  return dialect.script(`INSERT INTO @tidemark_migrations (version, name, oldest_reader) VALUES (${version}, '${name}', ${oldestReader})`);
+}
+
+interface Applied {
+  version: number;
+  oldest_reader: number;
+}
+
+/** Applies what is missing. Any number of processes may start at once: one does it, the others find it done. */
+export async function migrate(client: pg.ClientBase, options: MigrationOptions): Promise<void> {
+  const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
+  const plan = planMigrations(options);
+  if (isComplete(await appliedMigrations(client, dialect), plan, dialect)) return;
+  for (const migration of [null, ...plan]) {
+    // The lock goes with the transaction, so that it also works behind a pooler.
+    await client.query(`BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(${LOCK})`);
+    try {
+      if (migration === null) await client.query(setUpSql(dialect));
+      else if (!(await appliedMigrations(client, dialect)).some(({ version }) => version === migration.version)) {
+        await client.query(migration.sql);
+        await client.query(recordSql(dialect, migration));
+      }
+      await client.query('COMMIT');
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {});
+      throw error;
+    }
+  }
+}
+
+/** Whether nothing is missing; refuses a schema that only a newer library can work with. */
+function isComplete(applied: readonly Applied[], plan: readonly Migration[], dialect: Dialect): boolean {
+  const known = Math.max(...plan.map(({ version }) => version).filter((version) => !(version in OPTIONAL)));
+  const newest = Math.max(0, ...applied.map(({ version }) => version).filter((version) => !(version in OPTIONAL)));
+  const needed = Math.max(0, ...applied.map(({ oldest_reader }) => oldest_reader).filter((version) => version < 1000));
+  if (newest > known && needed > known) {
+    throw new TidemarkError(
+      'SCHEMA_MISMATCH',
+      `Schema ${dialect.schema} was written by a newer Tidemark (version ${newest}; this library knows ${known}): update the tidemark packages`,
+      { current: newest },
+    );
+  }
+  return plan.every(({ version }) => applied.some((it) => it.version === version));
+}
+
+async function appliedMigrations(client: pg.ClientBase, dialect: Dialect): Promise<Applied[]> {
+  const { rows } = await client.query(`SELECT to_regclass($1) IS NOT NULL AS there`, [`"${dialect.schema}".tidemark_migrations`]);
+  if (!rows[0].there) return [];
+  return (await client.query(dialect.script('SELECT version, oldest_reader FROM @tidemark_migrations ORDER BY version'))).rows;
+}
+
+/** Refuses to work on a schema that lacks a migration, where setting up is somebody else's business. */
+export async function checkMigrated(client: pg.ClientBase, options: MigrationOptions): Promise<void> {
+  const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
+  if (isComplete(await appliedMigrations(client, dialect), planMigrations(options), dialect)) return;
+  throw new TidemarkError('SCHEMA_MISMATCH', `Schema ${dialect.schema} is not up to date: run the migrations, or open with migrate: true`);
+}

@@ -1,0 +1,96 @@
+/**
+ * Hints that something was stored: at once inside this process, between processes by NOTIFY, gathered and sent outside
+ * of any write. One listener a process; where there can be none, or a hint is lost, readers look by themselves.
+ */
+import { type EngineCall, type RunKey, Signals } from '@tidemark/core/engine';
+import pg from 'pg';
+
+export const ANY_RUN = 'runs';
+
+export function topicOf(run: RunKey): string {
+  return `run\0${run.tenantId}\0${run.runId}`;
+}
+
+/** At most one NOTIFY in this time, whatever is written. */
+const GATHER_MS = 20;
+const RECONNECT_MS = 1_000;
+
+export class Notifications {
+  readonly #signals = new Signals();
+  readonly #pool: pg.Pool;
+  readonly #listenUrl: string | null;
+  readonly #channel: string;
+  #listener: pg.Client | null = null;
+  #sending: NodeJS.Timeout | undefined;
+  #reconnect: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(pool: pg.Pool, listenUrl: string | null, schema: string) {
+    this.#pool = pool;
+    this.#listenUrl = listenUrl;
+    this.#channel = `tidemark_${schema}`;
+  }
+
+  /** Wakes this process at once, and others a moment later. */
+  announce(runs: readonly RunKey[]): void {
+    if (runs.length === 0) return;
+    for (const run of runs) this.#signals.notify(topicOf(run));
+    this.#signals.notify(ANY_RUN);
+    this.tellOthers();
+  }
+
+  /** Wakes those who wait for a topic in this process, and everybody in others. */
+  notify(topic: string): void {
+    this.#signals.notify(topic);
+    this.tellOthers();
+  }
+
+  tellOthers(): void {
+    if (this.#closed || this.#listenUrl === null) return;
+    this.#sending ??= setTimeout(() => {
+      this.#sending = undefined;
+      // A hint that cannot be sent costs latency only.
+      this.#pool.query('SELECT pg_notify($1, $2)', [this.#channel, String(process.pid)]).catch(() => {});
+    }, GATHER_MS);
+  }
+
+  /** Resolves at the next hint, when the call's deadline passes, or when its signal aborts. */
+  wait(topic: string, call: EngineCall): Promise<void> {
+    this.#listen();
+    return this.#signals.wait(topic, call);
+  }
+
+  #listen(): void {
+    if (this.#listener || this.#closed || this.#listenUrl === null || this.#reconnect) return;
+    const listener = new pg.Client({ connectionString: this.#listenUrl, application_name: 'tidemark listener', keepAlive: true });
+    this.#listener = listener;
+    const lost = () => {
+      if (this.#listener !== listener) return;
+      this.#listener = null;
+      listener.end().catch(() => {});
+      // Whatever was announced meanwhile was missed: everybody looks again.
+      this.#signals.notifyAll();
+      if (this.#closed) return;
+      this.#reconnect = setTimeout(() => {
+        this.#reconnect = undefined;
+        if (this.#signals.awaited) this.#listen();
+      }, RECONNECT_MS).unref();
+    };
+    listener.on('error', lost);
+    listener.on('end', lost);
+    listener.on('notification', () => this.#signals.notifyAll());
+    listener
+      .connect()
+      .then(() => listener.query(`LISTEN "${this.#channel}"`))
+      .then(() => this.#signals.notifyAll(), lost);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#sending);
+    clearTimeout(this.#reconnect);
+    const listener = this.#listener;
+    this.#listener = null;
+    await listener?.end().catch(() => {});
+  }
+}

@@ -1,0 +1,227 @@
+/** The run engine on PostgreSQL: groups of appends in one statement, everything it leaves undone by the exact way. */
+import { isTidemarkError, TidemarkError } from '@tidemark/core';
+import {
+  decodeCursor,
+  digestOf,
+  type EngineCall,
+  encodeCursor,
+  type FeedEntry,
+  FIRST_LINK,
+  GroupCommit,
+  type LogPage,
+  type PlacedEvent,
+  type RunAppend,
+  type RunEngine,
+  type RunHead,
+  type RunKey,
+  type RunQuery,
+  type RunTombstone,
+  readLogPage,
+  type StoredSnapshot,
+} from '@tidemark/core/engine';
+import type pg from 'pg';
+import { AppendGroup } from './append-group.ts';
+import { APPEND } from './append-sql.ts';
+import type { Database } from './database.ts';
+import { isSerializationFailure, isUniqueViolation, translateRead, translateWrite } from './errors.ts';
+import { appendExactly } from './exact-append.ts';
+import { ANY_RUN, type Notifications, topicOf } from './notifications.ts';
+import { runListSql } from './run-list.ts';
+import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf } from './run-rows.ts';
+
+/** Events removed in one transaction, so that locks are never held long. */
+const REMOVE_STEP = 1_000;
+
+export class PostgresRuns implements RunEngine {
+  readonly #database: Database;
+  readonly #notifications: Notifications;
+  readonly #group: GroupCommit<RunAppend, PlacedEvent[]>;
+
+  constructor(database: Database, notifications: Notifications) {
+    this.#database = database;
+    this.#notifications = notifications;
+    this.#group = new GroupCommit((appends) => this.#commit(appends), { maxGroup: 500 });
+  }
+
+  append(appends: readonly RunAppend[], call: EngineCall & { transaction?: unknown }): Promise<(PlacedEvent[] | Error)[]> {
+    if (call.transaction !== undefined) return this.#appendInside(appends, call.transaction);
+    return Promise.all(appends.map((append) => this.#submit(append, call).catch((error: Error) => error)));
+  }
+
+  /** A fence speaks of the head as it is, which the group statement does not know. */
+  #submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+    return append.expectedSeq === undefined ? this.#group.submit(append, call) : this.#appendOne(append, call);
+  }
+
+  async #commit(appends: readonly RunAppend[]): Promise<(PlacedEvent[] | Error)[]> {
+    const group = new AppendGroup(appends);
+    let outcomes: ReturnType<AppendGroup['outcomes']>;
+    try {
+      outcomes = group.outcomes(await this.#database.statement(APPEND, group.parameters(), group.tenants, {}));
+    } catch (error) {
+      // A key was stored, or a lock taken, between look and write: nothing of the group was written.
+      if (!isUniqueViolation(error) && !isSerializationFailure(error)) throw translateWrite(error);
+      outcomes = appends.map(() => 'left');
+    }
+    const settled = await Promise.all(
+      outcomes.map((outcome, at) => (outcome === 'left' ? this.#appendOne(appends[at]!, {}).catch((error: Error) => error) : outcome)),
+    );
+    this.#notifications.announce(appends.filter((_, at) => outcomes[at] !== 'left').map((append) => append.run));
+    return settled;
+  }
+
+  async #appendOne(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+    const placed = await this.#database.transaction([append.run.tenantId], call, (client) => appendExactly(client, this.#database.dialect, append));
+    this.#notifications.announce([append.run]);
+    return placed;
+  }
+
+  /** Writes with the caller's own rows, on the caller's own client: its commit decides. */
+  async #appendInside(appends: readonly RunAppend[], transaction: unknown): Promise<(PlacedEvent[] | Error)[]> {
+    const client = transaction as pg.ClientBase;
+    if (typeof client?.query !== 'function') {
+      throw new TidemarkError('INVALID_ARGUMENT', 'transaction must be a client of pg with an open transaction', { field: 'transaction', rule: 'a client of pg with an open transaction' });
+    }
+    const outcomes: PlacedEvent[][] = [];
+    try {
+      // In one order for everybody, as the group statement locks.
+      for (const append of appends) outcomes.push(await appendExactly(client, this.#database.dialect, append));
+      return outcomes;
+    } catch (error) {
+      throw isTidemarkError(error) ? error : translateRead(error);
+    }
+  }
+
+  fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage> {
+    const read = async (after: number, count: number) => {
+      const rows = await this.#database.readArrays(SELECT_EVENTS, [run.runId, run.tenantId, after, count], [run.tenantId]);
+      return rows.map((row) => eventOf(row));
+    };
+    void call;
+    return readLogPage(read, afterSeq, limit);
+  }
+
+  async head(run: RunKey): Promise<RunHead | RunTombstone | null> {
+    const [row] = await this.#database.readArrays(SELECT_HEAD, [run.runId, run.tenantId], [run.tenantId]);
+    return row ? headOf(row) : null;
+  }
+
+  async tenantsOf(runId: string): Promise<string[]> {
+    return (await this.#database.readArrays(SELECT_TENANTS, [runId], 'all')).map(([tenantId]) => tenantId as string);
+  }
+
+  async list(query: RunQuery): Promise<RunHead[]> {
+    const { sql, params } = runListSql(query);
+    const rows = await this.#database.readArrays(sql, params, query.tenantId === undefined ? 'all' : [query.tenantId]);
+    return rows.map((row) => headOf(row) as RunHead);
+  }
+
+  async loadSnapshot(run: RunKey): Promise<StoredSnapshot | null> {
+    const [row] = await this.#database.readArrays(SELECT_SNAPSHOT, [run.runId, run.tenantId], [run.tenantId]);
+    return row ? { lastEventSeq: row[0] as number, body: row[1] as string } : null;
+  }
+
+  async saveSnapshot(run: RunKey, snapshot: StoredSnapshot & { status: string }, call: EngineCall): Promise<void> {
+    const params = [run.tenantId, run.runId, snapshot.status, snapshot.lastEventSeq, snapshot.body];
+    await this.#database.transaction([run.tenantId], call, (client) => client.query(this.#database.dialect.script(UPSERT_SNAPSHOT), params));
+  }
+
+  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean> {
+    const { dialect } = this.#database;
+    const place = [run.runId, run.tenantId];
+    const marked = await this.#database.transaction([run.tenantId], call, async (client) => {
+      const { rowCount } = await client.query(dialect.script(MARK_REMOVED), [...place, JSON.stringify(tombstone)]);
+      await client.query(dialect.script('DELETE FROM @run_snapshots WHERE run_id = $1 AND tenant_id = $2'), place);
+      return rowCount === 1;
+    });
+    await this.#removeEvents(run, call);
+    return marked;
+  }
+
+  async #removeEvents(run: RunKey, call: EngineCall): Promise<void> {
+    const text = this.#database.dialect.script(DELETE_EVENTS);
+    const step = async (client: pg.ClientBase) => (await client.query(text, [run.runId, run.tenantId, REMOVE_STEP])).rowCount;
+    while ((await this.#database.transaction([run.tenantId], call, step)) === REMOVE_STEP);
+  }
+
+  /** Finishes the removal of runs that a crash interrupted. */
+  async removeLeftovers(call: EngineCall): Promise<void> {
+    for (const [tenantId, runId] of await this.#database.readArrays(SELECT_LEFTOVERS, [], 'all')) {
+      await this.#removeEvents({ tenantId: tenantId as string, runId: runId as string }, call);
+    }
+  }
+
+  async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
+    const isPlace = (values: unknown[]) => values.length === 3 && Number.isSafeInteger(values[0]) && typeof values[1] === 'string' && Number.isSafeInteger(values[2]) && /^\d{1,20}$/.test(values[1]);
+    const [epoch, xid, position] = after === null ? [0, '0', 0] : decodeCursor<[number, string, number]>(after, isPlace);
+    const reach = call.tenantId === undefined || call.tenantId === null ? 'all' : [call.tenantId];
+    const rows = await this.#database.readArrays(SELECT_FEED, [epoch, xid, position, limit], reach);
+    return rows.map((row) => {
+      const [at, transaction, place, tenantId, runId, linkBefore] = row as [number, string, number, string, string, Uint8Array | null];
+      return {
+        cursor: encodeCursor([at, transaction, place]),
+        run: { tenantId, runId },
+        linkBefore: linkBefore ? digestOf(linkBefore) : FIRST_LINK,
+        event: eventOf(row, 6),
+      };
+    });
+  }
+
+  waitForEvents(run: RunKey | null, call: EngineCall): Promise<void> {
+    return this.#notifications.wait(run ? topicOf(run) : ANY_RUN, call);
+  }
+
+  /** Waits until everything accepted has been settled. */
+  drain(): Promise<void> {
+    return this.#group.drain();
+  }
+}
+
+const NOT_REMOVED = 'NOT EXISTS (SELECT 1 FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id AND r.removed IS NOT NULL)';
+
+const SELECT_HEAD = `SELECT ${HEAD_COLUMNS.join(', ')} FROM @runs WHERE run_id = $1 AND tenant_id = $2`;
+
+const SELECT_EVENTS = `
+  SELECT ${EVENT_COLUMNS.join(', ')} FROM @run_events e
+  WHERE run_id = $1 AND tenant_id = $2 AND run_seq > $3 AND ${NOT_REMOVED}
+  ORDER BY run_seq LIMIT $4`;
+
+const SELECT_TENANTS = `
+  SELECT tenant_id FROM @runs WHERE run_id = $1 AND (removed IS NULL OR removed ->> 'kind' = 'archived') LIMIT 2`;
+
+const SELECT_SNAPSHOT = 'SELECT last_event_seq, snapshot_data FROM @run_snapshots WHERE run_id = $1 AND tenant_id = $2';
+
+/** An older snapshot never overwrites a newer one (RUN-13). */
+const UPSERT_SNAPSHOT = `
+  INSERT INTO @run_snapshots AS stored (tenant_id, run_id, status, last_event_seq, snapshot_data, projected_at)
+  VALUES ($1, $2, $3, $4, $5, @tidemark_now())
+  ON CONFLICT (run_id, tenant_id) DO UPDATE
+  SET status = excluded.status, last_event_seq = excluded.last_event_seq,
+      snapshot_data = excluded.snapshot_data, projected_at = excluded.projected_at
+  WHERE excluded.last_event_seq > stored.last_event_seq`;
+
+const MARK_REMOVED = 'UPDATE @runs SET removed = $3 WHERE run_id = $1 AND tenant_id = $2 AND removed IS NULL';
+
+const SELECT_LEFTOVERS = `
+  SELECT tenant_id, run_id FROM @runs r
+  WHERE removed IS NOT NULL
+    AND EXISTS (SELECT 1 FROM @run_events e WHERE e.run_id = r.run_id AND e.tenant_id = r.tenant_id)`;
+
+const DELETE_EVENTS = `
+  DELETE FROM @run_events WHERE run_id = $1 AND tenant_id = $2 AND run_seq IN (
+    SELECT run_seq FROM @run_events WHERE run_id = $1 AND tenant_id = $2 ORDER BY run_seq DESC LIMIT $3)`;
+
+/**
+ * In the order of transactions, and never beyond the oldest one still open: an event that is about to be committed
+ * behind a reader's cursor would be skipped for ever. Earlier epochs are complete.
+ */
+const SELECT_FEED = `
+  SELECT e.epoch, e.xid::text, e.position, e.tenant_id, e.run_id,
+    (SELECT b.link FROM @run_events b
+     WHERE b.run_id = e.run_id AND b.tenant_id = e.tenant_id AND b.run_seq = e.run_seq - e.commit_index) AS link_before,
+    ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
+  FROM @run_events e
+  WHERE (e.epoch, e.xid, e.position) > ($1::int, $2::text::xid8, $3::bigint)
+    AND (e.epoch < (SELECT max(epoch) FROM @feed_epochs) OR e.xid < pg_snapshot_xmin(pg_current_snapshot()))
+    AND ${NOT_REMOVED}
+  ORDER BY e.epoch, e.xid, e.position LIMIT $4`;

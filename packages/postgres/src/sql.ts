@@ -1,0 +1,30 @@
+/** Shared SQL in PostgreSQL's words: `@name` becomes a name in the store's schema, `?` a numbered parameter. */
+export class Dialect {
+  readonly schema: string;
+  readonly #translated = new Map<string, string>();
+
+  constructor(schema: string) {
+    this.schema = schema;
+  }
+
+  /** A name in the store's schema. */
+  name(name: string): string {
+    return `"${this.schema}".${name}`;
+  }
+
+  /** A statement with parameters. */
+  statement(sql: string): string {
+    let text = this.#translated.get(sql);
+    if (text === undefined) {
+      let index = 0;
+      text = this.script(sql).replaceAll('?', () => `$${++index}`);
+      this.#translated.set(sql, text);
+    }
+    return text;
+  }
+
+  /** A script without parameters. */
+  script(sql: string): string {
+    return sql.replaceAll(/@(?=[a-z_])(\w+)/g, (_, name: string) => this.name(name));
+  }
+}

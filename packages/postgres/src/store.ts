@@ -1,0 +1,105 @@
+/** The PostgreSQL store: all domains on one schema, durable by statement and not by hope. */
+import { type Durability, invalidArgument, type Store } from '@tidemark/core';
+import { assembleStore, Cleaner, type EngineCall, StoreContext } from '@tidemark/core/engine';
+import { sqlAgents, sqlArtifacts, sqlRecords } from '@tidemark/sql';
+import type pg from 'pg';
+import { Database } from './database.ts';
+import { durabilityOf, examine, requireDurability } from './doctor.ts';
+import { beginEpoch } from './epochs.ts';
+import { translateRead } from './errors.ts';
+import { checkMigrated, migrate } from './migrations.ts';
+import { Notifications } from './notifications.ts';
+import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions } from './options.ts';
+import { connectPool } from './pool.ts';
+import { adminRoleOf } from './roles.ts';
+import { PostgresRuns } from './runs.ts';
+import { Dialect } from './sql.ts';
+
+/**
+ * Opens a store on PostgreSQL 14 or newer.
+ *
+ * @example
+ * const store = await postgresStore('postgres://localhost/app');
+ * await store.runs.handle('order-42').append('RunStarted');
+ * await store.close();
+ */
+export async function postgresStore(options: string | PostgresOptions): Promise<Store> {
+  const given = typeof options === 'string' ? { url: options } : options;
+  if (typeof given.url !== 'string') throw invalidArgument('url', 'a URL such as postgres://localhost/app', given.url);
+  const schema = checkSchema(given.schema ?? DEFAULT_SCHEMA);
+  const context = new StoreContext(given);
+  try {
+    const { pool, sessions } = await connectPool(given, context.timeoutMs);
+    try {
+      await prepareSchema(pool, given);
+      if (given.durability === 'require') await requireDurability(pool);
+      return await assemble(context, pool, given, schema, sessions);
+    } catch (error) {
+      await pool.end();
+      throw error;
+    }
+  } catch (error) {
+    throw translateRead(error);
+  }
+}
+
+/** What `open('postgres://…')` calls. */
+export function openUrl(url: string, options: Omit<PostgresOptions, 'url'>): Promise<Store> {
+  return postgresStore({ ...options, url });
+}
+
+async function prepareSchema(pool: pg.Pool, options: PostgresOptions): Promise<void> {
+  const client = await pool.connect();
+  try {
+    if (options.migrate === false) await checkMigrated(client, options);
+    else await migrate(client, options);
+    await beginEpoch(client, new Dialect(options.schema ?? DEFAULT_SCHEMA));
+  } finally {
+    client.release();
+  }
+}
+
+async function assemble(context: StoreContext, pool: pg.Pool, options: PostgresOptions, schema: string, sessions: boolean): Promise<Store> {
+  const rowLevelSecurity = options.rowLevelSecurity ?? false;
+  const dialect = new Dialect(schema);
+  const database = new Database({ pool, dialect, rowLevelSecurity, adminRole: rowLevelSecurity ? await adminRoleOf(pool) : null });
+  const notifications = new Notifications(pool, options.listenUrl ?? (sessions ? options.url : null), schema);
+  const signals = {
+    wait: (topic: string, call: EngineCall) => notifications.wait(topic, call),
+    notify: (topic: string) => notifications.notify(topic),
+  };
+  const runs = new PostgresRuns(database, notifications);
+  const records = sqlRecords(database, signals);
+  const agents = sqlAgents(database, signals);
+  const cleaner = new Cleaner([
+    (call, limit) => records.removeExpired(limit, call),
+    (call, limit) => agents.pauses.removeExpired(limit, call),
+    async (call) => {
+      await runs.removeLeftovers(call);
+      return 0;
+    },
+  ]);
+  let durability: Durability = await durabilityOf(pool);
+  const { rows } = await pool.query('SHOW server_version');
+  return assembleStore(context, {
+    backend: 'postgres',
+    version: rows[0].server_version,
+    can: { 'runs.denseSequences': true, 'runs.feed': true, 'runs.transactions': true, 'kv.watch': true, reopen: true },
+    durability: () => durability,
+    runs,
+    kv: records,
+    agents,
+    artifacts: sqlArtifacts(database),
+    ping: async () => void (await pool.query('SELECT 1')),
+    doctor: async () => {
+      durability = await durabilityOf(pool);
+      return { durability, findings: await examine(pool, database.dialect) };
+    },
+    close: async () => {
+      await cleaner.stop();
+      await runs.drain();
+      await notifications.close();
+      await pool.end();
+    },
+  });
+}

@@ -1,0 +1,149 @@
+/** The schema: who may open a file, who brings it up to date, and that events in it cannot be changed. */
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { newPath, openStore, runEvent } from '../test/fixtures.ts';
+import { startNode } from '../test/programs.ts';
+import { loadMigrations } from './migrations.ts';
+import { sqliteStore } from './store.ts';
+
+const NEWEST = loadMigrations().at(-1)!.version;
+
+/** Opens the store it is given, appends one event to a run of its own, and says so. */
+const OPENER = `
+  import { sqliteStore } from '@tidemark/sqlite';
+  const store = await sqliteStore(process.argv[1]);
+  await store.runs.handle('run-' + process.pid).append('RunStarted');
+  await store.close();
+  console.log('opened');`;
+
+function rawHandle(path: string): DatabaseSync {
+  const database = new DatabaseSync(path);
+  onTestFinished(() => {
+    if (database.isOpen) database.close();
+  });
+  return database;
+}
+
+async function fileWithSchema(version: number, oldestReader: number): Promise<string> {
+  const path = newPath();
+  await (await sqliteStore(path)).close();
+  const database = new DatabaseSync(path);
+  database
+    .prepare('INSERT INTO tidemark_migrations (version, name, oldest_reader, applied_at) VALUES (?, ?, ?, 0)')
+    .run(version, 'of_tomorrow', oldestReader);
+  database.close();
+  return path;
+}
+
+function migrationsOf(path: string): number[] {
+  const rows = rawHandle(path).prepare('SELECT version FROM tidemark_migrations ORDER BY version').all();
+  return rows.map((row) => Number(row.version));
+}
+
+describe('a stored event', () => {
+  it('cannot be changed or removed by another handle on the file (RUN-15)', async () => {
+    const path = newPath();
+    const store = await openStore(path);
+    await store.runs.appendEvent(runEvent('r'));
+    const other = rawHandle(path);
+    expect(() => other.exec("UPDATE run_events SET payload = '{}'")).toThrow('append-only');
+    expect(() => other.exec('UPDATE run_events SET run_seq = 2')).toThrow('append-only');
+    expect(() => other.exec('DELETE FROM run_events')).toThrow('append-only');
+    expect((await store.runs.verify('r')).ok).toBe(true);
+    expect(await store.runs.deleteRun('r'), 'the store itself removes whole runs').toBe(true);
+    expect(other.prepare('SELECT count(*) AS count FROM run_events').get()).toMatchObject({ count: 0 });
+  });
+});
+
+describe('a file of another version', () => {
+  it('is refused with a sentence when only a newer library can read it (F20)', async () => {
+    const path = await fileWithSchema(NEWEST + 3, NEWEST + 1);
+    await expect(sqliteStore(path)).rejects.toMatchObject({
+      code: 'SCHEMA_MISMATCH',
+      current: NEWEST + 3,
+      message: expect.stringMatching(
+        /newer Tidemark \(schema \d+; this library knows \d+\): update the tidemark packages/,
+      ),
+    });
+  });
+
+  it('opens when the newer version says that this one may work beside it (F20)', async () => {
+    const store = await openStore(await fileWithSchema(NEWEST + 1, NEWEST));
+    expect((await store.runs.appendEvent(runEvent('r'))).runSeq).toBe(1);
+  });
+
+  it('is brought up to date from any older version', async () => {
+    for (const { version } of loadMigrations().slice(0, -1)) {
+      const path = newPath();
+      const database = rawHandle(path);
+      database.exec(
+        'CREATE TABLE tidemark_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, oldest_reader INTEGER NOT NULL, applied_at INTEGER NOT NULL) STRICT',
+      );
+      for (const older of loadMigrations().filter((it) => it.version <= version)) {
+        database.exec(older.sql);
+        database
+          .prepare('INSERT INTO tidemark_migrations VALUES (?, ?, ?, 0)')
+          .run(older.version, older.name, older.oldestReader);
+      }
+      database.close();
+      const store = await openStore(path);
+      expect((await store.runs.appendEvent(runEvent('r'))).runSeq).toBe(1);
+      expect(migrationsOf(path)).toEqual(loadMigrations().map((it) => it.version));
+    }
+  });
+});
+
+describe('an empty path', () => {
+  it('opened by eight processes at once becomes one store with one set of migrations', {
+    timeout: 60_000,
+  }, async () => {
+    const path = newPath();
+    const openers = Array.from({ length: 8 }, () => startNode({ source: OPENER }, path));
+    for (const { ended } of openers) expect(await ended).toMatchObject({ code: 0, stdout: 'opened\n', stderr: '' });
+    expect(migrationsOf(path)).toEqual(loadMigrations().map((it) => it.version));
+    const store = await openStore(path);
+    expect((await store.runs.listRuns()).items).toHaveLength(8);
+  });
+
+  it('opens after its first opener was killed in the middle of a migration (F20)', { timeout: 60_000 }, async () => {
+    const path = newPath();
+    const [first, second] = loadMigrations();
+    const interrupted = `
+      import { DatabaseSync } from 'node:sqlite';
+      import { loadMigrations } from '@tidemark/sqlite';
+      const database = new DatabaseSync(process.argv[1]);
+      database.exec('PRAGMA journal_mode = WAL; CREATE TABLE tidemark_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, oldest_reader INTEGER NOT NULL, applied_at INTEGER NOT NULL) STRICT');
+      const [first, second] = loadMigrations();
+      database.exec('BEGIN IMMEDIATE; ' + first.sql);
+      database.exec("INSERT INTO tidemark_migrations VALUES (1, 'runs', 1, 0)");
+      database.exec('COMMIT; BEGIN IMMEDIATE; ' + second.sql);
+      // More than the cache holds, so that half a migration is in the WAL when the process dies.
+      database.exec('PRAGMA cache_size = 5; CREATE TABLE filler (bytes BLOB)');
+      for (let i = 0; i < 200; i++) database.exec('INSERT INTO filler VALUES (randomblob(3000))');
+      console.log('half way');
+      setInterval(() => {}, 1000);`;
+    const program = startNode({ source: interrupted }, path);
+    await program.said('half way');
+    program.child.kill('SIGKILL');
+    await program.ended;
+    expect([first!.version, second!.version]).toEqual([1, 2]);
+    const store = await openStore(path);
+    await store.kv.put('k', { field: 'value' });
+    expect(migrationsOf(path)).toEqual(loadMigrations().map((it) => it.version));
+    expect(rawHandle(path).prepare("SELECT 1 FROM sqlite_schema WHERE name = 'filler'").get()).toBeUndefined();
+  });
+
+  it('opens whenever its openers are killed at random moments', { timeout: 60_000 }, async () => {
+    const path = newPath();
+    for (let round = 0; round < 4; round++) {
+      const opener = startNode({ source: OPENER }, path);
+      await sleep(80 + round * 40);
+      opener.child.kill('SIGKILL');
+      await opener.ended;
+    }
+    const store = await openStore(path);
+    expect((await store.runs.appendEvent(runEvent('r'))).runSeq).toBe(1);
+    expect(migrationsOf(path)).toEqual(loadMigrations().map((it) => it.version));
+  });
+});
