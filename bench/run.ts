@@ -3,11 +3,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { type Figure, formatFigures } from './measure.ts';
 import { benchMemory } from './memory.ts';
+import { benchPostgres } from './postgres.ts';
 import { benchSqlite } from './sqlite.ts';
 
 const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) => Promise<Figure[]>> = {
   memory: benchMemory,
   sqlite: benchSqlite,
+  postgres: benchPostgres,
 };
 
 const quick = process.argv.includes('--quick');

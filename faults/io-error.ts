@@ -59,7 +59,8 @@ async function failSyncs(name: string, when: string, folder: string): Promise<vo
   } finally {
     await store.close();
   }
-  console.log(`io-error: ${name}: ${told.acked} acked, ${told.unknown} unknown, each settled as one event by its key`);
+  const outcome = failed ? 'see above for what is broken' : 'each settled as one event by its key';
+  console.log(`io-error: ${name}: ${told.acked} acked, ${told.unknown} unknown, ${outcome}`);
 }
 
 /** Compares, sends the unsettled again, and compares once more. */
@@ -120,8 +121,9 @@ async function fillDisk(images: Images): Promise<void> {
     rmSync(reserve);
     const { persisted } = await store.runs.handle('after').append('RunStarted');
     expect(persisted, 'with space again the store takes writes again');
+    const outcome = failed ? 'see above for what is broken' : 'all there, reads go on';
     console.log(
-      `io-error: disk full: ${verdict.acked} acked, all there; ${count(notes).rejected} refused with ${codes}; reads go on`,
+      `io-error: disk full: ${verdict.acked} acked, ${count(notes).rejected} refused with ${codes}, ${outcome}`,
     );
   } finally {
     await store.close();

@@ -68,9 +68,14 @@ export function isInstalled(name: ServerName): boolean {
 }
 
 /** Starts one more server of our own, whatever is offered: for tests that stop it, break it or need several. */
-export async function startOwnServer(name: ServerName): Promise<RunningServer> {
-  const sources = await obtain([KINDS[name]]);
-  return startServer(KINDS[name], sources.get(KINDS[name])!);
+export function startOwnServer(name: ServerName): Promise<RunningServer> {
+  return startKind(KINDS[name]);
+}
+
+/** The same for a kind that `npm test` does not start for everybody: another version, or a pooler in front of one. */
+export async function startKind(kind: ServerKind): Promise<RunningServer> {
+  const sources = await obtain([kind]);
+  return startServer(kind, sources.get(kind)!);
 }
 
 export async function stopServers(servers: RunningServers): Promise<void> {

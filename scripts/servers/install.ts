@@ -16,7 +16,7 @@ export async function obtain(kinds: ServerKind[]): Promise<Map<ServerKind, Sourc
   const sources = new Map<ServerKind, Source>();
   const missing = () => kinds.filter((kind) => !sources.has(kind));
   const useDocker = () => {
-    for (const kind of missing()) sources.set(kind, 'docker');
+    for (const kind of missing()) if (kind.container.image) sources.set(kind, 'docker');
   };
   const usePrograms = () => {
     for (const kind of missing()) {
@@ -31,8 +31,9 @@ export async function obtain(kinds: ServerKind[]): Promise<Map<ServerKind, Sourc
   }
   usePrograms();
   let obstacle = 'apt-get is not there or this user is not root';
-  if (missing().length > 0 && canInstall()) {
-    obstacle = await installPackages(missing());
+  const packages = missing().flatMap(({ aptPackage }) => aptPackage ?? []);
+  if (packages.length > 0 && canInstall()) {
+    obstacle = await installPackages(packages);
     usePrograms();
   }
   if (missing().length > 0 && (await dockerAnswers())) useDocker();
@@ -41,8 +42,8 @@ export async function obtain(kinds: ServerKind[]): Promise<Map<ServerKind, Sourc
 }
 
 /** Looks on the PATH first, then in the places the kind names. */
-export function findProgram({ program, elsewhere }: ServerKind): string | undefined {
-  const onPath = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
+export function findProgram({ program, elsewhere, notFromPath }: ServerKind): string | undefined {
+  const onPath = notFromPath ? [] : (process.env.PATH ?? '').split(delimiter).filter(Boolean);
   const versions = elsewhere.flatMap((pattern) => globSync(pattern).sort(byVersion));
   return [...onPath, ...versions].map((directory) => join(directory, program)).find(isExecutable);
 }
@@ -85,9 +86,8 @@ const INSTALL = `
   systemctl disable --quiet "$@" >/dev/null 2>&1 || true
 `;
 
-/** Installs the kinds' packages; returns what stands in the way if one is still missing afterwards. */
-async function installPackages(kinds: ServerKind[]): Promise<string> {
-  const packages = kinds.map(({ aptPackage }) => aptPackage);
+/** Installs packages; returns what stands in the way if a program is still missing afterwards. */
+async function installPackages(packages: string[]): Promise<string> {
   console.error(`Installing ${packages.join(', ')} with apt-get: the tests run against real servers.`);
   const began = performance.now();
   const args = ['/run/tidemark-test-servers.lock', 'sh', '-c', INSTALL, 'tidemark-install', ...packages];
@@ -99,10 +99,12 @@ async function installPackages(kinds: ServerKind[]): Promise<string> {
 
 function whatToDo(missing: ServerKind[], obstacle: string): string {
   const list = (texts: string[]) => texts.join(texts.length > 2 ? ', ' : ' and ');
+  const packages = missing.flatMap(({ aptPackage }) => aptPackage ?? []);
+  const install = packages.length > 0 ? `apt-get install --no-install-recommends ${packages.join(' ')}` : 'npm ci';
   return [
     `The tests need ${list(missing.map(({ title }) => title))}, found neither on the PATH nor in the usual places, and`,
     `installing was not possible (${obstacle}; Docker does not answer).`,
-    `Either install: apt-get install --no-install-recommends ${missing.map(({ aptPackage }) => aptPackage).join(' ')};`,
+    `Either install: ${install};`,
     `or offer running servers in ${list(missing.map(({ name }) => urlVariable(name)))};`,
     'or leave those backends out on purpose, for example with TIDEMARK_TEST_BACKENDS=memory,sqlite.',
   ].join(' ');

@@ -19,14 +19,17 @@ export interface ServerKind {
   /** The program to look for on the PATH, and in the directories that match these patterns; the highest version wins. */
   program: string;
   elsewhere: string[];
-  aptPackage: string;
-  /** How Docker runs it where the program cannot be had. */
-  container: { image: string; ports: number[]; args: string[]; environment: Record<string, string> };
+  /** Set where only a program found elsewhere will do, because the one on the PATH may be of another version. */
+  notFromPath?: boolean;
+  /** The Debian package that brings the program; for a kind without one, `npm ci` does. */
+  aptPackage?: string;
+  /** How Docker runs it where the program cannot be had; without an image, it does not. */
+  container: { image?: string; ports: number[]; args: string[]; environment: Record<string, string> };
   /** Set for a server that refuses to run as root. */
   refusesRoot: boolean;
   stopSignal: 'SIGTERM' | 'SIGINT';
-  /** What has to happen in the empty directory before the first start. */
-  prepare?(place: Place): Promise<void>;
+  /** What has to happen in the empty directory before the first start; may return another program to start. */
+  prepare?(place: Place): Promise<string | undefined>;
   serverArgs(place: Place): string[];
   url(port: number): string;
   /** Speaks the server's protocol and returns its version; rejects until the server is ready to work. */

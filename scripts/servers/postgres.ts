@@ -1,8 +1,8 @@
 /** PostgreSQL for tests: a cluster of its own that flushes as in production, and trusts whoever connects from this machine. */
 
-import { realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { runQuietly } from '../processes.ts';
+import { cpSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { ROOT, runQuietly } from '../processes.ts';
 import { converse } from './conversation.ts';
 import type { Place, ServerKind } from './kind.ts';
 
@@ -21,7 +21,10 @@ export const postgres: ServerKind = {
   refusesRoot: true,
   // SIGTERM would wait for every client to leave.
   stopSignal: 'SIGINT',
-  prepare: initialise,
+  prepare: async (place) => {
+    await initialise(place);
+    return undefined;
+  },
   serverArgs: ({ directory, ports }) => [
     ...['-D', join(directory, 'data'), '-h', '127.0.0.1', '-p', String(ports[0])],
     ...['-c', 'unix_socket_directories=', '-c', 'max_connections=300'],
@@ -29,6 +32,52 @@ export const postgres: ServerKind = {
   url: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
   probe,
 };
+
+/** The versions that npm brings along on Linux x64, whatever the machine has. */
+export type PostgresVersion = 14 | 18;
+
+/** PostgreSQL of exactly this version. */
+export function postgresOfVersion(version: PostgresVersion): ServerKind {
+  const { aptPackage: _, ...common } = postgres;
+  return {
+    ...common,
+    name: `postgres-${version}`,
+    title: `PostgreSQL ${version}`,
+    elsewhere: [join(ROOT, 'node_modules', `postgres-${version}`, 'native', 'bin')],
+    notFromPath: true,
+    container: { ...postgres.container, image: `postgres:${version}` },
+    prepare: async (place) => {
+      const program = copyProgram(place);
+      await initialise({ ...place, program });
+      return program;
+    },
+  };
+}
+
+/**
+ * Copies the program to where the user it runs as can read it, which is not true of every checkout, and gives its
+ * libraries the names they are loaded by: npm packages cannot hold symbolic links.
+ */
+function copyProgram({ program, directory }: Place): string {
+  const native = dirname(dirname(program));
+  const copy = join(directory, 'postgres');
+  for (const part of ['bin', 'lib', 'share']) {
+    const needed = (path: string) => !path.endsWith('.a') && basename(path) !== 'pgxs';
+    // What npm's own script may have linked already stays a link.
+    cpSync(join(native, part), join(copy, part), { recursive: true, filter: needed, verbatimSymlinks: true });
+  }
+  const links: { source: string; target: string }[] = JSON.parse(
+    readFileSync(join(native, 'pg-symlinks.json'), 'utf8'),
+  );
+  for (const { source, target } of links) {
+    try {
+      symlinkSync(basename(source), join(copy, target.replace(/^native\//, '')));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+  return join(copy, 'bin', basename(program));
+}
 
 /** `--no-sync` spares the flush of the empty cluster only; the server that runs on it has `fsync` on. */
 async function initialise({ program, directory, user }: Place): Promise<void> {
@@ -44,7 +93,7 @@ async function initialise({ program, directory, user }: Place): Promise<void> {
 }
 
 /** Opens a session and reads the version the server announces; `unknown` where it first wants a password. */
-function probe(url: URL): Promise<string> {
+export function probe(url: URL): Promise<string> {
   return converse(url, 5432, async ({ send, receive }) => {
     const database = url.pathname.slice(1) || url.username;
     const text = `user\0${decodeURIComponent(url.username)}\0database\0${decodeURIComponent(database)}\0\0`;

@@ -20,8 +20,12 @@ const ATTEMPTS = 3;
 export interface RunningServer {
   url: string;
   version: string;
-  /** Set if the server is ours: its process, directory and ports. */
+  /** Set if the server is ours: its process as it was first started, directory and ports. */
   started?: { pid: number; directory: string; ports: number[] };
+  /** Set if the server is ours: ends it as a crash would, with SIGKILL. */
+  kill?(): Promise<void>;
+  /** Set if the server is ours: starts it again where it was, after `kill`. */
+  revive?(): Promise<void>;
   /** Stops the server if it is ours; a second call does nothing. */
   stop(): Promise<void>;
 }
@@ -49,43 +53,72 @@ async function startOnce(kind: ServerKind, source: Source): Promise<RunningServe
 
   try {
     const ports = await freePorts(kind.container.ports.length);
-    child = await launch(kind, source, directory, ports);
+    const start = await prepareStart(kind, source, directory, ports);
+    const url = kind.url(ports[0]!);
+    const log = join(directory, 'server.log');
+    child = await start();
     const pid = child.pid!;
     guard.watch(pid);
-    const url = kind.url(ports[0]!);
-    const version = await untilReady(kind, url, child, join(directory, 'server.log'));
-    return { url, version, started: { pid, directory, ports }, stop: () => (stopping ??= stop()) };
+    const version = await untilReady(kind, url, child, log);
+    const kill = () => stopProcess(child!, 'SIGKILL');
+    const revive = () =>
+      eventually(async () => {
+        child = await start();
+        guard.watch(child.pid!);
+        await untilReady(kind, url, child, log);
+      });
+    return { url, version, started: { pid, directory, ports }, kill, revive, stop: () => (stopping ??= stop()) };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function launch(kind: ServerKind, source: Source, directory: string, ports: number[]): Promise<ChildProcess> {
+/** What a killed server leaves, such as a process that is still ending, may stand in the way of the next for a moment. */
+async function eventually(attempt: () => Promise<void>): Promise<void> {
+  const deadline = performance.now() + READY_WITHIN_MS;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+    await sleep(100);
+  }
+}
+
+/** Prepares the directory and returns what starts the server in it, as often as need be. */
+async function prepareStart(
+  kind: ServerKind,
+  source: Source,
+  directory: string,
+  ports: number[],
+): Promise<() => Promise<ChildProcess>> {
   const user = kind.refusesRoot && source !== 'docker' ? ordinaryUser() : undefined;
   let program = 'docker';
   let args = dockerArgs(kind, ports);
   if (source !== 'docker') {
     if (user) chownSync(directory, user.uid, user.gid);
     const place: Place = { program: source.program, directory, ports, user };
-    await kind.prepare?.(place);
-    program = source.program;
+    program = (await kind.prepare?.(place)) ?? source.program;
     args = kind.serverArgs(place);
   }
-  const log = openSync(join(directory, 'server.log'), 'a');
-  // A session of its own: Ctrl-C in the terminal must not stop the server under tests that are still ending.
-  const child = spawn(program, args, { cwd: directory, detached: true, stdio: ['ignore', log, log], ...user });
-  closeSync(log);
-  await once(child, 'spawn');
-  child.unref();
-  return child;
+  return async () => {
+    const log = openSync(join(directory, 'server.log'), 'a');
+    // A session of its own: Ctrl-C in the terminal must not stop the server under tests that are still ending.
+    const child = spawn(program, args, { cwd: directory, detached: true, stdio: ['ignore', log, log], ...user });
+    closeSync(log);
+    await once(child, 'spawn');
+    child.unref();
+    return child;
+  };
 }
 
 function dockerArgs({ name, container }: ServerKind, ports: number[]): string[] {
   const published = container.ports.flatMap((port, index) => ['-p', `127.0.0.1:${ports[index]}:${port}`]);
   const environment = Object.entries(container.environment).flatMap(([key, value]) => ['-e', `${key}=${value}`]);
   const label = `tidemark-${name}-${ports[0]}`;
-  return ['run', '--rm', '--name', label, ...published, ...environment, container.image, ...container.args];
+  return ['run', '--rm', '--name', label, ...published, ...environment, container.image!, ...container.args];
 }
 
 /** As root: the user `postgres`, whom Debian's package brings, else `nobody`. */

@@ -99,7 +99,9 @@ export class StoreContext {
     const running =
       writing === null ? run(call) : run(call).catch((error) => Promise.reject(withWrite(error, writing.write)));
     return this.deadlines.race(running, call, (why) => {
-      if (writing) {
+      const unwritten = call.phase === 'waiting';
+      if (unwritten) call.phase = 'given up';
+      if (writing && !unwritten) {
         return new TidemarkError(
           'OUTCOME_UNKNOWN',
           `The write ${why} while it was under way; send the same write again to learn what became of it`,
@@ -107,8 +109,8 @@ export class StoreContext {
         );
       }
       return why === 'was aborted'
-        ? new TidemarkError('ABORTED', 'The read was aborted', { cause: call.signal?.reason })
-        : new TidemarkError('TIMEOUT', 'The read took longer than its time limit; try again or raise timeoutMs');
+        ? new TidemarkError('ABORTED', 'The call was aborted; nothing was written', { cause: call.signal?.reason })
+        : new TidemarkError('TIMEOUT', 'The call took longer than its time limit and wrote nothing; try again or raise timeoutMs');
     });
   }
 }

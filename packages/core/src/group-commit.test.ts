@@ -1,12 +1,14 @@
 /** Group commit: who shares a commit, who is refused, and that each caller hears of its own operation. */
 import { describe, expect, it } from 'vitest';
+import type { EngineCall } from './engine/runs.ts';
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts';
 
 /** A commit that records its groups and can be held up; operations named `bad…` fail alone. */
 function recording(options: GroupCommitOptions = {}) {
   const groups: string[][] = [];
   let gate = Promise.resolve();
-  const group = new GroupCommit<string, string>(async (operations) => {
+  const group = new GroupCommit<string, string>(async (take) => {
+    const operations = take();
     groups.push([...operations]);
     await gate;
     return operations.map((it) => (it.startsWith('bad') ? new Error(it) : `done ${it}`));
@@ -64,7 +66,8 @@ describe('group commit', () => {
 
   it('fails everybody of a group whose commit fails, and goes on with the next', async () => {
     let broken = true;
-    const group = new GroupCommit<string, string>(async (operations) => {
+    const group = new GroupCommit<string, string>(async (take) => {
+      const operations = take();
       if (broken) throw new Error('no disk');
       return operations;
     });
@@ -72,6 +75,27 @@ describe('group commit', () => {
     expect(settled).toMatchObject([{ reason: { message: 'no disk' } }, { reason: { message: 'no disk' } }]);
     broken = false;
     expect(await group.submit('c', {})).toBe('c');
+  });
+
+  it('tells how far a call has come: what waits for the lock may still give up (GEN-3)', async () => {
+    let lock = () => {};
+    const locked = new Promise<void>((resolve) => {
+      lock = resolve;
+    });
+    const group = new GroupCommit<string, string>(async (take) => {
+      await locked;
+      return take();
+    });
+    const [given, kept]: [EngineCall, EngineCall] = [{}, {}];
+    const first = group.submit('given up', given);
+    const second = group.submit('kept', kept);
+    await turn();
+    expect([given.phase, kept.phase]).toEqual(['waiting', 'waiting']);
+    given.phase = 'given up';
+    lock();
+    await expect(first).rejects.toMatchObject({ code: 'ABORTED', outcome: 'rejected' });
+    expect(await second).toBe('kept');
+    expect(kept.phase).toBe('begun');
   });
 
   it('refuses with OVERLOADED when the queue is full, and takes calls again afterwards (GEN-3)', async () => {

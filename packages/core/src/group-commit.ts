@@ -5,9 +5,13 @@
 import { TidemarkError } from './contracts/errors.ts';
 import type { EngineCall } from './engine/runs.ts';
 
-/** How a group of operations is carried out: one outcome each, in order. A throw fails all of them. */
+/**
+ * How a group of operations is carried out: one outcome each, in order. It takes the group when it is ready to write, once
+ * it holds its lock for example: until then callers may join or give up. A throw fails what was taken or, when nothing
+ * was, everybody who waits.
+ */
 export type CommitGroup<Operation, Outcome> = (
-  operations: readonly Operation[],
+  take: () => readonly Operation[],
 ) => Promise<readonly (Outcome | Error)[]>;
 
 export interface GroupCommitOptions {
@@ -46,6 +50,7 @@ export class GroupCommit<Operation, Outcome> {
       );
     }
     return new Promise((resolve, reject) => {
+      call.phase ??= 'waiting';
       this.#queue.push({ operation, call, resolve, reject });
       this.#running ??= this.#run();
     });
@@ -59,9 +64,7 @@ export class GroupCommit<Operation, Outcome> {
   async #run(): Promise<void> {
     do {
       await this.#turnEnd();
-      const group = this.#nextGroup();
-      this.#lastGroupSize = group.length;
-      if (group.length > 0) await this.#settle(group);
+      await this.#settle();
     } while (this.#queue.length > 0);
     this.#running = null;
   }
@@ -75,29 +78,36 @@ export class GroupCommit<Operation, Outcome> {
   }
 
   /** The next group, without those who gave up while they waited: nothing of theirs was written. */
-  #nextGroup(): Waiting<Operation, Outcome>[] {
-    const group = this.#queue.splice(0, this.#maxGroup);
+  #take(): Waiting<Operation, Outcome>[] {
     const now = Date.now();
-    return group.filter(({ call, reject }) => {
-      if (call.signal?.aborted)
-        reject(new TidemarkError('ABORTED', 'The write was aborted before it began; nothing was written'));
-      else if (call.deadline !== undefined && call.deadline <= now) {
+    const group = this.#queue.splice(0, this.#maxGroup).filter(({ call, reject }) => {
+      if (call.phase === 'given up' || call.signal?.aborted) {
+        reject(new TidemarkError('ABORTED', 'The write was given up before it began; nothing was written'));
+      } else if (call.deadline !== undefined && call.deadline <= now) {
         reject(new TidemarkError('TIMEOUT', 'The write waited longer than its time limit; nothing was written'));
       } else return true;
       return false;
     });
+    for (const { call } of group) call.phase = 'begun';
+    this.#lastGroupSize = group.length;
+    return group;
   }
 
-  async #settle(group: Waiting<Operation, Outcome>[]): Promise<void> {
+  async #settle(): Promise<void> {
+    let group: Waiting<Operation, Outcome>[] | null = null;
     try {
-      const outcomes = await this.#commit(group.map(({ operation }) => operation));
-      group.forEach(({ resolve, reject }, index) => {
+      const outcomes = await this.#commit(() => {
+        group = this.#take();
+        return group.map(({ operation }) => operation);
+      });
+      const taken = group as Waiting<Operation, Outcome>[] | null;
+      taken?.forEach(({ resolve, reject }, index) => {
         const outcome = outcomes[index];
         if (outcome instanceof Error) reject(outcome);
         else resolve(outcome as Outcome);
       });
     } catch (error) {
-      for (const { reject } of group) reject(error);
+      for (const { reject } of group ?? this.#queue.splice(0)) reject(error);
     }
   }
 }

@@ -19,6 +19,8 @@ export function digestBytes(digest: Digest): Buffer {
   return Buffer.from(digest, 'latin1');
 }
 
-export function digestOf(bytes: Uint8Array): Digest {
+/** The digest of stored bytes; what is none, in a damaged file for example, equals no digest. */
+export function digestOf(bytes: unknown): Digest {
+  if (!(bytes instanceof Uint8Array)) return '';
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 }

@@ -9,6 +9,7 @@ import {
   rollOf,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
+import type { RunStatus } from '@tidemark/core';
 import { STATUS_PLACES } from './append-sql.ts';
 import { eventOf } from './run-rows.ts';
 
@@ -17,7 +18,7 @@ interface RunGroup {
   appends: RunAppend[];
   /** Events with a key that is new in this group, in order; later ones of the same key are their duplicates. */
   events: PreparedEvent[];
-  placeOfKey: Map<string, number>;
+  keys: Set<string>;
   /** Whether its events name several projects or environments: then some must be refused, which is the exact way's business. */
   mixed: boolean;
 }
@@ -25,10 +26,10 @@ interface RunGroup {
 /** How an append of the group went: placed, or left for the exact way. */
 export type GroupOutcome = PlacedEvent[] | 'left';
 
-/** A row of the answer, as an array: run_no, before_seq, updated_at, ord, then the columns of a stored event. */
+/** A row of the answer, as an array: run_no, before_seq, updated_at, then the columns of a stored event. */
 export type AnswerRow = readonly unknown[];
 
-const ANSWER_EVENT_AT = 4;
+const ANSWER_EVENT_AT = 3;
 
 export class AppendGroup {
   readonly #runs: RunGroup[] = [];
@@ -41,7 +42,7 @@ export class AppendGroup {
       const key = `${append.run.tenantId}\0${append.run.runId}`;
       let group = byRun.get(key);
       if (!group) {
-        group = { appends: [], events: [], placeOfKey: new Map(), mixed: false };
+        group = { appends: [], events: [], keys: new Set(), mixed: false };
         byRun.set(key, group);
         this.#runs.push(group);
       }
@@ -57,15 +58,14 @@ export class AppendGroup {
   /** The parameters of the append statement. */
   parameters(): unknown[] {
     const events: unknown[][] = Array.from({ length: 14 }, () => []);
-    const runs: unknown[][] = Array.from({ length: 12 }, () => []);
+    const runs: unknown[][] = Array.from({ length: 10 }, () => []);
     for (const [runNo, group] of this.#runs.entries()) {
       if (group.mixed) continue;
       let roll: Digest | null = null;
-      for (const [index, event] of group.events.entries()) {
+      for (const event of group.events) {
         roll = rollOf(roll, event.leaf);
         push(events, [
           runNo,
-          index + 1,
           event.eventId,
           event.eventType,
           event.emittedAt,
@@ -77,6 +77,7 @@ export class AppendGroup {
           event.stepId,
           event.extra,
           event.payload,
+          digestBytes(event.leaf).toString('hex'),
           digestBytes(roll).toString('hex'),
         ]);
       }
@@ -90,8 +91,6 @@ export class AppendGroup {
         environmentId,
         planId,
         planVersion,
-        group.events.length,
-        digestBytes(roll!).toString('hex'),
         statusesAfter(group.events),
         JSON.stringify(first!.labels),
         first!.parentRunId,
@@ -111,10 +110,8 @@ export class AppendGroup {
     }
     const outcomes = new Map<RunAppend, GroupOutcome>();
     for (const [runNo, group] of this.#runs.entries()) {
-      const place = written.get(runNo);
-      for (const append of group.appends) {
-        outcomes.set(append, place ? placedIn(group, append, place) : allStored(append, stored.get(runNo)));
-      }
+      const places = placesIn(group, written.get(runNo), stored.get(runNo) ?? new Map());
+      for (const append of group.appends) outcomes.set(append, placedBy(append, places));
     }
     return this.#appends.map((append) => outcomes.get(append)!);
   }
@@ -123,8 +120,8 @@ export class AppendGroup {
 function addAppend(group: RunGroup, append: RunAppend): void {
   group.appends.push(append);
   for (const event of append.events) {
-    if (group.placeOfKey.has(event.idempotencyKey)) continue;
-    group.placeOfKey.set(event.idempotencyKey, group.events.length);
+    if (group.keys.has(event.idempotencyKey)) continue;
+    group.keys.add(event.idempotencyKey);
     group.events.push(event);
     const [first] = group.events;
     if (event.projectId !== first!.projectId || event.environmentId !== first!.environmentId) group.mixed = true;
@@ -135,11 +132,11 @@ function push(columns: unknown[][], values: readonly unknown[]): void {
   for (const [at, value] of values.entries()) columns[at]!.push(value);
 }
 
-/** The status a run has afterwards, for each status it may have before: nothing first, then as `STATUS_PLACES`. */
+/** The status a run has afterwards, for each it may have before: none first, then as `STATUS_PLACES`. Empty when none can change. */
 function statusesAfter(events: readonly PreparedEvent[]): string {
-  return [null, ...STATUS_PLACES]
-    .map((before) => events.reduce((status, event) => nextRunStatus(status, event.eventType), before) ?? '')
-    .join(',');
+  const statuses = [null, ...STATUS_PLACES];
+  const after = statuses.map((before) => events.reduce((status, event) => nextRunStatus(status, event.eventType), before as RunStatus | null));
+  return after.every((status, at) => status === statuses[at]) ? '' : after.map((status) => status ?? '').join(',');
 }
 
 function keep(stored: Map<number, Map<string, StoredRunEvent>>, runNo: number, event: StoredRunEvent): void {
@@ -147,25 +144,41 @@ function keep(stored: Map<number, Map<string, StoredRunEvent>>, runNo: number, e
   stored.set(runNo, ofRun.set(event.idempotencyKey, event));
 }
 
-/** Where the events of an append stand in a run that was written; the first of a key is the one that was. */
-function placedIn(group: RunGroup, append: RunAppend, place: { before: number; at: number }): PlacedEvent[] {
-  return append.events.map((event) => {
-    const at = group.placeOfKey.get(event.idempotencyKey)!;
-    const first = group.events[at]!;
-    const runSeq = place.before + at + 1;
-    const { leaf, ...body } = first;
-    const duplicateOf = first === event ? null : { ...body, runSeq, persistedAt: place.at, commitIndex: at + 1, link: leaf };
-    return { runSeq, persistedAt: place.at, duplicateOf };
-  });
+/** An event of the group and where it stands, whoever sent it first. */
+interface Place {
+  first: PreparedEvent | null;
+  stored: StoredRunEvent;
 }
 
-/** An append of nothing but stored keys is answered by them; any other waits for the exact way. */
-function allStored(append: RunAppend, stored: Map<string, StoredRunEvent> | undefined): GroupOutcome {
+/** Where each key of a run stands: stored before, or written now in the order of what was new. */
+function placesIn(
+  group: RunGroup,
+  written: { before: number; at: number } | undefined,
+  stored: ReadonlyMap<string, StoredRunEvent>,
+): Map<string, Place> {
+  const places = new Map<string, Place>();
+  let commitIndex = 0;
+  for (const event of group.events) {
+    const known = stored.get(event.idempotencyKey);
+    if (known) places.set(event.idempotencyKey, { first: null, stored: known });
+    else if (written) {
+      const { leaf, ...body } = event;
+      commitIndex++;
+      const row = { ...body, runSeq: written.before + commitIndex, persistedAt: written.at, commitIndex, link: leaf };
+      places.set(event.idempotencyKey, { first: event, stored: row });
+    }
+  }
+  return places;
+}
+
+/** The places of an append's events, or `left` when one of them has none yet. */
+function placedBy(append: RunAppend, places: ReadonlyMap<string, Place>): GroupOutcome {
   const placed: PlacedEvent[] = [];
   for (const event of append.events) {
-    const duplicateOf = stored?.get(event.idempotencyKey);
-    if (!duplicateOf) return 'left';
-    placed.push({ runSeq: duplicateOf.runSeq, persistedAt: duplicateOf.persistedAt, duplicateOf });
+    const place = places.get(event.idempotencyKey);
+    if (!place) return 'left';
+    const { runSeq, persistedAt } = place.stored;
+    placed.push({ runSeq, persistedAt, duplicateOf: place.first === event ? null : place.stored });
   }
   return placed;
 }

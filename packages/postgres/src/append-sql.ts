@@ -9,34 +9,59 @@ export const STATUS_PLACES = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAIL
 
 const places = STATUS_PLACES.map((status) => `'${status}'`).join(', ');
 
+const FIRST_LINK = `'\\x${'00'.repeat(32)}'::bytea`;
+
 export const APPEND = `
   -- 1. What was sent: events, and the runs they belong to.
-  WITH input AS MATERIALIZED (
+  WITH RECURSIVE input AS MATERIALIZED (
     SELECT * FROM unnest(
-      $1::int[], $2::int[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
-      $10::text[], $11::text[], $12::json[], $13::json[], $14::text[]
+      $1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
+      $9::text[], $10::text[], $11::json[], $12::json[], $13::text[], $14::text[]
     ) WITH ORDINALITY AS i (
-      run_no, commit_index, event_id, event_type, emitted_at, plan_id, plan_version, engine_attempt_id, logical_attempt_id,
-      idempotency_key, step_id, extra, payload, roll, ord
+      run_no, event_id, event_type, emitted_at, plan_id, plan_version, engine_attempt_id, logical_attempt_id,
+      idempotency_key, step_id, extra, payload, leaf, roll, ord
     )
   ),
   sent AS MATERIALIZED (
     SELECT * FROM unnest(
-      $15::int[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::text[],
-      $24::text[], $25::jsonb[], $26::text[]
+      $15::int[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::jsonb[],
+      $24::text[]
     ) AS s (
-      run_no, tenant_id, run_id, project_id, environment_id, plan_id, plan_version, events, last_roll, statuses, labels,
-      parent_run_id
+      run_no, tenant_id, run_id, project_id, environment_id, plan_id, plan_version, statuses, labels, parent_run_id
     )
   ),
-  -- 2. Keys that are stored already. A run that has one is left alone: without that event its links would be others.
+  -- 2. Keys that are stored already.
   stored AS MATERIALIZED (
     SELECT i.ord, i.run_no, ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
     FROM input i
     JOIN sent s ON s.run_no = i.run_no
     JOIN @run_events e ON e.run_id = s.run_id AND e.tenant_id = s.tenant_id AND e.idempotency_key = i.idempotency_key
   ),
-  -- 3. Heads move, in one order for everybody so that no two writers wait for each other. The lock stays until the commit.
+  repeated AS MATERIALIZED (SELECT DISTINCT run_no FROM stored),
+  -- 3. What is new. The client rolled the leaves of a run as if all were; where some are not, they are rolled here. A run
+  -- whose status could change is then left alone: what its events make of it depends on which of them are new.
+  fresh AS MATERIALIZED (
+    SELECT i.*, row_number() OVER (PARTITION BY i.run_no ORDER BY i.ord) AS place
+    FROM input i
+    JOIN sent s ON s.run_no = i.run_no
+    WHERE i.ord NOT IN (SELECT ord FROM stored)
+      AND (s.statuses = '' OR i.run_no NOT IN (SELECT run_no FROM repeated))
+  ),
+  rolling AS (
+    SELECT f.run_no, f.place, decode(f.leaf, 'hex') AS roll
+    FROM fresh f JOIN repeated r ON r.run_no = f.run_no WHERE f.place = 1
+    UNION ALL
+    SELECT f.run_no, f.place, sha256(r.roll || decode(f.leaf, 'hex'))
+    FROM rolling r JOIN fresh f ON f.run_no = r.run_no AND f.place = r.place + 1
+  ),
+  rolled AS MATERIALIZED (
+    SELECT f.*, coalesce(r.roll, decode(f.roll, 'hex')) AS linked_by
+    FROM fresh f LEFT JOIN rolling r ON r.run_no = f.run_no AND r.place = f.place
+  ),
+  ends AS MATERIALIZED (
+    SELECT DISTINCT ON (run_no) run_no, place AS events, linked_by AS last_roll FROM rolled ORDER BY run_no, place DESC
+  ),
+  -- 4. Heads move, in one order for everybody so that no two writers wait for each other. The lock stays until the commit.
   moved AS (
     INSERT INTO @runs AS r (
       tenant_id, run_id, project_id, environment_id, plan_id, plan_version, status, last_seq, link, link_before,
@@ -44,15 +69,17 @@ export const APPEND = `
     )
     SELECT
       s.tenant_id, s.run_id, s.project_id, s.environment_id, s.plan_id, s.plan_version,
-      nullif(split_part(s.statuses, ',', 1), ''), s.events,
-      sha256('\\x0000000000000000000000000000000000000000000000000000000000000000'::bytea || decode(s.last_roll, 'hex') || int8send(s.events)),
-      decode(s.last_roll, 'hex'), clock.now, clock.now, s.labels, s.parent_run_id
-    FROM sent s CROSS JOIN LATERAL (SELECT @tidemark_now() AS now) AS clock
-    WHERE s.run_no NOT IN (SELECT run_no FROM stored)
+      nullif(split_part(s.statuses, ',', 1), ''), e.events, sha256(${FIRST_LINK} || e.last_roll || int8send(e.events)),
+      e.last_roll, clock.now, clock.now, s.labels, s.parent_run_id
+    FROM sent s
+    JOIN ends e ON e.run_no = s.run_no
+    CROSS JOIN LATERAL (SELECT @tidemark_now() AS now) AS clock
     ORDER BY s.run_id, s.tenant_id
     ON CONFLICT (run_id, tenant_id) DO UPDATE SET
       status = (
-        SELECT nullif(split_part(s.statuses, ',', coalesce(array_position(ARRAY[${places}], r.status), 0) + 1), '')
+        SELECT CASE WHEN s.statuses = '' THEN r.status
+          ELSE nullif(split_part(s.statuses, ',', coalesce(array_position(ARRAY[${places}], r.status), 0) + 1), '')
+        END
         FROM sent s WHERE s.run_id = excluded.run_id AND s.tenant_id = excluded.tenant_id
       ),
       last_seq = r.last_seq + excluded.last_seq,
@@ -63,17 +90,14 @@ export const APPEND = `
     WHERE r.removed IS NULL AND r.project_id = excluded.project_id AND r.environment_id = excluded.environment_id
     RETURNING r.run_id, r.tenant_id, r.last_seq, r.link_before, r.updated_at
   ),
-  -- 4. Events take the places before the new head, each linked to what was before the commit.
-  placed AS (
-    SELECT i.*, s.tenant_id, s.run_id, s.project_id, s.environment_id,
-      m.last_seq - s.events + i.commit_index AS run_seq, m.updated_at,
-      CASE WHEN m.last_seq = s.events
-        THEN '\\x0000000000000000000000000000000000000000000000000000000000000000'::bytea ELSE m.link_before
-      END AS before
+  heads AS MATERIALIZED (
+    SELECT s.*, m.updated_at, m.last_seq - e.events AS before_seq,
+      CASE WHEN m.last_seq = e.events THEN ${FIRST_LINK} ELSE m.link_before END AS before_link
     FROM moved m
     JOIN sent s ON s.run_id = m.run_id AND s.tenant_id = m.tenant_id
-    JOIN input i ON i.run_no = s.run_no
+    JOIN ends e ON e.run_no = s.run_no
   ),
+  -- 5. Events take the places before the new head, each linked to what was before the commit.
   written AS (
     INSERT INTO @run_events (
       tenant_id, run_id, run_seq, event_id, event_type, emitted_at, persisted_at, project_id, environment_id, plan_id,
@@ -81,16 +105,18 @@ export const APPEND = `
       epoch
     )
     SELECT
-      tenant_id, run_id, run_seq, event_id, event_type, emitted_at, updated_at, project_id, environment_id, plan_id,
-      plan_version, engine_attempt_id, logical_attempt_id, idempotency_key, step_id, extra, payload, commit_index,
-      sha256(before || decode(roll, 'hex') || int8send(run_seq)), (SELECT max(epoch) FROM @feed_epochs)
-    FROM placed ORDER BY ord
+      h.tenant_id, h.run_id, h.before_seq + n.place, n.event_id, n.event_type, n.emitted_at, h.updated_at, h.project_id,
+      h.environment_id, n.plan_id, n.plan_version, n.engine_attempt_id, n.logical_attempt_id, n.idempotency_key, n.step_id,
+      n.extra, n.payload, n.place, sha256(h.before_link || n.linked_by || int8send(h.before_seq + n.place)),
+      (SELECT max(epoch) FROM @feed_epochs)
+    FROM heads h JOIN rolled n ON n.run_no = h.run_no
+    ORDER BY n.ord
   )
-  -- 5. The answer: a row per run that was written, and one per key that was stored before.
-  SELECT s.run_no, m.last_seq - s.events AS before_seq, m.updated_at, NULL::bigint AS ord,
-    ${EVENT_COLUMNS.map((column) => `NULL::text AS ${column}`).join(', ')},
+  -- 6. The answer: a row per run that was written, and one per key that was stored before.
+  SELECT run_no, before_seq, updated_at, ${EVENT_COLUMNS.map((column) => `NULL::text AS ${column}`).join(', ')},
     set_config('synchronous_commit', 'on', true) AS synced
-  FROM moved m JOIN sent s ON s.run_id = m.run_id AND s.tenant_id = m.tenant_id
+  FROM heads
   UNION ALL
-  SELECT run_no, NULL, NULL, ord, ${EVENT_COLUMNS.map((column) => (column === 'link' ? "encode(link, 'hex')" : `${column}::text`)).join(', ')}, NULL
+  SELECT run_no, NULL, NULL,
+    ${EVENT_COLUMNS.map((column) => (column === 'link' ? "encode(link, 'hex')" : `${column}::text`)).join(', ')}, NULL
   FROM stored`;

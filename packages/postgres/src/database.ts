@@ -3,10 +3,10 @@
  * each with a commit that is synced (GEN-9), and with row-level security confined to the tenants they speak of.
  */
 import { TidemarkError } from '@tidemark/core';
-import type { EngineCall } from '@tidemark/core/engine';
+import { DEFAULT_TENANT, type EngineCall } from '@tidemark/core/engine';
 import { NOW, type Revisions, type SqlDatabase, type SqlTransaction, type SqlValue } from '@tidemark/sql';
 import type pg from 'pg';
-import { isSerializationFailure, sqlState, translateRead, translateWrite } from './errors.ts';
+import { isSerializationFailure, isUniqueViolation, sqlState, translateRead, translateWrite } from './errors.ts';
 import type { Client } from './pool.ts';
 import type { Dialect } from './sql.ts';
 
@@ -113,8 +113,9 @@ export class Database implements SqlDatabase {
   #settingsOf(reach: Reach, mode: string): string {
     const settings = mode === 'READ WRITE' ? ['SET LOCAL synchronous_commit = on'] : [];
     if (this.#settings.rowLevelSecurity) {
-      if (reach !== 'all') settings.push(`SET LOCAL tidemark.tenants = ${quote(JSON.stringify(reach))}`);
-      else if (this.#settings.adminRole) settings.push(`SET LOCAL ROLE ${quoteName(this.#settings.adminRole)}`);
+      // Without the admin role the operator's view is that of the default tenant, in which its KV and agents live.
+      if (reach === 'all' && this.#settings.adminRole) settings.push(`SET LOCAL ROLE ${quoteName(this.#settings.adminRole)}`);
+      else settings.push(`SET LOCAL tidemark.tenants = ${quote(JSON.stringify(reach === 'all' ? [DEFAULT_TENANT] : reach))}`);
     }
     return settings.join('; ');
   }
@@ -123,11 +124,9 @@ export class Database implements SqlDatabase {
    * One statement that writes and commits by itself, in one round trip. It must set `synchronous_commit` itself; under
    * row-level security it is wrapped in a transaction.
    */
-  async statement(text: string, values: readonly unknown[], reach: Reach, call: EngineCall): Promise<unknown[][]> {
+  async statement(text: string, values: readonly unknown[], reach: Reach): Promise<unknown[][]> {
     const query = { text: this.dialect.script(text), values: values as unknown[], rowMode: 'array' as const };
-    if (this.#settings.rowLevelSecurity) {
-      return this.transaction(reach, call, async (client) => (await client.query(query)).rows as unknown[][]);
-    }
+    if (this.#settings.rowLevelSecurity) return this.#confinedStatement(query, reach);
     const client = await this.#connect();
     const notices = new SyncNotices(client);
     let broken: Error | undefined;
@@ -141,6 +140,30 @@ export class Database implements SqlDatabase {
     } finally {
       notices.stop();
       client.release(broken);
+    }
+  }
+
+  /** Races are passed on as the server reports them, as without row-level security: the caller knows another way. */
+  async #confinedStatement(query: pg.QueryArrayConfig, reach: Reach): Promise<unknown[][]> {
+    try {
+      return await this.#inside(reach, 'READ WRITE', async (client) => (await client.query(query)).rows as unknown[][]);
+    } catch (error) {
+      if (error instanceof CommitFailure) throw error.meaning();
+      throw isUniqueViolation(error) || isSerializationFailure(error) ? error : translateRead(error);
+    }
+  }
+
+  /** Work inside a transaction of the caller's, which may have a list of tenants of its own: it is put back afterwards. */
+  async joined<T>(client: pg.ClientBase, tenants: readonly string[], work: () => Promise<T>): Promise<T> {
+    if (!this.#settings.rowLevelSecurity) return work();
+    const { rows } = await client.query("SELECT current_setting('tidemark.tenants', true) AS before");
+    const confine = (list: string) => client.query("SELECT set_config('tidemark.tenants', $1, true)", [list]);
+    await confine(JSON.stringify(tenants));
+    try {
+      return await work();
+    } finally {
+      // Refused in a transaction that has failed, whose rollback puts it back as well.
+      await confine(rows[0].before ?? '').catch(() => {});
     }
   }
 }

@@ -1,11 +1,18 @@
 /** The epoch of the feed: a new one begins when this database's transactions count from lower than those it has stored. */
 import type pg from 'pg';
+import type { Confinement } from './roles.ts';
 import type { Dialect } from './sql.ts';
 
-/** Restored from a dump into another cluster, stored transaction ids may lie ahead of the present: the feed would stand still. */
-export async function beginEpoch(client: pg.ClientBase, dialect: Dialect): Promise<void> {
+/**
+ * Restored from a dump into another cluster, stored transaction ids may lie ahead of the present: the feed would stand
+ * still. Under row-level security only the operator's role sees all events, so only a login that may take it can tell.
+ */
+export async function beginEpoch(client: pg.ClientBase, dialect: Dialect, { rowLevelSecurity, adminRole }: Confinement): Promise<void> {
+  if (rowLevelSecurity && adminRole === null) return;
+  // Several statements in one message are one transaction.
   await client.query(
     dialect.script(`
+      ${adminRole === null ? '' : `SET LOCAL ROLE ${adminRole};`}
       INSERT INTO @feed_epochs (epoch, started_at)
       SELECT max(epoch) + 1, @tidemark_now() FROM @feed_epochs
       HAVING (

@@ -1,6 +1,7 @@
 /** The exact way to append: lock the head, look the keys up, decide, write. For fences, refusals, races and callers' transactions. */
 import { digestBytes, FIRST_LINK, isTombstone, type PlacedEvent, planAppend, type RunAppend, type RunHead, type RunTombstone, type StoredRunEvent } from '@tidemark/core/engine';
 import type pg from 'pg';
+import { types } from './pool.ts';
 import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf } from './run-rows.ts';
 import type { Dialect } from './sql.ts';
 
@@ -29,13 +30,13 @@ const ADD_EVENTS = `
     $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::json[], $17::json[], $18::int[], $19::bytea[]
   ) AS e`;
 
-/** Appends inside the client's open transaction; throws why nothing may be written. */
+/** Appends inside the client's open transaction; throws why nothing may be written. The client may be a caller's own, which reads values its own way. */
 export async function appendExactly(client: pg.ClientBase, dialect: Dialect, append: RunAppend): Promise<PlacedEvent[]> {
   const { runId, tenantId } = append.run;
   for (let race = 0; race < MOST_RACES; race++) {
     const head = await lockHead(client, dialect, append);
     const stored = head === null ? new Map<string, StoredRunEvent>() : await findKeys(client, dialect, append);
-    const { rows } = await client.query(dialect.script('SELECT @tidemark_now() AS now'));
+    const { rows } = await client.query({ text: dialect.script('SELECT @tidemark_now() AS now'), types });
     const plan = planAppend(append, head, stored, rows[0].now);
     if (plan.rows.length === 0) return plan.placed;
     if (!(await writeHead(client, dialect, head as RunHead | null, plan.head))) continue;
@@ -47,13 +48,13 @@ export async function appendExactly(client: pg.ClientBase, dialect: Dialect, app
 }
 
 async function lockHead(client: pg.ClientBase, dialect: Dialect, { run }: RunAppend): Promise<RunHead | RunTombstone | null> {
-  const { rows } = await client.query({ text: dialect.script(LOCK_HEAD), values: [run.runId, run.tenantId], rowMode: 'array' });
+  const { rows } = await client.query({ text: dialect.script(LOCK_HEAD), values: [run.runId, run.tenantId], rowMode: 'array', types });
   return rows[0] ? headOf(rows[0]) : null;
 }
 
 async function findKeys(client: pg.ClientBase, dialect: Dialect, append: RunAppend): Promise<Map<string, StoredRunEvent>> {
   const keys = append.events.map((event) => event.idempotencyKey);
-  const { rows } = await client.query({ text: dialect.script(FIND_KEYS), values: [append.run.runId, append.run.tenantId, keys], rowMode: 'array' });
+  const { rows } = await client.query({ text: dialect.script(FIND_KEYS), values: [append.run.runId, append.run.tenantId, keys], rowMode: 'array', types });
   return new Map(rows.map((row) => eventOf(row)).map((event) => [event.idempotencyKey, event]));
 }
 

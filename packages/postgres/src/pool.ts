@@ -10,7 +10,7 @@ const JSON_OID = 114;
 const JSONB_OID = 3802;
 
 /** int8 as numbers that are known to be exact (RUN-16); JSON as the text it is. */
-const types: pg.CustomTypesConfig = {
+export const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
     if (oid === INT8) return safeInteger;
     if (oid === JSON_OID || oid === JSONB_OID) return (text: string) => text;

@@ -1,13 +1,27 @@
-/** The role of the operator's view under row-level security. */
+/** Row-level security as a login finds it: whether policies are in force, and whether it may take the operator's role. */
 import type pg from 'pg';
+import type { Dialect } from './sql.ts';
 
-export const ADMIN_ROLE = 'tidemark_admin';
+const ADMIN_ROLE = 'tidemark_admin';
+const ROW_LEVEL_SECURITY = 1001;
 
-/** The admin role, if this login may take it; without it the operator's view sees what its own policies allow. */
-export async function adminRoleOf(pool: pg.Pool): Promise<string | null> {
-  const { rows } = await pool.query(
-    "SELECT 1 FROM pg_roles WHERE rolname = $1 AND pg_has_role(current_user, oid, 'MEMBER')",
-    [ADMIN_ROLE],
-  );
-  return rows.length > 0 ? ADMIN_ROLE : null;
+export interface Confinement {
+  /** Policies are in force, whether this process asked for them or another did: every transaction must name its tenants. */
+  rowLevelSecurity: boolean;
+  /** The role of the operator's view, if there are policies and this login may take it. */
+  adminRole: string | null;
 }
+
+export async function confinementOf(client: pg.ClientBase, dialect: Dialect): Promise<Confinement> {
+  const migrated = await client.query(dialect.script('SELECT 1 FROM @tidemark_migrations WHERE version = $1'), [
+    ROW_LEVEL_SECURITY,
+  ]);
+  if (migrated.rows.length === 0) return { rowLevelSecurity: false, adminRole: null };
+  const { rows } = await client.query(MAY_TAKE, [ADMIN_ROLE]);
+  return { rowLevelSecurity: true, adminRole: rows.length > 0 ? ADMIN_ROLE : null };
+}
+
+/** Since PostgreSQL 16 a member may be denied SET ROLE. */
+const MAY_TAKE = `
+  SELECT 1 FROM pg_roles WHERE rolname = $1
+    AND pg_has_role(current_user, oid, CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)`;

@@ -40,7 +40,7 @@ export class PostgresRuns implements RunEngine {
   constructor(database: Database, notifications: Notifications) {
     this.#database = database;
     this.#notifications = notifications;
-    this.#group = new GroupCommit((appends) => this.#commit(appends), { maxGroup: 500 });
+    this.#group = new GroupCommit((take) => this.#commit(take()), { maxGroup: 500 });
   }
 
   append(appends: readonly RunAppend[], call: EngineCall & { transaction?: unknown }): Promise<(PlacedEvent[] | Error)[]> {
@@ -57,7 +57,7 @@ export class PostgresRuns implements RunEngine {
     const group = new AppendGroup(appends);
     let outcomes: ReturnType<AppendGroup['outcomes']>;
     try {
-      outcomes = group.outcomes(await this.#database.statement(APPEND, group.parameters(), group.tenants, {}));
+      outcomes = group.outcomes(await this.#database.statement(APPEND, group.parameters(), group.tenants));
     } catch (error) {
       // A key was stored, or a lock taken, between look and write: nothing of the group was written.
       if (!isUniqueViolation(error) && !isSerializationFailure(error)) throw translateWrite(error);
@@ -83,9 +83,12 @@ export class PostgresRuns implements RunEngine {
       throw new TidemarkError('INVALID_ARGUMENT', 'transaction must be a client of pg with an open transaction', { field: 'transaction', rule: 'a client of pg with an open transaction' });
     }
     const outcomes: PlacedEvent[][] = [];
+    const tenants = [...new Set(appends.map((append) => append.run.tenantId))];
     try {
-      // In one order for everybody, as the group statement locks.
-      for (const append of appends) outcomes.push(await appendExactly(client, this.#database.dialect, append));
+      await this.#database.joined(client, tenants, async () => {
+        // In one order for everybody, as the group statement locks.
+        for (const append of appends) outcomes.push(await appendExactly(client, this.#database.dialect, append));
+      });
       return outcomes;
     } catch (error) {
       throw isTidemarkError(error) ? error : translateRead(error);

@@ -11,7 +11,7 @@ import { checkMigrated, migrate } from './migrations.ts';
 import { Notifications } from './notifications.ts';
 import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions } from './options.ts';
 import { connectPool } from './pool.ts';
-import { adminRoleOf } from './roles.ts';
+import { type Confinement, confinementOf } from './roles.ts';
 import { PostgresRuns } from './runs.ts';
 import { Dialect } from './sql.ts';
 
@@ -31,9 +31,11 @@ export async function postgresStore(options: string | PostgresOptions): Promise<
   try {
     const { pool, sessions } = await connectPool(given, context.timeoutMs);
     try {
-      await prepareSchema(pool, given);
-      if (given.durability === 'require') await requireDurability(pool);
-      return await assemble(context, pool, given, schema, sessions);
+      const dialect = new Dialect(schema);
+      const confinement = await prepareSchema(pool, given, dialect);
+      if (given.durability === 'require') await requireDurability(pool, dialect);
+      const database = new Database({ pool, dialect, ...confinement });
+      return await assemble(context, pool, given, database, sessions);
     } catch (error) {
       await pool.end();
       throw error;
@@ -48,22 +50,22 @@ export function openUrl(url: string, options: Omit<PostgresOptions, 'url'>): Pro
   return postgresStore({ ...options, url });
 }
 
-async function prepareSchema(pool: pg.Pool, options: PostgresOptions): Promise<void> {
+async function prepareSchema(pool: pg.Pool, options: PostgresOptions, dialect: Dialect): Promise<Confinement> {
   const client = await pool.connect();
   try {
     if (options.migrate === false) await checkMigrated(client, options);
     else await migrate(client, options);
-    await beginEpoch(client, new Dialect(options.schema ?? DEFAULT_SCHEMA));
+    const confinement = await confinementOf(client, dialect);
+    await beginEpoch(client, dialect, confinement);
+    return confinement;
   } finally {
     client.release();
   }
 }
 
-async function assemble(context: StoreContext, pool: pg.Pool, options: PostgresOptions, schema: string, sessions: boolean): Promise<Store> {
-  const rowLevelSecurity = options.rowLevelSecurity ?? false;
-  const dialect = new Dialect(schema);
-  const database = new Database({ pool, dialect, rowLevelSecurity, adminRole: rowLevelSecurity ? await adminRoleOf(pool) : null });
-  const notifications = new Notifications(pool, options.listenUrl ?? (sessions ? options.url : null), schema);
+async function assemble(context: StoreContext, pool: pg.Pool, options: PostgresOptions, database: Database, sessions: boolean): Promise<Store> {
+  const { dialect } = database;
+  const notifications = new Notifications(pool, options.listenUrl ?? (sessions ? options.url : null), dialect.schema);
   const signals = {
     wait: (topic: string, call: EngineCall) => notifications.wait(topic, call),
     notify: (topic: string) => notifications.notify(topic),
@@ -79,7 +81,7 @@ async function assemble(context: StoreContext, pool: pg.Pool, options: PostgresO
       return 0;
     },
   ]);
-  let durability: Durability = await durabilityOf(pool);
+  let durability: Durability = await durabilityOf(pool, dialect);
   const { rows } = await pool.query('SHOW server_version');
   return assembleStore(context, {
     backend: 'postgres',
@@ -92,8 +94,8 @@ async function assemble(context: StoreContext, pool: pg.Pool, options: PostgresO
     artifacts: sqlArtifacts(database),
     ping: async () => void (await pool.query('SELECT 1')),
     doctor: async () => {
-      durability = await durabilityOf(pool);
-      return { durability, findings: await examine(pool, database.dialect) };
+      durability = await durabilityOf(pool, dialect);
+      return { durability, findings: await examine(pool, dialect) };
     },
     close: async () => {
       await cleaner.stop();

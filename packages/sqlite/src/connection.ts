@@ -36,8 +36,10 @@ const ofCallers = new WeakMap<DatabaseSync, Connection>();
 
 /** The caller's own handle, to write inside the caller's own transaction. */
 export function connectionOf(handle: unknown): Connection {
-  if (!(handle instanceof DatabaseSync))
+  // Node before 22.16 does not tell whether a transaction is open.
+  if (!(handle instanceof DatabaseSync) || handle.isTransaction === false) {
     throw invalidArgument('transaction', 'a DatabaseSync of node:sqlite with an open transaction', handle);
+  }
   let connection = ofCallers.get(handle);
   if (!connection) {
     connection = new Connection(handle);

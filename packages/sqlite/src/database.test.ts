@@ -101,8 +101,7 @@ describe('a write lock that another process holds', () => {
     expect((await store.runs.appendEvent(runEvent('r', 'k'))).runSeq).toBe(1);
   });
 
-  // Known fault: mostly OUTCOME_UNKNOWN, though no transaction was begun. `fails` turns red once it is mended.
-  it.fails('held past the time limit is a rejection: nothing was begun (GEN-3)', async () => {
+  it('held past the time limit is a rejection: nothing was begun (GEN-3)', async () => {
     const path = newPath();
     const store = await openStore(path, { timeoutMs: 100 });
     const locker = new DatabaseSync(path);
@@ -115,8 +114,7 @@ describe('a write lock that another process holds', () => {
 });
 
 describe('reads', () => {
-  // Known fault: a read never leaves the microtask queue. `fails` turns red once it is mended.
-  it.fails('one after the other leave turns to timers and to other calls', async () => {
+  it('one after the other leave turns to timers and to other calls', async () => {
     const store = await openStore(newPath());
     await store.runs.appendEvents(Array.from({ length: 1_000 }, () => runEvent('r')));
     const gap = await longestGap(async () => {
@@ -219,16 +217,14 @@ describe("the caller's own transaction", () => {
     expect((await store.runs.verify('r')).ok).toBe(true);
   });
 
-  // Known fault: each row commits by itself, so a batch is not atomic. `fails` turns red once it is mended.
-  it.fails('must have begun', async () => {
+  it('must have begun', async () => {
     const path = newPath();
     const store = await openStore(path);
     const append = store.runs.appendEvents([runEvent('r')], { transaction: callersHandle(path) });
     await expect(append).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'transaction' });
   });
 
-  // Known fault: the driver's own error comes through. `fails` turns red once it is mended.
-  it.fails('fails with an error of ours when another holds the lock (GEN-1)', async () => {
+  it('fails with an error of ours when another holds the lock (GEN-1)', async () => {
     const path = newPath();
     const store = await openStore(path);
     const [database, locker] = [callersHandle(path), new DatabaseSync(path)];

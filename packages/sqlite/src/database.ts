@@ -30,6 +30,7 @@ export interface CommitListener {
 }
 
 const POLL_MS = 50;
+const LONGEST_TURN_MS = 10;
 const FIRST_WAIT_MS = 1;
 const LONGEST_WAIT_MS = 8;
 /** How long others' writes are taken as a sign that they want to write again. */
@@ -56,6 +57,7 @@ export class Database implements SqlDatabase {
   #dataVersion = -1;
   #polledVersion = -1;
   #rivalSeenAt = 0;
+  #yieldedAt = 0;
   #poll: NodeJS.Timeout | undefined;
 
   private constructor(path: string, context: StoreContext, writer: Connection, reader: Connection) {
@@ -63,7 +65,7 @@ export class Database implements SqlDatabase {
     this.#context = context;
     this.#writer = writer;
     this.#reader = reader;
-    this.#group = new GroupCommit((operations) => this.#commit(operations));
+    this.#group = new GroupCommit((take) => this.#commit(take));
   }
 
   /** Opens or creates the file and brings its schema up to date. */
@@ -105,12 +107,20 @@ export class Database implements SqlDatabase {
 
   /** Runs a read on the reading connection; readers wait for nobody, except while a file is recovered. */
   async reading<T>(call: EngineCall, read: (connection: Connection) => T): Promise<T> {
+    await this.#yield();
     try {
       return read(this.#reader);
     } catch (error) {
       if (!isBusy(error)) throw translateError(error, this.path);
       return retryWhileBusy(call, this.path, () => read(this.#reader));
     }
+  }
+
+  /** Reads are answered without leaving this turn of the event loop; many in a row would keep everybody else waiting. */
+  async #yield(): Promise<void> {
+    if (performance.now() - this.#yieldedAt < LONGEST_TURN_MS) return;
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#yieldedAt = performance.now();
   }
 
   write<T>(work: (tx: SqlTransaction) => Promise<T>, call: EngineCall): Promise<T> {
@@ -122,12 +132,12 @@ export class Database implements SqlDatabase {
     return this.#group.submit(operation, call) as Promise<T>;
   }
 
-  async #commit(operations: readonly Operation[]): Promise<(unknown | Error)[]> {
+  async #commit(take: () => readonly Operation[]): Promise<(unknown | Error)[]> {
     await this.#begin();
     let outcomes: (unknown | Error)[];
     try {
       outcomes = [];
-      for (const operation of operations) {
+      for (const operation of take()) {
         const outcome = operation.savepoint ? this.#runAlone(operation) : runPlain(this.#writer, operation);
         // Plain appends give their outcome at once: no other task runs inside their transaction.
         outcomes.push(outcome instanceof Promise ? await outcome : outcome);
@@ -214,7 +224,13 @@ export class Database implements SqlDatabase {
       this.#poll = undefined;
       return;
     }
-    const version = this.#reader.dataVersion();
+    let version: number;
+    try {
+      version = this.#reader.dataVersion();
+    } catch {
+      // Whoever reads next hears what is wrong with the file.
+      return;
+    }
     if (version === this.#polledVersion) return;
     this.#polledVersion = version;
     this.signals.notifyAll();

@@ -29,16 +29,23 @@ export function durabilityOf(path: string, connection: Connection): Durability {
 }
 
 export function examine(path: string, connection: Connection): DoctorFinding[] {
-  return [
-    journalMode(connection),
-    synchronous(connection),
-    sqliteVersion(connection),
-    fileSystem(path),
-    freeSpace(path),
-    walSize(path),
-    preloads(),
-    quickCheck(connection),
+  const checks: [string, () => DoctorFinding][] = [
+    ['journal mode', () => journalMode(connection)],
+    ['synchronous', () => synchronous(connection)],
+    ['SQLite version', () => sqliteVersion(connection)],
+    ['file system', () => fileSystem(path)],
+    ['free space', () => freeSpace(path)],
+    ['WAL size', () => walSize(path)],
+    ['preloaded libraries', () => preloads()],
+    ['quick_check', () => quickCheck(connection)],
   ];
+  return checks.map(([check, look]) => {
+    try {
+      return look();
+    } catch (error) {
+      return { check, status: 'fail', message: (error as Error).message, fix: 'Restore the file from a backup' };
+    }
+  });
 }
 
 function journalMode(connection: Connection): DoctorFinding {

@@ -24,6 +24,7 @@ import {
 } from '@tidemark/core/engine';
 import { type Connection, connectionOf } from './connection.ts';
 import type { CommitListener, Database } from './database.ts';
+import { translateError } from './errors.ts';
 import { runListSql } from './run-list.ts';
 import {
   EVENT_COLUMNS,
@@ -110,11 +111,15 @@ export class SqliteRuns implements RunEngine, CommitListener {
   /** Writes with the caller's own rows, on the caller's own handle: its commit decides. */
   async #appendInside(appends: readonly RunAppend[], transaction: unknown): Promise<(PlacedEvent[] | Error)[]> {
     const connection = connectionOf(transaction);
-    return appends.map((append) => {
-      const plan = writeAppend(connection, append, readHead(connection, append.run), this.#context.clock());
-      if (plan.rows.length > 0) connection.run(UPSERT_HEAD, ...valuesOfHead(plan.head));
-      return plan.placed;
-    });
+    try {
+      return appends.map((append) => {
+        const plan = writeAppend(connection, append, readHead(connection, append.run), this.#context.clock());
+        if (plan.rows.length > 0) connection.run(UPSERT_HEAD, ...valuesOfHead(plan.head));
+        return plan.placed;
+      });
+    } catch (error) {
+      throw translateError(error, this.#database.path);
+    }
   }
 
   async fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage> {

@@ -56,9 +56,17 @@ function openMemory(options: OpenOptions): Store {
 
 /** `sqlite:app.db`, `sqlite:./app.db` and `sqlite:///var/lib/app.db` name files; percent escapes are decoded. */
 function pathOf(url: string): string {
-  const path = decodeURIComponent(url.slice('sqlite:'.length)).replace(/^\/\/(?=\/)/, '');
+  const path = decoded(url.slice('sqlite:'.length)).replace(/^\/\/(?=\/)/, '');
   if (path === '' || path.startsWith('//')) throw invalidArgument('url', 'sqlite: followed by the name of a file', url);
   return path;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalidArgument('url', 'free of broken percent escapes: write a percent sign as %25', text);
+  }
 }
 
 async function loadDriver(name: string, scheme: string): Promise<DriverModule> {

@@ -63,8 +63,7 @@ describe('open', () => {
     }
   });
 
-  // Known fault: it is a bare URIError. `fails` turns red once it is mended.
-  it.fails('refuses a percent escape that is none with an error of ours (GEN-1)', async () => {
+  it('refuses a percent escape that is none with an error of ours (GEN-1)', async () => {
     await expect(open('sqlite:%zz')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 

@@ -59,7 +59,7 @@ export class Appender {
 
   #laneOf(id: string, name: JournalName): Lane {
     const lane: Lane = this.#lanes.get(id) ?? {
-      commits: new GroupCommit((entries) => this.#commitAll(id, name, entries), { maxGroup: MAX_COMMIT_ENTRIES }),
+      commits: new GroupCommit((take) => this.#commitAll(id, name, take()), { maxGroup: MAX_COMMIT_ENTRIES }),
       waiting: 0,
     };
     this.#lanes.set(id, lane);

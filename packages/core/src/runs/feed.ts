@@ -3,13 +3,15 @@ import { checkId, checkObject } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { FeedItem, FeedOptions, FeedPage } from '../contracts/runs.ts';
-import type { EngineCall, FeedEntry, RunEngine } from '../engine/runs.ts';
+import type { EngineCall, FeedEntry, RunEngine, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import type { Digest } from '../hash.ts';
 import { follow } from '../live.ts';
 import { ChainReader } from './chain.ts';
 import { recordOf } from './prepare.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 const FEED_PAGE = 1_000;
+const MAX_ENDS = 32;
 
 interface FeedFilter {
   tenantId: string | null;
@@ -20,6 +22,8 @@ export class FeedReader {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
   readonly #view: RunView;
+  /** The chain where each of the last pages ended, by the cursor that continues it: a commit is not read again for every page of it. */
+  readonly #ends = new Map<string, { key: string; reader: ChainReader; runSeq: number }>();
 
   constructor(context: StoreContext, engine: RunEngine, view: RunView) {
     this.#context = context;
@@ -53,7 +57,7 @@ export class FeedReader {
 
   async #read(after: string | null, limit: number, filter: FeedFilter, call: EngineCall) {
     const entries = await this.#engine.feed(after, limit, call);
-    await this.#check(entries, call);
+    await this.#check(after, entries, call);
     const items = entries
       .filter((entry) => matches(entry, filter))
       .map(({ cursor, run, event }) => ({ cursor, event: recordOf(run, event) }));
@@ -61,22 +65,30 @@ export class FeedReader {
   }
 
   /** Checks each event against its chain; the part of a commit that lies before this page is read for it. */
-  async #check(entries: readonly FeedEntry[], call: EngineCall): Promise<void> {
+  async #check(after: string | null, entries: readonly FeedEntry[], call: EngineCall): Promise<void> {
     const readers = new Map<string, ChainReader>();
+    const [first, last] = [entries[0], entries.at(-1)];
+    if (!first || !last) return;
+    const end = after === null ? undefined : this.#ends.get(after);
+    this.#ends.delete(after ?? '');
+    if (end && end.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq) readers.set(end.key, end.reader);
     for (const { run, event, linkBefore } of entries) {
-      const key = `${run.tenantId}\0${run.runId}`;
-      let reader = readers.get(key);
-      if (!reader) {
-        reader = new ChainReader(run, linkBefore);
-        readers.set(key, reader);
-        if (event.commitIndex > 1) {
-          const start = event.runSeq - event.commitIndex;
-          const lead = await this.#engine.fetch(run, start, event.commitIndex - 1, call);
-          for (const earlier of lead.events) reader.check(earlier);
-        }
-      }
+      const key = keyOf(run);
+      const reader = readers.get(key) ?? (await this.#startReader(run, event, linkBefore, call));
+      readers.set(key, reader);
       reader.check(event);
     }
+    const key = keyOf(last.run);
+    this.#ends.set(last.cursor, { key, reader: readers.get(key)!, runSeq: last.event.runSeq });
+    if (this.#ends.size > MAX_ENDS) this.#ends.delete(this.#ends.keys().next().value!);
+  }
+
+  async #startReader(run: RunKey, event: StoredRunEvent, linkBefore: Digest, call: EngineCall): Promise<ChainReader> {
+    const reader = new ChainReader(run, linkBefore);
+    if (event.commitIndex === 1) return reader;
+    const lead = await this.#engine.fetch(run, event.runSeq - event.commitIndex, event.commitIndex - 1, call);
+    for (const earlier of lead.events) reader.check(earlier);
+    return reader;
   }
 
   #checkFilter(options: FeedOptions | undefined): FeedFilter {
@@ -88,6 +100,10 @@ export class FeedReader {
     const eventTypes = types === undefined ? null : new Set(types.map((type) => checkId(type, 'filter.eventTypes')));
     return { tenantId, eventTypes };
   }
+}
+
+function keyOf(run: RunKey): string {
+  return `${run.tenantId}\0${run.runId}`;
 }
 
 function matches({ run, event }: FeedEntry, filter: FeedFilter): boolean {

@@ -76,7 +76,7 @@ export class Runs implements RunStore {
     }
     return this.#context.write(options, write, async (call) => {
       if (options?.rejectInvalidTransitions) return this.#appendValid(prepared, appends, call);
-      const outcomes = await this.#engine.append(appends, { ...call, transaction: options?.transaction });
+      const outcomes = await this.#engine.append(appends, Object.assign(call, { transaction: options?.transaction }));
       return resultsOf(prepared, appends, outcomes);
     });
   }

@@ -1,0 +1,296 @@
+/**
+ * Row-level security as production has it: tables of an owner who is no superuser, and a login that owns nothing. The
+ * server itself keeps tenants apart, whatever statement reaches it (GEN-10).
+ */
+import { registerConformance, type StoreUnderTest } from '@tidemark/conformance';
+import type { Store } from '@tidemark/core';
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startOwnServer } from '../../../scripts/servers/index.ts';
+import type { RunningServer } from '../../../scripts/servers/start.ts';
+import { openClient, openStore, runEvent, urlOfDatabase, WITHOUT_POSTGRES, withClient } from '../test/databases.ts';
+import { type PostgresOptions, postgresStore } from './index.ts';
+
+const PERMISSION_DENIED = '42501';
+
+/** The tables by which tenants are told apart. */
+const TENANT_TABLES = `
+  SELECT relname AS name, relrowsecurity AND relforcerowsecurity AS forced FROM pg_class c
+  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
+  WHERE relnamespace = 'tidemark'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`;
+
+describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
+  let server: RunningServer;
+  let owner: string;
+  /** Member of tidemark_writer and tidemark_admin, as the store runs. */
+  let app: string;
+  /** Member of tidemark_writer only. */
+  let writer: string;
+  let reader: string;
+  let refusal: unknown;
+
+  beforeAll(async () => {
+    server = await startOwnServer('postgres');
+    await withClient(server.url, async (client) => {
+      await client.query('CREATE ROLE nobody_special LOGIN; CREATE ROLE owning LOGIN CREATEROLE');
+      await client.query('CREATE DATABASE poor OWNER nobody_special');
+      await client.query('CREATE DATABASE app OWNER owning');
+    });
+    refusal = await postgresStore({ url: as('nobody_special', 'poor'), rowLevelSecurity: true }).catch(
+      (error) => error,
+    );
+    owner = as('owning', 'app');
+    await (await postgresStore({ url: owner, rowLevelSecurity: true, partitions: 2 })).close();
+    await withClient(server.url, (client) =>
+      client.query(`
+        CREATE ROLE app LOGIN IN ROLE tidemark_writer, tidemark_admin;
+        CREATE ROLE writer LOGIN IN ROLE tidemark_writer;
+        CREATE ROLE reader LOGIN IN ROLE tidemark_reader`),
+    );
+    [app, writer, reader] = [as('app', 'app'), as('writer', 'app'), as('reader', 'app')];
+    const store = await postgresStore({ ...OPTIONS, url: app });
+    await store.runs.appendEvents([event('a', 'shared'), event('b', 'shared'), event('b', 'only-b')]);
+    await store.close();
+  }, 60_000);
+  afterAll(() => server?.stop());
+
+  const OPTIONS: Omit<PostgresOptions, 'url'> = { rowLevelSecurity: true, migrate: false, partitions: 2 };
+
+  function as(role: string, database: string): string {
+    const url = new URL(urlOfDatabase(server.url, database));
+    url.username = role;
+    return url.href;
+  }
+
+  async function underTest(): Promise<StoreUnderTest> {
+    const open = () => postgresStore({ ...OPTIONS, url: app });
+    const under: StoreUnderTest = {
+      store: await open(),
+      peer: open,
+      reopen: async () => {
+        await under.store.close();
+        return open();
+      },
+    };
+    return under;
+  }
+
+  registerConformance({ describe, it, afterAll }, 'The PostgreSQL store of a login that owns nothing', underTest, {
+    domains: ['general', 'runs'],
+    modelRuns: 20,
+  });
+
+  describe('the migration', () => {
+    it('says what an administrator has to run where its login may not create roles', () => {
+      expect((refusal as Error).message).toContain(
+        'CREATE ROLE tidemark_writer NOLOGIN; CREATE ROLE tidemark_reader NOLOGIN; CREATE ROLE tidemark_admin NOLOGIN;',
+      );
+    });
+
+    it('enables and forces it on every table that has tenants, and lets nobody at partitions', async () => {
+      const client = await openClient(owner);
+      const { rows } = await client.query(TENANT_TABLES);
+      expect(rows.length).toBeGreaterThan(15);
+      expect(rows.filter(({ forced }) => !forced)).toEqual([]);
+      const { rows: open } = await client.query(`
+        SELECT relname FROM pg_class WHERE relispartition AND relnamespace = 'tidemark'::regnamespace AND relkind = 'r'
+          AND (has_table_privilege('tidemark_writer', oid, 'SELECT') OR has_table_privilege('tidemark_admin', oid, 'SELECT'))`);
+      expect(open).toEqual([]);
+    });
+
+    it('leaves a table that a later migration forgets closed, and confines it when told', async () => {
+      const client = await openClient(owner);
+      await client.query('BEGIN; CREATE TABLE tidemark.forgotten (tenant_id text)');
+      const mayRead = async () =>
+        (await client.query("SELECT has_table_privilege('tidemark_writer', 'tidemark.forgotten', 'SELECT') AS may"))
+          .rows[0].may;
+      expect(await mayRead()).toBe(false);
+      await client.query('SELECT tidemark.confine_tenants()');
+      expect(await mayRead()).toBe(true);
+      expect((await client.query(TENANT_TABLES)).rows).toContainEqual({ name: 'forgotten', forced: true });
+      await client.query('ROLLBACK');
+    });
+  });
+
+  describe('plain SQL', () => {
+    it('shows the owner no rows without a list of tenants', async () => {
+      expect(await runsSeen(await openClient(owner))).toEqual([]);
+    });
+
+    it.each(['', '[]'])('shows a writer no rows for the list %j, and is no error', async (list) => {
+      const client = await openClient(writer);
+      await client.query('BEGIN');
+      await client.query("SELECT set_config('tidemark.tenants', $1, true)", [list]);
+      expect(await runsSeen(client)).toEqual([]);
+    });
+
+    it('shows a writer, a reader and a login that could take the admin role the tenants of the list only', async () => {
+      for (const url of [writer, reader, app]) {
+        const client = await openClient(url);
+        await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'`);
+        expect(await runsSeen(client)).toEqual(['a/shared']);
+        expect((await client.query('SELECT DISTINCT tenant_id FROM tidemark.run_events')).rows).toEqual([
+          { tenant_id: 'a' },
+        ]);
+        await client.query('ROLLBACK');
+      }
+    });
+
+    it('shows the admin role everything, for as long as it is taken', async () => {
+      const client = await openClient(app);
+      await client.query('BEGIN; SET LOCAL ROLE tidemark_admin');
+      expect(await runsSeen(client)).toEqual(expect.arrayContaining(['a/shared', 'b/only-b', 'b/shared']));
+      await client.query('COMMIT');
+      expect(await runsSeen(client)).toEqual([]);
+    });
+
+    it('lets a writer neither write into, nor change, nor remove the rows of a tenant that is not in the list', async () => {
+      const client = await openClient(writer);
+      await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'; SAVEPOINT start`);
+      const insert = "INSERT INTO tidemark.kv_records (tenant_id, key, revision) VALUES ('b', 'k', 1)";
+      await expect(client.query(insert)).rejects.toMatchObject({ code: PERMISSION_DENIED });
+      await client.query('ROLLBACK TO start');
+      await expect(client.query("UPDATE tidemark.runs SET tenant_id = 'b'")).rejects.toMatchObject({
+        code: PERMISSION_DENIED,
+      });
+      await client.query('ROLLBACK TO start');
+      expect((await client.query("DELETE FROM tidemark.runs WHERE tenant_id = 'b'")).rowCount).toBe(0);
+      await client.query('ROLLBACK');
+    });
+
+    it('refuses to change or truncate events by privilege, to remove them by trigger (RUN-15)', async () => {
+      for (const [url, role] of [
+        [writer, 'tidemark_writer'],
+        [app, 'tidemark_admin'],
+      ] as const) {
+        const client = await openClient(url);
+        const attempt = (sql: string) =>
+          client
+            .query(`BEGIN; SET LOCAL ROLE ${role}; SET LOCAL tidemark.tenants = '["a"]'; ${sql}`)
+            .finally(() => client.query('ROLLBACK'));
+        await expect(attempt("UPDATE tidemark.run_events SET event_type = 'x'")).rejects.toMatchObject({
+          code: PERMISSION_DENIED,
+        });
+        await expect(attempt('TRUNCATE tidemark.run_events')).rejects.toMatchObject({ code: PERMISSION_DENIED });
+        await expect(attempt('SELECT * FROM tidemark.run_events_p0')).rejects.toMatchObject({
+          code: PERMISSION_DENIED,
+        });
+        await expect(attempt('DELETE FROM tidemark.run_events')).rejects.toThrow('append-only');
+      }
+    });
+
+    it('evaluates the list once a statement', async () => {
+      const client = await openClient(writer);
+      await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'`);
+      const { rows } = await client.query('EXPLAIN SELECT * FROM tidemark.runs');
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      expect(plan).toContain('InitPlan');
+      expect(plan).not.toContain('SubPlan');
+    });
+  });
+
+  describe('the store', () => {
+    it('leaves no list and no role behind on a pooled connection', async () => {
+      // One connection, so that every transaction follows the one before on it.
+      const store = await openStore(app, { ...OPTIONS, maxConnections: 1 });
+      const runsOf = async (view: Store) => (await view.runs.listRuns()).items.map(({ runId }) => runId);
+      expect(await runsOf(store.forTenant('a'))).toEqual(['shared']);
+      expect((await runsOf(store)).length).toBeGreaterThan(2);
+      expect(await runsOf(store.forTenant('nobody'))).toEqual([]);
+      expect(await runsOf(store.forTenant('a'))).toEqual(['shared']);
+    });
+
+    it('takes a batch of two tenants from a login that may not take the admin role', async () => {
+      const store = await openStore(writer, OPTIONS);
+      const results = await store.runs.appendEvents([event('a', 'batch'), event('b', 'batch')]);
+      expect(results.map(({ runSeq }) => runSeq)).toEqual([1, 1]);
+    });
+
+    it('gives such a login the views of tenants, and as the plain store the default tenant', async () => {
+      const store = await openStore(writer, OPTIONS);
+      expect(await store.forTenant('a').runs.fetchEvents('shared')).toHaveLength(1);
+      await store.kv.put('key', { field: 'value' });
+      expect(await store.kv.get('key')).not.toBeNull();
+      expect((await store.runs.listRuns()).items.filter(({ tenantId }) => tenantId !== 'default')).toEqual([]);
+    });
+
+    it('tells nobody of a run id that another tenant has', async () => {
+      const store = await openStore(app, OPTIONS);
+      const { runSeq, idempotent } = await store
+        .forTenant('c')
+        .runs.appendEvent({ ...event('c', 'only-b'), idempotencyKey: 'same' });
+      expect([runSeq, idempotent]).toEqual([1, false]);
+      const client = await openClient(writer);
+      await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["d"]'`);
+      const insert = `
+        INSERT INTO tidemark.runs (tenant_id, run_id, project_id, environment_id, plan_id, plan_version, last_seq, link, link_before, created_at, updated_at, labels)
+        VALUES ('d', 'only-b', '', '', '', '', 0, '', '', 0, 0, '{}')`;
+      expect((await client.query(insert)).rowCount).toBe(1);
+      await client.query('ROLLBACK');
+    });
+
+    it('gives way to a writer who was faster, as without row-level security', async () => {
+      const stores = [await openStore(app, OPTIONS), await openStore(writer, OPTIONS)];
+      const same = event('a', 'race');
+      const results = await Promise.all(Array.from({ length: 40 }, (_, at) => stores[at % 2]!.runs.appendEvent(same)));
+      expect(new Set(results.map(({ runSeq }) => runSeq))).toEqual(new Set([1]));
+      expect(results.filter(({ persisted }) => persisted)).toHaveLength(1);
+    });
+
+    it("joins the caller's transaction, and puts the caller's own list back", async () => {
+      const store = await openStore(app, OPTIONS);
+      const client = await openClient(writer);
+      await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'`);
+      await store.runs.appendEvents([event('b', 'joined')], { transaction: client });
+      expect((await client.query("SELECT current_setting('tidemark.tenants') AS list")).rows).toEqual([
+        { list: '["a"]' },
+      ]);
+      await client.query('COMMIT');
+      expect(await store.forTenant('b').runs.fetchEvents('joined')).toHaveLength(1);
+    });
+
+    it('removes a whole run, events and all', async () => {
+      const store = await openStore(app, OPTIONS);
+      const view = store.forTenant('gone');
+      await view.runs.appendEvent(event('gone', 'run'));
+      await view.runs.deleteRun('run');
+      const client = await openClient(app);
+      await client.query('BEGIN; SET LOCAL ROLE tidemark_admin');
+      const { rows } = await client.query(
+        "SELECT count(*)::int AS count FROM tidemark.run_events WHERE tenant_id = 'gone'",
+      );
+      expect(rows).toEqual([{ count: 0 }]);
+      await client.query('ROLLBACK');
+    });
+
+    it('heeds policies that are in force, even if it was not asked to', async () => {
+      const store = await openStore(app, { migrate: false });
+      expect(await store.forTenant('a').runs.fetchEvents('shared')).toHaveLength(1);
+    });
+
+    it('begins a new epoch of the feed as the operator, who sees all events', async () => {
+      const admin = await openClient(urlOfDatabase(server.url, 'app'));
+      const epochs = async () =>
+        (await admin.query('SELECT count(*)::int AS count FROM tidemark.feed_epochs')).rows[0].count;
+      onTestFinished(async () => void (await admin.query('DELETE FROM tidemark.feed_epochs WHERE epoch > 1')));
+      // As after a restore from a server that had counted further.
+      await admin.query(
+        "ALTER TABLE tidemark.run_events DISABLE TRIGGER USER; UPDATE tidemark.run_events SET xid = '999999999'::xid8 WHERE run_id = 'only-b' AND tenant_id = 'b'; ALTER TABLE tidemark.run_events ENABLE TRIGGER USER",
+      );
+      await openStore(app, OPTIONS);
+      expect(await epochs()).toBe(2);
+    });
+  });
+});
+
+function event(tenantId: string, runId: string) {
+  return { ...runEvent(runId), tenantId };
+}
+
+/** Every run a client sees, as tenant/run, of the tenants these tests made. */
+async function runsSeen(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query(
+    "SELECT tenant_id || '/' || run_id AS name FROM tidemark.runs WHERE run_id IN ('shared', 'only-b') ORDER BY 1",
+  );
+  return rows.map(({ name }) => name);
+}

@@ -1,0 +1,111 @@
+/** The ways PostgreSQL is run that change what the store's statements meet, and a store opened in each of them. */
+import type { StoreUnderTest } from '@tidemark/conformance';
+import { startKind, startOwnServer } from '../../../scripts/servers/index.ts';
+import { pgbouncer } from '../../../scripts/servers/pgbouncer.ts';
+import { type PostgresVersion, postgresOfVersion } from '../../../scripts/servers/postgres.ts';
+import type { RunningServer } from '../../../scripts/servers/start.ts';
+import { type PostgresOptions, postgresStore } from '../src/index.ts';
+import { createDatabase, through, withClient } from './servers.ts';
+
+export interface Combination {
+  /** `installed` is the one this machine has: 15 on Debian 12. */
+  version: PostgresVersion | 'installed';
+  partitions: 8 | undefined;
+  rowLevelSecurity: boolean;
+  pooler: boolean;
+}
+
+/** Every pair of values of any two settings occurs in one of these five. */
+export const PAIRWISE = {
+  plain: { version: 'installed', partitions: undefined, rowLevelSecurity: false, pooler: false },
+  installed: { version: 'installed', partitions: 8, rowLevelSecurity: true, pooler: true },
+  unpartitioned: { version: 18, partitions: undefined, rowLevelSecurity: true, pooler: true },
+  open: { version: 18, partitions: 8, rowLevelSecurity: false, pooler: true },
+  direct: { version: 18, partitions: 8, rowLevelSecurity: true, pooler: false },
+} satisfies Record<string, Combination>;
+
+export function allCombinations(): Combination[] {
+  const flags = [false, true];
+  return ([14, 'installed', 18] as const).flatMap((version) =>
+    ([undefined, 8] as const).flatMap((partitions) =>
+      flags.flatMap((rowLevelSecurity) =>
+        flags.map((pooler) => ({ version, partitions, rowLevelSecurity, pooler }) satisfies Combination),
+      ),
+    ),
+  );
+}
+
+export function describeCombination({ version, partitions, rowLevelSecurity, pooler }: Combination): string {
+  const parts = [
+    version === 'installed' ? 'PostgreSQL as installed' : `PostgreSQL ${version}`,
+    partitions === undefined ? 'plain' : `${partitions} partitions`,
+    ...(rowLevelSecurity ? ['row-level security'] : []),
+    ...(pooler ? ['PgBouncer'] : []),
+  ];
+  return parts.join(', ');
+}
+
+export interface Setting {
+  /** The version the server says it has. */
+  version: string;
+  /** A handle for the kit on one more database of this setting. */
+  openUnderTest(): Promise<StoreUnderTest>;
+  stop(): Promise<void>;
+}
+
+/** Starts the servers of a combination. */
+export async function startCombination(combination: Combination): Promise<Setting> {
+  const { version, pooler } = combination;
+  const server =
+    version === 'installed' ? await startOwnServer('postgres') : await startKind(postgresOfVersion(version));
+  let bouncer: RunningServer | undefined;
+  try {
+    if (pooler) bouncer = await startKind(pgbouncer(server.url));
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+  const way = bouncer ?? server;
+  return {
+    version: server.version,
+    openUnderTest: async () => underTest(await prepareDatabase(server.url, way.url, combination)),
+    stop: async () => {
+      await bouncer?.stop();
+      await server.stop();
+    },
+  };
+}
+
+/** Sets a database up, under row-level security as its owner, and gives the options the store is opened with there. */
+async function prepareDatabase(server: string, way: string, combination: Combination): Promise<PostgresOptions> {
+  const { rowLevelSecurity, partitions } = combination;
+  const url = await createDatabase(server);
+  // Three processes share two cores: a slow answer is none of the faults that are looked for here.
+  const options = { rowLevelSecurity, timeoutMs: 20_000, ...(partitions === undefined ? {} : { partitions }) };
+  if (!rowLevelSecurity) return { ...options, url: through(url, way) };
+  await (await postgresStore({ ...options, url })).close();
+  await withClient(url, (client) => client.query(APPLICATION_ROLE));
+  const application = new URL(through(url, way));
+  application.username = 'tidemark_app';
+  return { ...options, url: application.href, migrate: false };
+}
+
+/** What applications log in as: owner of nothing, and able to take the roles that the migration made. */
+const APPLICATION_ROLE = `
+  DO $$ BEGIN
+    IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'tidemark_app') THEN
+      CREATE ROLE tidemark_app LOGIN IN ROLE tidemark_writer, tidemark_admin;
+    END IF;
+  END $$`;
+
+async function underTest(options: PostgresOptions): Promise<StoreUnderTest> {
+  const under: StoreUnderTest = {
+    store: await postgresStore(options),
+    peer: () => postgresStore(options),
+    reopen: async () => {
+      await under.store.close();
+      return postgresStore(options);
+    },
+  };
+  return under;
+}

@@ -1,0 +1,23 @@
+/** Registers the conformance kit for one combination: most cases at the same time, the rest alone. */
+import { ALL_CASES, registerConformance } from '@tidemark/conformance';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { type Combination, describeCombination, type Setting, startCombination } from './combinations.ts';
+import { WITHOUT_POSTGRES } from './databases.ts';
+import { sharesStore } from './kit-parts.ts';
+
+export function registerCombination(combination: Combination): void {
+  describe.skipIf(WITHOUT_POSTGRES)(describeCombination(combination), () => {
+    let setting: Setting;
+    beforeAll(async () => {
+      setting = await startCombination(combination);
+    }, 180_000);
+    afterAll(() => setting?.stop(), 60_000);
+
+    const open = () => setting.openUnderTest();
+    const [shared, alone] = [ALL_CASES.filter(sharesStore), ALL_CASES.filter((it) => !sharesStore(it))];
+    registerConformance({ describe, it: it.concurrent, afterAll }, 'The store, in many calls at once,', open, {
+      cases: shared,
+    });
+    registerConformance({ describe, it, afterAll }, 'The store', open, { cases: alone });
+  });
+}

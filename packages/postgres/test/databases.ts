@@ -1,0 +1,69 @@
+/** Databases and stores that go when the test ends, and what is put into them. */
+import { randomUUID } from 'node:crypto';
+import type { RunEventInput, Store } from '@tidemark/core';
+import pg from 'pg';
+import { onTestFinished } from 'vitest';
+import { neededServers, offeredUrl } from '../../../scripts/servers/index.ts';
+import { type PostgresOptions, postgresStore } from '../src/index.ts';
+import { createDatabase, dropDatabase } from './servers.ts';
+
+/** Whether this run of the tests leaves PostgreSQL out on purpose. */
+export const WITHOUT_POSTGRES = !neededServers().includes('postgres');
+
+/** The server that all tests share. */
+export function sharedServer(): string {
+  const url = offeredUrl('postgres');
+  if (url === undefined) throw new Error('No PostgreSQL was started for the tests.');
+  return url;
+}
+
+/** An empty database that goes when the test ends. */
+export async function newDatabase(server = sharedServer()): Promise<string> {
+  const url = await createDatabase(server);
+  onTestFinished(() => dropDatabase(url));
+  return url;
+}
+
+/** A store that is closed when the test ends. */
+export async function openStore(url: string, options: Omit<PostgresOptions, 'url'> = {}): Promise<Store> {
+  const store = await postgresStore({ ...options, url });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** A plain client that is closed when the test ends. */
+export async function openClient(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url);
+  client.on('error', () => {});
+  await client.connect();
+  onTestFinished(() => client.end().catch(() => {}));
+  return client;
+}
+
+export function runEvent(runId: string, key: string = randomUUID()): RunEventInput {
+  return {
+    eventId: randomUUID(),
+    eventType: 'Progress',
+    emittedAt: '2026-01-01T00:00:00.000Z',
+    runId,
+    tenantId: 'default',
+    projectId: 'p',
+    environmentId: 'e',
+    planId: 'plan',
+    planVersion: '1',
+    engineAttemptId: 1,
+    logicalAttemptId: 1,
+    idempotencyKey: key,
+    payload: { key },
+  };
+}
+
+/** The keys of a run's events, which must be numbered 1, 2, 3 … */
+export async function keysOf(store: Store, runId: string): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { runSeq, idempotencyKey } of store.runs.readEvents(runId, { limit: 10_000 })) {
+    if (runSeq !== keys.length + 1) throw new Error(`Event ${keys.length + 1} of ${runId} has the sequence ${runSeq}`);
+    keys.push(idempotencyKey);
+  }
+  return keys;
+}

@@ -1,0 +1,56 @@
+/** Runs programs of this folder in processes of their own; what they print on standard output is theirs to agree on. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+const NODE_FLAGS = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
+
+export class Program {
+  readonly child: ChildProcess;
+  /** Resolves when it has ended; rejects when it ended with an error. A signal is no error. */
+  readonly ended: Promise<void>;
+  output = '';
+  errors = '';
+
+  constructor(script: string, ...args: string[]) {
+    const { NODE_OPTIONS: _, VITEST: __, ...env } = process.env;
+    const path = join(import.meta.dirname, script);
+    this.child = spawn(process.execPath, [...NODE_FLAGS, path, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    this.child.stdin!.on('error', () => {});
+    this.child.stdout!.setEncoding('utf8').on('data', (text) => (this.output += text));
+    this.child.stderr!.setEncoding('utf8').on('data', (text) => (this.errors += text));
+    this.ended = new Promise((resolve, reject) => {
+      this.child.once('close', (code) => {
+        if (code === 0 || code === null) resolve();
+        else reject(new Error(`${script} ended with ${code}: ${this.errors}`));
+      });
+    });
+    this.ended.catch(() => {});
+  }
+
+  /** Waits for a whole line that begins with this text, and gives the line. */
+  async line(start: string): Promise<string> {
+    const found = () =>
+      this.output
+        .split('\n')
+        .slice(0, -1)
+        .find((it) => it.startsWith(start));
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const line = found();
+        if (line !== undefined) resolve(line);
+      };
+      this.child.stdout!.on('data', look);
+      this.child.once('close', () => reject(new Error(`The program ended without printing ${start}: ${this.errors}`)));
+      look();
+    });
+  }
+
+  tell(line: string): void {
+    this.child.stdin!.write(`${line}\n`);
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.ended;
+  }
+}

@@ -1,0 +1,12 @@
+/** Follows a run in a process of its own and prints each key with the moment it arrived. */
+import { postgresStore } from '@tidemark/postgres';
+
+const [url, runId, count] = process.argv.slice(2) as [string, string, string];
+
+const store = await postgresStore({ url });
+let seen = 0;
+for await (const { idempotencyKey } of store.runs.tail(runId)) {
+  process.stdout.write(`${idempotencyKey} ${Date.now()}\n`);
+  if (++seen === Number(count)) break;
+}
+await store.close();

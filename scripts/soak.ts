@@ -1,0 +1,28 @@
+/**
+ * `npm run soak`: the fault rigs at full length, one after the other: kills, power cuts, flipped bits, failing disks. Arguments
+ * name the rigs to run: `npm run soak -- kill power-cut`. Takes about half an hour.
+ */
+import { runVisibly } from './processes.ts';
+
+const RIGS: Record<string, string[]> = {
+  kill: ['--rounds', '200'],
+  'power-cut': ['--cuts', '10'],
+  'bit-flip': ['--flips', '300'],
+  'io-error': [],
+  'postgres-kill': ['--rounds', '20'],
+};
+
+const named = process.argv.slice(2);
+const unknown = named.find((name) => !(name in RIGS));
+if (unknown !== undefined) {
+  console.error(`There is no rig ${unknown}; choose from ${Object.keys(RIGS).join(', ')}`);
+  process.exit(2);
+}
+const failed: string[] = [];
+for (const name of named.length > 0 ? named : Object.keys(RIGS)) {
+  console.error(`\n${name}`);
+  const script = new URL('./run.js', import.meta.url).pathname;
+  if ((await runVisibly(process.execPath, [script, `faults/${name}`, ...RIGS[name]!])) !== 0) failed.push(name);
+}
+console.log(failed.length === 0 ? '\nNothing acknowledged was lost.' : `\nFailed: ${failed.join(', ')}`);
+process.exitCode = failed.length === 0 ? 0 : 1;

@@ -1,0 +1,82 @@
+/**
+ * `npm run test:matrix`: the whole conformance kit on PostgreSQL in every combination of version, partitions, row-level
+ * security and pooler. Arguments narrow it down: `npm run test:matrix -- "PostgreSQL 14"`.
+ */
+
+import { ALL_CASES, type CaseResult, runConformance } from '@tidemark/conformance';
+import {
+  allCombinations,
+  type Combination,
+  describeCombination,
+  startCombination,
+} from '../packages/postgres/test/combinations.ts';
+import { sharesStore } from '../packages/postgres/test/kit-parts.ts';
+
+interface Line {
+  combination: string;
+  version: string;
+  passed: number;
+  failed: CaseResult[];
+  seconds: number;
+}
+
+const CONCURRENCY = 4;
+
+async function test(combination: Combination): Promise<Line> {
+  const began = performance.now();
+  const setting = await startCombination(combination);
+  try {
+    const open = () => setting.openUnderTest();
+    const shared = ALL_CASES.filter(sharesStore);
+    const alone = ALL_CASES.filter((it) => !sharesStore(it));
+    const reports = [
+      await runConformance(open, { cases: shared, concurrency: CONCURRENCY }),
+      await runConformance(open, { cases: alone }),
+    ];
+    const cases = reports.flatMap((report) => report.cases);
+    return {
+      combination: describeCombination(combination),
+      version: setting.version,
+      passed: cases.filter(({ status }) => status === 'passed').length,
+      failed: cases.filter(({ status }) => status === 'failed'),
+      seconds: (performance.now() - began) / 1000,
+    };
+  } finally {
+    await setting.stop();
+  }
+}
+
+/** A setting that cannot even be started has failed like any other. */
+async function testOrFail(combination: Combination): Promise<Line> {
+  try {
+    return await test(combination);
+  } catch (error) {
+    const failure = { id: 'setting', error: error instanceof Error ? error.message : String(error) } as CaseResult;
+    return { combination: describeCombination(combination), version: '?', passed: 0, failed: [failure], seconds: 0 };
+  }
+}
+
+const wanted = process.argv.slice(2);
+const combinations = allCombinations().filter((it) => wanted.every((part) => describeCombination(it).includes(part)));
+const lines: Line[] = [];
+for (const [at, combination] of combinations.entries()) {
+  const line = await testOrFail(combination);
+  lines.push(line);
+  const { version, passed, failed, seconds } = line;
+  console.log(
+    `${at + 1}/${combinations.length}  ${line.combination} (${version}): ${passed} passed, ${failed.length} failed, ${seconds.toFixed(0)} s`,
+  );
+  for (const { id, error } of failed) console.log(`      ${id}: ${error}`);
+}
+
+const width = Math.max(0, ...lines.map(({ combination }) => combination.length));
+console.log(`\n${'combination'.padEnd(width)}  server    passed  failed`);
+for (const { combination, version, passed, failed } of lines) {
+  const numbers = `${String(passed).padStart(6)}  ${String(failed.length).padStart(6)}`;
+  console.log(`${combination.padEnd(width)}  ${version.slice(0, 8).padEnd(8)}  ${numbers}`);
+}
+const failures = lines.reduce((sum, { failed }) => sum + failed.length, 0);
+console.log(
+  `${lines.length} combinations, ${lines.filter(({ failed }) => failed.length === 0).length} without a failure`,
+);
+process.exitCode = failures > 0 || lines.length === 0 ? 1 : 0;
