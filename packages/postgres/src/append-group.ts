@@ -10,8 +10,8 @@ import {
   type StoredRunEvent,
 } from '@tidemark/core/engine';
 import type { RunStatus } from '@tidemark/core';
+import { eventOf } from '@tidemark/sql';
 import { STATUS_PLACES } from './append-sql.ts';
-import { eventOf } from './run-rows.ts';
 
 /** The appends of a group that speak of the same run. */
 interface RunGroup {
@@ -106,7 +106,7 @@ export class AppendGroup {
     for (const row of answer) {
       const runNo = row[0] as number;
       if (row[1] !== null) written.set(runNo, { before: row[1] as number, at: row[2] as number });
-      else keep(stored, runNo, eventOf(row, ANSWER_EVENT_AT));
+      else keep(stored, runNo, storedOf(row));
     }
     const outcomes = new Map<RunAppend, GroupOutcome>();
     for (const [runNo, group] of this.#runs.entries()) {
@@ -181,4 +181,11 @@ function placedBy(append: RunAppend, places: ReadonlyMap<string, Place>): GroupO
     placed.push({ runSeq, persistedAt, duplicateOf: place.first === event ? null : place.stored });
   }
   return placed;
+}
+
+/** A stored event of the answer, whose link comes as hex. */
+function storedOf(row: AnswerRow): StoredRunEvent {
+  const values = [...row];
+  values[values.length - 2] = Buffer.from(values[values.length - 2] as string, 'hex');
+  return eventOf(values, ANSWER_EVENT_AT);
 }

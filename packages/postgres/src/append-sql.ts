@@ -2,7 +2,7 @@
  * The statement that appends a group of events, many runs at once, in one round trip (RUN-2 to RUN-8, RUN-17). It does
  * the whole of a run or nothing of it; what it leaves undone is settled one append at a time.
  */
-import { EVENT_COLUMNS } from './run-rows.ts';
+import { EVENT_COLUMNS } from '@tidemark/sql';
 
 /** Statuses by their place in the list the client sends for each run; the first stands for none. */
 export const STATUS_PLACES = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;

@@ -1,8 +1,8 @@
 /** The exact way to append: lock the head, look the keys up, decide, write. For fences, refusals, races and callers' transactions. */
 import { digestBytes, FIRST_LINK, isTombstone, type PlacedEvent, planAppend, type RunAppend, type RunHead, type RunTombstone, type StoredRunEvent } from '@tidemark/core/engine';
+import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent } from '@tidemark/sql';
 import type pg from 'pg';
 import { types } from './pool.ts';
-import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf } from './run-rows.ts';
 import type { Dialect } from './sql.ts';
 
 const MOST_RACES = 20;
@@ -40,7 +40,8 @@ export async function appendExactly(client: pg.ClientBase, dialect: Dialect, app
     const plan = planAppend(append, head, stored, rows[0].now);
     if (plan.rows.length === 0) return plan.placed;
     if (!(await writeHead(client, dialect, head as RunHead | null, plan.head))) continue;
-    const columns = EVENT_COLUMNS.map((column) => plan.rows.map((row) => valueOf(row, column)));
+    const values = plan.rows.map(valuesOfEvent);
+    const columns = EVENT_COLUMNS.map((_, column) => values.map((row) => row[column]));
     await client.query(dialect.script(ADD_EVENTS), [tenantId, runId, ...columns]);
     return plan.placed;
   }
@@ -83,45 +84,4 @@ async function writeHead(client: pg.ClientBase, dialect: Dialect, before: RunHea
     head.parentRunId,
   ]);
   return rowCount === 1;
-}
-
-function valueOf(row: StoredRunEvent, column: (typeof EVENT_COLUMNS)[number]): unknown {
-  switch (column) {
-    case 'run_seq':
-      return row.runSeq;
-    case 'event_id':
-      return row.eventId;
-    case 'event_type':
-      return row.eventType;
-    case 'emitted_at':
-      return row.emittedAt;
-    case 'persisted_at':
-      return row.persistedAt;
-    case 'project_id':
-      return row.projectId;
-    case 'environment_id':
-      return row.environmentId;
-    case 'plan_id':
-      return row.planId;
-    case 'plan_version':
-      return row.planVersion;
-    case 'engine_attempt_id':
-      return row.engineAttemptId;
-    case 'logical_attempt_id':
-      return row.logicalAttemptId;
-    case 'idempotency_key':
-      return row.idempotencyKey;
-    case 'step_id':
-      return row.stepId;
-    case 'extra':
-      return row.extra;
-    case 'payload':
-      return row.payload;
-    case 'commit_index':
-      return row.commitIndex;
-    case 'link':
-      return digestBytes(row.link);
-    default:
-      return column satisfies never;
-  }
 }

@@ -90,8 +90,9 @@ export async function migrate(client: pg.ClientBase, options: MigrationOptions):
   const plan = planMigrations(options);
   if (isComplete(await appliedMigrations(client, dialect), plan, dialect)) return;
   for (const migration of [null, ...plan]) {
-    // The lock goes with the transaction, so that it also works behind a pooler.
-    await client.query(`BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(${LOCK})`);
+    // The lock goes with the transaction, so that it also works behind a pooler. Read committed, whatever the default:
+    // an older snapshot would not show what was done by those who held the lock before.
+    await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(${LOCK})`);
     try {
       if (migration === null) await client.query(setUpSql(dialect));
       else if (!(await appliedMigrations(client, dialect)).some(({ version }) => version === migration.version)) {

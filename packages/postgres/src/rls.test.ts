@@ -8,7 +8,8 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startOwnServer } from '../../../scripts/servers/index.ts';
 import type { RunningServer } from '../../../scripts/servers/start.ts';
-import { openClient, openStore, runEvent, urlOfDatabase, WITHOUT_POSTGRES, withClient } from '../test/databases.ts';
+import { openClient, openStore, runEvent, WITHOUT_POSTGRES } from '../test/databases.ts';
+import { urlOfDatabase, withClient } from '../test/servers.ts';
 import { type PostgresOptions, postgresStore } from './index.ts';
 
 const PERMISSION_DENIED = '42501';

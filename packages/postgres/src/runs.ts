@@ -19,6 +19,7 @@ import {
   readLogPage,
   type StoredSnapshot,
 } from '@tidemark/core/engine';
+import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, runListSql } from '@tidemark/sql';
 import type pg from 'pg';
 import { AppendGroup } from './append-group.ts';
 import { APPEND } from './append-sql.ts';
@@ -26,8 +27,6 @@ import type { Database } from './database.ts';
 import { isSerializationFailure, isUniqueViolation, translateRead, translateWrite } from './errors.ts';
 import { appendExactly } from './exact-append.ts';
 import { ANY_RUN, type Notifications, topicOf } from './notifications.ts';
-import { runListSql } from './run-list.ts';
-import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf } from './run-rows.ts';
 
 /** Events removed in one transaction, so that locks are never held long. */
 const REMOVE_STEP = 1_000;
@@ -95,12 +94,11 @@ export class PostgresRuns implements RunEngine {
     }
   }
 
-  fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage> {
+  fetch(run: RunKey, afterSeq: number, limit: number): Promise<LogPage> {
     const read = async (after: number, count: number) => {
       const rows = await this.#database.readArrays(SELECT_EVENTS, [run.runId, run.tenantId, after, count], [run.tenantId]);
       return rows.map((row) => eventOf(row));
     };
-    void call;
     return readLogPage(read, afterSeq, limit);
   }
 
@@ -114,8 +112,9 @@ export class PostgresRuns implements RunEngine {
   }
 
   async list(query: RunQuery): Promise<RunHead[]> {
-    const { sql, params } = runListSql(query);
-    const rows = await this.#database.readArrays(sql, params, query.tenantId === undefined ? 'all' : [query.tenantId]);
+    const { sql, params } = runListSql(query, 'labels ->> ?::text = ?');
+    const rows = await this.#database.readArrays(
+      this.#database.dialect.statement(sql), params, query.tenantId === undefined ? 'all' : [query.tenantId]);
     return rows.map((row) => headOf(row) as RunHead);
   }
 

@@ -1,10 +1,11 @@
 /** The PostgreSQL store: all domains on one schema, durable by statement and not by hope. */
 import { type Durability, invalidArgument, type Store } from '@tidemark/core';
-import { assembleStore, Cleaner, type EngineCall, StoreContext } from '@tidemark/core/engine';
-import { sqlAgents, sqlArtifacts, sqlRecords } from '@tidemark/sql';
+import { assembleStore, type EngineCall, StoreContext } from '@tidemark/core/engine';
+import { sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords } from '@tidemark/sql';
 import type pg from 'pg';
 import { Database } from './database.ts';
-import { durabilityOf, examine, requireDurability } from './doctor.ts';
+import { examine } from './doctor.ts';
+import { durabilityOf, requireDurability } from './doctor-durability.ts';
 import { beginEpoch } from './epochs.ts';
 import { translateRead } from './errors.ts';
 import { checkMigrated, migrate } from './migrations.ts';
@@ -73,14 +74,7 @@ async function assemble(context: StoreContext, pool: pg.Pool, options: PostgresO
   const runs = new PostgresRuns(database, notifications);
   const records = sqlRecords(database, signals);
   const agents = sqlAgents(database, signals);
-  const cleaner = new Cleaner([
-    (call, limit) => records.removeExpired(limit, call),
-    (call, limit) => agents.pauses.removeExpired(limit, call),
-    async (call) => {
-      await runs.removeLeftovers(call);
-      return 0;
-    },
-  ]);
+  const cleaner = sqlCleaner(records, agents, runs);
   let durability: Durability = await durabilityOf(pool, dialect);
   const { rows } = await pool.query('SHOW server_version');
   return assembleStore(context, {

@@ -1,5 +1,5 @@
 /** Setting up by hand, several schemas in one database, and a dump restored into another cluster. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isTidemarkError, type Store } from '@tidemark/core';
@@ -15,7 +15,7 @@ import { createDatabase, withClient } from './servers.ts';
 /** A client program that comes with the installed server; those of npm have none. */
 async function runClient(name: string, ...args: string[]): Promise<void> {
   const server = findProgram(postgres);
-  const { code, output } = await runQuietly(server ? join(dirname(server), name) : name, args);
+  const { code, output } = await runQuietly(server ? join(dirname(realpathSync(server)), name) : name, args);
   expect(code, output).toBe(0);
 }
 

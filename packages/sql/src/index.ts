@@ -2,5 +2,8 @@
 export { sqlAgents } from './agents.ts';
 export { type LargeBlobs, type StagedBlob, sqlArtifacts } from './artifacts.ts';
 export { NOW, type Revisions, type SqlDatabase, type SqlSignals, type SqlTransaction, type SqlValue } from './database.ts';
+export { sqlCleaner } from './cleaning.ts';
 export { sqlRecords } from './records.ts';
+export { runListSql } from './run-list.ts';
+export { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent, valuesOfHead } from './runs.ts';
 export { integerOf, type SqlInteger } from './values.ts';

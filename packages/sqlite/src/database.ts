@@ -277,7 +277,7 @@ function runPlain(connection: Connection, operation: Operation): unknown {
 const native = new Map<string, string>();
 
 /** Shared SQL in SQLite's own words: names need no schema. */
-function nativeSql(sql: string): string {
+export function nativeSql(sql: string): string {
   let text = native.get(sql);
   if (text === undefined) {
     text = sql.replaceAll(/@(?=[a-z_])/g, '');

@@ -22,20 +22,10 @@ import {
   type StoredRunEvent,
   type StoredSnapshot,
 } from '@tidemark/core/engine';
+import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, runListSql, valuesOfEvent, valuesOfHead } from '@tidemark/sql';
 import { type Connection, connectionOf } from './connection.ts';
-import type { CommitListener, Database } from './database.ts';
+import { type CommitListener, type Database, nativeSql } from './database.ts';
 import { translateError } from './errors.ts';
-import { runListSql } from './run-list.ts';
-import {
-  EVENT_COLUMNS,
-  eventOf,
-  HEAD_COLUMNS,
-  headOf,
-  INSERT_EVENT,
-  UPSERT_HEAD,
-  valuesOfEvent,
-  valuesOfHead,
-} from './run-rows.ts';
 
 const MAX_CACHED_HEADS = 50_000;
 /** Events removed in one transaction, so that other writers never wait long. */
@@ -142,9 +132,9 @@ export class SqliteRuns implements RunEngine, CommitListener {
   }
 
   list(query: RunQuery, call: EngineCall): Promise<RunHead[]> {
-    const { sql, params } = runListSql(query);
+    const { sql, params } = runListSql(query, HAS_LABEL);
     return this.#database.reading(call, (connection) =>
-      connection.allArrays(sql, ...params).map((row) => headOf(row) as RunHead),
+      connection.allArrays(nativeSql(sql), ...params).map((row) => headOf(row) as RunHead),
     );
   }
 
@@ -248,11 +238,11 @@ function keyOf(run: RunKey): string {
 function writeAppend(connection: Connection, append: RunAppend, head: Head, now: number): AppendPlan {
   if (append.events.length === 1) {
     const plan = planOrNull(append, head, now);
-    if (plan && connection.run(INSERT_EVENT, ...valuesOfEvent(append.run, plan.rows[0]!)) === 1) return plan;
+    if (plan && connection.run(INSERT_EVENT, append.run.tenantId, append.run.runId, ...valuesOfEvent(plan.rows[0]!)) === 1) return plan;
   }
   const plan = planAppend(append, head, readStored(connection, append, head), now);
   for (const row of plan.rows) {
-    if (connection.run(INSERT_EVENT, ...valuesOfEvent(append.run, row)) !== 1) {
+    if (connection.run(INSERT_EVENT, append.run.tenantId, append.run.runId, ...valuesOfEvent(row)) !== 1) {
       throw new Error(`Key ${row.idempotencyKey} of run ${append.run.runId} was taken while the run was locked`);
     }
   }
@@ -279,6 +269,21 @@ function readHead(connection: Connection, run: RunKey): Head {
   const [row] = connection.allArrays(SELECT_HEAD, run.runId, run.tenantId);
   return row ? headOf(row) : null;
 }
+
+/** Gives way to a stored event of the same key and to nothing else. */
+const INSERT_EVENT = `
+  INSERT INTO run_events (tenant_id, run_id, ${EVENT_COLUMNS.join(', ')})
+  VALUES (${Array(EVENT_COLUMNS.length + 2)
+    .fill('?')
+    .join(', ')})
+  ON CONFLICT (run_id, tenant_id, idempotency_key) DO NOTHING`;
+
+const UPSERT_HEAD = `
+  INSERT INTO runs (${HEAD_COLUMNS.join(', ')}) VALUES (${HEAD_COLUMNS.map(() => '?').join(', ')})
+  ON CONFLICT (run_id, tenant_id) DO UPDATE
+  SET status = excluded.status, last_seq = excluded.last_seq, link = excluded.link, updated_at = excluded.updated_at`;
+
+const HAS_LABEL = 'EXISTS (SELECT 1 FROM json_each(labels) WHERE key = ? AND value = ?)';
 
 const SELECT_HEAD = `SELECT ${HEAD_COLUMNS.join(', ')} FROM runs WHERE run_id = ? AND tenant_id = ?`;
 

@@ -1,8 +1,8 @@
 /** The SQLite store: a file with everything in it, durable by default. */
 import { resolve } from 'node:path';
 import { type DoctorFinding, invalidArgument, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
-import { assembleStore, Cleaner, type EngineCall, StoreContext } from '@tidemark/core/engine';
-import { sqlAgents, sqlArtifacts, sqlRecords } from '@tidemark/sql';
+import { assembleStore, type EngineCall, StoreContext } from '@tidemark/core/engine';
+import { sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords } from '@tidemark/sql';
 import { artifactsDirectory, backupFile } from './backup.ts';
 import { directoryBlobs } from './blobs.ts';
 import { Database } from './database.ts';
@@ -57,14 +57,7 @@ function assemble(path: string, context: StoreContext, database: Database): Sqli
   const runs = new SqliteRuns(context, database);
   const records = sqlRecords(database, signals);
   const agents = sqlAgents(database, signals);
-  const cleaner = new Cleaner([
-    (call, limit) => records.removeExpired(limit, call),
-    (call, limit) => agents.pauses.removeExpired(limit, call),
-    async (call) => {
-      await runs.removeLeftovers(call);
-      return 0;
-    },
-  ]);
+  const cleaner = sqlCleaner(records, agents, runs);
   const store = assembleStore(context, {
     backend: 'sqlite',
     version: database.reader.get<{ version: string }>('SELECT sqlite_version() AS version')!.version,

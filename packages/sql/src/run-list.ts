@@ -1,15 +1,15 @@
 /** The statement behind `listRuns`: conditions only for what was asked, keyset paging over (created_at, tenant, run). */
 import type { RunQuery } from '@tidemark/core/engine';
-import type { Parameter } from './connection.ts';
-import { HEAD_COLUMNS } from './run-rows.ts';
+import { HEAD_COLUMNS } from './runs.ts';
 
-export function runListSql(query: RunQuery): { sql: string; params: Parameter[] } {
+/** `hasLabel` is the engine's own condition that a label, by its name, has a value: two parameters in this order. */
+export function runListSql(query: RunQuery, hasLabel: string): { sql: string; params: (string | number)[] } {
   const conditions = ['removed IS NULL'];
-  const params: Parameter[] = [];
-  const where = (condition: string, ...values: (Parameter | undefined)[]) => {
+  const params: (string | number)[] = [];
+  const where = (condition: string, ...values: (string | number | undefined)[]) => {
     if (values.some((value) => value === undefined)) return;
     conditions.push(condition);
-    params.push(...(values as Parameter[]));
+    params.push(...(values as (string | number)[]));
   };
   where('tenant_id = ?', query.tenantId);
   where('project_id = ?', query.projectId);
@@ -25,21 +25,14 @@ export function runListSql(query: RunQuery): { sql: string; params: Parameter[] 
     const orNone = query.statuses.includes('PENDING') ? ' OR status IS NULL' : '';
     where(`(status IN (${query.statuses.map(() => '?').join(', ')})${orNone})`, ...query.statuses);
   }
-  for (const [name, label] of Object.entries(query.labels ?? {})) {
-    where('EXISTS (SELECT 1 FROM json_each(labels) WHERE key = ? AND value = ?)', name, label);
-  }
-  const direction = query.order === 'newest' ? 'DESC' : 'ASC';
+  for (const [name, label] of Object.entries(query.labels ?? {})) where(hasLabel, name, label);
+  const [direction, beyond] = query.order === 'newest' ? ['DESC', '<'] : ['ASC', '>'];
   if (query.after) {
     const { createdAt, tenantId, runId } = query.after;
-    where(
-      `(created_at, tenant_id, run_id) ${query.order === 'newest' ? '<' : '>'} (?, ?, ?)`,
-      createdAt,
-      tenantId,
-      runId,
-    );
+    where(`(created_at, tenant_id, run_id) ${beyond} (?, ?, ?)`, createdAt, tenantId, runId);
   }
   const sql = `
-    SELECT ${HEAD_COLUMNS.join(', ')} FROM runs WHERE ${conditions.join(' AND ')}
+    SELECT ${HEAD_COLUMNS.join(', ')} FROM @runs WHERE ${conditions.join(' AND ')}
     ORDER BY created_at ${direction}, tenant_id ${direction}, run_id ${direction} LIMIT ?`;
   return { sql, params: [...params, query.limit] };
 }

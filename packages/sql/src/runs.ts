@@ -1,15 +1,7 @@
-/** Rows of `runs` and `run_events`: column lists, statements and how values go in and come out. */
-import {
-  digestBytes,
-  digestOf,
-  type RunHead,
-  type RunKey,
-  type RunTombstone,
-  type StoredRunEvent,
-} from '@tidemark/core/engine';
-import type { Parameter } from './connection.ts';
+/** Rows of `runs` and `run_events`, the same on every SQL engine: column lists and how values go in and come out. */
+import { digestBytes, digestOf, type RunHead, type RunTombstone, type StoredRunEvent } from '@tidemark/core/engine';
 
-/** The columns `eventOf` reads, in this order. */
+/** The columns of an event after its run, in the order `eventOf` and `valuesOfEvent` have them. */
 export const EVENT_COLUMNS = [
   'run_seq',
   'event_id',
@@ -30,18 +22,10 @@ export const EVENT_COLUMNS = [
   'link',
 ] as const;
 
-/** Gives way to a stored event of the same key and to nothing else. */
-export const INSERT_EVENT = `
-  INSERT INTO run_events (tenant_id, run_id, ${EVENT_COLUMNS.join(', ')})
-  VALUES (${Array(EVENT_COLUMNS.length + 2)
-    .fill('?')
-    .join(', ')})
-  ON CONFLICT (run_id, tenant_id, idempotency_key) DO NOTHING`;
+export type EventValue = string | number | null | Uint8Array;
 
-export function valuesOfEvent(run: RunKey, event: StoredRunEvent): Parameter[] {
+export function valuesOfEvent(event: StoredRunEvent): EventValue[] {
   return [
-    run.tenantId,
-    run.runId,
     event.runSeq,
     event.eventId,
     event.eventType,
@@ -62,29 +46,30 @@ export function valuesOfEvent(run: RunKey, event: StoredRunEvent): Parameter[] {
   ];
 }
 
-export function eventOf(row: readonly unknown[]): StoredRunEvent {
+/** An event from a row that has `EVENT_COLUMNS` from a place on. Numbers may come as text (RUN-16). */
+export function eventOf(row: readonly unknown[], from = 0): StoredRunEvent {
   return {
-    runSeq: row[0] as number,
-    eventId: row[1] as string,
-    eventType: row[2] as string,
-    emittedAt: row[3] as string,
-    persistedAt: row[4] as number,
-    projectId: row[5] as string,
-    environmentId: row[6] as string,
-    planId: row[7] as string,
-    planVersion: row[8] as string,
-    engineAttemptId: row[9] as number,
-    logicalAttemptId: row[10] as number,
-    idempotencyKey: row[11] as string,
-    stepId: row[12] as string | null,
-    extra: row[13] as string | null,
-    payload: row[14] as string | null,
-    commitIndex: row[15] as number,
-    link: digestOf(row[16] as Uint8Array),
+    runSeq: Number(row[from]),
+    eventId: row[from + 1] as string,
+    eventType: row[from + 2] as string,
+    emittedAt: row[from + 3] as string,
+    persistedAt: Number(row[from + 4]),
+    projectId: row[from + 5] as string,
+    environmentId: row[from + 6] as string,
+    planId: row[from + 7] as string,
+    planVersion: row[from + 8] as string,
+    engineAttemptId: Number(row[from + 9]),
+    logicalAttemptId: Number(row[from + 10]),
+    idempotencyKey: row[from + 11] as string,
+    stepId: row[from + 12] as string | null,
+    extra: row[from + 13] as string | null,
+    payload: row[from + 14] as string | null,
+    commitIndex: Number(row[from + 15]),
+    link: digestOf(row[from + 16]),
   };
 }
 
-/** The columns `headOf` reads, in this order. */
+/** The columns of a head, in the order `headOf` and `valuesOfHead` have them. */
 export const HEAD_COLUMNS = [
   'tenant_id',
   'run_id',
@@ -102,12 +87,7 @@ export const HEAD_COLUMNS = [
   'removed',
 ] as const;
 
-export const UPSERT_HEAD = `
-  INSERT INTO runs (${HEAD_COLUMNS.join(', ')}) VALUES (${HEAD_COLUMNS.map(() => '?').join(', ')})
-  ON CONFLICT (run_id, tenant_id) DO UPDATE
-  SET status = excluded.status, last_seq = excluded.last_seq, link = excluded.link, updated_at = excluded.updated_at`;
-
-export function valuesOfHead(head: RunHead): Parameter[] {
+export function valuesOfHead(head: RunHead): EventValue[] {
   return [
     head.tenantId,
     head.runId,
@@ -137,7 +117,7 @@ export function headOf(row: readonly unknown[]): RunHead | RunTombstone {
     planVersion: row[5] as string,
     status: row[6] as RunHead['status'],
     seq: row[7] as number,
-    link: digestOf(row[8] as Uint8Array),
+    link: digestOf(row[8]),
     createdAt: row[9] as number,
     updatedAt: row[10] as number,
     labels: JSON.parse(row[11] as string) as Record<string, string>,

@@ -1,0 +1,61 @@
+/** What the doctor's checks have in common: the server they look at, and findings as they put them. */
+import type { DoctorFinding } from '@tidemark/core';
+import type pg from 'pg';
+import { translateRead } from './errors.ts';
+import type { Dialect } from './sql.ts';
+
+export type Finding = Omit<DoctorFinding, 'check'>;
+
+/** The server under examination, on one connection. */
+export interface Patient {
+  pool: pg.Pool;
+  client: pg.ClientBase;
+  schema: string;
+}
+
+export async function withPatient<T>(
+  pool: pg.Pool,
+  { schema }: Dialect,
+  look: (patient: Patient) => Promise<T>,
+): Promise<T> {
+  try {
+    const client = await pool.connect();
+    try {
+      return await look({ pool, client, schema });
+    } finally {
+      client.release();
+    }
+  } catch (error) {
+    throw translateRead(error);
+  }
+}
+
+/** A setting as this session has it; `null` where the server does not show it. */
+export async function settingOf(patient: Patient, name: string): Promise<string | null> {
+  return (await one(patient, 'SELECT current_setting($1, true) AS setting', [name])).setting;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows are what each statement above them selects.
+export type Row = Record<string, any>;
+
+export async function all({ client }: Patient, sql: string, values: unknown[] = []): Promise<Row[]> {
+  return (await client.query<Row>(sql, values)).rows;
+}
+
+export async function one(patient: Patient, sql: string, values: unknown[] = []): Promise<Row> {
+  const [row] = await all(patient, sql, values);
+  if (!row) throw new Error('the server showed nothing');
+  return row;
+}
+
+export function ok(message: string): Finding {
+  return { status: 'ok', message };
+}
+
+export function unreadable(error: unknown): Finding {
+  return {
+    status: 'unknown',
+    message: `Could not be read: ${(error as Error).message}`,
+    fix: 'Let this login read it, or look as another one',
+  };
+}
