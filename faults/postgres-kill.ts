@@ -4,6 +4,8 @@
  * `--rounds 20 --seed N --callers 16`.
  */
 import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type AppendResult, isTidemarkError, type Store } from '@tidemark/core';
@@ -80,13 +82,30 @@ async function untilAcked(before: number): Promise<number> {
   return performance.now() - began;
 }
 
+/** The processes the server has started, where the system tells them (Linux). */
+function backendsOf({ started }: RunningServer): number[] {
+  const [pid] = readFileSync(join(started!.directory, 'data', 'postmaster.pid'), 'utf8').split('\n');
+  const file = `/proc/${pid}/task/${pid}/children`;
+  return existsSync(file) ? readFileSync(file, 'utf8').split(' ').filter(Boolean).map(Number) : [];
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {}
+}
+
 async function killRepeatedly(server: RunningServer): Promise<number> {
   let round = 0;
   while (round < rounds && other.length === 0) {
     round++;
     await untilAcked(acked());
     await sleep(random.between(0, LONGEST_DELAY_MS));
-    await server.kill!();
+    // Left alone, backends end by themselves when they next look, and may still answer; killed too, they answer nothing.
+    const backends = round % 2 === 0 ? [] : backendsOf(server);
+    const killed = server.kill!();
+    for (const pid of backends) killIfThere(pid);
+    await killed;
     await sleep(random.between(0, 300));
     await server.revive!();
     longestRecoveryMs = Math.max(longestRecoveryMs, await untilAcked(acked()));

@@ -83,6 +83,9 @@ END $$;
 CREATE TRIGGER run_events_never_change BEFORE UPDATE OR DELETE ON @run_events
 FOR EACH ROW EXECUTE FUNCTION @refuse_event_change();
 
+CREATE TRIGGER run_events_never_truncated BEFORE TRUNCATE ON @run_events
+FOR EACH STATEMENT EXECUTE FUNCTION @refuse_event_change();
+
 CREATE TABLE @run_snapshots (
   tenant_id      text COLLATE "C" NOT NULL,
   run_id         text COLLATE "C" NOT NULL,

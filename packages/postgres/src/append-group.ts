@@ -78,7 +78,8 @@ export class AppendGroup {
           event.extra,
           event.payload,
           digestBytes(event.leaf).toString('hex'),
-          digestBytes(roll).toString('hex'),
+          // The first of a run rolls from nothing: its leaf is its roll.
+          roll === event.leaf ? null : digestBytes(roll).toString('hex'),
         ]);
       }
       const [first] = group.appends;

@@ -7,16 +7,19 @@ import { DEFAULT_TENANT, type EngineCall } from '@tidemark/core/engine';
 import { NOW, type Revisions, type SqlDatabase, type SqlTransaction, type SqlValue } from '@tidemark/sql';
 import type pg from 'pg';
 import { isSerializationFailure, isUniqueViolation, sqlState, translateRead, translateWrite } from './errors.ts';
-import type { Client } from './pool.ts';
+import { type Client, PLANNING } from './pool.ts';
 import type { Dialect } from './sql.ts';
 
 /** Whose rows a transaction may see: those of some tenants, or, for the operator's view, all. */
 export type Reach = readonly string[] | 'all';
 
 const MOST_TRIES = 20;
+const USES_OF_A_PLAN = 500;
 
 export interface DatabaseSettings {
   pool: pg.Pool;
+  /** Whether connections are real sessions, which keep prepared statements, and not a pooler's loans. */
+  sessions: boolean;
   dialect: Dialect;
   /** Confine every transaction to the tenants it speaks of. */
   rowLevelSecurity: boolean;
@@ -33,6 +36,7 @@ export class Database implements SqlDatabase {
   };
   readonly dialect: Dialect;
   readonly #settings: DatabaseSettings;
+  readonly #uses = new WeakMap<Client, number>();
 
   constructor(settings: DatabaseSettings) {
     this.#settings = settings;
@@ -101,6 +105,14 @@ export class Database implements SqlDatabase {
     }
   }
 
+  /** The statement by a name, so that a session parses it once; its plan is made anew now and then, as tables grow. */
+  async #prepared<Q extends object>(client: Client, query: Q): Promise<Q & { name?: string }> {
+    const uses = (this.#uses.get(client) ?? 0) + 1;
+    this.#uses.set(client, uses);
+    if (uses % USES_OF_A_PLAN === 0) await client.query('DISCARD PLANS');
+    return { ...query, name: 'tidemark_append' };
+  }
+
   async #connect(): Promise<Client> {
     try {
       return await this.#settings.pool.connect();
@@ -112,6 +124,9 @@ export class Database implements SqlDatabase {
   /** Stated for each transaction: the defaults of role or database must not weaken it, and a pooler keeps nothing. */
   #settingsOf(reach: Reach, mode: string): string {
     const settings = mode === 'READ WRITE' ? ['SET LOCAL synchronous_commit = on'] : [];
+    if (!this.#settings.sessions) {
+      for (const [name, value] of Object.entries(PLANNING)) settings.push(`SET LOCAL ${name} = ${value}`);
+    }
     if (this.#settings.rowLevelSecurity) {
       // Without the admin role the operator's view is that of the default tenant, in which its KV and agents live.
       if (reach === 'all' && this.#settings.adminRole) settings.push(`SET LOCAL ROLE ${quoteName(this.#settings.adminRole)}`);
@@ -122,16 +137,16 @@ export class Database implements SqlDatabase {
 
   /**
    * One statement that writes and commits by itself, in one round trip. It must set `synchronous_commit` itself; under
-   * row-level security it is wrapped in a transaction.
+   * row-level security, and behind a pooler, it is wrapped in a transaction that carries the settings.
    */
   async statement(text: string, values: readonly unknown[], reach: Reach): Promise<unknown[][]> {
     const query = { text: this.dialect.script(text), values: values as unknown[], rowMode: 'array' as const };
-    if (this.#settings.rowLevelSecurity) return this.#confinedStatement(query, reach);
+    if (this.#settings.rowLevelSecurity || !this.#settings.sessions) return this.#confinedStatement(query, reach);
     const client = await this.#connect();
     const notices = new SyncNotices(client);
     let broken: Error | undefined;
     try {
-      const { rows } = await client.query(query);
+      const { rows } = await client.query(await this.#prepared(client, query));
       notices.check();
       return rows as unknown[][];
     } catch (error) {

@@ -2,6 +2,7 @@
 import { digestBytes, FIRST_LINK, isTombstone, type PlacedEvent, planAppend, type RunAppend, type RunHead, type RunTombstone, type StoredRunEvent } from '@tidemark/core/engine';
 import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent } from '@tidemark/sql';
 import type pg from 'pg';
+import { firstAtKey } from './append-sql.ts';
 import { types } from './pool.ts';
 import type { Dialect } from './sql.ts';
 
@@ -10,8 +11,10 @@ const MOST_RACES = 20;
 const LOCK_HEAD = `SELECT ${HEAD_COLUMNS.join(', ')} FROM @runs WHERE run_id = $1 AND tenant_id = $2 FOR UPDATE`;
 
 const FIND_KEYS = `
-  SELECT ${EVENT_COLUMNS.join(', ')} FROM @run_events
-  WHERE run_id = $1 AND tenant_id = $2 AND idempotency_key = ANY ($3::text[])`;
+  SELECT ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
+  FROM unnest($3::text[]) AS wanted (key)
+  CROSS JOIN LATERAL ${firstAtKey('$1', '$2', 'wanted.key COLLATE "C"')} AS e
+  WHERE e.idempotency_key = wanted.key`;
 
 const NEW_HEAD = `
   INSERT INTO @runs (tenant_id, run_id, project_id, environment_id, plan_id, plan_version, status, last_seq, link,

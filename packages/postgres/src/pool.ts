@@ -24,8 +24,20 @@ function safeInteger(text: string): number {
   return value;
 }
 
-/** What is set when a session starts; poolers in transaction mode know none of it, and do without. */
-const SESSION = '-c default_transaction_isolation=read\\ committed -c idle_in_transaction_session_timeout=60000';
+/**
+ * How our statements are planned. Each has its index: a plan made while a table was small must not read all of it, or sort
+ * a whole run, later. They are short, so compiling them costs more than it saves.
+ */
+export const PLANNING = { enable_seqscan: 'off', enable_sort: 'off', jit: 'off' } as const;
+
+/** What is set when a session starts; poolers in transaction mode know none of it, and are told with each transaction. */
+const SESSION = Object.entries({
+  default_transaction_isolation: 'read\\ committed',
+  idle_in_transaction_session_timeout: '60000',
+  ...PLANNING,
+})
+  .map(([name, value]) => `-c ${name}=${value}`)
+  .join(' ');
 
 /** A pool for the store. `sessions` tells whether connections are real sessions, not a pooler's loans. */
 export async function connectPool(options: PostgresOptions, timeoutMs: number): Promise<{ pool: pg.Pool; sessions: boolean }> {

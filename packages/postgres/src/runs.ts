@@ -185,7 +185,8 @@ const SELECT_HEAD = `SELECT ${HEAD_COLUMNS.join(', ')} FROM @runs WHERE run_id =
 
 const SELECT_EVENTS = `
   SELECT ${EVENT_COLUMNS.join(', ')} FROM @run_events e
-  WHERE run_id = $1 AND tenant_id = $2 AND run_seq > $3 AND ${NOT_REMOVED}
+  WHERE run_id = $1 AND tenant_id = $2 AND run_seq > $3
+    AND NOT EXISTS (SELECT 1 FROM @runs WHERE run_id = $1 AND tenant_id = $2 AND removed IS NOT NULL)
   ORDER BY run_seq LIMIT $4`;
 
 const SELECT_TENANTS = `
@@ -209,9 +210,10 @@ const SELECT_LEFTOVERS = `
   WHERE removed IS NOT NULL
     AND EXISTS (SELECT 1 FROM @run_events e WHERE e.run_id = r.run_id AND e.tenant_id = r.tenant_id)`;
 
+/** By comparison with one number: with a list of them, a table without statistics gets a plan that takes quadratic time. */
 const DELETE_EVENTS = `
-  DELETE FROM @run_events WHERE run_id = $1 AND tenant_id = $2 AND run_seq IN (
-    SELECT run_seq FROM @run_events WHERE run_id = $1 AND tenant_id = $2 ORDER BY run_seq DESC LIMIT $3)`;
+  DELETE FROM @run_events WHERE run_id = $1 AND tenant_id = $2 AND run_seq > (
+    SELECT max(run_seq) - $3::bigint FROM @run_events WHERE run_id = $1 AND tenant_id = $2)`;
 
 /**
  * In the order of transactions, and never beyond the oldest one still open: an event that is about to be committed

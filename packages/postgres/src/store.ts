@@ -35,7 +35,7 @@ export async function postgresStore(options: string | PostgresOptions): Promise<
       const dialect = new Dialect(schema);
       const confinement = await prepareSchema(pool, given, dialect);
       if (given.durability === 'require') await requireDurability(pool, dialect);
-      const database = new Database({ pool, dialect, ...confinement });
+      const database = new Database({ pool, sessions, dialect, ...confinement });
       return await assemble(context, pool, given, database, sessions);
     } catch (error) {
       await pool.end();

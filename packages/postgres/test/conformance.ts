@@ -5,6 +5,9 @@ import { type Combination, describeCombination, type Setting, startCombination }
 import { WITHOUT_POSTGRES } from './databases.ts';
 import { sharesStore } from './kit-parts.ts';
 
+/** Fewer than by default, since five combinations try others each time. */
+const MODEL_RUNS = 20;
+
 export function registerCombination(combination: Combination): void {
   describe.skipIf(WITHOUT_POSTGRES)(describeCombination(combination), () => {
     let setting: Setting;
@@ -17,6 +20,7 @@ export function registerCombination(combination: Combination): void {
     const [shared, alone] = [ALL_CASES.filter(sharesStore), ALL_CASES.filter((it) => !sharesStore(it))];
     registerConformance({ describe, it: it.concurrent, afterAll }, 'The store, in many calls at once,', open, {
       cases: shared,
+      modelRuns: MODEL_RUNS,
     });
     registerConformance({ describe, it, afterAll }, 'The store', open, { cases: alone });
   });

@@ -288,10 +288,10 @@ const HAS_LABEL = 'EXISTS (SELECT 1 FROM json_each(labels) WHERE key = ? AND val
 const SELECT_HEAD = `SELECT ${HEAD_COLUMNS.join(', ')} FROM runs WHERE run_id = ? AND tenant_id = ?`;
 
 const SELECT_EVENTS = `
-  SELECT ${EVENT_COLUMNS.join(', ')} FROM run_events e
-  WHERE run_id = ? AND tenant_id = ? AND run_seq > ?
-    AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id AND r.removed IS NOT NULL)
-  ORDER BY run_seq LIMIT ?`;
+  SELECT ${EVENT_COLUMNS.join(', ')} FROM run_events
+  WHERE run_id = ?1 AND tenant_id = ?2 AND run_seq > ?3
+    AND NOT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1 AND tenant_id = ?2 AND removed IS NOT NULL)
+  ORDER BY run_seq LIMIT ?4`;
 
 const SELECT_BY_KEYS = `
   SELECT ${EVENT_COLUMNS.join(', ')} FROM run_events
