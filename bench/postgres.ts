@@ -32,6 +32,7 @@ const COLUMNS = [
   ['commit_index', 'int'],
   ['link', 'bytea'],
   ['epoch', 'int'],
+  ['xid', 'xid8'],
 ] as const;
 
 type Row = unknown[];
@@ -57,8 +58,20 @@ class RawDriver {
       this.#sequences.set(event.runId, runSeq);
       const { tenantId, runId, eventId, eventType, emittedAt, projectId, environmentId, planId, planVersion } = event;
       return [
-        ...[tenantId, runId, runSeq, eventId, eventType, emittedAt, Date.now(), projectId, environmentId, planId, planVersion],
-        ...[1, 1, eventId, event.stepId, null, JSON.stringify(event.payload), 1, this.#link, 1],
+        ...[
+          tenantId,
+          runId,
+          runSeq,
+          eventId,
+          eventType,
+          emittedAt,
+          Date.now(),
+          projectId,
+          environmentId,
+          planId,
+          planVersion,
+        ],
+        ...[1, 1, eventId, event.stepId, null, JSON.stringify(event.payload), 1, this.#link, 1, '1'],
       ];
     });
   }
@@ -66,7 +79,10 @@ class RawDriver {
   async insert(rows: readonly Row[], size: number): Promise<number> {
     for (let start = 0; start < rows.length; start += size) {
       const group = rows.slice(start, start + size);
-      await this.#client.query(this.#insert, COLUMNS.map((_, column) => group.map((row) => row[column])));
+      await this.#client.query(
+        this.#insert,
+        COLUMNS.map((_, column) => group.map((row) => row[column])),
+      );
     }
     return rows.length;
   }
@@ -110,7 +126,9 @@ function duplicateRates({ ours }: Pair, runOf: (index: number) => string) {
   const append = (event: RunEventInput) => ours.runs.appendEvent(event);
   const sent = makeEvents(ROUND, runOf);
   const fresh = Array.from({ length: ROUNDS }, () => makeEvents(ROUND, runOf));
-  const mixed = Array.from({ length: ROUNDS }, () => makeEvents(ROUND, runOf).map((event, at) => (at % 20 === 0 ? sent[at]! : event)));
+  const mixed = Array.from({ length: ROUNDS }, () =>
+    makeEvents(ROUND, runOf).map((event, at) => (at % 20 === 0 ? sent[at]! : event)),
+  );
   return appendAll(append, sent, CALLERS).then(() =>
     compareRates(
       () => appendAll(append, mixed.pop()!, CALLERS),
@@ -122,10 +140,14 @@ function duplicateRates({ ours }: Pair, runOf: (index: number) => string) {
 
 async function growth(url: string, client: pg.Client, report: (line: string) => void, large: number): Promise<Figure> {
   const [small, big] = [await makePair(url, client, 'small'), await makePair(url, client, 'big')];
-  for (const [pair, target] of [[small, 10_000], [big, large]] as const) {
+  for (const [pair, target] of [
+    [small, 10_000],
+    [big, large],
+  ] as const) {
     for (let done = 0; done < target; done += 10_000) {
       const events = makeEvents(10_000, (index) => `run-${(done + index) % RUNS}`);
-      for (let start = 0; start < events.length; start += 1_000) await pair.ours.runs.appendEvents(events.slice(start, start + 1_000), { timeoutMs: 60_000 });
+      for (let start = 0; start < events.length; start += 1_000)
+        await pair.ours.runs.appendEvents(events.slice(start, start + 1_000), { timeoutMs: 60_000 });
       await pair.raw.insert(pair.raw.rowsOf(events), 1_000);
       if ((done + 10_000) % 100_000 === 0) report(`growth: ${done + 10_000} events stored`);
     }
@@ -143,7 +165,10 @@ async function growth(url: string, client: pg.Client, report: (line: string) => 
   }
   await small.ours.close();
   await big.ours.close();
-  return atMost(1.2, `growth from 10⁴ to ${large.toExponential(0)} events`, '× slower', { ours: median(slowdown.ours), raw: median(slowdown.raw) });
+  return atMost(1.2, `growth from 10⁴ to ${large.toExponential(0)} events`, '× slower', {
+    ours: median(slowdown.ours),
+    raw: median(slowdown.raw),
+  });
 }
 
 export async function benchPostgres(report: (line: string) => void, quick: boolean): Promise<Figure[]> {

@@ -110,7 +110,10 @@ export class StoreContext {
       }
       return why === 'was aborted'
         ? new TidemarkError('ABORTED', 'The call was aborted; nothing was written', { cause: call.signal?.reason })
-        : new TidemarkError('TIMEOUT', 'The call took longer than its time limit and wrote nothing; try again or raise timeoutMs');
+        : new TidemarkError(
+            'TIMEOUT',
+            'The call took longer than its time limit and wrote nothing; try again or raise timeoutMs',
+          );
     });
   }
 }

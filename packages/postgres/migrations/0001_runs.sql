@@ -23,6 +23,9 @@ CREATE TABLE @runs (
   labels         jsonb  NOT NULL,
   parent_run_id  text,
   removed        jsonb,
+  -- Where the last event stands in the feed: no later one of the run may stand before it.
+  feed_epoch     integer NOT NULL,
+  feed_xid       xid8   NOT NULL,
   PRIMARY KEY (run_id, tenant_id)
 ) {partitioned} {fillfactor};
 
@@ -61,7 +64,8 @@ CREATE TABLE @run_events (
   commit_index       integer NOT NULL,
   link               bytea   NOT NULL,
   epoch              integer NOT NULL,
-  xid                xid8    NOT NULL DEFAULT pg_current_xact_id(),
+  -- The transaction that stored it, or that of the event before it in its run if that is younger.
+  xid                xid8    NOT NULL,
   position           bigint  NOT NULL DEFAULT nextval('@run_events_position'),
   PRIMARY KEY (run_id, tenant_id, run_seq),
   UNIQUE (run_id, tenant_id, idempotency_key)

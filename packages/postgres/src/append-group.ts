@@ -1,4 +1,6 @@
 /** A group of appends as the append statement takes them, and its answer as outcomes of each append. */
+
+import type { RunStatus } from '@tidemark/core';
 import {
   type Digest,
   digestBytes,
@@ -9,7 +11,6 @@ import {
   rollOf,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
-import type { RunStatus } from '@tidemark/core';
 import { eventOf } from '@tidemark/sql';
 import { STATUS_PLACES } from './append-sql.ts';
 
@@ -53,6 +54,11 @@ export class AppendGroup {
   /** Every tenant the group speaks of. */
   get tenants(): string[] {
     return [...new Set(this.#appends.map((append) => append.run.tenantId))];
+  }
+
+  /** Whether an event of the group may change the status of its run. */
+  get changesStatus(): boolean {
+    return this.#runs.some((group) => statusesAfter(group.events) !== '');
   }
 
   /** The parameters of the append statement. */
@@ -136,7 +142,9 @@ function push(columns: unknown[][], values: readonly unknown[]): void {
 /** The status a run has afterwards, for each it may have before: none first, then as `STATUS_PLACES`. Empty when none can change. */
 function statusesAfter(events: readonly PreparedEvent[]): string {
   const statuses = [null, ...STATUS_PLACES];
-  const after = statuses.map((before) => events.reduce((status, event) => nextRunStatus(status, event.eventType), before as RunStatus | null));
+  const after = statuses.map((before) =>
+    events.reduce((status, event) => nextRunStatus(status, event.eventType), before as RunStatus | null),
+  );
   return after.every((status, at) => status === statuses[at]) ? '' : after.map((status) => status ?? '').join(',');
 }
 

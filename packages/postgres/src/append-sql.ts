@@ -10,21 +10,40 @@ export const STATUS_PLACES = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAIL
 const places = STATUS_PLACES.map((status) => `'${status}'`).join(', ');
 
 /**
- * The stored event of a run at a key or the next after it: one look-up in the index of keys. Asked for the key itself, the
- * planner may take the index of sequences and read a whole run for each key, where it believes that runs are short;
- * the order, with sorts switched off for our sessions, leaves it no choice.
+ * The stored event of a run with a key: one look-up in the index of keys. Asked for equality, the planner may take the
+ * index of sequences and read a whole run for each key, where it believes that runs are short; a range in the order of
+ * keys, with sorts switched off for our sessions, leaves it no choice.
  */
-export function firstAtKey(runId: string, tenantId: string, key: string): string {
+export function storedAtKey(runId: string, tenantId: string, key: string): string {
   return `(
       SELECT * FROM @run_events k
-      WHERE k.run_id = ${runId} AND k.tenant_id = ${tenantId} AND k.idempotency_key >= ${key}
+      WHERE k.run_id = ${runId} AND k.tenant_id = ${tenantId}
+        AND k.idempotency_key >= ${key} AND k.idempotency_key <= ${key}
       ORDER BY k.idempotency_key LIMIT 1
     )`;
 }
 
+/**
+ * The place in the feed a head moves to: that of this transaction, never behind the one it had. A transaction may be
+ * older than the one whose lock it waited for, and the feed keeps the order of runs.
+ */
+export const FEED_PLACE = `
+      feed_xid = CASE WHEN r.feed_epoch = (SELECT max(epoch) FROM @feed_epochs)
+        THEN greatest(r.feed_xid, pg_current_xact_id()) ELSE pg_current_xact_id()
+      END,
+      feed_epoch = (SELECT max(epoch) FROM @feed_epochs)`;
+
 const FIRST_LINK = `'\\x${'00'.repeat(32)}'::bytea`;
 
-export const APPEND = `
+/** The status of a run that is there already: looked up by what it was, or left as it is where no event can change it. */
+const NEXT_STATUS = `(
+        SELECT CASE WHEN s.statuses = '' THEN r.status
+          ELSE nullif(split_part(s.statuses, ',', coalesce(array_position(ARRAY[${places}], r.status), 0) + 1), '')
+        END
+        FROM sent s WHERE s.run_id = excluded.run_id AND s.tenant_id = excluded.tenant_id
+      )`;
+
+const appendSql = (status: string) => `
   -- 1. What was sent: events, and the runs they belong to.
   WITH RECURSIVE input AS MATERIALIZED (
     SELECT * FROM unnest(
@@ -48,8 +67,7 @@ export const APPEND = `
     SELECT i.ord, i.run_no, ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
     FROM input i
     JOIN sent s ON s.run_no = i.run_no
-    CROSS JOIN LATERAL ${firstAtKey('s.run_id', 's.tenant_id', 'i.idempotency_key')} AS e
-    WHERE e.idempotency_key = i.idempotency_key
+    CROSS JOIN LATERAL ${storedAtKey('s.run_id', 's.tenant_id', 'i.idempotency_key')} AS e
   ),
   repeated AS MATERIALIZED (SELECT DISTINCT run_no FROM stored),
   -- 3. What is new. The client rolled the leaves of a run as if all were; where some are not, they are rolled here. A run
@@ -79,33 +97,30 @@ export const APPEND = `
   moved AS (
     INSERT INTO @runs AS r (
       tenant_id, run_id, project_id, environment_id, plan_id, plan_version, status, last_seq, link, link_before,
-      created_at, updated_at, labels, parent_run_id
+      created_at, updated_at, labels, parent_run_id, feed_epoch, feed_xid
     )
     SELECT
       s.tenant_id, s.run_id, s.project_id, s.environment_id, s.plan_id, s.plan_version,
       nullif(split_part(s.statuses, ',', 1), ''), e.events, sha256(${FIRST_LINK} || e.last_roll || int8send(e.events)),
-      e.last_roll, clock.now, clock.now, s.labels, s.parent_run_id
+      e.last_roll, clock.now, clock.now, s.labels, s.parent_run_id,
+      (SELECT max(epoch) FROM @feed_epochs), pg_current_xact_id()
     FROM sent s
     JOIN ends e ON e.run_no = s.run_no
     CROSS JOIN LATERAL (SELECT @tidemark_now() AS now) AS clock
     ORDER BY s.run_id, s.tenant_id
     ON CONFLICT (run_id, tenant_id) DO UPDATE SET
-      status = (
-        SELECT CASE WHEN s.statuses = '' THEN r.status
-          ELSE nullif(split_part(s.statuses, ',', coalesce(array_position(ARRAY[${places}], r.status), 0) + 1), '')
-        END
-        FROM sent s WHERE s.run_id = excluded.run_id AND s.tenant_id = excluded.tenant_id
-      ),
+      status = ${status},
       last_seq = r.last_seq + excluded.last_seq,
       link = sha256(r.link || excluded.link_before || int8send(r.last_seq + excluded.last_seq)),
       link_before = r.link,
       -- Read after the lock was taken: time never runs backwards along the log.
-      updated_at = greatest(r.updated_at, @tidemark_now())
+      updated_at = greatest(r.updated_at, @tidemark_now()),
+      ${FEED_PLACE}
     WHERE r.removed IS NULL AND r.project_id = excluded.project_id AND r.environment_id = excluded.environment_id
-    RETURNING r.run_id, r.tenant_id, r.last_seq, r.link_before, r.updated_at
+    RETURNING r.run_id, r.tenant_id, r.last_seq, r.link_before, r.updated_at, r.feed_epoch, r.feed_xid
   ),
   heads AS MATERIALIZED (
-    SELECT s.*, m.updated_at, m.last_seq - e.events AS before_seq,
+    SELECT s.*, m.updated_at, m.feed_epoch, m.feed_xid, m.last_seq - e.events AS before_seq,
       CASE WHEN m.last_seq = e.events THEN ${FIRST_LINK} ELSE m.link_before END AS before_link
     FROM moved m
     JOIN sent s ON s.run_id = m.run_id AND s.tenant_id = m.tenant_id
@@ -116,13 +131,13 @@ export const APPEND = `
     INSERT INTO @run_events (
       tenant_id, run_id, run_seq, event_id, event_type, emitted_at, persisted_at, project_id, environment_id, plan_id,
       plan_version, engine_attempt_id, logical_attempt_id, idempotency_key, step_id, extra, payload, commit_index, link,
-      epoch
+      epoch, xid
     )
     SELECT
       h.tenant_id, h.run_id, h.before_seq + n.place, n.event_id, n.event_type, n.emitted_at, h.updated_at, h.project_id,
       h.environment_id, n.plan_id, n.plan_version, n.engine_attempt_id, n.logical_attempt_id, n.idempotency_key, n.step_id,
       n.extra, n.payload, n.place, sha256(h.before_link || n.linked_by || int8send(h.before_seq + n.place)),
-      (SELECT max(epoch) FROM @feed_epochs)
+      h.feed_epoch, h.feed_xid
     FROM heads h JOIN rolled n ON n.run_no = h.run_no
     ORDER BY n.ord
   )
@@ -134,3 +149,7 @@ export const APPEND = `
   SELECT run_no, NULL, NULL,
     ${EVENT_COLUMNS.map((column) => (column === 'link' ? "encode(link, 'hex')" : `${column}::text`)).join(', ')}, NULL
   FROM stored`;
+
+/** For groups whose events may change the status of a run, and for those that cannot. */
+export const APPEND = appendSql(NEXT_STATUS);
+export const APPEND_KEEPING_STATUS = appendSql('r.status');

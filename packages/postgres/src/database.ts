@@ -18,6 +18,8 @@ const USES_OF_A_PLAN = 500;
 
 export interface DatabaseSettings {
   pool: pg.Pool;
+  /** How long a statement may take. */
+  timeoutMs: number;
   /** Whether connections are real sessions, which keep prepared statements, and not a pooler's loans. */
   sessions: boolean;
   dialect: Dialect;
@@ -44,12 +46,14 @@ export class Database implements SqlDatabase {
   }
 
   async read<Row>(sql: string, params: readonly SqlValue[], call: EngineCall): Promise<Row[]> {
-    return (await this.#read({ text: this.dialect.statement(sql), values: params as SqlValue[] }, reachOf(call))).rows as Row[];
+    return (await this.#read({ text: this.dialect.statement(sql), values: params as SqlValue[] }, reachOf(call)))
+      .rows as Row[];
   }
 
   /** The same with numbered parameters and rows as arrays, which are cheaper to read. */
   async readArrays(text: string, values: readonly unknown[], reach: Reach): Promise<unknown[][]> {
-    return (await this.#read({ text: this.dialect.script(text), values: values as unknown[], rowMode: 'array' }, reach)).rows as unknown[][];
+    return (await this.#read({ text: this.dialect.script(text), values: values as unknown[], rowMode: 'array' }, reach))
+      .rows as unknown[][];
   }
 
   async #read(query: pg.QueryConfig | pg.QueryArrayConfig, reach: Reach): Promise<pg.QueryResult> {
@@ -71,8 +75,10 @@ export class Database implements SqlDatabase {
       try {
         return await this.#inside(reach, 'READ WRITE', work);
       } catch (error) {
-        const over = tries >= MOST_TRIES || call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline);
-        if (!isSerializationFailure(error) || over) throw error instanceof CommitFailure ? error.meaning() : translateBeforeCommit(error);
+        const over =
+          tries >= MOST_TRIES || call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline);
+        if (!isSerializationFailure(error) || over)
+          throw error instanceof CommitFailure ? error.meaning() : translateBeforeCommit(error);
       }
       await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, 2 ** tries)));
     }
@@ -106,11 +112,11 @@ export class Database implements SqlDatabase {
   }
 
   /** The statement by a name, so that a session parses it once; its plan is made anew now and then, as tables grow. */
-  async #prepared<Q extends object>(client: Client, query: Q): Promise<Q & { name?: string }> {
+  async #prepared<Q extends { text: string }>(client: Client, query: Q): Promise<Q & { name: string }> {
     const uses = (this.#uses.get(client) ?? 0) + 1;
     this.#uses.set(client, uses);
     if (uses % USES_OF_A_PLAN === 0) await client.query('DISCARD PLANS');
-    return { ...query, name: 'tidemark_append' };
+    return { ...query, name: nameOf(query.text) };
   }
 
   async #connect(): Promise<Client> {
@@ -126,11 +132,16 @@ export class Database implements SqlDatabase {
     const settings = mode === 'READ WRITE' ? ['SET LOCAL synchronous_commit = on'] : [];
     if (!this.#settings.sessions) {
       for (const [name, value] of Object.entries(PLANNING)) settings.push(`SET LOCAL ${name} = ${value}`);
+      settings.push(`SET LOCAL statement_timeout = ${this.#settings.timeoutMs}`);
     }
     if (this.#settings.rowLevelSecurity) {
       // Without the admin role the operator's view is that of the default tenant, in which its KV and agents live.
-      if (reach === 'all' && this.#settings.adminRole) settings.push(`SET LOCAL ROLE ${quoteName(this.#settings.adminRole)}`);
-      else settings.push(`SET LOCAL tidemark.tenants = ${quote(JSON.stringify(reach === 'all' ? [DEFAULT_TENANT] : reach))}`);
+      if (reach === 'all' && this.#settings.adminRole)
+        settings.push(`SET LOCAL ROLE ${quoteName(this.#settings.adminRole)}`);
+      else
+        settings.push(
+          `SET LOCAL tidemark.tenants = ${quote(JSON.stringify(reach === 'all' ? [DEFAULT_TENANT] : reach))}`,
+        );
     }
     return settings.join('; ');
   }
@@ -233,7 +244,10 @@ class SyncNotices {
 
   check(): void {
     if (!this.#cancelled) return;
-    throw new TidemarkError('OUTCOME_UNKNOWN', 'The wait for a synchronous standby was cancelled: the write is on this server, but may be lost in a failover; send it again');
+    throw new TidemarkError(
+      'OUTCOME_UNKNOWN',
+      'The wait for a synchronous standby was cancelled: the write is on this server, but may be lost in a failover; send it again',
+    );
   }
 
   stop(): void {
@@ -247,4 +261,13 @@ function quote(text: string): string {
 
 function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
+}
+
+const names = new Map<string, string>();
+
+/** A name for a statement of ours; there are a handful. */
+function nameOf(text: string): string {
+  const name = names.get(text) ?? `tidemark_${names.size + 1}`;
+  names.set(text, name);
+  return name;
 }

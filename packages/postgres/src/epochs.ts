@@ -7,7 +7,11 @@ import type { Dialect } from './sql.ts';
  * Restored from a dump into another cluster, stored transaction ids may lie ahead of the present: the feed would stand
  * still. Under row-level security only the operator's role sees all events, so only a login that may take it can tell.
  */
-export async function beginEpoch(client: pg.ClientBase, dialect: Dialect, { rowLevelSecurity, adminRole }: Confinement): Promise<void> {
+export async function beginEpoch(
+  client: pg.ClientBase,
+  dialect: Dialect,
+  { rowLevelSecurity, adminRole }: Confinement,
+): Promise<void> {
   if (rowLevelSecurity && adminRole === null) return;
   // Several statements in one message are one transaction.
   await client.query(

@@ -37,16 +37,30 @@ function translate(error: unknown, otherwise: 'rejected' | 'unknown'): unknown {
   if (state !== null && ROLLED_BACK.test(state)) return refusal(state, message, error);
   if (!isConnectionFailure(error, state)) return error;
   if (otherwise === 'unknown') {
-    return new TidemarkError('OUTCOME_UNKNOWN', `The connection was lost while the write was under way (${message}); send it again to learn what became of it`, { cause: error });
+    return new TidemarkError(
+      'OUTCOME_UNKNOWN',
+      `The connection was lost while the write was under way (${message}); send it again to learn what became of it`,
+      { cause: error },
+    );
   }
   return new TidemarkError('UNAVAILABLE', `PostgreSQL cannot be reached right now: ${message}`, { cause: error });
 }
 
 function refusal(state: string, message: string, cause: unknown): TidemarkError {
-  if (state === '53100' || state === '53200') return new TidemarkError('STORAGE_FULL', `PostgreSQL is out of space: ${message}`, { cause });
-  if (state === '57014') return new TidemarkError('TIMEOUT', 'PostgreSQL cancelled the statement at its time limit; nothing was written', { cause });
-  if (state === '25006') return new TidemarkError('UNAVAILABLE', 'This server is a replica and takes no writes; it may be promoted soon, try again', { cause });
-  if (/^(53|55P03|40)/.test(state)) return new TidemarkError('UNAVAILABLE', `PostgreSQL is busy: ${message}`, { cause });
+  if (state === '53100' || state === '53200')
+    return new TidemarkError('STORAGE_FULL', `PostgreSQL is out of space: ${message}`, { cause });
+  if (state === '57014')
+    return new TidemarkError('TIMEOUT', 'PostgreSQL cancelled the statement at its time limit; nothing was written', {
+      cause,
+    });
+  if (state === '25006')
+    return new TidemarkError(
+      'UNAVAILABLE',
+      'This server is a replica and takes no writes; it may be promoted soon, try again',
+      { cause },
+    );
+  if (/^(53|55P03|40)/.test(state))
+    return new TidemarkError('UNAVAILABLE', `PostgreSQL is busy: ${message}`, { cause });
   return new TidemarkError('STORAGE_ERROR', `PostgreSQL refused: ${message}`, { cause });
 }
 
@@ -55,5 +69,7 @@ function isConnectionFailure(error: unknown, state: string | null): boolean {
   if (state !== null) return /^(08|57P)/.test(state);
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string' && /^E(CONN|PIPE|TIMEDOUT|HOST|NET|AI|NOTFOUND)/.test(code)) return true;
-  return /connection|terminated|timeout|timed out|ECONN|not queryable|Client has encountered/i.test((error as Error)?.message ?? '');
+  return /connection|terminated|timeout|timed out|ECONN|not queryable|Client has encountered/i.test(
+    (error as Error)?.message ?? '',
+  );
 }

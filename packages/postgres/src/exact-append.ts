@@ -1,8 +1,18 @@
 /** The exact way to append: lock the head, look the keys up, decide, write. For fences, refusals, races and callers' transactions. */
-import { digestBytes, FIRST_LINK, isTombstone, type PlacedEvent, planAppend, type RunAppend, type RunHead, type RunTombstone, type StoredRunEvent } from '@tidemark/core/engine';
+import {
+  digestBytes,
+  FIRST_LINK,
+  isTombstone,
+  type PlacedEvent,
+  planAppend,
+  type RunAppend,
+  type RunHead,
+  type RunTombstone,
+  type StoredRunEvent,
+} from '@tidemark/core/engine';
 import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent } from '@tidemark/sql';
 import type pg from 'pg';
-import { firstAtKey } from './append-sql.ts';
+import { FEED_PLACE, storedAtKey } from './append-sql.ts';
 import { types } from './pool.ts';
 import type { Dialect } from './sql.ts';
 
@@ -13,28 +23,32 @@ const LOCK_HEAD = `SELECT ${HEAD_COLUMNS.join(', ')} FROM @runs WHERE run_id = $
 const FIND_KEYS = `
   SELECT ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
   FROM unnest($3::text[]) AS wanted (key)
-  CROSS JOIN LATERAL ${firstAtKey('$1', '$2', 'wanted.key COLLATE "C"')} AS e
-  WHERE e.idempotency_key = wanted.key`;
+  CROSS JOIN LATERAL ${storedAtKey('$1', '$2', 'wanted.key')} AS e`;
 
 const NEW_HEAD = `
   INSERT INTO @runs (tenant_id, run_id, project_id, environment_id, plan_id, plan_version, status, last_seq, link,
-    link_before, created_at, updated_at, labels, parent_run_id)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    link_before, created_at, updated_at, labels, parent_run_id, feed_epoch, feed_xid)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+    (SELECT max(epoch) FROM @feed_epochs), pg_current_xact_id())
   ON CONFLICT (run_id, tenant_id) DO NOTHING RETURNING 1`;
 
 const MOVE_HEAD = `
-  UPDATE @runs SET status = $3, last_seq = $4, link = $5, link_before = $6, updated_at = $7
+  UPDATE @runs r SET status = $3, last_seq = $4, link = $5, link_before = $6, updated_at = $7,${FEED_PLACE}
   WHERE run_id = $1 AND tenant_id = $2`;
 
 const ADD_EVENTS = `
-  INSERT INTO @run_events (tenant_id, run_id, ${EVENT_COLUMNS.join(', ')}, epoch)
-  SELECT $1, $2, e.*, (SELECT max(epoch) FROM @feed_epochs) FROM unnest(
+  INSERT INTO @run_events (tenant_id, run_id, ${EVENT_COLUMNS.join(', ')}, epoch, xid)
+  SELECT r.tenant_id, r.run_id, e.*, r.feed_epoch, r.feed_xid FROM @runs r CROSS JOIN unnest(
     $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[],
     $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::json[], $17::json[], $18::int[], $19::bytea[]
-  ) AS e`;
+  ) AS e WHERE r.tenant_id = $1 AND r.run_id = $2`;
 
 /** Appends inside the client's open transaction; throws why nothing may be written. The client may be a caller's own, which reads values its own way. */
-export async function appendExactly(client: pg.ClientBase, dialect: Dialect, append: RunAppend): Promise<PlacedEvent[]> {
+export async function appendExactly(
+  client: pg.ClientBase,
+  dialect: Dialect,
+  append: RunAppend,
+): Promise<PlacedEvent[]> {
   const { runId, tenantId } = append.run;
   for (let race = 0; race < MOST_RACES; race++) {
     const head = await lockHead(client, dialect, append);
@@ -51,23 +65,54 @@ export async function appendExactly(client: pg.ClientBase, dialect: Dialect, app
   throw new Error(`Run ${runId} could not be locked`);
 }
 
-async function lockHead(client: pg.ClientBase, dialect: Dialect, { run }: RunAppend): Promise<RunHead | RunTombstone | null> {
-  const { rows } = await client.query({ text: dialect.script(LOCK_HEAD), values: [run.runId, run.tenantId], rowMode: 'array', types });
+async function lockHead(
+  client: pg.ClientBase,
+  dialect: Dialect,
+  { run }: RunAppend,
+): Promise<RunHead | RunTombstone | null> {
+  const { rows } = await client.query({
+    text: dialect.script(LOCK_HEAD),
+    values: [run.runId, run.tenantId],
+    rowMode: 'array',
+    types,
+  });
   return rows[0] ? headOf(rows[0]) : null;
 }
 
-async function findKeys(client: pg.ClientBase, dialect: Dialect, append: RunAppend): Promise<Map<string, StoredRunEvent>> {
+async function findKeys(
+  client: pg.ClientBase,
+  dialect: Dialect,
+  append: RunAppend,
+): Promise<Map<string, StoredRunEvent>> {
   const keys = append.events.map((event) => event.idempotencyKey);
-  const { rows } = await client.query({ text: dialect.script(FIND_KEYS), values: [append.run.runId, append.run.tenantId, keys], rowMode: 'array', types });
+  const { rows } = await client.query({
+    text: dialect.script(FIND_KEYS),
+    values: [append.run.runId, append.run.tenantId, keys],
+    rowMode: 'array',
+    types,
+  });
   return new Map(rows.map((row) => eventOf(row)).map((event) => [event.idempotencyKey, event]));
 }
 
 /** False when another has made the run since we looked. */
-async function writeHead(client: pg.ClientBase, dialect: Dialect, before: RunHead | null, head: RunHead): Promise<boolean> {
+async function writeHead(
+  client: pg.ClientBase,
+  dialect: Dialect,
+  before: RunHead | null,
+  head: RunHead,
+): Promise<boolean> {
   const link = digestBytes(head.link);
   const linkBefore = digestBytes(before && !isTombstone(before) ? before.link : FIRST_LINK);
   if (before) {
-    await client.query(dialect.script(MOVE_HEAD), [head.runId, head.tenantId, head.status, head.seq, link, linkBefore, head.updatedAt]);
+    await client.query(dialect.script(MOVE_HEAD), [
+      head.runId,
+      head.tenantId,
+      head.status,
+      head.seq,
+      link,
+      linkBefore,
+      head.updatedAt,
+    ]);
     return true;
   }
   const { rowCount } = await client.query(dialect.script(NEW_HEAD), [

@@ -32,7 +32,12 @@ export function planMigrations(options: MigrationOptions = {}): Migration[] {
       const text = readFileSync(new URL(file, DIRECTORY), 'utf8');
       const version = Number(file.slice(0, 4));
       const oldestReader = Number(/^-- oldest reader: (\d+)$/m.exec(text)?.[1] ?? Math.min(version, 999));
-      return { version, name: file.slice(5, -4), sql: dialect.script(withPartitions(text, options.partitions)), oldestReader };
+      return {
+        version,
+        name: file.slice(5, -4),
+        sql: dialect.script(withPartitions(text, options.partitions)),
+        oldestReader,
+      };
     })
     .filter(({ version }) => {
       const option = OPTIONAL[version];
@@ -42,7 +47,8 @@ export function planMigrations(options: MigrationOptions = {}): Migration[] {
 
 /** Partitioned tables get their partitions right after them; plain ones room for heads to change in place. */
 function withPartitions(sql: string, partitions: number | undefined): string {
-  if (partitions === undefined) return sql.replaceAll(' {partitioned}', '').replaceAll(' {fillfactor}', ' WITH (fillfactor = 80)');
+  if (partitions === undefined)
+    return sql.replaceAll(' {partitioned}', '').replaceAll(' {fillfactor}', ' WITH (fillfactor = 80)');
   return sql.replaceAll(
     /CREATE TABLE @(\w+) \(([^;]*?)\) \{partitioned\}( \{fillfactor\})?;/gs,
     (_, table: string, columns: string, fill: string | undefined) => {
@@ -60,7 +66,8 @@ function withPartitions(sql: string, partitions: number | undefined): string {
 export function migrationScript(options: MigrationOptions = {}): string {
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
   const steps = planMigrations(options).map(
-    (migration) => `-- ${migration.version} ${migration.name}\nBEGIN;\n${migration.sql.trim()}\n${recordSql(dialect, migration)};\nCOMMIT;`,
+    (migration) =>
+      `-- ${migration.version} ${migration.name}\nBEGIN;\n${migration.sql.trim()}\n${recordSql(dialect, migration)};\nCOMMIT;`,
   );
   return `${setUpSql(dialect)}\n\n${steps.join('\n\n')}\n`;
 }
@@ -76,7 +83,9 @@ CREATE TABLE IF NOT EXISTS @tidemark_migrations (
 }
 
 function recordSql(dialect: Dialect, { version, name, oldestReader }: Migration): string {
-  return dialect.script(`INSERT INTO @tidemark_migrations (version, name, oldest_reader) VALUES (${version}, '${name}', ${oldestReader})`);
+  return dialect.script(
+    `INSERT INTO @tidemark_migrations (version, name, oldest_reader) VALUES (${version}, '${name}', ${oldestReader})`,
+  );
 }
 
 interface Applied {
@@ -92,7 +101,9 @@ export async function migrate(client: pg.ClientBase, options: MigrationOptions):
   for (const migration of [null, ...plan]) {
     // The lock goes with the transaction, so that it also works behind a pooler. Read committed, whatever the default:
     // an older snapshot would not show what was done by those who held the lock before.
-    await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(${LOCK})`);
+    await client.query(
+      `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(${LOCK})`,
+    );
     try {
       if (migration === null) await client.query(setUpSql(dialect));
       else if (!(await appliedMigrations(client, dialect)).some(({ version }) => version === migration.version)) {
@@ -123,14 +134,21 @@ function isComplete(applied: readonly Applied[], plan: readonly Migration[], dia
 }
 
 async function appliedMigrations(client: pg.ClientBase, dialect: Dialect): Promise<Applied[]> {
-  const { rows } = await client.query(`SELECT to_regclass($1) IS NOT NULL AS there`, [`"${dialect.schema}".tidemark_migrations`]);
+  const { rows } = await client.query(`SELECT to_regclass($1) IS NOT NULL AS there`, [
+    `"${dialect.schema}".tidemark_migrations`,
+  ]);
   if (!rows[0].there) return [];
-  return (await client.query(dialect.script('SELECT version, oldest_reader FROM @tidemark_migrations ORDER BY version'))).rows;
+  return (
+    await client.query(dialect.script('SELECT version, oldest_reader FROM @tidemark_migrations ORDER BY version'))
+  ).rows;
 }
 
 /** Refuses to work on a schema that lacks a migration, where setting up is somebody else's business. */
 export async function checkMigrated(client: pg.ClientBase, options: MigrationOptions): Promise<void> {
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
   if (isComplete(await appliedMigrations(client, dialect), planMigrations(options), dialect)) return;
-  throw new TidemarkError('SCHEMA_MISMATCH', `Schema ${dialect.schema} is not up to date: run the migrations, or open with migrate: true`);
+  throw new TidemarkError(
+    'SCHEMA_MISMATCH',
+    `Schema ${dialect.schema} is not up to date: run the migrations, or open with migrate: true`,
+  );
 }

@@ -62,7 +62,11 @@ export class Notifications {
 
   #listen(): void {
     if (this.#listener || this.#closed || this.#listenUrl === null || this.#reconnect) return;
-    const listener = new pg.Client({ connectionString: this.#listenUrl, application_name: 'tidemark listener', keepAlive: true });
+    const listener = new pg.Client({
+      connectionString: this.#listenUrl,
+      application_name: 'tidemark listener',
+      keepAlive: true,
+    });
     this.#listener = listener;
     const lost = () => {
       if (this.#listener !== listener) return;

@@ -20,7 +20,8 @@ export const types: pg.CustomTypesConfig = {
 
 function safeInteger(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new TidemarkError('STORAGE_ERROR', `The stored number ${text} is beyond 2^53`);
+  if (!Number.isSafeInteger(value))
+    throw new TidemarkError('STORAGE_ERROR', `The stored number ${text} is beyond 2^53`);
   return value;
 }
 
@@ -40,7 +41,10 @@ const SESSION = Object.entries({
   .join(' ');
 
 /** A pool for the store. `sessions` tells whether connections are real sessions, not a pooler's loans. */
-export async function connectPool(options: PostgresOptions, timeoutMs: number): Promise<{ pool: pg.Pool; sessions: boolean }> {
+export async function connectPool(
+  options: PostgresOptions,
+  timeoutMs: number,
+): Promise<{ pool: pg.Pool; sessions: boolean }> {
   const base: pg.PoolConfig = {
     connectionString: options.url,
     application_name: 'tidemark',
@@ -48,7 +52,7 @@ export async function connectPool(options: PostgresOptions, timeoutMs: number): 
     connectionTimeoutMillis: options.connectionTimeoutMs ?? 5_000,
     idleTimeoutMillis: 30_000,
     // The server's own limit, statement_timeout, ends a statement for certain; the driver's only stops waiting for it.
-    query_timeout: timeoutMs + 5_000,
+    query_timeout: timeoutMs + 1_000,
     keepAlive: true,
     types,
   };

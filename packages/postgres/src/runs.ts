@@ -1,6 +1,7 @@
 /** The run engine on PostgreSQL: groups of appends in one statement, everything it leaves undone by the exact way. */
-import { isTidemarkError, TidemarkError } from '@tidemark/core';
+import { invalidArgument, isTidemarkError } from '@tidemark/core';
 import {
+  compareKeys,
   decodeCursor,
   digestOf,
   type EngineCall,
@@ -22,7 +23,7 @@ import {
 import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, runListSql } from '@tidemark/sql';
 import type pg from 'pg';
 import { AppendGroup } from './append-group.ts';
-import { APPEND } from './append-sql.ts';
+import { APPEND, APPEND_KEEPING_STATUS } from './append-sql.ts';
 import type { Database } from './database.ts';
 import { isSerializationFailure, isUniqueViolation, translateRead, translateWrite } from './errors.ts';
 import { appendExactly } from './exact-append.ts';
@@ -42,7 +43,10 @@ export class PostgresRuns implements RunEngine {
     this.#group = new GroupCommit((take) => this.#commit(take()), { maxGroup: 500 });
   }
 
-  append(appends: readonly RunAppend[], call: EngineCall & { transaction?: unknown }): Promise<(PlacedEvent[] | Error)[]> {
+  append(
+    appends: readonly RunAppend[],
+    call: EngineCall & { transaction?: unknown },
+  ): Promise<(PlacedEvent[] | Error)[]> {
     if (call.transaction !== undefined) return this.#appendInside(appends, call.transaction);
     return Promise.all(appends.map((append) => this.#submit(append, call).catch((error: Error) => error)));
   }
@@ -56,21 +60,31 @@ export class PostgresRuns implements RunEngine {
     const group = new AppendGroup(appends);
     let outcomes: ReturnType<AppendGroup['outcomes']>;
     try {
-      outcomes = group.outcomes(await this.#database.statement(APPEND, group.parameters(), group.tenants));
+      outcomes = group.outcomes(
+        await this.#database.statement(
+          group.changesStatus ? APPEND : APPEND_KEEPING_STATUS,
+          group.parameters(),
+          group.tenants,
+        ),
+      );
     } catch (error) {
       // A key was stored, or a lock taken, between look and write: nothing of the group was written.
       if (!isUniqueViolation(error) && !isSerializationFailure(error)) throw translateWrite(error);
       outcomes = appends.map(() => 'left');
     }
     const settled = await Promise.all(
-      outcomes.map((outcome, at) => (outcome === 'left' ? this.#appendOne(appends[at]!, {}).catch((error: Error) => error) : outcome)),
+      outcomes.map((outcome, at) =>
+        outcome === 'left' ? this.#appendOne(appends[at]!, {}).catch((error: Error) => error) : outcome,
+      ),
     );
     this.#notifications.announce(appends.filter((_, at) => outcomes[at] !== 'left').map((append) => append.run));
     return settled;
   }
 
   async #appendOne(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
-    const placed = await this.#database.transaction([append.run.tenantId], call, (client) => appendExactly(client, this.#database.dialect, append));
+    const placed = await this.#database.transaction([append.run.tenantId], call, (client) =>
+      appendExactly(client, this.#database.dialect, append),
+    );
     this.#notifications.announce([append.run]);
     return placed;
   }
@@ -78,17 +92,18 @@ export class PostgresRuns implements RunEngine {
   /** Writes with the caller's own rows, on the caller's own client: its commit decides. */
   async #appendInside(appends: readonly RunAppend[], transaction: unknown): Promise<(PlacedEvent[] | Error)[]> {
     const client = transaction as pg.ClientBase;
-    if (typeof client?.query !== 'function') {
-      throw new TidemarkError('INVALID_ARGUMENT', 'transaction must be a client of pg with an open transaction', { field: 'transaction', rule: 'a client of pg with an open transaction' });
-    }
-    const outcomes: PlacedEvent[][] = [];
+    if (typeof client?.query !== 'function')
+      throw invalidArgument('transaction', 'a client of pg with an open transaction', client);
+    const outcomes = new Map<RunAppend, PlacedEvent[]>();
     const tenants = [...new Set(appends.map((append) => append.run.tenantId))];
     try {
       await this.#database.joined(client, tenants, async () => {
         // In one order for everybody, as the group statement locks.
-        for (const append of appends) outcomes.push(await appendExactly(client, this.#database.dialect, append));
+        for (const append of [...appends].sort(byLockOrder)) {
+          outcomes.set(append, await appendExactly(client, this.#database.dialect, append));
+        }
       });
-      return outcomes;
+      return appends.map((append) => outcomes.get(append)!);
     } catch (error) {
       throw isTidemarkError(error) ? error : translateRead(error);
     }
@@ -96,7 +111,11 @@ export class PostgresRuns implements RunEngine {
 
   fetch(run: RunKey, afterSeq: number, limit: number): Promise<LogPage> {
     const read = async (after: number, count: number) => {
-      const rows = await this.#database.readArrays(SELECT_EVENTS, [run.runId, run.tenantId, after, count], [run.tenantId]);
+      const rows = await this.#database.readArrays(
+        SELECT_EVENTS,
+        [run.runId, run.tenantId, after, count],
+        [run.tenantId],
+      );
       return rows.map((row) => eventOf(row));
     };
     return readLogPage(read, afterSeq, limit);
@@ -114,7 +133,10 @@ export class PostgresRuns implements RunEngine {
   async list(query: RunQuery): Promise<RunHead[]> {
     const { sql, params } = runListSql(query, 'labels ->> ?::text = ?');
     const rows = await this.#database.readArrays(
-      this.#database.dialect.statement(sql), params, query.tenantId === undefined ? 'all' : [query.tenantId]);
+      this.#database.dialect.statement(sql),
+      params,
+      query.tenantId === undefined ? 'all' : [query.tenantId],
+    );
     return rows.map((row) => headOf(row) as RunHead);
   }
 
@@ -125,7 +147,9 @@ export class PostgresRuns implements RunEngine {
 
   async saveSnapshot(run: RunKey, snapshot: StoredSnapshot & { status: string }, call: EngineCall): Promise<void> {
     const params = [run.tenantId, run.runId, snapshot.status, snapshot.lastEventSeq, snapshot.body];
-    await this.#database.transaction([run.tenantId], call, (client) => client.query(this.#database.dialect.script(UPSERT_SNAPSHOT), params));
+    await this.#database.transaction([run.tenantId], call, (client) =>
+      client.query(this.#database.dialect.script(UPSERT_SNAPSHOT), params),
+    );
   }
 
   async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean> {
@@ -142,7 +166,8 @@ export class PostgresRuns implements RunEngine {
 
   async #removeEvents(run: RunKey, call: EngineCall): Promise<void> {
     const text = this.#database.dialect.script(DELETE_EVENTS);
-    const step = async (client: pg.ClientBase) => (await client.query(text, [run.runId, run.tenantId, REMOVE_STEP])).rowCount;
+    const step = async (client: pg.ClientBase) =>
+      (await client.query(text, [run.runId, run.tenantId, REMOVE_STEP])).rowCount;
     while ((await this.#database.transaction([run.tenantId], call, step)) === REMOVE_STEP);
   }
 
@@ -154,12 +179,25 @@ export class PostgresRuns implements RunEngine {
   }
 
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
-    const isPlace = (values: unknown[]) => values.length === 3 && Number.isSafeInteger(values[0]) && typeof values[1] === 'string' && Number.isSafeInteger(values[2]) && /^\d{1,20}$/.test(values[1]);
-    const [epoch, xid, position] = after === null ? [0, '0', 0] : decodeCursor<[number, string, number]>(after, isPlace);
+    const isPlace = (values: unknown[]) =>
+      values.length === 3 &&
+      Number.isSafeInteger(values[0]) &&
+      typeof values[1] === 'string' &&
+      Number.isSafeInteger(values[2]) &&
+      /^\d{1,20}$/.test(values[1]);
+    const [epoch, xid, position] =
+      after === null ? [0, '0', 0] : decodeCursor<[number, string, number]>(after, isPlace);
     const reach = call.tenantId === undefined || call.tenantId === null ? 'all' : [call.tenantId];
     const rows = await this.#database.readArrays(SELECT_FEED, [epoch, xid, position, limit], reach);
     return rows.map((row) => {
-      const [at, transaction, place, tenantId, runId, linkBefore] = row as [number, string, number, string, string, Uint8Array | null];
+      const [at, transaction, place, tenantId, runId, linkBefore] = row as [
+        number,
+        string,
+        number,
+        string,
+        string,
+        Uint8Array | null,
+      ];
       return {
         cursor: encodeCursor([at, transaction, place]),
         run: { tenantId, runId },
@@ -179,7 +217,12 @@ export class PostgresRuns implements RunEngine {
   }
 }
 
-const NOT_REMOVED = 'NOT EXISTS (SELECT 1 FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id AND r.removed IS NOT NULL)';
+function byLockOrder(a: RunAppend, b: RunAppend): number {
+  return compareKeys(a.run.runId, b.run.runId) || compareKeys(a.run.tenantId, b.run.tenantId);
+}
+
+const NOT_REMOVED =
+  'NOT EXISTS (SELECT 1 FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id AND r.removed IS NOT NULL)';
 
 const SELECT_HEAD = `SELECT ${HEAD_COLUMNS.join(', ')} FROM @runs WHERE run_id = $1 AND tenant_id = $2`;
 

@@ -35,7 +35,7 @@ export async function postgresStore(options: string | PostgresOptions): Promise<
       const dialect = new Dialect(schema);
       const confinement = await prepareSchema(pool, given, dialect);
       if (given.durability === 'require') await requireDurability(pool, dialect);
-      const database = new Database({ pool, sessions, dialect, ...confinement });
+      const database = new Database({ pool, timeoutMs: context.timeoutMs, sessions, dialect, ...confinement });
       return await assemble(context, pool, given, database, sessions);
     } catch (error) {
       await pool.end();
@@ -64,7 +64,13 @@ async function prepareSchema(pool: pg.Pool, options: PostgresOptions, dialect: D
   }
 }
 
-async function assemble(context: StoreContext, pool: pg.Pool, options: PostgresOptions, database: Database, sessions: boolean): Promise<Store> {
+async function assemble(
+  context: StoreContext,
+  pool: pg.Pool,
+  options: PostgresOptions,
+  database: Database,
+  sessions: boolean,
+): Promise<Store> {
   const { dialect } = database;
   const notifications = new Notifications(pool, options.listenUrl ?? (sessions ? options.url : null), dialect.schema);
   const signals = {

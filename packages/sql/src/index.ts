@@ -1,8 +1,15 @@
 /** What Tidemark's SQL engines share: agents, KV records and artifacts, written once for SQLite and PostgreSQL. */
 export { sqlAgents } from './agents.ts';
 export { type LargeBlobs, type StagedBlob, sqlArtifacts } from './artifacts.ts';
-export { NOW, type Revisions, type SqlDatabase, type SqlSignals, type SqlTransaction, type SqlValue } from './database.ts';
 export { sqlCleaner } from './cleaning.ts';
+export {
+  NOW,
+  type Revisions,
+  type SqlDatabase,
+  type SqlSignals,
+  type SqlTransaction,
+  type SqlValue,
+} from './database.ts';
 export { sqlRecords } from './records.ts';
 export { runListSql } from './run-list.ts';
 export { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent, valuesOfHead } from './runs.ts';

@@ -8,7 +8,15 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Store } from '@tidemark/core';
 import { assembleStore, Signals, StoreContext } from '@tidemark/core/engine';
-import { type LargeBlobs, NOW, type SqlDatabase, type SqlValue, sqlAgents, sqlArtifacts, sqlRecords } from '@tidemark/sql';
+import {
+  type LargeBlobs,
+  NOW,
+  type SqlDatabase,
+  type SqlValue,
+  sqlAgents,
+  sqlArtifacts,
+  sqlRecords,
+} from '@tidemark/sql';
 
 const MIGRATIONS = join(import.meta.dirname, '../../sqlite/migrations');
 

@@ -238,7 +238,11 @@ function keyOf(run: RunKey): string {
 function writeAppend(connection: Connection, append: RunAppend, head: Head, now: number): AppendPlan {
   if (append.events.length === 1) {
     const plan = planOrNull(append, head, now);
-    if (plan && connection.run(INSERT_EVENT, append.run.tenantId, append.run.runId, ...valuesOfEvent(plan.rows[0]!)) === 1) return plan;
+    if (
+      plan &&
+      connection.run(INSERT_EVENT, append.run.tenantId, append.run.runId, ...valuesOfEvent(plan.rows[0]!)) === 1
+    )
+      return plan;
   }
   const plan = planAppend(append, head, readStored(connection, append, head), now);
   for (const row of plan.rows) {

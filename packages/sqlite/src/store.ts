@@ -74,10 +74,12 @@ function assemble(path: string, context: StoreContext, database: Database): Sqli
       await database.close();
     },
   });
-  return Object.assign(store, { backup: async (to: string) => {
+  return Object.assign(store, {
+    backup: async (to: string) => {
       context.startCall(undefined);
       await backupFile(path, to);
-    } });
+    },
+  });
 }
 
 function requireDurability(path: string, database: Database): void {

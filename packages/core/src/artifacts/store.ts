@@ -214,7 +214,9 @@ export function createArtifacts(
     async sweep(options) {
       const graceMs = checkOptionalDuration(options?.grace, 'grace', DEFAULT_GRACE_MS);
       const write = { method: 'sweep', args: [{ grace: graceMs }] };
-      return context.write(options, write, (call) => engine.sweep(confined ? tenantId : null, context.clock(), graceMs, call));
+      return context.write(options, write, (call) =>
+        engine.sweep(confined ? tenantId : null, context.clock(), graceMs, call),
+      );
     },
   };
 }
