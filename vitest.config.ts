@@ -12,6 +12,8 @@ export default defineConfig({
     include: ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts'],
     globalSetup: 'scripts/servers/vitest-setup.ts',
     pool: 'forks',
+    // Much of the time is spent waiting for disks and servers: two at once also on a machine of two cores.
+    maxWorkers: 2,
     execArgv: [`--conditions=${SOURCE}`, '--disable-warning=ExperimentalWarning'],
     testTimeout: 30_000,
     hookTimeout: 30_000,

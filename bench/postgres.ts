@@ -112,29 +112,34 @@ async function makePair(url: string, client: pg.Client, name: string): Promise<P
 }
 
 function appendRates({ ours, raw }: Pair, runOf: (index: number) => string, rounds: number) {
-  const batches = Array.from({ length: rounds }, () => makeEvents(ROUND, runOf));
-  const rows = Array.from({ length: rounds }, () => raw.rowsOf(makeEvents(ROUND, runOf)));
   return compareRates(
-    () => appendAll((event) => ours.runs.appendEvent(event), batches.pop()!, CALLERS),
-    () => raw.insert(rows.pop()!, CALLERS),
+    () => {
+      const events = makeEvents(ROUND, runOf);
+      return () => appendAll((event) => ours.runs.appendEvent(event), events, CALLERS);
+    },
+    () => {
+      const rows = raw.rowsOf(makeEvents(ROUND, runOf));
+      return () => raw.insert(rows, CALLERS);
+    },
     rounds,
   );
 }
 
 /** Fresh events, and the same with every twentieth sent before: ours against ours. */
-function duplicateRates({ ours }: Pair, runOf: (index: number) => string) {
+async function duplicateRates({ ours }: Pair, runOf: (index: number) => string) {
   const append = (event: RunEventInput) => ours.runs.appendEvent(event);
-  const sent = makeEvents(ROUND, runOf);
-  const fresh = Array.from({ length: ROUNDS }, () => makeEvents(ROUND, runOf));
-  const mixed = Array.from({ length: ROUNDS }, () =>
-    makeEvents(ROUND, runOf).map((event, at) => (at % 20 === 0 ? sent[at]! : event)),
-  );
-  return appendAll(append, sent, CALLERS).then(() =>
-    compareRates(
-      () => appendAll(append, mixed.pop()!, CALLERS),
-      () => appendAll(append, fresh.pop()!, CALLERS),
-      ROUNDS,
-    ),
+  const sent = makeEvents(ROUND / 20, (index) => runOf(index * 20));
+  await appendAll(append, sent, CALLERS);
+  return compareRates(
+    () => {
+      const events = makeEvents(ROUND, runOf).map((event, at) => (at % 20 === 0 ? sent[at / 20]! : event));
+      return () => appendAll(append, events, CALLERS);
+    },
+    () => {
+      const events = makeEvents(ROUND, runOf);
+      return () => appendAll(append, events, CALLERS);
+    },
+    ROUNDS,
   );
 }
 
@@ -157,9 +162,10 @@ async function growth(url: string, client: pg.Client, report: (line: string) => 
   for (let round = 0; round < 7; round++) {
     const rate = (pair: Pair, who: 'ours' | 'raw') => {
       const events = makeEvents(6_400, (index) => `run-${(index * 7_919 + round) % RUNS}`);
-      if (who === 'ours') return rateOf(() => appendAll((event) => pair.ours.runs.appendEvent(event), events, CALLERS));
+      if (who === 'ours')
+        return rateOf(() => () => appendAll((event) => pair.ours.runs.appendEvent(event), events, CALLERS));
       const rows = pair.raw.rowsOf(events);
-      return rateOf(() => pair.raw.insert(rows, CALLERS));
+      return rateOf(() => () => pair.raw.insert(rows, CALLERS));
     };
     for (const who of ['ours', 'raw'] as const) slowdown[who].push((await rate(small, who)) / (await rate(big, who)));
   }
@@ -189,12 +195,12 @@ export async function benchPostgres(report: (line: string) => void, quick: boole
     report('verified reads');
     const total = ROUND * ROUNDS;
     const reads = await compareRates(
-      async () => {
+      () => async () => {
         let read = 0;
         for await (const _ of pair.ours.runs.readEvents('hot', { tenantId: 'bench', limit: 1_000 })) read++;
         return read;
       },
-      () => pair.raw.read('hot', total, 1_000),
+      () => () => pair.raw.read('hot', total, 1_000),
       ROUNDS,
     );
     await pair.ours.close();

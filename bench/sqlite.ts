@@ -129,12 +129,16 @@ async function withFiles<T>(work: (pair: Pair) => Promise<T>): Promise<T> {
   }
 }
 
-function appendRates({ ours, raw }: Pair, runOf: (index: number) => string, rounds: number, size = ROUND) {
-  const batches = Array.from({ length: rounds }, () => makeEvents(size, runOf));
-  const rows = Array.from({ length: rounds }, () => raw.rowsOf(makeEvents(size, runOf)));
+function appendRates({ ours, raw }: Pair, runOf: (index: number) => string, rounds: number) {
   return compareRates(
-    () => appendAll((event) => ours.runs.appendEvent(event), batches.pop()!, CALLERS),
-    async () => raw.insert(rows.pop()!, CALLERS),
+    () => {
+      const events = makeEvents(ROUND, runOf);
+      return () => appendAll((event) => ours.runs.appendEvent(event), events, CALLERS);
+    },
+    () => {
+      const rows = raw.rowsOf(makeEvents(ROUND, runOf));
+      return async () => raw.insert(rows, CALLERS);
+    },
     rounds,
   );
 }
@@ -161,11 +165,15 @@ async function appends(report: (line: string) => void): Promise<Figure[]> {
 
 async function loneCaller({ ours, raw }: Pair): Promise<{ ours: number; raw: number }> {
   const count = 300;
-  const events = Array.from({ length: ROUNDS }, () => makeEvents(count, () => 'lone'));
-  const rows = Array.from({ length: ROUNDS }, () => raw.rowsOf(makeEvents(count, () => 'lone')));
   const rates = await compareRates(
-    () => appendAll((event) => ours.runs.appendEvent(event), events.pop()!, 1),
-    async () => raw.insert(rows.pop()!, 1),
+    () => {
+      const events = makeEvents(count, () => 'lone');
+      return () => appendAll((event) => ours.runs.appendEvent(event), events, 1);
+    },
+    () => {
+      const rows = raw.rowsOf(makeEvents(count, () => 'lone'));
+      return async () => raw.insert(rows, 1);
+    },
     ROUNDS,
   );
   return { ours: 1_000 / rates.ours, raw: 1_000 / rates.raw };
@@ -174,12 +182,12 @@ async function loneCaller({ ours, raw }: Pair): Promise<{ ours: number; raw: num
 async function verifiedReads({ ours, raw }: Pair): Promise<{ ours: number; raw: number }> {
   const total = ROUND * ROUNDS;
   return compareRates(
-    async () => {
+    () => async () => {
       let read = 0;
       for await (const _ of ours.runs.readEvents('hot', { tenantId: 'bench', limit: 1_000 })) read++;
       return read;
     },
-    async () => raw.read('hot', total, 1_000),
+    () => async () => raw.read('hot', total, 1_000),
     ROUNDS,
   );
 }
@@ -203,9 +211,9 @@ async function growth(report: (line: string) => void, large: number): Promise<Fi
         const rate = async (pair: Pair, who: 'ours' | 'raw') => {
           const events = makeEvents(6_400, (index) => `run-${(index * 7_919 + round) % RUNS}`);
           if (who === 'ours')
-            return rateOf(() => appendAll((event) => pair.ours.runs.appendEvent(event), events, CALLERS));
+            return rateOf(() => () => appendAll((event) => pair.ours.runs.appendEvent(event), events, CALLERS));
           const rows = pair.raw.rowsOf(events);
-          return rateOf(async () => pair.raw.insert(rows, CALLERS));
+          return rateOf(() => async () => pair.raw.insert(rows, CALLERS));
         };
         for (const who of ['ours', 'raw'] as const)
           slowdown[who].push((await rate(small, who)) / (await rate(big, who)));

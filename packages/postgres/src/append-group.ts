@@ -27,10 +27,8 @@ interface RunGroup {
 /** How an append of the group went: placed, or left for the exact way. */
 export type GroupOutcome = PlacedEvent[] | 'left';
 
-/** A row of the answer, as an array: run_no, before_seq, updated_at, then the columns of a stored event. */
+/** A row of the answer, as an array: run_no, and either before_seq and updated_at or the columns of a stored event. */
 export type AnswerRow = readonly unknown[];
-
-const ANSWER_EVENT_AT = 3;
 
 export class AppendGroup {
   readonly #runs: RunGroup[] = [];
@@ -113,7 +111,7 @@ export class AppendGroup {
     for (const row of answer) {
       const runNo = row[0] as number;
       if (row[1] !== null) written.set(runNo, { before: row[1] as number, at: row[2] as number });
-      else keep(stored, runNo, storedOf(row));
+      else keep(stored, runNo, storedOf(row[3] as (string | null)[]));
     }
     const outcomes = new Map<RunAppend, GroupOutcome>();
     for (const [runNo, group] of this.#runs.entries()) {
@@ -192,9 +190,7 @@ function placedBy(append: RunAppend, places: ReadonlyMap<string, Place>): GroupO
   return placed;
 }
 
-/** A stored event of the answer, whose link comes as hex. */
-function storedOf(row: AnswerRow): StoredRunEvent {
-  const values = [...row];
-  values[values.length - 2] = Buffer.from(values[values.length - 2] as string, 'hex');
-  return eventOf(values, ANSWER_EVENT_AT);
+/** A stored event of the answer: every column as text, its link in hex. */
+function storedOf(columns: readonly (string | null)[]): StoredRunEvent {
+  return eventOf([...columns.slice(0, -1), Buffer.from(columns.at(-1)!, 'hex')]);
 }

@@ -69,9 +69,9 @@ const appendSql = (status: string) => `
     JOIN sent s ON s.run_no = i.run_no
     CROSS JOIN LATERAL ${storedAtKey('s.run_id', 's.tenant_id', 'i.idempotency_key')} AS e
   ),
-  repeated AS MATERIALIZED (SELECT DISTINCT run_no FROM stored),
   -- 3. What is new. The client rolled the leaves of a run as if all were; where some are not, they are rolled here. A run
   -- whose status could change is then left alone: what its events make of it depends on which of them are new.
+  repeated AS MATERIALIZED (SELECT DISTINCT run_no FROM stored),
   fresh AS MATERIALIZED (
     SELECT i.*, row_number() OVER (PARTITION BY i.run_no ORDER BY i.ord) AS place
     FROM input i
@@ -142,13 +142,15 @@ const appendSql = (status: string) => `
     ORDER BY n.ord
   )
   -- 6. The answer: a row per run that was written, and one per key that was stored before.
-  SELECT run_no, before_seq, updated_at, ${EVENT_COLUMNS.map((column) => `NULL::text AS ${column}`).join(', ')},
-    set_config('synchronous_commit', 'on', true) AS synced
+  SELECT run_no, before_seq, updated_at, NULL::text[] AS stored, (SELECT set_config('synchronous_commit', 'on', true))
   FROM heads
   UNION ALL
-  SELECT run_no, NULL, NULL,
-    ${EVENT_COLUMNS.map((column) => (column === 'link' ? "encode(link, 'hex')" : `${column}::text`)).join(', ')}, NULL
+  SELECT run_no, NULL, NULL, ARRAY[${EVENT_COLUMNS.map(asText).join(', ')}], NULL
   FROM stored`;
+
+function asText(column: string): string {
+  return column === 'link' ? "encode(link, 'hex')" : `${column}::text`;
+}
 
 /** For groups whose events may change the status of a run, and for those that cannot. */
 export const APPEND = appendSql(NEXT_STATUS);

@@ -22,7 +22,7 @@ import {
 } from '@tidemark/core/engine';
 import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, runListSql } from '@tidemark/sql';
 import type pg from 'pg';
-import { AppendGroup } from './append-group.ts';
+import { AppendGroup, type GroupOutcome } from './append-group.ts';
 import { APPEND, APPEND_KEEPING_STATUS } from './append-sql.ts';
 import type { Database } from './database.ts';
 import { isSerializationFailure, isUniqueViolation, translateRead, translateWrite } from './errors.ts';
@@ -57,21 +57,7 @@ export class PostgresRuns implements RunEngine {
   }
 
   async #commit(appends: readonly RunAppend[]): Promise<(PlacedEvent[] | Error)[]> {
-    const group = new AppendGroup(appends);
-    let outcomes: ReturnType<AppendGroup['outcomes']>;
-    try {
-      outcomes = group.outcomes(
-        await this.#database.statement(
-          group.changesStatus ? APPEND : APPEND_KEEPING_STATUS,
-          group.parameters(),
-          group.tenants,
-        ),
-      );
-    } catch (error) {
-      // A key was stored, or a lock taken, between look and write: nothing of the group was written.
-      if (!isUniqueViolation(error) && !isSerializationFailure(error)) throw translateWrite(error);
-      outcomes = appends.map(() => 'left');
-    }
+    const outcomes = await this.#appendTogether(appends);
     const settled = await Promise.all(
       outcomes.map((outcome, at) =>
         outcome === 'left' ? this.#appendOne(appends[at]!, {}).catch((error: Error) => error) : outcome,
@@ -79,6 +65,18 @@ export class PostgresRuns implements RunEngine {
     );
     this.#notifications.announce(appends.filter((_, at) => outcomes[at] !== 'left').map((append) => append.run));
     return settled;
+  }
+
+  async #appendTogether(appends: readonly RunAppend[]): Promise<GroupOutcome[]> {
+    const group = new AppendGroup(appends);
+    const statement = group.changesStatus ? APPEND : APPEND_KEEPING_STATUS;
+    try {
+      return group.outcomes(await this.#database.statement(statement, group.parameters(), group.tenants));
+    } catch (error) {
+      // A key was stored, or a lock taken, between look and write: nothing of the group was written.
+      if (!isUniqueViolation(error) && !isSerializationFailure(error)) throw translateWrite(error);
+      return appends.map(() => 'left');
+    }
   }
 
   async #appendOne(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
