@@ -164,7 +164,7 @@ async function appends(report: (line: string) => void): Promise<Figure[]> {
 }
 
 async function loneCaller({ ours, raw }: Pair): Promise<{ ours: number; raw: number }> {
-  const count = 300;
+  const count = 1_000;
   const rates = await compareRates(
     () => {
       const events = makeEvents(count, () => 'lone');

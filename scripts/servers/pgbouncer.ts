@@ -50,4 +50,4 @@ default_pool_size = 20
 }
 
 /** The roles of the tests: the owner, and the one without rights of its own under row-level security. */
-export const ROLES = ['postgres', 'tidemark_app'];
+const ROLES = ['postgres', 'tidemark_app'];

@@ -195,7 +195,7 @@ export class Database implements SqlDatabase {
 }
 
 /** Whose rows a call may touch: those of its view's tenant, or all for the operator's. */
-export function reachOf(call: EngineCall): Reach {
+function reachOf(call: EngineCall): Reach {
   return call.tenantId === undefined || call.tenantId === null ? 'all' : [call.tenantId];
 }
 

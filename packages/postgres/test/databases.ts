@@ -7,8 +7,6 @@ import { neededServers, offeredUrl } from '../../../scripts/servers/index.ts';
 import { type PostgresOptions, postgresStore } from '../src/index.ts';
 import { createDatabase, dropDatabase } from './servers.ts';
 
-export { createDatabase, through, urlOfDatabase, withClient } from './servers.ts';
-
 /** Whether this run of the tests leaves PostgreSQL out on purpose. */
 export const WITHOUT_POSTGRES = !neededServers().includes('postgres');
 

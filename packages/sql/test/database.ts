@@ -98,7 +98,7 @@ export class TestDatabase implements SqlDatabase {
   }
 }
 
-export function nativeSql(sql: string): string {
+function nativeSql(sql: string): string {
   return sql.replaceAll('@', '');
 }
 
