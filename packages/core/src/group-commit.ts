@@ -28,6 +28,8 @@ interface Waiting<Operation, Outcome> {
   reject: (error: unknown) => void;
 }
 
+const LONGEST_TURN_MS = 5;
+
 export class GroupCommit<Operation, Outcome> {
   readonly #commit: CommitGroup<Operation, Outcome>;
   readonly #maxQueue: number;
@@ -35,6 +37,7 @@ export class GroupCommit<Operation, Outcome> {
   #queue: Waiting<Operation, Outcome>[] = [];
   #running: Promise<void> | null = null;
   #lastGroupSize = 0;
+  #turnedAt = 0;
 
   constructor(commit: CommitGroup<Operation, Outcome>, options: GroupCommitOptions = {}) {
     this.#commit = commit;
@@ -71,10 +74,13 @@ export class GroupCommit<Operation, Outcome> {
 
   /**
    * Lets those join who were woken by the last commit: they come in this turn of the event loop. Where the last
-   * group was a single call nobody else is to be expected, and a lone caller need not wait for the turn to end.
+   * group was a single call nobody else is to be expected, and a lone caller need not wait for the turn to end, as
+   * long as turns end often enough for timers and sockets.
    */
-  #turnEnd(): Promise<void> {
-    return this.#lastGroupSize <= 1 ? Promise.resolve() : new Promise((resolve) => setImmediate(resolve));
+  async #turnEnd(): Promise<void> {
+    if (this.#lastGroupSize <= 1 && performance.now() - this.#turnedAt < LONGEST_TURN_MS) return;
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#turnedAt = performance.now();
   }
 
   /** The next group, without those who gave up while they waited: nothing of theirs was written. */

@@ -13,7 +13,8 @@ const LOOK_AGAIN_MS = 500;
 export async function* follow<T>(
   context: StoreContext,
   options: CallOptions | undefined,
-  readPage: () => Promise<readonly T[]>,
+  /** Reads with these options: a read under way ends with the iterator, also when the store is closed. */
+  readPage: (reading: CallOptions) => Promise<readonly T[]>,
   wait: (call: EngineCall) => Promise<void>,
 ): AsyncGenerator<T, void, undefined> {
   context.startCall(options);
@@ -24,7 +25,7 @@ export async function* follow<T>(
     const woken = wait({ signal: AbortSignal.any([signal, cancel.signal]), deadline: Date.now() + LOOK_AGAIN_MS });
     let items: readonly T[];
     try {
-      items = await readPage();
+      items = await readPage({ ...options, signal });
     } catch (error) {
       cancel.abort();
       await woken;

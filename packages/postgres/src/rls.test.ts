@@ -224,8 +224,8 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       const client = await openClient(writer);
       await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["d"]'`);
       const insert = `
-        INSERT INTO tidemark.runs (tenant_id, run_id, project_id, environment_id, plan_id, plan_version, last_seq, link, link_before, created_at, updated_at, labels)
-        VALUES ('d', 'only-b', '', '', '', '', 0, '', '', 0, 0, '{}')`;
+        INSERT INTO tidemark.runs (tenant_id, run_id, project_id, environment_id, plan_id, plan_version, last_seq, link, link_before, created_at, updated_at, labels, feed_epoch, feed_xid)
+        VALUES ('d', 'only-b', '', '', '', '', 0, '', '', 0, 0, '{}', 1, '1')`;
       expect((await client.query(insert)).rowCount).toBe(1);
       await client.query('ROLLBACK');
     });

@@ -4,6 +4,7 @@ import { checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { StateUpdate, UpdateCapability, UpdateType } from '../contracts/agents.ts';
+import type { CallOptions } from '../contracts/common.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
 import { follow } from '../live.ts';
 import { checkFilter, readSessionPage } from './session-log.ts';
@@ -40,8 +41,8 @@ export function createUpdates(context: StoreContext, engine: SessionLogEngine, t
     async *tailUpdates(sessionId, options = {}) {
       checkId(sessionId, 'sessionId');
       const range = { ...checkFilter(options), limit: TAIL_PAGE };
-      const readPage = async () => {
-        const { items } = await context.read(options, (call) => engine.page(tenantId, sessionId, range, call));
+      const readPage = async (reading: CallOptions) => {
+        const { items } = await context.read(reading, (call) => engine.page(tenantId, sessionId, range, call));
         range.sinceId = items.at(-1)?.id ?? range.sinceId;
         return items;
       };

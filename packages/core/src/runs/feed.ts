@@ -1,6 +1,7 @@
 /** The feed: events of all runs in the order they were stored, checked against their chains as they pass. */
 import { checkId, checkObject } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
+import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { FeedItem, FeedOptions, FeedPage } from '../contracts/runs.ts';
 import type { EngineCall, FeedEntry, RunEngine, RunKey, StoredRunEvent } from '../engine/runs.ts';
@@ -43,9 +44,9 @@ export class FeedReader {
   follow(options: FeedOptions | undefined): AsyncIterable<FeedItem> {
     const filter = this.#checkFilter(options);
     let after = checkCursor(options?.after);
-    const readPage = async () => {
+    const readPage = async (reading: CallOptions) => {
       for (;;) {
-        const page = await this.#context.read(options, (call) => this.#read(after, FEED_PAGE, filter, call));
+        const page = await this.#context.read(reading, (call) => this.#read(after, FEED_PAGE, filter, call));
         const moved = page.next !== after;
         after = page.next;
         // A page whose every event was filtered out is not the end.

@@ -3,6 +3,7 @@ import { sameJson } from '../checks/json.ts';
 import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
+import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type {
   AppendOptions,
@@ -132,8 +133,8 @@ export class Runs implements RunStore {
   tail(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord> {
     let { afterSeq, limit } = checkFetch(runId, options);
     let run: RunKey | null = this.#knownKey(runId, options);
-    const readPage = async () => {
-      const events = await this.#context.read(options, async (call) => {
+    const readPage = async (reading: CallOptions) => {
+      const events = await this.#context.read(reading, async (call) => {
         run ??= await this.#find(runId, options, call);
         return run ? this.#fetch(run, afterSeq, limit, call) : [];
       });
