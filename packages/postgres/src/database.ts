@@ -77,8 +77,9 @@ export class Database implements SqlDatabase {
       } catch (error) {
         const over =
           tries >= MOST_TRIES || call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline);
+        // Until COMMIT is sent nothing is written, whatever breaks.
         if (!isSerializationFailure(error) || over)
-          throw error instanceof CommitFailure ? error.meaning() : translateBeforeCommit(error);
+          throw error instanceof CommitFailure ? error.meaning() : translateRead(error);
       }
       await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, 2 ** tries)));
     }
@@ -211,11 +212,6 @@ class OpenTransaction implements SqlTransaction {
   async all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
     return (await this.#client.query(this.#dialect.statement(sql), params as SqlValue[])).rows as Row[];
   }
-}
-
-/** Until COMMIT is sent nothing is written, whatever breaks. */
-function translateBeforeCommit(error: unknown): unknown {
-  return translateRead(error);
 }
 
 /** A COMMIT whose answer was lost or bad. */

@@ -1,11 +1,12 @@
 /** Databases and stores that go when the test ends, and what is put into them. */
-import { randomUUID } from 'node:crypto';
-import type { RunEventInput, Store } from '@tidemark/core';
+import type { Store } from '@tidemark/core';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { neededServers, offeredUrl } from '../../../scripts/servers/index.ts';
 import { type PostgresOptions, postgresStore } from '../src/index.ts';
 import { createDatabase, dropDatabase } from './servers.ts';
+
+export { runEvent } from '../../../faults/run-event.ts';
 
 /** Whether this run of the tests leaves PostgreSQL out on purpose. */
 export const WITHOUT_POSTGRES = !neededServers().includes('postgres');
@@ -38,24 +39,6 @@ export async function openClient(url: string): Promise<pg.Client> {
   await client.connect();
   onTestFinished(() => client.end().catch(() => {}));
   return client;
-}
-
-export function runEvent(runId: string, key: string = randomUUID()): RunEventInput {
-  return {
-    eventId: randomUUID(),
-    eventType: 'Progress',
-    emittedAt: '2026-01-01T00:00:00.000Z',
-    runId,
-    tenantId: 'default',
-    projectId: 'p',
-    environmentId: 'e',
-    planId: 'plan',
-    planVersion: '1',
-    engineAttemptId: 1,
-    logicalAttemptId: 1,
-    idempotencyKey: key,
-    payload: { key },
-  };
 }
 
 /** The keys of a run's events, which must be numbered 1, 2, 3 … */

@@ -1,11 +1,11 @@
 /** Files in temporary folders that go when the test ends, and events to put into them. */
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RunEventInput } from '@tidemark/core';
 import { onTestFinished } from 'vitest';
 import { type SqliteOptions, type SqliteStore, sqliteStore } from '../src/store.ts';
+
+export { runEvent } from '../../../faults/run-event.ts';
 
 /** The name of a file that is not there yet, in a folder of its own. */
 export function newPath(parent = tmpdir()): string {
@@ -19,26 +19,4 @@ export async function openStore(path: string, options: Omit<SqliteOptions, 'path
   const store = await sqliteStore({ ...options, path });
   onTestFinished(() => store.close());
   return store;
-}
-
-export function runEvent(
-  runId: string,
-  key: string = randomUUID(),
-  payload: RunEventInput['payload'] = {},
-): RunEventInput {
-  return {
-    eventId: randomUUID(),
-    eventType: 'Progress',
-    emittedAt: '2026-01-01T00:00:00.000Z',
-    runId,
-    tenantId: 'default',
-    projectId: 'p',
-    environmentId: 'e',
-    planId: 'plan',
-    planVersion: '1',
-    engineAttemptId: 1,
-    logicalAttemptId: 1,
-    idempotencyKey: key,
-    payload,
-  };
 }
