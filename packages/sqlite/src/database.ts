@@ -76,10 +76,13 @@ export class Database implements SqlDatabase {
     if (created !== undefined) syncDirectory(dirname(created));
     const lock = holdSingleProcessLock(path);
     try {
-      const writer = openConnection(path, { clock: context.clock });
+      // Each step may meet a process that is just making, recovering or closing the file.
+      const writer = await retryWhileBusy(call, path, () => openConnection(path, { clock: context.clock }));
       await retryWhileBusy(call, path, () => writer.database.exec('PRAGMA journal_mode = WAL'));
       await migrate(writer, path, context, call);
-      const reader = openConnection(path, { readOnly: true, clock: context.clock });
+      const reader = await retryWhileBusy(call, path, () =>
+        openConnection(path, { readOnly: true, clock: context.clock }),
+      );
       const database = new Database(path, context, writer, reader);
       database.#lock = lock;
       return database;
@@ -310,7 +313,7 @@ async function migrate(writer: Connection, path: string, context: StoreContext, 
     checkReadable(applied, newest, path);
     return (applied.at(-1)?.version ?? 0) >= newest;
   };
-  if (isCurrent()) return;
+  if (await retryWhileBusy(call, path, isCurrent)) return;
   for (const migration of migrations) {
     await retryWhileBusy(call, path, () => writer.database.exec('BEGIN IMMEDIATE'));
     try {
