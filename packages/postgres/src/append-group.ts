@@ -3,7 +3,7 @@
 import type { RunStatus } from '@tidemark/core';
 import {
   type Digest,
-  digestBytes,
+  isRunType,
   nextRunStatus,
   type PlacedEvent,
   type PreparedEvent,
@@ -12,14 +12,18 @@ import {
   type StoredRunEvent,
 } from '@tidemark/core/engine';
 import { eventOf } from '@tidemark/sql';
-import { STATUS_PLACES } from './append-sql.ts';
+import { EVENT_PARAMETERS, RUN_PARAMETERS, STATUS_PLACES } from './append-sql.ts';
+import { BinaryArray } from './binary-arrays.ts';
+
+const PARAMETERS = [...EVENT_PARAMETERS, ...RUN_PARAMETERS].map(([, type]) => type);
 
 /** The appends of a group that speak of the same run. */
 interface RunGroup {
   appends: RunAppend[];
   /** Events with a key that is new in this group, in order; later ones of the same key are their duplicates. */
   events: PreparedEvent[];
-  keys: Set<string>;
+  /** Their keys; only looked for where a run has several. */
+  keys: Set<string> | null;
   /** Whether its events name several projects or environments: then some must be refused, which is the exact way's business. */
   mixed: boolean;
 }
@@ -41,7 +45,7 @@ export class AppendGroup {
       const key = `${append.run.tenantId}\0${append.run.runId}`;
       let group = byRun.get(key);
       if (!group) {
-        group = { appends: [], events: [], keys: new Set(), mixed: false };
+        group = { appends: [], events: [], keys: null, mixed: false };
         byRun.set(key, group);
         this.#runs.push(group);
       }
@@ -56,20 +60,24 @@ export class AppendGroup {
 
   /** Whether an event of the group may change the status of its run. */
   get changesStatus(): boolean {
-    return this.#runs.some((group) => statusesAfter(group.events) !== '');
+    return this.#appends.some((append) => append.events.some((event) => isRunType(event.eventType)));
   }
 
   /** The parameters of the append statement. */
-  parameters(): unknown[] {
-    const events: unknown[][] = Array.from({ length: 14 }, () => []);
-    const runs: unknown[][] = Array.from({ length: 10 }, () => []);
+  parameters(): Buffer[] {
+    const columns = PARAMETERS.map((type) => new BinaryArray(type));
     for (const [runNo, group] of this.#runs.entries()) {
       if (group.mixed) continue;
       let roll: Digest | null = null;
-      for (const event of group.events) {
+      for (const [at, event] of group.events.entries()) {
         roll = rollOf(roll, event.leaf);
-        push(events, [
+        const { run } = group.appends[0]!;
+        push(columns, 0, [
           runNo,
+          at + 1,
+          group.events.length,
+          run.tenantId,
+          run.runId,
           event.eventId,
           event.eventType,
           event.emittedAt,
@@ -81,27 +89,22 @@ export class AppendGroup {
           event.stepId,
           event.extra,
           event.payload,
-          digestBytes(event.leaf).toString('hex'),
-          // The first of a run rolls from nothing: its leaf is its roll.
-          roll === event.leaf ? null : digestBytes(roll).toString('hex'),
+          event.leaf,
+          roll,
         ]);
       }
       const [first] = group.appends;
-      const { projectId, environmentId, planId, planVersion } = group.events[0]!;
-      push(runs, [
+      const { projectId, environmentId } = group.events[0]!;
+      push(columns, EVENT_PARAMETERS.length, [
         runNo,
-        first!.run.tenantId,
-        first!.run.runId,
         projectId,
         environmentId,
-        planId,
-        planVersion,
         statusesAfter(group.events),
         JSON.stringify(first!.labels),
         first!.parentRunId,
       ]);
     }
-    return [...events, ...runs];
+    return columns.map((column) => column.finish());
   }
 
   /** What the answer means for each append. */
@@ -115,7 +118,7 @@ export class AppendGroup {
     }
     const outcomes = new Map<RunAppend, GroupOutcome>();
     for (const [runNo, group] of this.#runs.entries()) {
-      const places = placesIn(group, written.get(runNo), stored.get(runNo) ?? new Map());
+      const places = placesIn(group, written.get(runNo), stored.get(runNo));
       for (const append of group.appends) outcomes.set(append, placedBy(append, places));
     }
     return this.#appends.map((append) => outcomes.get(append)!);
@@ -125,20 +128,24 @@ export class AppendGroup {
 function addAppend(group: RunGroup, append: RunAppend): void {
   group.appends.push(append);
   for (const event of append.events) {
-    if (group.keys.has(event.idempotencyKey)) continue;
-    group.keys.add(event.idempotencyKey);
-    group.events.push(event);
     const [first] = group.events;
-    if (event.projectId !== first!.projectId || event.environmentId !== first!.environmentId) group.mixed = true;
+    if (first) {
+      group.keys ??= new Set([first.idempotencyKey]);
+      if (group.keys.has(event.idempotencyKey)) continue;
+      group.keys.add(event.idempotencyKey);
+      if (event.projectId !== first.projectId || event.environmentId !== first.environmentId) group.mixed = true;
+    }
+    group.events.push(event);
   }
 }
 
-function push(columns: unknown[][], values: readonly unknown[]): void {
-  for (const [at, value] of values.entries()) columns[at]!.push(value);
+function push(columns: readonly BinaryArray[], from: number, values: readonly (string | number | null)[]): void {
+  for (let at = 0; at < values.length; at++) columns[from + at]!.push(values[at]!);
 }
 
 /** The status a run has afterwards, for each it may have before: none first, then as `STATUS_PLACES`. Empty when none can change. */
 function statusesAfter(events: readonly PreparedEvent[]): string {
+  if (!events.some((event) => isRunType(event.eventType))) return '';
   const statuses = [null, ...STATUS_PLACES];
   const after = statuses.map((before) =>
     events.reduce((status, event) => nextRunStatus(status, event.eventType), before as RunStatus | null),
@@ -151,28 +158,24 @@ function keep(stored: Map<number, Map<string, StoredRunEvent>>, runNo: number, e
   stored.set(runNo, ofRun.set(event.idempotencyKey, event));
 }
 
-/** An event of the group and where it stands, whoever sent it first. */
-interface Place {
-  first: PreparedEvent | null;
-  stored: StoredRunEvent;
-}
+/** Where a key of the group stands: stored before, or written now for the first event that carries it. */
+type Place = StoredRunEvent | { first: PreparedEvent; runSeq: number; persistedAt: number; commitIndex: number };
 
-/** Where each key of a run stands: stored before, or written now in the order of what was new. */
+/** Where each key of a run stands; what is new was written in its order. */
 function placesIn(
   group: RunGroup,
   written: { before: number; at: number } | undefined,
-  stored: ReadonlyMap<string, StoredRunEvent>,
+  stored: ReadonlyMap<string, StoredRunEvent> | undefined,
 ): Map<string, Place> {
   const places = new Map<string, Place>();
   let commitIndex = 0;
   for (const event of group.events) {
-    const known = stored.get(event.idempotencyKey);
-    if (known) places.set(event.idempotencyKey, { first: null, stored: known });
+    const known = stored?.get(event.idempotencyKey);
+    if (known) places.set(event.idempotencyKey, known);
     else if (written) {
-      const { leaf, ...body } = event;
       commitIndex++;
-      const row = { ...body, runSeq: written.before + commitIndex, persistedAt: written.at, commitIndex, link: leaf };
-      places.set(event.idempotencyKey, { first: event, stored: row });
+      const runSeq = written.before + commitIndex;
+      places.set(event.idempotencyKey, { first: event, runSeq, persistedAt: written.at, commitIndex });
     }
   }
   return places;
@@ -184,10 +187,19 @@ function placedBy(append: RunAppend, places: ReadonlyMap<string, Place>): GroupO
   for (const event of append.events) {
     const place = places.get(event.idempotencyKey);
     if (!place) return 'left';
-    const { runSeq, persistedAt } = place.stored;
-    placed.push({ runSeq, persistedAt, duplicateOf: place.first === event ? null : place.stored });
+    const { runSeq, persistedAt } = place;
+    placed.push({ runSeq, persistedAt, duplicateOf: duplicateOf(event, place) });
   }
   return placed;
+}
+
+/** The stored event that this one repeats, `null` when it is the stored one itself. */
+function duplicateOf(event: PreparedEvent, place: Place): StoredRunEvent | null {
+  if (!('first' in place)) return place;
+  if (place.first === event) return null;
+  const { leaf, ...body } = place.first;
+  const { runSeq, persistedAt, commitIndex } = place;
+  return { ...body, runSeq, persistedAt, commitIndex, link: leaf };
 }
 
 /** A stored event of the answer: every column as text, its link in hex. */

@@ -3,6 +3,7 @@
  * the whole of a run or nothing of it; what it leaves undone is settled one append at a time.
  */
 import { EVENT_COLUMNS } from '@tidemark/sql';
+import type { ElementType } from './binary-arrays.ts';
 
 /** Statuses by their place in the list the client sends for each run; the first stands for none. */
 export const STATUS_PLACES = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
@@ -35,63 +36,89 @@ export const FEED_PLACE = `
 
 const FIRST_LINK = `'\\x${'00'.repeat(32)}'::bytea`;
 
-/** The status of a run that is there already: looked up by what it was, or left as it is where no event can change it. */
+/** What is sent of each event: its run and its place in it, as if all of a run were new, and its leaf and roll (RUN-17). */
+export const EVENT_PARAMETERS = [
+  ['run_no', 'int4'],
+  ['place_sent', 'int4'],
+  ['sent', 'int4'],
+  ['tenant_id', 'text'],
+  ['run_id', 'text'],
+  ['event_id', 'text'],
+  ['event_type', 'text'],
+  ['emitted_at', 'text'],
+  ['plan_id', 'text'],
+  ['plan_version', 'text'],
+  ['engine_attempt_id', 'int8'],
+  ['logical_attempt_id', 'int8'],
+  ['idempotency_key', 'text'],
+  ['step_id', 'text'],
+  ['extra', 'json'],
+  ['payload', 'json'],
+  ['leaf', 'bytea'],
+  ['roll', 'bytea'],
+] as const satisfies readonly (readonly [string, ElementType])[];
+
+/** What is sent of each run besides. */
+export const RUN_PARAMETERS = [
+  ['run_no', 'int4'],
+  ['project_id', 'text'],
+  ['environment_id', 'text'],
+  ['statuses', 'text'],
+  ['labels', 'json'],
+  ['parent_run_id', 'text'],
+] as const satisfies readonly (readonly [string, ElementType])[];
+
+function unnested(parameters: readonly (readonly [string, ElementType])[], from: number): string {
+  return `unnest(${parameters.map(([, type], at) => `$${from + at}::${type}[]`).join(', ')})`;
+}
+
+const names = (parameters: readonly (readonly [string, ElementType])[]) => parameters.map(([name]) => name).join(', ');
+
+/** The status of a run that is there already, looked up by what it was. */
 const NEXT_STATUS = `(
-        SELECT CASE WHEN s.statuses = '' THEN r.status
-          ELSE nullif(split_part(s.statuses, ',', coalesce(array_position(ARRAY[${places}], r.status), 0) + 1), '')
+        SELECT CASE WHEN n.statuses = '' THEN r.status
+          ELSE nullif(split_part(n.statuses, ',', coalesce(array_position(ARRAY[${places}], r.status), 0) + 1), '')
         END
-        FROM sent s WHERE s.run_id = excluded.run_id AND s.tenant_id = excluded.tenant_id
+        FROM news n WHERE n.run_id = excluded.run_id AND n.tenant_id = excluded.tenant_id
       )`;
 
-const appendSql = (status: string) => `
+/** A run of which some is stored already and whose status could change is left alone: what its new events make of it depends on which they are. */
+const LEFT_ALONE = `
+      AND (i.run_no NOT IN (SELECT run_no FROM stored) OR i.run_no IN (SELECT run_no FROM runs_sent WHERE statuses = ''))`;
+
+const appendSql = (change: { status: string; leftAlone: string }) => `
   -- 1. What was sent: events, and the runs they belong to.
-  WITH RECURSIVE input AS MATERIALIZED (
-    SELECT * FROM unnest(
-      $1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
-      $9::text[], $10::text[], $11::json[], $12::json[], $13::text[], $14::text[]
-    ) WITH ORDINALITY AS i (
-      run_no, event_id, event_type, emitted_at, plan_id, plan_version, engine_attempt_id, logical_attempt_id,
-      idempotency_key, step_id, extra, payload, leaf, roll, ord
-    )
+  WITH input AS MATERIALIZED (
+    SELECT * FROM ${unnested(EVENT_PARAMETERS, 1)} WITH ORDINALITY AS i (${names(EVENT_PARAMETERS)}, ord)
   ),
-  sent AS MATERIALIZED (
-    SELECT * FROM unnest(
-      $15::int[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::jsonb[],
-      $24::text[]
-    ) AS s (
-      run_no, tenant_id, run_id, project_id, environment_id, plan_id, plan_version, statuses, labels, parent_run_id
-    )
+  runs_sent AS MATERIALIZED (
+    SELECT * FROM ${unnested(RUN_PARAMETERS, EVENT_PARAMETERS.length + 1)} AS s (${names(RUN_PARAMETERS)})
   ),
   -- 2. Keys that are stored already.
   stored AS MATERIALIZED (
     SELECT i.ord, i.run_no, ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
     FROM input i
-    JOIN sent s ON s.run_no = i.run_no
-    CROSS JOIN LATERAL ${storedAtKey('s.run_id', 's.tenant_id', 'i.idempotency_key')} AS e
+    CROSS JOIN LATERAL ${storedAtKey('i.run_id', 'i.tenant_id', 'i.idempotency_key')} AS e
   ),
-  -- 3. What is new. The client rolled the leaves of a run as if all were; where some are not, they are rolled here. A run
-  -- whose status could change is then left alone: what its events make of it depends on which of them are new.
-  repeated AS MATERIALIZED (SELECT DISTINCT run_no FROM stored),
+  -- 3. What is new, in places without gaps. The client rolled the leaves of a run as if all were new; where some are not,
+  -- they are rolled here.
   fresh AS MATERIALIZED (
-    SELECT i.*, row_number() OVER (PARTITION BY i.run_no ORDER BY i.ord) AS place
+    SELECT i.*,
+      i.place_sent - (SELECT count(*) FROM stored e WHERE e.run_no = i.run_no AND e.ord < i.ord) AS place,
+      i.sent - (SELECT count(*) FROM stored e WHERE e.run_no = i.run_no) AS events
     FROM input i
-    JOIN sent s ON s.run_no = i.run_no
-    WHERE i.ord NOT IN (SELECT ord FROM stored)
-      AND (s.statuses = '' OR i.run_no NOT IN (SELECT run_no FROM repeated))
-  ),
-  rolling AS (
-    SELECT f.run_no, f.place, decode(f.leaf, 'hex') AS roll
-    FROM fresh f JOIN repeated r ON r.run_no = f.run_no WHERE f.place = 1
-    UNION ALL
-    SELECT f.run_no, f.place, sha256(r.roll || decode(f.leaf, 'hex'))
-    FROM rolling r JOIN fresh f ON f.run_no = r.run_no AND f.place = r.place + 1
+    WHERE i.ord NOT IN (SELECT ord FROM stored)${change.leftAlone}
   ),
   rolled AS MATERIALIZED (
-    SELECT f.*, coalesce(r.roll, decode(coalesce(f.roll, f.leaf), 'hex')) AS linked_by
-    FROM fresh f LEFT JOIN rolling r ON r.run_no = f.run_no AND r.place = f.place
+    SELECT f.*, f.roll AS linked_by FROM fresh f WHERE f.events = f.sent
+    UNION ALL
+    SELECT f.*, @tidemark_roll(f.leaf) OVER (PARTITION BY f.run_no ORDER BY f.place) FROM fresh f WHERE f.events < f.sent
   ),
-  ends AS MATERIALIZED (
-    SELECT DISTINCT ON (run_no) run_no, place AS events, linked_by AS last_roll FROM rolled ORDER BY run_no, place DESC
+  news AS MATERIALIZED (
+    -- All runs that were sent, so that the planner expects many and joins them by their hash; "events" where there are some.
+    SELECT s.run_no, e.tenant_id, e.run_id, e.plan_id, e.plan_version, e.events, e.linked_by AS last_roll,
+      s.project_id, s.environment_id, s.statuses, s.labels, s.parent_run_id
+    FROM runs_sent s LEFT JOIN rolled e ON e.run_no = s.run_no AND e.place = e.events
   ),
   -- 4. Heads move, in one order for everybody so that no two writers wait for each other. The lock stays until the commit.
   moved AS (
@@ -100,16 +127,16 @@ const appendSql = (status: string) => `
       created_at, updated_at, labels, parent_run_id, feed_epoch, feed_xid
     )
     SELECT
-      s.tenant_id, s.run_id, s.project_id, s.environment_id, s.plan_id, s.plan_version,
-      nullif(split_part(s.statuses, ',', 1), ''), e.events, sha256(${FIRST_LINK} || e.last_roll || int8send(e.events)),
-      e.last_roll, clock.now, clock.now, s.labels, s.parent_run_id,
+      n.tenant_id, n.run_id, n.project_id, n.environment_id, n.plan_id, n.plan_version,
+      nullif(split_part(n.statuses, ',', 1), ''), n.events, sha256(${FIRST_LINK} || n.last_roll || int8send(n.events)),
+      n.last_roll, clock.now, clock.now, n.labels, n.parent_run_id,
       (SELECT max(epoch) FROM @feed_epochs), pg_current_xact_id()
-    FROM sent s
-    JOIN ends e ON e.run_no = s.run_no
+    FROM news n
     CROSS JOIN LATERAL (SELECT @tidemark_now() AS now) AS clock
-    ORDER BY s.run_id, s.tenant_id
+    WHERE n.events IS NOT NULL
+    ORDER BY n.run_id COLLATE "C", n.tenant_id COLLATE "C"
     ON CONFLICT (run_id, tenant_id) DO UPDATE SET
-      status = ${status},
+      status = ${change.status},
       last_seq = r.last_seq + excluded.last_seq,
       link = sha256(r.link || excluded.link_before || int8send(r.last_seq + excluded.last_seq)),
       link_before = r.link,
@@ -120,11 +147,10 @@ const appendSql = (status: string) => `
     RETURNING r.run_id, r.tenant_id, r.last_seq, r.link_before, r.updated_at, r.feed_epoch, r.feed_xid
   ),
   heads AS MATERIALIZED (
-    SELECT s.*, m.updated_at, m.feed_epoch, m.feed_xid, m.last_seq - e.events AS before_seq,
-      CASE WHEN m.last_seq = e.events THEN ${FIRST_LINK} ELSE m.link_before END AS before_link
-    FROM moved m
-    JOIN sent s ON s.run_id = m.run_id AND s.tenant_id = m.tenant_id
-    JOIN ends e ON e.run_no = s.run_no
+    SELECT n.run_no, n.tenant_id, n.run_id, n.project_id, n.environment_id, m.updated_at, m.feed_epoch, m.feed_xid,
+      m.last_seq - n.events AS before_seq,
+      CASE WHEN m.last_seq = n.events THEN ${FIRST_LINK} ELSE m.link_before END AS before_link
+    FROM moved m JOIN news n ON n.run_id = m.run_id AND n.tenant_id = m.tenant_id
   ),
   -- 5. Events take the places before the new head, each linked to what was before the commit.
   written AS (
@@ -153,5 +179,5 @@ function asText(column: string): string {
 }
 
 /** For groups whose events may change the status of a run, and for those that cannot. */
-export const APPEND = appendSql(NEXT_STATUS);
-export const APPEND_KEEPING_STATUS = appendSql('r.status');
+export const APPEND = appendSql({ status: NEXT_STATUS, leftAlone: LEFT_ALONE });
+export const APPEND_KEEPING_STATUS = appendSql({ status: 'r.status', leftAlone: '' });

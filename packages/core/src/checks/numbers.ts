@@ -31,16 +31,9 @@ export function checkTime(value: unknown, field: string): string {
 function isUtcTime(text: string): boolean {
   const parts = UTC_TIME.exec(text);
   if (!parts) return false;
-  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  if (month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59) return false;
-  return day >= 1 && day <= daysOfMonth(year, month);
+  const [month, day] = [Number(parts[2]), Number(parts[3])];
+  if (month < 1 || month > 12 || Number(parts[4]) > 23 || Number(parts[5]) > 59 || Number(parts[6]) > 59) return false;
+  return day >= 1 && day <= daysOfMonth(Number(parts[1]), month);
 }
 
 function daysOfMonth(year: number, month: number): number {

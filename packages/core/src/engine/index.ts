@@ -12,7 +12,7 @@ export { ChangeQueue } from '../memory/watch.ts';
 export { type AppendPlan, planAppend } from '../runs/append.ts';
 export { FIRST_LINK, rollOf } from '../runs/chain.ts';
 export { readLogPage } from '../runs/log-page.ts';
-export { nextRunStatus } from '../runs/transitions.ts';
+export { isRunType, nextRunStatus } from '../runs/transitions.ts';
 export { Signals } from '../signals.ts';
 export { assembleStore, DEFAULT_TENANT, type Engine, engineOf } from '../store.ts';
 export * from './agents.ts';

@@ -266,6 +266,10 @@ function checkFetch(runId: unknown, options: FetchOptions | undefined): { afterS
 
 /** One append per run, the events of each in their order. */
 function groupByRun(prepared: readonly Prepared[]): RunAppend[] {
+  if (prepared.length === 1) {
+    const { run, event, labels, parentRunId } = prepared[0]!;
+    return [{ run, events: [event], labels, parentRunId }];
+  }
   const appends = new Map<string, RunAppend>();
   for (const { run, event, labels, parentRunId } of prepared) {
     const key = `${run.tenantId}\0${run.runId}`;
@@ -282,6 +286,7 @@ function resultsOf(
   appends: readonly RunAppend[],
   outcomes: readonly (PlacedEvent[] | Error)[],
 ): AppendResult[] {
+  if (prepared.length === 1) return [resultOf(prepared[0]!.event, unwrap(outcomes[0]!)[0]!)];
   const placedOf = new Map<PreparedEvent, PlacedEvent>();
   appends.forEach((append, index) => {
     const placed = unwrap(outcomes[index]!);
