@@ -25,6 +25,12 @@ function run(file: string, ...args: string[]): string {
 
 const ORDER_OUTPUT = "1 RunStarted { by: 'ada' }\n2 StepStarted {}\n3 StepCompleted { cents: 1299 }\nRUNNING\n";
 
+const JOBS_OUTPUT = `unlucky holds welcome-bob
+welcome-ada completed, sent:welcome-ada, sent back never
+welcome-bob completed, sent:welcome-bob, sent back once
+the first holder comes back: CLAIM_LOST
+`;
+
 describe('examples', () => {
   it('shows the program of the README, and what it prints', () => {
     const readme = readFileSync(join(here, '../README.md'), 'utf8');
@@ -47,6 +53,14 @@ describe('examples', () => {
   it('runs from plain JavaScript', () => {
     expect(run(join(here, 'plain.js'))).toBe('visit number 1\n');
     expect(run(join(here, 'plain.js'))).toBe('visit number 2\n');
+  });
+
+  it('does jobs, one of them after its first worker died', () => {
+    expect(run(join(here, 'jobs.ts'))).toBe(JOBS_OUTPUT);
+    expect(run(join(here, 'jobs.ts'), 'sqlite:jobs.db')).toBe(JOBS_OUTPUT);
+    const page = readFileSync(join(here, '../docs/jobs.md'), 'utf8');
+    expect(page).toContain(readFileSync(join(here, 'jobs.ts'), 'utf8').split('\n').slice(1).join('\n'));
+    expect(page).toContain(JOBS_OUTPUT);
   });
 
   it('gives the tour of npm start', () => {

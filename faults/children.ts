@@ -31,6 +31,11 @@ export class WriterProcess {
     this.#child.kill('SIGSTOP');
   }
 
+  /** Lets it go on as if no time had passed. */
+  thaw(): void {
+    this.#child.kill('SIGCONT');
+  }
+
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#ended;

@@ -19,6 +19,7 @@ import type { AgentEngine } from './engine/agents.ts';
 import type { ArtifactEngine } from './engine/artifacts.ts';
 import type { Records } from './engine/records.ts';
 import type { EngineCall, RunEngine } from './engine/runs.ts';
+import { Jobs } from './jobs/store.ts';
 import { Kv } from './kv/store.ts';
 import { Runs } from './runs/store.ts';
 
@@ -71,6 +72,7 @@ const AGENT_PARTS = [
 class EngineStore implements Store {
   readonly runs: Store['runs'];
   readonly kv: Store['kv'];
+  readonly jobs: Store['jobs'];
   readonly agents: Store['agents'];
   readonly artifacts: Store['artifacts'];
   readonly #context: StoreContext;
@@ -87,6 +89,7 @@ class EngineStore implements Store {
     const tenant = tenantId ?? DEFAULT_TENANT;
     this.runs = new Runs(context, engine.runs ?? refusing('runs'), tenantId === null ? null : { tenantId });
     this.kv = new Kv(context, engine.kv ?? refusing('kv'), tenant);
+    this.jobs = new Jobs(context, engine.kv ?? refusing('jobs'), tenant);
     this.agents = createAgents(context, completeAgents(engine.agents ?? {}), tenant);
     this.artifacts = createArtifacts(context, engine.artifacts ?? refusing('artifacts'), tenant, tenantId !== null);
   }
@@ -149,6 +152,7 @@ class EngineStore implements Store {
 function capabilitiesOf(engine: Engine): Capabilities {
   const present = new Set<Capability>();
   for (const domain of ['runs', 'kv', 'artifacts'] as const) if (engine[domain]) present.add(domain);
+  if (engine.kv) present.add('jobs');
   for (const part of AGENT_PARTS) if (engine.agents?.[part]) present.add(part);
   for (const [capability, can] of Object.entries(engine.can)) if (can) present.add(capability as Capability);
   return Object.fromEntries(CAPABILITIES.map((it) => [it, present.has(it)])) as Record<Capability, boolean>;

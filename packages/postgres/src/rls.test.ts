@@ -10,7 +10,7 @@ import { startOwnServer } from '../../../scripts/servers/index.ts';
 import type { RunningServer } from '../../../scripts/servers/start.ts';
 import { openClient, openStore, runEvent, WITHOUT_POSTGRES } from '../test/databases.ts';
 import { urlOfDatabase, withClient } from '../test/servers.ts';
-import { type PostgresOptions, postgresStore } from './index.ts';
+import { type PostgresOptions, planMigrations, postgresStore } from './index.ts';
 
 const PERMISSION_DENIED = '42501';
 
@@ -111,6 +111,14 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       expect((await client.query(TENANT_TABLES)).rows).toContainEqual({ name: 'forgotten', forced: true });
       await client.query('ROLLBACK');
     });
+  });
+
+  it('holds for the places of jobs also where it was there before them', async () => {
+    const client = await openClient(owner);
+    await client.query('BEGIN; DROP TABLE tidemark.kv_places');
+    await client.query(planMigrations().find(({ name }) => name === 'job_places')!.sql);
+    expect((await client.query(TENANT_TABLES)).rows).toContainEqual({ name: 'kv_places', forced: true });
+    await client.query('ROLLBACK');
   });
 
   describe('plain SQL', () => {

@@ -1,19 +1,21 @@
 /** The records of KV in SQL: a row per record and one per field, changed by one conditional step in one transaction. */
 import { TidemarkError } from '@tidemark/core';
-import type {
-  EngineCall,
-  RecordChange,
-  RecordName,
-  RecordOutcome,
-  RecordSpace,
-  Records,
-  RecordWrite,
-  ScannedRecord,
-  StoredRecord,
+import {
+  type EngineCall,
+  jobTypeOf,
+  type PlacedRecord,
+  type RecordChange,
+  type RecordName,
+  type RecordOutcome,
+  type RecordSpace,
+  type Records,
+  type RecordWrite,
+  type ScannedRecord,
+  type StoredRecord,
 } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlSignals } from './database.ts';
 import { keyRange } from './ranges.ts';
-import { type FieldRow, gatherRecords, IS_LIVE } from './records/rows.ts';
+import { type FieldRow, gatherPlaced, gatherRecords, IS_LIVE } from './records/rows.ts';
 import { type MadeChange, Raced, takeSteps } from './records/step.ts';
 import { RecordWatcher } from './records/watch.ts';
 import { paddedKeys, removeInSteps } from './statements.ts';
@@ -28,6 +30,26 @@ const fieldsOf = (from: string) => `
     FROM (SELECT tenant_id, key, revision, expires_at FROM @kv_records WHERE ${from}) AS record
     JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
    ORDER BY record.key`;
+
+/** The same for the records at some places. */
+const placedFields = (start: string) => `
+  SELECT record.place, record.key, record.revision, record.expires_at, ${NOW} AS now, kv_field.field, kv_field.value
+    FROM (
+      SELECT kv_place.tenant_id, kv_place.place, kv_place.key, kv_record.revision, kv_record.expires_at
+        FROM @kv_places AS kv_place
+        JOIN @kv_records AS kv_record ON kv_record.tenant_id = kv_place.tenant_id AND kv_record.key = kv_place.key
+       WHERE kv_place.tenant_id = ? AND ${start} AND kv_place.place < ? AND ${IS_LIVE}
+       ORDER BY kv_place.place, kv_place.key
+       LIMIT ?
+    ) AS record
+    JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
+   ORDER BY record.place, record.key`;
+
+const FIELD = `
+  SELECT kv_field.value
+    FROM @kv_fields AS kv_field
+    JOIN @kv_records AS record ON record.tenant_id = kv_field.tenant_id AND record.key = kv_field.key
+   WHERE kv_field.tenant_id = ? AND kv_field.key = ? AND kv_field.field = ? AND ${IS_LIVE}`;
 
 /** The condition stands twice: a record may be written anew between the choice and the removal. */
 const REMOVE_EXPIRED = `
@@ -56,6 +78,11 @@ class SqlRecords implements Records {
       found.set(tenantId, new Map(records.map(({ key, ...record }) => [key, record])));
     }
     return names.map(({ tenantId, key }) => found.get(tenantId)?.get(key) ?? null);
+  }
+
+  async getField({ tenantId, key }: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
+    const [row] = await this.#db.read<{ value: Uint8Array }>(FIELD, [tenantId, key, field], call);
+    return row?.value ?? null;
   }
 
   async write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
@@ -89,6 +116,16 @@ class SqlRecords implements Records {
     return gatherRecords(await this.#db.read<FieldRow>(sql, [tenantId, ...range.params, limit], call));
   }
 
+  async scanPlaces(
+    tenantId: string,
+    { from, to, after, limit }: Parameters<Records['scanPlaces']>[1],
+    call: EngineCall,
+  ): Promise<PlacedRecord[]> {
+    const start = after ? '(kv_place.place, kv_place.key) > (?, ?)' : 'kv_place.place >= ?';
+    const params = [tenantId, ...(after ? [after.place, after.key] : [from]), to, limit];
+    return gatherPlaced(await this.#db.read<FieldRow & { place: string }>(placedFields(start), params, call));
+  }
+
   async now(call: EngineCall): Promise<number> {
     const [row] = await this.#db.read<{ now: SqlInteger }>(`SELECT ${NOW} AS now`, [], call);
     return integerOf(row!.now);
@@ -108,6 +145,8 @@ class SqlRecords implements Records {
         const removed = await tx.all<{ tenant_id: string; key: string }>(REMOVE_EXPIRED, [most]);
         for (const { tenant_id, key } of removed) {
           await tx.all('DELETE FROM @kv_fields WHERE tenant_id = ? AND key = ?', [tenant_id, key]);
+          if (jobTypeOf(key) === null) continue;
+          await tx.all('DELETE FROM @kv_places WHERE tenant_id = ? AND key = ?', [tenant_id, key]);
         }
         return removed.length;
       }, call),

@@ -21,5 +21,5 @@ registerConformance(
       dispose: () => file.dispose(),
     };
   },
-  { domains: ['kv', 'agents', 'artifacts'] },
+  { domains: ['kv', 'jobs', 'agents', 'artifacts'] },
 );

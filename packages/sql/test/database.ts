@@ -34,7 +34,7 @@ export class TestFile {
     database.close();
   }
 
-  readonly clock = (): number => Date.now() + this.#offset;
+  clock = (): number => Date.now() + this.#offset;
 
   advance(ms: number): void {
     this.#offset += ms;
@@ -67,7 +67,7 @@ export class TestDatabase implements SqlDatabase {
     this.#file = file;
     this.handle = new DatabaseSync(file.path);
     this.handle.exec('PRAGMA synchronous = OFF; PRAGMA busy_timeout = 1000');
-    this.handle.function('tidemark_now', { deterministic: false }, file.clock);
+    this.handle.function('tidemark_now', { deterministic: false }, () => file.clock());
   }
 
   async read<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
@@ -104,7 +104,7 @@ function nativeSql(sql: string): string {
 
 /** A store over a handle of its own on the file. */
 export function openTestStore(file: TestFile, largeBlobs?: LargeBlobs): Store & { database: TestDatabase } {
-  const context = new StoreContext({ clock: file.clock });
+  const context = new StoreContext({ clock: () => file.clock() });
   const database = new TestDatabase(file);
   const signals = new Signals();
   const store = assembleStore(context, {

@@ -152,6 +152,15 @@ describe('a composed store', () => {
     expect(await pauses.agents.loadPlannerState('token')).toEqual({ step: 1 });
   });
 
+  it('keeps jobs with the records of kv (KV-7)', async () => {
+    const kv = createMemoryStore();
+    const store = await openStore({ default: 'sqlite:app.db', kv });
+    const { job } = await store.jobs.enqueue({ taskType: 'email-send', taskId: 'a' });
+    expect(await kv.jobs.get(job)).toEqual(job);
+    expect(await (await openStore('sqlite:app.db')).jobs.get(job)).toBe(null);
+    expect(store.info.capabilities.jobs).toBe(true);
+  });
+
   it('opens a URL that serves two parts once, and closes every part', async () => {
     const store = await open({ default: 'sqlite:app.db', kv: 'memory:', pauses: 'memory:' });
     await store.close();

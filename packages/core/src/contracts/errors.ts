@@ -12,8 +12,9 @@ export const ERROR_CODES = {
   },
   INVALID_PAYLOAD: {
     retryable: false,
-    meaning: 'A payload holds something JSON would change or lose; `field` is its path. Nothing was written.',
-    remedy: 'Send plain JSON: convert dates, maps and big integers to text first.',
+    meaning:
+      'A payload holds something JSON would change or lose, or does not fit its schema; `field` is its path. Nothing was written.',
+    remedy: 'Send plain JSON, as the schema has it: convert dates, maps and big integers to text first.',
   },
   PAYLOAD_TOO_LARGE: {
     retryable: false,
@@ -70,6 +71,16 @@ export const ERROR_CODES = {
     meaning:
       'A stored event does not match its hash chain; `runId` and `runSeq` say which. Wrong data is never returned.',
     remedy: 'Run `verify`, then restore the run from a backup.',
+  },
+  PROJECTION_FAILED: {
+    retryable: false,
+    meaning: 'A handler of a projection threw; `field` names it, `runId` and `runSeq` the event. Nothing was stored.',
+    remedy: 'Mend the handler; `cause` is what it threw.',
+  },
+  CONFLICT: {
+    retryable: false,
+    meaning: 'What is stored is not in a state that allows the call; `current` is that state. Nothing was written.',
+    remedy: 'Read it and decide again.',
   },
   CLAIM_LOST: {
     retryable: false,
@@ -176,6 +187,8 @@ export interface ErrorDetails {
   runSeq?: number;
   /** Where an archived run went. */
   archive?: string;
+  /** How often the call was made, when it was made again after failures. */
+  attempts?: number;
   /** What failed underneath. */
   cause?: unknown;
 }
@@ -202,6 +215,7 @@ export class TidemarkError extends Error {
   readonly runId?: string;
   readonly runSeq?: number;
   readonly archive?: string;
+  readonly attempts?: number;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     const { cause, ...rest } = details;

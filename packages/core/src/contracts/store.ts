@@ -1,7 +1,8 @@
-/** The store: four domains, what it is, and how it is doing. */
+/** The store: five domains, what it is, and how it is doing. */
 import type { AgentStore } from './agents.ts';
 import type { ArtifactRetention, ArtifactStore } from './artifacts.ts';
 import type { CallOptions } from './common.ts';
+import type { JobStore } from './jobs.ts';
 import type { KvStore } from './kv.ts';
 import type { RunStore } from './runs.ts';
 
@@ -16,6 +17,7 @@ export const CAPABILITIES = [
   'runs.transactions',
   'kv',
   'kv.watch',
+  'jobs',
   'events',
   'bindings',
   'pauses',
@@ -85,6 +87,8 @@ export interface DoctorReport {
 export interface Store extends AsyncDisposable {
   readonly runs: RunStore;
   readonly kv: KvStore;
+  /** Work to be claimed, kept as records of `kv`. */
+  readonly jobs: JobStore;
   readonly agents: AgentStore;
   readonly artifacts: ArtifactStore;
   readonly info: StoreInfo;

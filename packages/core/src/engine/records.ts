@@ -52,10 +52,14 @@ export interface RecordWrite {
   /** `merge` changes the named fields, `replace` drops all others, `delete` removes the record. */
   mode: 'merge' | 'replace' | 'delete';
   set: ReadonlyMap<string, Uint8Array | null>;
+  /** Fields set to the engine's own time at the step, in milliseconds as decimal text, plus so many milliseconds. */
+  stamps?: ReadonlyMap<string, number>;
   /** Milliseconds to live from now; `null` clears it; absent keeps it (`replace`: clears it). */
   ttlMs?: number | null;
   /** Remembered by the record: the same step sent again is not taken twice (GEN-8). */
   requestId?: string;
+  /** The caller needs no fields back: the record of the outcome may come without them. */
+  brief?: boolean;
 }
 
 /** How a step went. */
@@ -74,11 +78,18 @@ export interface RecordChange {
   record: StoredRecord | null;
 }
 
+/** A record with one of its places in the index. */
+export interface PlacedRecord extends ScannedRecord {
+  place: string;
+}
+
 /** How many request ids a record remembers. */
 export const REMEMBERED_REQUESTS = 16;
 
 export interface Records {
   get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]>;
+  /** One field of a record, `null` when there is none. */
+  getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null>;
   /** One conditional step. */
   write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome>;
   /**
@@ -93,6 +104,16 @@ export interface Records {
     range: { prefix: string; after: string | null; limit: number },
     call: EngineCall,
   ): Promise<ScannedRecord[]>;
+  /**
+   * Live records of `kv` by the places `placesOf` gives them, in byte order of (place, key), each place once: from
+   * `from` on and below `to`, or after one that is known. The index follows every write in the same step, whoever made
+   * it, and is read without touching anything outside the range.
+   */
+  scanPlaces(
+    tenantId: string,
+    range: { from: string; to: string; after?: { place: string; key: string }; limit: number },
+    call: EngineCall,
+  ): Promise<PlacedRecord[]>;
   /** The engine's clock, by which records expire; leases are measured on it. */
   now(call: EngineCall): Promise<number>;
   /** Changes under a prefix from now on, until the signal aborts. */

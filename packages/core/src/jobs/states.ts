@@ -11,6 +11,11 @@ const NEXT: Record<JobState, readonly JobState[]> = {
   cancelled: [],
 };
 
+/** Whether a text is a state of jobs. */
+export function isJobState(text: string | null): text is JobState {
+  return text !== null && Object.hasOwn(NEXT, text);
+}
+
 /** Terminal states are final; a failed job comes back only by being requeued on purpose. */
 export function isTerminal(state: JobState): boolean {
   return NEXT[state].length === 0;
@@ -20,14 +25,12 @@ export function mayMove(from: JobState, to: JobState): boolean {
   return NEXT[from].includes(to);
 }
 
-/** Refuses a worker whose claim is not the job's current one: it lost its lease and must change nothing. */
-export function checkClaim(job: { claim_id?: string; state: JobState }, claimId: string): void {
-  if (job.claim_id === claimId && !isTerminal(job.state)) return;
-  throw new TidemarkError(
-    'CLAIM_LOST',
-    `The job is ${job.state} and no longer belongs to this claim; stop working on it`,
-    {
-      current: job.state,
-    },
-  );
+/** Tells a worker that its claim is not the job's current one: it lost its lease and has changed nothing. */
+export function claimLost(state: JobState | null): TidemarkError {
+  const now = state === null ? 'There is no such job' : `The job is ${state} and no longer belongs to this claim`;
+  return new TidemarkError('CLAIM_LOST', `${now}; stop working on it`, {
+    field: 'claimId',
+    rule: 'the current claim of the job',
+    current: state,
+  });
 }

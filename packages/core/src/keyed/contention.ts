@@ -65,7 +65,7 @@ export class Turns {
 }
 
 /** Refuses to begin what its caller no longer waits for: it would be written behind the caller's back. */
-function refuseIfOver(call: EngineCall): void {
+export function refuseIfOver(call: EngineCall): void {
   const isOver = call.signal?.aborted || (call.deadline !== undefined && call.deadline <= Date.now());
   if (isOver) throw overloaded('The time limit passed while the write waited for others');
 }

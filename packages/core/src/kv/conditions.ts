@@ -42,6 +42,7 @@ export function recordAfter(
     if (value === null) fields.delete(field);
     else fields.set(field, Uint8Array.from(value));
   }
+  for (const [field, plus] of write.stamps ?? []) fields.set(field, Buffer.from(String(now + plus)));
   if (fields.size === 0) return null;
   const requests = [...(before?.requests ?? [])];
   if (write.requestId !== undefined) requests.push(write.requestId);

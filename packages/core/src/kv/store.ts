@@ -65,19 +65,21 @@ export class Kv implements KvStore {
     const set = encodeFields(fields, 'fields', this.#context.limits.fieldBytes, { nulls: false });
     if (set.size === 0) throw invalidArgument('fields', 'at least one field; use delete to remove a record');
     const ttlMs = options?.ttl === undefined ? null : checkDuration(options.ttl, 'ttl');
-    const write: RecordWrite = { name: this.#name(key), mode: 'replace', set, ttlMs, requestId: requestIdOf(options) };
+    const requestId = requestIdOf(options);
+    const write: RecordWrite = { name: this.#name(key), mode: 'replace', set, ttlMs, requestId, brief: true };
     return resultOf(await this.#write(write, options, { method: 'put', key, fields, options }));
   }
 
   async delete(key: string, options?: CallOptions): Promise<boolean> {
-    const write: RecordWrite = { name: this.#name(key), mode: 'delete', set: new Map() };
+    const write: RecordWrite = { name: this.#name(key), mode: 'delete', set: new Map(), brief: true };
     return (await this.#write(write, options, { method: 'delete', key })).existed;
   }
 
   async getField(key: string, field: string, options?: CallOptions): Promise<Uint8Array | null> {
     checkId(field, 'field');
-    const record = await this.get(key, options);
-    return record && Object.hasOwn(record.fields, field) ? record.fields[field]! : null;
+    const name = this.#name(key);
+    const bytes = await this.#context.read(options, (call) => this.#records.getField(name, field, call));
+    return bytes && Uint8Array.from(bytes);
   }
 
   async setField(
@@ -106,7 +108,8 @@ export class Kv implements KvStore {
     options: (KvWriteOptions & { ifExists?: boolean }) | undefined,
     again: unknown,
   ): Promise<KvWriteResult> {
-    const write: RecordWrite = { name: this.#name(key), mode: 'merge', set, requestId: requestIdOf(options) };
+    const requestId = requestIdOf(options);
+    const write: RecordWrite = { name: this.#name(key), mode: 'merge', set, requestId, brief: true };
     if (options?.ifExists) write.expect = { exists: true };
     return resultOf(await this.#write(write, options, again));
   }
@@ -119,18 +122,29 @@ export class Kv implements KvStore {
     options?: KvWriteOptions,
   ): Promise<boolean> {
     checkId(field, 'field');
-    const { swapped } = await this.swap(
-      key,
-      { expect: fieldMap(field, expected), set: fieldMap(field, next), requestId: options?.requestId },
-      options,
-    );
-    return swapped;
+    const bytesOf = (value: KvValue | null, name: string) =>
+      value === null ? null : encodeValue(value, name, this.#context.limits.fieldBytes);
+    const write: RecordWrite = {
+      name: this.#name(key),
+      mode: 'merge',
+      expect: { fields: new Map([[field, bytesOf(expected, 'expected')]]) },
+      set: new Map([[field, bytesOf(next, 'next')]]),
+      requestId: requestIdOf(options),
+      brief: true,
+    };
+    const again = { method: 'compareAndSwap', key, field, expected, next, options };
+    return (await this.#write(write, options, again)).applied;
   }
 
   async swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult> {
+    const { applied, record } = await this.#write(this.#swapOf(key, change), options, { method: 'swap', key, change });
+    return { swapped: applied, record: record && recordOf(record) };
+  }
+
+  #swapOf(key: string, change: KvSwap): RecordWrite {
     const it = checkObject(change, 'change');
     const maxBytes = this.#context.limits.fieldBytes;
-    const write: RecordWrite = {
+    return {
       name: this.#name(key),
       mode: 'merge',
       expect: {
@@ -141,8 +155,6 @@ export class Kv implements KvStore {
       ttlMs: it.ttl === undefined || it.ttl === null ? (it.ttl as undefined | null) : checkDuration(it.ttl, 'ttl'),
       requestId: requestIdOf(change),
     };
-    const { applied, record } = await this.#write(write, options, { method: 'swap', key, change });
-    return { swapped: applied, record: record && recordOf(record) };
   }
 
   async touch(key: string, ttl: Duration | null, options?: CallOptions): Promise<boolean> {
@@ -153,6 +165,7 @@ export class Kv implements KvStore {
       expect: { exists: true },
       set: new Map(),
       ttlMs,
+      brief: true,
     };
     return (await this.#write(write, options, { method: 'touch', key, ttl })).applied;
   }
@@ -230,11 +243,6 @@ export class Kv implements KvStore {
 
 async function* decodeChanges(changes: AsyncIterable<RecordChange>): AsyncIterable<KvChange> {
   for await (const { key, type, record } of changes) yield { key, type, record: record && recordOf(record) };
-}
-
-function fieldMap(field: string, value: KvValue | null): Record<string, KvValue | null> {
-  // A computed `__proto__` key defines a property; an assignment would set the prototype.
-  return { [field]: value };
 }
 
 function requestIdOf(options: { requestId?: string } | undefined): string | undefined {

@@ -1,6 +1,7 @@
 /** The records primitive in memory: every step runs without a pause, so it is atomic by itself. */
 import type { StoreContext } from '../context.ts';
 import type {
+  PlacedRecord,
   RecordChange,
   RecordName,
   RecordOutcome,
@@ -10,7 +11,9 @@ import type {
   ScannedRecord,
   StoredRecord,
 } from '../engine/records.ts';
+import { placesOf } from '../jobs/places.ts';
 import { isAnswered, meets, type RecordState, recordAfter } from '../kv/conditions.ts';
+import { compareKeys } from '../kv/order.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import { ChangeQueue } from './watch.ts';
 
@@ -19,6 +22,8 @@ type Row = RecordState;
 interface Table {
   rows: Map<string, Row>;
   keys: SortedKeys;
+  /** Places of jobs with their keys, as `entryOf` writes them. */
+  places: SortedKeys;
   watchers: Set<{ prefix: string; queue: ChangeQueue }>;
 }
 
@@ -38,6 +43,10 @@ class MemoryRecords implements Records {
     });
   }
 
+  async getField(name: RecordName, field: string): Promise<Uint8Array | null> {
+    return this.#live(name)?.fields.get(field) ?? null;
+  }
+
   async write(write: RecordWrite): Promise<RecordOutcome> {
     return this.#apply([write])[0]!;
   }
@@ -51,24 +60,26 @@ class MemoryRecords implements Records {
     const holds = writes.every((write, at) => isAnswered(write, rows[at]) || meets(write, rows[at]));
     return writes.map((write, at) => {
       const before = rows[at];
-      if (holds && !isAnswered(write, before)) this.#change(write, before);
-      const after = this.#live(write.name);
+      const after = holds && !isAnswered(write, before) ? this.#change(write, before) : this.#live(write.name);
       return { applied: holds, record: after ? this.#copy(after) : null, existed: before !== undefined };
     });
   }
 
-  #change(write: RecordWrite, before: Row | undefined): void {
+  #change(write: RecordWrite, before: Row | undefined): Row | undefined {
     const table = this.#table(write.name.space, write.name.tenantId);
     const { key } = write.name;
     const row = recordAfter(write, before, this.#revision + 1, this.#context.clock());
     if (row === null) {
       this.#drop(table, key, 'delete');
-      return;
+      return undefined;
     }
     this.#revision = row.revision;
     if (!table.rows.has(key)) table.keys.add(key);
+    this.#unplace(table, key);
     table.rows.set(key, row);
+    if (write.name.space === 'kv') for (const place of placesOf(key, row.fields)) table.places.add(entryOf(place, key));
     this.#report(table, { key, type: 'put', record: this.#copy(row) });
+    return row;
   }
 
   async scan(
@@ -83,6 +94,24 @@ class MemoryRecords implements Records {
       if (!key.startsWith(range.prefix)) break;
       const row = table.rows.get(key)!;
       if (!this.#isExpired(row)) found.push({ key, ...this.#copy(row) });
+      if (found.length === range.limit) break;
+    }
+    return found;
+  }
+
+  async scanPlaces(
+    tenantId: string,
+    range: { from: string; to: string; after?: { place: string; key: string }; limit: number },
+  ): Promise<PlacedRecord[]> {
+    const table = this.#table('kv', tenantId);
+    const start = range.after ? entryOf(range.after.place, range.after.key) : range.from;
+    const found: PlacedRecord[] = [];
+    for (const entry of table.places.from(start)) {
+      const [place, key] = entry.split('\0') as [string, string];
+      if (compareKeys(place, range.to) >= 0) break;
+      const row = table.rows.get(key)!;
+      if (entry === start || this.#isExpired(row)) continue;
+      found.push({ place, key, ...this.#copy(row) });
       if (found.length === range.limit) break;
     }
     return found;
@@ -115,9 +144,16 @@ class MemoryRecords implements Records {
   }
 
   #drop(table: Table, key: string, type: 'delete' | 'expire'): void {
+    this.#unplace(table, key);
     if (!table.rows.delete(key)) return;
     table.keys.delete(key);
     this.#report(table, { key, type, record: null });
+  }
+
+  /** Takes the record out of the index as it stands there. */
+  #unplace(table: Table, key: string): void {
+    const row = table.rows.get(key);
+    if (row) for (const place of placesOf(key, row.fields)) table.places.delete(entryOf(place, key));
   }
 
   #report(table: Table, change: RecordChange): void {
@@ -146,11 +182,16 @@ class MemoryRecords implements Records {
     const id = `${space}\0${tenantId}`;
     let table = this.#tables.get(id);
     if (!table) {
-      table = { rows: new Map(), keys: new SortedKeys(), watchers: new Set() };
+      table = { rows: new Map(), keys: new SortedKeys(), places: new SortedKeys(), watchers: new Set() };
       this.#tables.set(id, table);
     }
     return table;
   }
+}
+
+/** NUL stands in no place and no key and sorts before everything: entries are in order of place, then key. */
+function entryOf(place: string, key: string): string {
+  return `${place}\0${key}`;
 }
 
 async function* stopping(changes: AsyncIterable<RecordChange>, stop: () => void): AsyncIterable<RecordChange> {

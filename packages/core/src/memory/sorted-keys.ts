@@ -38,6 +38,16 @@ export class SortedKeys {
     }
   }
 
+  /** Keys below `end`, or all, the highest first. */
+  *below(end?: string): Generator<string> {
+    let at = end === undefined ? this.#blocks.length - 1 : this.#blockOf(end);
+    let index = end === undefined ? (this.#blocks[at]?.length ?? 0) : firstAtOrAfter(this.#blocks[at] ?? [], end);
+    for (; at >= 0; at--, index = this.#blocks[at]?.length ?? 0) {
+      const block = this.#blocks[at] ?? [];
+      while (index > 0) yield block[--index]!;
+    }
+  }
+
   /** The last block whose first key is not above the key. */
   #blockOf(key: string): number {
     let low = 0;

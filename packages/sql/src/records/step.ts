@@ -3,8 +3,11 @@
  * read only when the step needs them.
  */
 import {
+  type Fields,
   isAnswered,
+  jobTypeOf,
   meets,
+  placesOf,
   type RecordChange,
   type RecordName,
   type RecordOutcome,
@@ -92,7 +95,7 @@ export async function takeSteps(
     let after = before;
     if (holds && !answered[at]) {
       after = await change(db, tx, write, before, changes);
-    } else if (before.state && !before.hasFields) {
+    } else if (before.state && !before.hasFields && !write.brief) {
       after = await look(db, tx, write.name, true);
     }
     seen.set(id, after);
@@ -102,8 +105,9 @@ export async function takeSteps(
   return { outcomes, changes };
 }
 
+/** A job's fields say where it stood in the index. */
 function needsFields(write: RecordWrite): boolean {
-  return write.mode === 'merge' || (write.expect?.fields?.size ?? 0) > 0;
+  return write.mode === 'merge' || jobTypeOf(write.name.key) !== null || (write.expect?.fields?.size ?? 0) > 0;
 }
 
 async function look(db: SqlDatabase, tx: SqlTransaction, name: RecordName, withFields: boolean): Promise<Seen> {
@@ -145,23 +149,36 @@ async function change(
     // An expired record leaves nothing to the one that takes its place.
     const startsOver = before.storedRevision > 0 && (write.mode === 'replace' || !before.state);
     if (startsOver) await tx.all(REMOVE_FIELDS, [tenantId, key]);
-    await writeFields(tx, write, { removals: !startsOver && before.storedRevision > 0 });
+    await writeFields(tx, write, state.fields, startsOver ? undefined : before.state?.fields);
   } else {
     await tx.all(`DELETE FROM @kv_records ${OF_RECORD}`, [tenantId, key]);
     await tx.all(REMOVE_FIELDS, [tenantId, key]);
   }
+  if (jobTypeOf(key) !== null) await movePlaces(tx, write.name, before, state);
   const record = state ? storedRecord(state, now) : null;
   const expiresAt = state?.expiresAt ?? null;
   changes.push({ tenantId, key, type: state ? 'put' : 'delete', record, revision, expiresAt });
   return { state, hasFields: true, storedRevision: state ? revision : 0, now };
 }
 
-async function writeFields(tx: SqlTransaction, write: RecordWrite, { removals }: { removals: boolean }): Promise<void> {
+/** Writes the fields that the step names, and removes those that were there; a merge has always read them. */
+async function writeFields(
+  tx: SqlTransaction,
+  write: RecordWrite,
+  after: Fields,
+  before: Fields | undefined,
+): Promise<void> {
   const { tenantId, key } = write.name;
   const values: [string, Uint8Array][] = [];
-  for (const [field, value] of write.set) {
-    if (value !== null) values.push([field, value]);
-    else if (removals) await tx.all(`${REMOVE_FIELDS} AND field = ?`, [tenantId, key, field]);
+  const removed: string[] = [];
+  for (const field of new Set([...write.set.keys(), ...(write.stamps?.keys() ?? [])])) {
+    const value = after.get(field);
+    if (value !== undefined) values.push([field, value]);
+    else if (before?.has(field)) removed.push(field);
+  }
+  for (const batch of batchesOf(removed)) {
+    const sql = `${REMOVE_FIELDS} AND field IN (${placeholders(batch.length, '?')})`;
+    await tx.all(sql, [tenantId, key, ...batch]);
   }
   for (const batch of batchesOf(values)) {
     const sql = `
@@ -171,6 +188,34 @@ async function writeFields(tx: SqlTransaction, write: RecordWrite, { removals }:
     await tx.all(
       sql,
       batch.flatMap(([field, value]) => [tenantId, key, field, value]),
+    );
+  }
+}
+
+/** Brings a job's entries in the index up to date; an expired record that nobody removed may have left some. */
+async function movePlaces(
+  tx: SqlTransaction,
+  { tenantId, key }: RecordName,
+  before: Seen,
+  after: RecordState | undefined,
+): Promise<void> {
+  const old = before.state ? placesOf(key, before.state.fields) : [];
+  const now = after ? placesOf(key, after.fields) : [];
+  const gone = old.filter((place) => !now.includes(place));
+  if (!before.state && before.storedRevision > 0) await tx.all(`DELETE FROM @kv_places ${OF_RECORD}`, [tenantId, key]);
+  for (const batch of batchesOf(gone)) {
+    const places = placeholders(batch.length, '?');
+    await tx.all(`DELETE FROM @kv_places WHERE tenant_id = ? AND key = ? AND place IN (${places})`, [
+      tenantId,
+      key,
+      ...batch,
+    ]);
+  }
+  const added = now.filter((place) => !old.includes(place));
+  for (const batch of batchesOf(added)) {
+    await tx.all(
+      `INSERT INTO @kv_places (tenant_id, place, key) VALUES ${placeholders(batch.length, '(?, ?, ?)')}`,
+      batch.flatMap((place) => [tenantId, place, key]),
     );
   }
 }

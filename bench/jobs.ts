@@ -1,0 +1,71 @@
+/**
+ * Jobs: what a sweep of 100 stuck jobs costs among 1 000 000 others, against the same among 10 000 (KV-8). On SQLite in
+ * two files, or on any engine with `--url=…`, in two tenants.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Store } from '@tidemark/core';
+import { createSweeper } from '@tidemark/runtime';
+import { open } from 'tidemark';
+import { atMost, type Figure, median } from './measure.ts';
+
+const STUCK = 100;
+const ROUNDS = 9;
+const AT_ONCE = 200;
+const TYPE = 'bench';
+const key = (taskId: string) => `gbe.state.tasks.${TYPE}.${taskId}`;
+
+/** Jobs as a queue in use has them: most have ended, some wait, some are being worked on. */
+function otherJob(index: number): Record<string, string | number> {
+  const now = Date.now();
+  const state = ['pending', 'running', 'failed', 'cancelled'][index % 40] ?? 'completed';
+  const job = { state, task_type: TYPE, task_id: `job-${index}`, created_at: now, updated_at: now + index };
+  return state === 'running' ? { ...job, timeout_at: now + 86_400_000, claim_id: `c-${index}` } : job;
+}
+
+async function fill(store: Pick<Store, 'kv'>, count: number, report: (line: string) => void): Promise<void> {
+  for (let from = 0; from < count; from += AT_ONCE) {
+    const size = Math.min(AT_ONCE, count - from);
+    await Promise.all(
+      Array.from({ length: size }, (_, at) => store.kv.put(key(`job-${from + at}`), otherJob(from + at))),
+    );
+    if ((from + size) % 200_000 === 0) report(`${from + size} jobs are there`);
+  }
+}
+
+/** Milliseconds of one sweep that sends all stuck jobs back. */
+async function sweepOnce(store: Pick<Store, 'kv' | 'jobs'>): Promise<number> {
+  const stuck = Array.from({ length: STUCK }, (_, index) => key(`stuck-${index}`));
+  const lapsed = { state: 'claimed', worker: 'eve', created_at: 1, updated_at: Date.now(), timeout_at: 1 };
+  await Promise.all(stuck.map((it) => store.kv.put(it, lapsed)));
+  const { durationMs, types } = await createSweeper({ store, threshold: '1d', limit: 1_000 }).run();
+  if (types[TYPE]?.requeued !== STUCK) throw new Error(`A sweep sent ${types[TYPE]?.requeued} of ${STUCK} jobs back`);
+  await Promise.all(stuck.map((it) => store.kv.delete(it)));
+  return durationMs;
+}
+
+export async function benchJobs(report: (line: string) => void, quick: boolean): Promise<Figure[]> {
+  const { values } = parseArgs({ options: { url: { type: 'string' } }, strict: false });
+  const directory = mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
+  const [many, few] = [quick ? 100_000 : 1_000_000, 10_000];
+  const urls = ['many', 'few'].map((name) => (values.url as string) ?? `sqlite:${join(directory, `${name}.db`)}`);
+  const stores = await Promise.all(urls.map((url) => open(url, { timeoutMs: 60_000 })));
+  const [large, small] = [stores[0]!.forTenant('many'), stores[1]!.forTenant('few')];
+  try {
+    await fill(large, many, report);
+    await fill(small, few, report);
+    const costs = { ours: [] as number[], raw: [] as number[] };
+    for (let round = 0; round <= ROUNDS; round++) {
+      costs.raw.push(await sweepOnce(small));
+      costs.ours.push(await sweepOnce(large));
+    }
+    // The first round warms both up.
+    const [ours, raw] = [median(costs.ours.slice(1)), median(costs.raw.slice(1))];
+    return [atMost(2, `sweep of ${STUCK} stuck jobs among ${many} against ${few}`, 'ms', { ours, raw })];
+  } finally {
+    await Promise.all(stores.map((store) => store.close()));
+    rmSync(directory, { recursive: true });
+  }
+}

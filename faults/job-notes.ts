@@ -1,0 +1,45 @@
+/** What workers noted of jobs, and what may never come of it: a job done twice, by nobody, or by a claim that was lost. */
+import { readFileSync } from 'node:fs';
+import type { Job } from '@tidemark/core';
+
+export const TASK_TYPE = 'fault';
+
+/** An answer that a worker got. */
+export interface JobNote {
+  kind: 'claimed' | 'completed' | 'lost';
+  taskId: string;
+  claimId: string;
+}
+
+/** The notes in a file; a last line that was cut short by a kill is nothing anybody heard. */
+export function readJobNotes(file: string): JobNote[] {
+  const lines = readFileSync(file, 'utf8').split('\n');
+  return lines.flatMap((line) => {
+    try {
+      return [JSON.parse(line) as JobNote];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Every way in which the jobs as they stand contradict what was promised, given what workers heard. */
+export function checkJobs(jobs: readonly Job[], notes: readonly JobNote[], expected: number): string[] {
+  const problems: string[] = [];
+  if (jobs.length !== expected) problems.push(`${jobs.length} of ${expected} jobs are completed`);
+  const holders = Map.groupBy(
+    notes.filter(({ kind }) => kind === 'completed'),
+    ({ taskId }) => taskId,
+  );
+  const lost = new Set(notes.flatMap(({ kind, claimId }) => (kind === 'lost' ? claimId : [])));
+  const claims = new Map(notes.map(({ taskId, claimId }) => [claimId, taskId]));
+  for (const { taskId, resultRef = '' } of jobs) {
+    const completions = holders.get(taskId) ?? [];
+    if (completions.length > 1) problems.push(`${taskId} was completed ${completions.length} times`);
+    const other = completions.find(({ claimId }) => claimId !== resultRef);
+    if (other) problems.push(`${taskId} was completed by ${other.claimId}, but holds the result of ${resultRef}`);
+    if (lost.has(resultRef)) problems.push(`${taskId} holds the result of ${resultRef}, who was told that it lost`);
+    if (claims.get(resultRef) !== taskId) problems.push(`${taskId} holds the result of ${resultRef}, who never had it`);
+  }
+  return problems;
+}

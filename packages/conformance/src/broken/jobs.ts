@@ -1,0 +1,234 @@
+/** Broken jobs: the queue, claims, lists and sweeps. */
+import type { ClaimedJob, Job, JobRef, JobStore, Store } from '@tidemark/core';
+import { all } from '../cases/iterate.ts';
+import { type BrokenStore, broken } from './wrap.ts';
+
+const pause = () => new Promise(setImmediate);
+const isNext = (which: object): which is { taskType: string } => !('taskId' in which);
+
+/** Lists a whole state. */
+async function every(jobs: JobStore, state: Parameters<JobStore['list']>[0], taskType: string): Promise<Job[]> {
+  return (await jobs.list(state, { taskType, limit: 1_000 })).items;
+}
+
+/** Claims the next job by another idea of which that is. */
+function nextBy(choose: (ready: Job[]) => Job | undefined) {
+  return (jobs: JobStore): Partial<JobStore> => ({
+    async claim(which, options) {
+      if (!isNext(which)) return jobs.claim(which, options);
+      await jobs.claim({ taskType: 'releases-what-is-due' }, options);
+      const job = choose(await every(jobs, 'pending', which.taskType));
+      return job ? jobs.claim(job, options) : null;
+    },
+  });
+}
+
+/** Looks first, and claims later whatever has happened meanwhile. */
+function racyClaims(jobs: JobStore, _: Store, view: Store): Partial<JobStore> {
+  return {
+    async claim(which, options) {
+      const ref = isNext(which) ? (await every(jobs, 'pending', which.taskType))[0] : which;
+      const job = ref && (await jobs.get(ref));
+      await pause();
+      if (job?.state !== 'pending') return null;
+      const claimId = `${options.worker}-${job.taskId.length}`;
+      await view.kv.setFields(job.key, { state: 'claimed', worker: options.worker, claim_id: claimId });
+      return { ...pick(job), claimId, job: { ...job, worker: options.worker } } satisfies ClaimedJob;
+    },
+  };
+}
+
+function pick({ taskType, taskId }: JobRef): JobRef {
+  return { taskType, taskId };
+}
+
+export const BROKEN_JOBS: readonly BrokenStore[] = [
+  broken('job-fields-renamed', 'keeps its own names for the fields of a job', 'jobs/a-job-is-a-kv-record', {
+    jobs: (jobs, _, view) => ({
+      async enqueue(job, options) {
+        const result = await jobs.enqueue(job, options);
+        await view.kv.setFields(result.job.key, { maxRetries: 1, max_retries: null });
+        return { ...result, job: (await jobs.get(job))! };
+      },
+    }),
+  }),
+  broken('enqueue-overwrites', 'puts a job again over the one that is there', 'jobs/enqueued-once', {
+    jobs: (jobs, _, view) => ({
+      async enqueue(job, options) {
+        const before = await jobs.get(job);
+        if (before) await view.kv.delete(before.key);
+        return jobs.enqueue(job, options);
+      },
+    }),
+  }),
+  broken('fifo-only', 'hands out the oldest job whatever its priority', 'jobs/priority-then-age', {
+    jobs: nextBy((ready) => ready.sort((a, b) => a.createdAt - b.createdAt)[0]),
+  }),
+  broken('newest-first', 'hands out the newest job of the highest priority', 'jobs/priority-then-age', {
+    jobs: nextBy((ready) => ready.sort((a, b) => b.priority - a.priority || b.createdAt - a.createdAt)[0]),
+  }),
+  broken('delay-ignored', 'hands out delayed jobs before their time', 'jobs/delayed-until-its-time', {
+    jobs: (jobs) => ({ enqueue: ({ delay: _, ...job }, options) => jobs.enqueue(job, options) }),
+  }),
+  broken('due-jobs-last', 'hands out due jobs after all others', 'jobs/due-jobs-take-their-rank', {
+    jobs: nextBy((ready) => ready.find((job) => !job.taskId.startsWith('delayed')) ?? ready[0]),
+  }),
+  broken('lossy-job-ids', 'keeps ids without the characters its engine does not take', 'jobs/hostile-ids-never-meet', {
+    jobs: (jobs) => ({
+      enqueue: (job, options) => jobs.enqueue({ ...job, taskId: job.taskId.replace(/[^\w.-]/gu, '_') }, options),
+    }),
+  }),
+  broken('jobs-without-tenants', 'keeps the jobs of all tenants together', 'jobs/tenants-apart', {
+    jobs: (_, { jobs }) => ({
+      enqueue: (job, options) => jobs.enqueue(job, options),
+      get: (job, options) => jobs.get(job, options),
+      claim: (which, options) => jobs.claim(which, options),
+    }),
+  }),
+  broken('lease-from-nowhere', 'does not count the lease from the claim', 'jobs/claim-is-one-step', {
+    jobs: (jobs) => ({
+      claim: (which, options) => jobs.claim(which, { ...options, lease: 60_000 }),
+    }),
+  }),
+  broken('racy-claims', 'looks first and claims later', 'jobs/one-claim-wins', { jobs: racyClaims }),
+  broken('racy-next', 'hands the same job to all who ask at once', 'jobs/each-job-to-one-worker', { jobs: racyClaims }),
+  broken('gives-up-early', 'tells workers that lose a race that there is nothing', 'jobs/each-job-to-one-worker', {
+    jobs: nextBy((ready) => ready.sort((a, b) => b.priority - a.priority)[0]),
+  }),
+  broken('claims-forgotten', 'takes another job for a claim that is sent again', 'jobs/claim-sent-again', {
+    jobs: (jobs) => ({ claim: (which, { claimId: _, ...options }) => jobs.claim(which, options) }),
+  }),
+  broken('steals-held-jobs', 'gives a held job to whoever asks for it', 'jobs/nothing-to-claim', {
+    jobs: (jobs, _, view) => ({
+      async claim(which, options) {
+        const job = isNext(which) ? null : await jobs.get(which);
+        if (job?.state === 'claimed') await view.kv.setField(job.key, 'state', 'pending');
+        return jobs.claim(which, options);
+      },
+    }),
+  }),
+  broken('deaf-to-heartbeats', 'answers heartbeats without renewing the lease', 'jobs/signs-of-life', {
+    jobs: (jobs) => ({ heartbeat: async (claim) => (await jobs.get(claim))! }),
+  }),
+  broken('delayed-listed-as-pending', 'lists delayed jobs among the pending', 'jobs/listed-by-state', {
+    jobs: (jobs) => ({
+      async list(state, options) {
+        const page = await jobs.list(state, options);
+        if (state !== 'pending') return page;
+        return { ...page, items: [...page.items, ...(await jobs.list('delayed', options)).items] };
+      },
+    }),
+  }),
+  broken('lists-newest-first', 'lists the job first that was touched last', 'jobs/longest-untouched-first', {
+    jobs: (jobs) => ({
+      async list(state, options) {
+        const page = await jobs.list(state, options);
+        return { ...page, items: page.items.reverse() };
+      },
+    }),
+  }),
+  broken('types-by-prefix', 'skips types that begin like another', 'jobs/types-of-a-state', {
+    jobs: (jobs) => ({
+      async types(state, options) {
+        const types = (await jobs.types(state, options)).sort();
+        return types.filter((type, at) => at === 0 || !type.startsWith(types[at - 1]!));
+      },
+    }),
+  }),
+  broken('sweeps-everything', 'takes every held job for overdue', 'jobs/ended-leases-are-sent-back', {
+    jobs: (jobs) => ({
+      async overdue(taskType) {
+        const held = [...(await every(jobs, 'claimed', taskType)), ...(await every(jobs, 'running', taskType))];
+        return held.map((job) => ({ job, reason: 'lease ended' as const }));
+      },
+    }),
+  }),
+  broken('threshold-ignored', 'finds only leases that have ended', 'jobs/overdue-by-threshold', {
+    jobs: (jobs) => ({ overdue: (type, options) => jobs.overdue(type, { ...options, threshold: '100d' }) }),
+  }),
+  broken('counts-signals', 'counts a signal as a retry', 'jobs/signalled-without-counting', {
+    jobs: (jobs, _, view) => ({
+      async recover(overdue, options) {
+        const result = await jobs.recover(overdue, options);
+        await view.kv.setField(result.job.key, 'retry_count', result.job.retryCount + 1);
+        return { ...result, job: (await jobs.get(overdue.job))! };
+      },
+    }),
+  }),
+  broken('due-never-found', 'leaves delayed jobs to whoever claims next', 'jobs/due-jobs-are-released', {
+    jobs: (jobs) => ({
+      overdue: async (type, options) => (await jobs.overdue(type, options)).filter(({ reason }) => reason !== 'due'),
+    }),
+  }),
+  broken('recovers-twice', 'pushes a job that another sweeper has pushed', 'jobs/recovered-once', {
+    jobs: (jobs) => ({
+      async recover(overdue, options) {
+        const job = await jobs.get(overdue.job);
+        return job && job.state === overdue.job.state
+          ? jobs.recover({ ...overdue, job }, options)
+          : { outcome: 'requeued', job: job! };
+      },
+    }),
+  }),
+  broken('recovers-the-living', 'sends back a job that gave a sign of life', 'jobs/changed-since-seen', {
+    jobs: (jobs) => ({
+      async recover(overdue, options) {
+        const job = await jobs.get(overdue.job);
+        return jobs.recover({ ...overdue, job: job ?? overdue.job }, options);
+      },
+    }),
+  }),
+  broken('limit-counts-rows', 'counts every record it reads against the limit', 'jobs/ended-jobs-never-eat-the-limit', {
+    jobs: (jobs, _, view) => ({
+      async overdue(taskType, options) {
+        const rows = await all(view.kv.scan(`gbe.state.tasks.${taskType}.`, { maxResults: options.limit }));
+        const found = await jobs.overdue(taskType, options);
+        return found.filter(({ job }) => rows.some((row) => row.key === job.key));
+      },
+    }),
+  }),
+  broken('unannounced-forgotten', 'forgets jobs that a sweep failed', 'jobs/found-until-announced', {
+    jobs: (jobs) => ({
+      async overdue(type, options) {
+        return (await jobs.overdue(type, options)).filter(({ reason }) => reason !== 'not announced');
+      },
+    }),
+  }),
+  broken('index-of-its-own', 'knows only the jobs that were enqueued', 'jobs/plain-kv-jobs-are-swept', () => {
+    const known = new Set<string>();
+    return {
+      jobs: (jobs) => ({
+        async enqueue(job, options) {
+          known.add(job.taskId);
+          return jobs.enqueue(job, options);
+        },
+        overdue: async (type, options) =>
+          (await jobs.overdue(type, options)).filter(({ job }) => known.has(job.taskId)),
+      }),
+    };
+  }),
+  broken('index-lags', 'keeps a job in the list it was first seen in', 'jobs/index-follows-kv', () => {
+    const first = new Map<string, Job[]>();
+    return {
+      jobs: (jobs) => ({
+        async list(state, options) {
+          const page = await jobs.list(state, options);
+          if (!first.has(state)) first.set(state, page.items);
+          return { items: first.get(state)! };
+        },
+      }),
+    };
+  }),
+  broken('chokes-on-fields', 'does not claim a job whose times are no numbers', 'jobs/hostile-fields', {
+    jobs: (jobs, _, view) => ({
+      async claim(which, options) {
+        const record = isNext(which) ? null : await view.kv.get((await jobs.get(which))?.key ?? 'none');
+        const createdAt = Buffer.from(record?.fields.created_at ?? '1').toString();
+        return Number.isNaN(Number(createdAt)) ? null : jobs.claim(which, options);
+      },
+    }),
+  }),
+  broken('fields-unchecked', 'lets callers write its own fields', 'jobs/wrong-arguments', {
+    jobs: (jobs) => ({ enqueue: ({ fields: _, ...job }, options) => jobs.enqueue(job, options) }),
+  }),
+];

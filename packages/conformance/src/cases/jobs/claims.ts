@@ -1,0 +1,135 @@
+/** Claiming: one winner, one step, and the same claim when it is sent again. */
+import { expect, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { jobsCase } from '../define.ts';
+import { upTo } from '../iterate.ts';
+import { readTexts } from '../kv/fields.ts';
+import { claimed, enqueued, held, LONG, peerJobs, ref, seen, TYPE } from './samples.ts';
+
+export const CLAIM_CASES: readonly ConformanceCase[] = [
+  jobsCase({
+    id: 'jobs/claim-is-one-step',
+    title: 'a claim sets state, worker, claim id, updated_at and timeout_at together',
+    proves: ['003 Worker claiming', 'KV-7'],
+    async run(bench) {
+      const { job } = { job: await enqueued(bench, 'job') };
+      await bench.pass(2);
+      const claim = await bench.tenant.jobs.claim(ref('job'), { worker: 'ada', lease: 90_000 });
+      expect(claim, 'a ready job can be claimed');
+      const record = await readTexts(bench.tenant, job.key);
+      expectEqual(
+        { state: record?.state, worker: record?.worker, claim: record?.claim_id },
+        { state: 'claimed', worker: 'ada', claim: claim.claimId },
+        'the record says who holds it',
+      );
+      expectEqual(claim.job.timeoutAt, claim.job.updatedAt + 90_000, 'the lease counts from the claim');
+      expect(claim.job.updatedAt > job.updatedAt, 'and the claim is a change');
+      expectEqual(claim.job, await seen(bench, 'job'), 'the claim gives the job as it stands');
+      const fallback = await held(bench, 'fallback');
+      expect(fallback.claimId !== claim.claimId, 'every claim has an id of its own');
+      const minute = (await bench.tenant.jobs.enqueue(ref('minute'))) && (await claimMinute(bench.tenant.jobs));
+      expectEqual(minute, 60_000, 'a lease is a minute unless it is told otherwise');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/one-claim-wins',
+    title: 'of many workers that claim the same job at once exactly one gets it',
+    proves: ['003 Worker claiming', 'KV-7'],
+    async run(bench) {
+      const clients = [bench.tenant.jobs, await peerJobs(bench)];
+      for (const round of upTo(5)) {
+        await enqueued(bench, `job-${round}`);
+        const claims = await Promise.all(
+          upTo(10).map((n) => clients[n % 2]!.claim(ref(`job-${round}`), { worker: `w${n}`, lease: LONG })),
+        );
+        const won = claims.filter((it) => it !== null);
+        expectEqual(won.length, 1, 'exactly one claim wins');
+        expectEqual((await seen(bench, `job-${round}`)).worker, won[0]!.job.worker, 'and the winner holds the job');
+      }
+    },
+  }),
+  jobsCase({
+    id: 'jobs/each-job-to-one-worker',
+    title: 'many workers that ask for the next job at once get all jobs, each once',
+    proves: ['KV-7'],
+    async run(bench) {
+      const clients = [bench.tenant.jobs, await peerJobs(bench)];
+      await Promise.all(upTo(30).map((n) => enqueued(bench, `job-${n}`, { priority: n % 3 })));
+      const claims = await Promise.all(
+        upTo(40).map((n) => clients[n % 2]!.claim({ taskType: TYPE }, { worker: `w${n}`, lease: LONG })),
+      );
+      const ids = claims.flatMap((it) => it?.taskId ?? []);
+      expectEqual(new Set(ids).size, ids.length, 'no job went to two workers');
+      expectEqual(ids.length, 30, 'and no worker went away while there was one left');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/claim-sent-again',
+    title: 'a claim sent again with its claim id is the same claim, by key and by type',
+    proves: ['KV-7', 'GEN-8'],
+    async run(bench) {
+      const clients = [bench.tenant.jobs, await peerJobs(bench)];
+      await Promise.all(upTo(3).map((n) => enqueued(bench, `job-${n}`, { priority: -n })));
+      const options = { worker: 'ada', lease: LONG, claimId: bench.id('claim') };
+      const first = await clients[0]!.claim({ taskType: TYPE }, options);
+      expectEqual(first?.taskId, 'job-1', 'the first claim takes the first job');
+      for (const jobs of clients) {
+        expectEqual(await jobs.claim({ taskType: TYPE }, options), first, 'sent again it is the same claim');
+        expectEqual(await jobs.claim(ref('job-1'), options), first, 'also by the key of the job');
+      }
+      const other = await clients[1]!.claim({ taskType: TYPE }, { ...options, claimId: bench.id('claim') });
+      expectEqual(other?.taskId, 'job-2', 'another claim takes another job');
+      await clients[0]!.complete(first!);
+      const next = await clients[0]!.claim({ taskType: TYPE }, options);
+      expectEqual(next?.taskId, 'job-3', 'once its job has ended a claim id may be used anew');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/nothing-to-claim',
+    title: 'a job that is missing, held or over cannot be claimed, and stays as it is',
+    proves: ['KV-7'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      const held = await enqueued(bench, 'held').then(() => claimed(bench, 'held'));
+      for (const taskId of ['done', 'dead', 'stopped']) await enqueued(bench, taskId);
+      await jobs.complete(await claimed(bench, 'done'));
+      await jobs.fail(await claimed(bench, 'dead'), { error: 'no', retry: false });
+      await jobs.cancel(ref('stopped'));
+      for (const taskId of ['missing', 'held', 'done', 'dead', 'stopped']) {
+        const before = await jobs.get(ref(taskId));
+        expectEqual(await jobs.claim(ref(taskId), { worker: 'eve' }), null, `job ${taskId} is not given`);
+        expectEqual(await jobs.get(ref(taskId)), before, `job ${taskId} is as it was`);
+      }
+      expectEqual(await jobs.claim({ taskType: TYPE }, { worker: 'eve' }), null, 'nor is any handed out');
+      expectEqual((await jobs.heartbeat(held)).state, 'claimed', 'the holder is not disturbed');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/signs-of-life',
+    title: 'heartbeats and steps start the lease anew, and steps are written with their time',
+    proves: ['003 Step completion', 'KV-7'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      const claim = await held(bench, 'job', { stepCount: 2 }, 120_000);
+      await bench.pass(3);
+      const beat = await jobs.heartbeat(claim);
+      expectEqual([beat.state, beat.timeoutAt! - beat.updatedAt], ['claimed', 120_000], 'a heartbeat renews the lease');
+      expect(beat.timeoutAt! > claim.job.timeoutAt!, 'from now on');
+      await bench.pass(3);
+      const step = await jobs.progress(claim, { currentStep: 1, stepCount: 5 }, { lease: 30_000 });
+      expectEqual(
+        [step.state, step.currentStep, step.stepCount, step.timeoutAt! - step.updatedAt],
+        ['running', 1, 5, 30_000],
+        'a step writes state, step and times together',
+      );
+      expect(step.updatedAt > beat.updatedAt, 'and is a change');
+      expectEqual((await jobs.heartbeat(claim)).state, 'running', 'a heartbeat leaves the state alone');
+      expectEqual((await jobs.progress(claim, { currentStep: 2 })).stepCount, 5, 'the count of steps stays');
+    },
+  }),
+];
+
+async function claimMinute(jobs: import('@tidemark/core').JobStore): Promise<number> {
+  const claim = await jobs.claim(ref('minute'), { worker: 'ada' });
+  return claim!.job.timeoutAt! - claim!.job.updatedAt;
+}

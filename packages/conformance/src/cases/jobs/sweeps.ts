@@ -1,0 +1,205 @@
+/** Sweeps (KV-8): what is overdue is found through the index and pushed once. */
+import type { OverdueReason } from '@tidemark/core';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { jobsCase } from '../define.ts';
+import { upTo } from '../iterate.ts';
+import {
+  claimed,
+  enqueued,
+  held,
+  LONG,
+  nextId,
+  overdueIds,
+  overdueJob,
+  peerJobs,
+  ref,
+  SHORT,
+  seen,
+  TYPE,
+} from './samples.ts';
+
+export const SWEEP_CASES: readonly ConformanceCase[] = [
+  jobsCase({
+    id: 'jobs/ended-leases-are-sent-back',
+    title: 'a job whose lease ended goes back to pending and is counted; past its retries it fails',
+    proves: ['KV-8'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      await enqueued(bench, 'job', { maxRetries: 1 });
+      await held(bench, 'healthy');
+      for (const [retryCount, outcome] of [
+        [1, 'requeued'],
+        [1, 'failed'],
+      ] as const) {
+        await jobs.progress(await claimed(bench, 'job'), { currentStep: 1 }, { lease: SHORT });
+        expectEqual(await overdueIds(bench, LONG), [], 'a lease that lasts is not overdue');
+        await bench.pass(SHORT);
+        expectEqual(await overdueIds(bench, LONG), [['job', 'lease ended']], 'one that ended is, and it alone');
+        const recovered = await jobs.recover(await overdueJob(bench, 'job'));
+        expectEqual([recovered.outcome, recovered.job.retryCount], [outcome, retryCount], 'it is pushed and counted');
+        expectEqual(recovered.job, await seen(bench, 'job'), 'the answer is the job as it stands');
+      }
+      const dead = await seen(bench, 'job');
+      expectEqual([dead.state, dead.timeoutAt], ['failed', undefined], 'past its retries it has failed');
+      expect(dead.error?.includes('ada'), 'and says whose sign of life was missing');
+      expectEqual(await nextId(jobs), null, 'it is not handed out again');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/overdue-by-threshold',
+    title: 'held jobs not updated and pending jobs not claimed for the threshold are overdue, and no others',
+    proves: ['003 Sweeper scan', 'KV-8'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      const quiet = await held(bench, 'quiet');
+      const slow = await held(bench, 'slow');
+      await jobs.progress(slow, { currentStep: 1 });
+      await enqueued(bench, 'forgotten');
+      await enqueued(bench, 'delayed', { delay: '1h' });
+      await jobs.complete(await held(bench, 'done'));
+      expectEqual(await overdueIds(bench, LONG), [], 'nothing is older than a long threshold');
+      await bench.pass(SHORT);
+      expectEqual(
+        await overdueIds(bench, SHORT / 2),
+        [
+          ['forgotten', 'not claimed'],
+          ['quiet', 'not updated'],
+          ['slow', 'not updated'],
+        ],
+        'what is older than the threshold is found with its reason',
+      );
+      await jobs.heartbeat(quiet);
+      const recovered = await jobs.recover(await overdueJob(bench, 'slow', SHORT / 2));
+      expectEqual(recovered.outcome, 'requeued', 'a job that is not updated is sent back');
+      expectEqual((await overdueIds(bench, LONG)).length, 0, 'and nothing is left for a long threshold');
+      await expectCode('CLAIM_LOST', 'its worker is fenced', () => jobs.heartbeat(slow));
+    },
+  }),
+  jobsCase({
+    id: 'jobs/signalled-without-counting',
+    title: 'a pending job that nobody claims is only touched: it keeps its place and its retries',
+    proves: ['003 Sweeper scan', 'KV-8'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      const before = await enqueued(bench, 'old');
+      await bench.pass(SHORT);
+      await enqueued(bench, 'new');
+      const { outcome, job } = await jobs.recover(await overdueJob(bench, 'old', SHORT / 2));
+      expectEqual(outcome, 'signalled', 'it is signalled');
+      expect(job.updatedAt > before.updatedAt, 'its time is reset');
+      expectEqual(
+        { ...job, updatedAt: 0, revision: 0 },
+        { ...before, updatedAt: 0, revision: 0 },
+        'and nothing else is changed',
+      );
+      expectEqual(await overdueIds(bench, LONG), [], 'it is not found again before the threshold');
+      expectEqual([await nextId(jobs), await nextId(jobs)], ['old', 'new'], 'and it is still the oldest');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/due-jobs-are-released',
+    title: 'a delayed job whose time has come is found and made ready by a sweep',
+    proves: ['KV-8'],
+    async run(bench) {
+      await enqueued(bench, 'due', { delay: SHORT });
+      await enqueued(bench, 'later', { delay: '1h' });
+      await bench.pass(SHORT);
+      expectEqual(await overdueIds(bench, LONG), [['due', 'due']], 'only the one whose time has come');
+      const { outcome, job } = await bench.tenant.jobs.recover(await overdueJob(bench, 'due'));
+      expectEqual([outcome, job.runAt, job.retryCount], ['released', undefined, 0], 'it waits no more');
+      expectEqual((await bench.tenant.jobs.list('pending')).items, [job], 'and is pending like any other');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/recovered-once',
+    title: 'of several sweepers that push the same job one does, and a push sent again hears the same answer',
+    proves: ['KV-8', 'GEN-8'],
+    async run(bench) {
+      const clients = [bench.tenant.jobs, await peerJobs(bench)];
+      const [reasons, states] = [new Set<OverdueReason>(), new Set<string>()];
+      await held(bench, 'held', {}, SHORT);
+      await enqueued(bench, 'due', { delay: SHORT });
+      await enqueued(bench, 'old');
+      await bench.pass(SHORT);
+      const found = await bench.tenant.jobs.overdue(TYPE, { threshold: SHORT / 2 });
+      expectEqual(found.length, 3, 'three jobs are overdue');
+      for (const overdue of found) {
+        const requests = upTo(6).map((n) => ({ requestId: bench.id(`request-${n}`) }));
+        const pushes = await Promise.all(requests.map((it, n) => clients[n % 2]!.recover(overdue, it)));
+        const won = pushes.findIndex(({ outcome }) => outcome !== 'missed');
+        expectEqual(pushes.filter(({ outcome }) => outcome !== 'missed').length, 1, 'one sweeper pushes it');
+        expectEqual(await clients[1]!.recover(overdue, requests[won]), pushes[won]!, 'sent again it is the same push');
+        expectEqual((await clients[0]!.recover(overdue)).outcome, 'missed', 'a sweeper that comes late does nothing');
+        reasons.add(overdue.reason);
+        states.add((await seen(bench, overdue.job.taskId)).state);
+      }
+      expectEqual(
+        [[...reasons].sort(), [...states]],
+        [['due', 'lease ended', 'not claimed'], ['pending']],
+        'all kinds',
+      );
+      expectEqual((await seen(bench, 'held')).retryCount, 1, 'and the retry was counted once');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/changed-since-seen',
+    title: 'a job that gave a sign of life after a sweep saw it is left alone',
+    proves: ['KV-8'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      const claim = await held(bench, 'job', {}, SHORT);
+      await bench.pass(SHORT);
+      const overdue = await overdueJob(bench, 'job');
+      const alive = await jobs.heartbeat(claim);
+      expectEqual(await jobs.recover(overdue), { outcome: 'missed', job: alive }, 'the sweep comes too late');
+      expectEqual((await jobs.complete(claim)).state, 'completed', 'and its worker finishes');
+      await bench.tenant.kv.delete(claim.job.key);
+      expectEqual((await jobs.recover(overdue)).outcome, 'missed', 'a job that is gone is not brought back');
+      expectEqual(await jobs.get(ref('job')), null, 'it stays gone');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/ended-jobs-never-eat-the-limit',
+    title: 'a sweep finds what is stuck among a thousand jobs that have ended, up to its limit',
+    proves: ['KV-8'],
+    async run(bench) {
+      const { jobs, kv } = bench.tenant;
+      const endings = ['completed', 'failed', 'cancelled'];
+      const ended = { task_type: TYPE, created_at: 1, updated_at: 1, timeout_at: 1 };
+      for (let from = 0; from < 1_000; from += 100) {
+        const puts = upTo(100).map((n) => `gbe.state.tasks.${TYPE}.a-${from + n}`);
+        await Promise.all(puts.map((key, n) => kv.put(key, { ...ended, state: endings[n % 3]! })));
+      }
+      for (const n of upTo(3)) await held(bench, `stuck-${n}`, {}, SHORT);
+      await bench.pass(SHORT);
+      const stuck = await jobs.overdue(TYPE, { threshold: SHORT, limit: 3 });
+      expectEqual(stuck.map(({ job }) => job.taskId).sort(), ['stuck-1', 'stuck-2', 'stuck-3'], 'all that are stuck');
+      expectEqual((await jobs.overdue(TYPE, { threshold: SHORT, limit: 2 })).length, 2, 'and no more than the limit');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/found-until-announced',
+    title: 'a job that a sweep failed is found again until its end was announced',
+    proves: ['KV-8'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      await held(bench, 'dead', { maxRetries: 0 }, 1);
+      await bench.pass(5);
+      expectEqual((await jobs.recover(await overdueJob(bench, 'dead'))).outcome, 'failed', 'a sweep fails it');
+      await jobs.fail(await held(bench, 'own'), { error: 'no', retry: false });
+      expectEqual(await overdueIds(bench, LONG), [], 'whoever failed it is about to announce it');
+      await bench.pass(SHORT);
+      expectEqual(
+        await overdueIds(bench, SHORT / 2),
+        [['dead', 'not announced']],
+        'if nobody did, a sweep hears of it',
+      );
+      const { outcome, job } = await jobs.recover(await overdueJob(bench, 'dead', SHORT / 2));
+      expectEqual([outcome, job.state], ['signalled', 'failed'], 'it stays failed and is announced again');
+      await jobs.announced(ref('dead'));
+      await bench.pass(SHORT);
+      expectEqual(await overdueIds(bench, SHORT / 2), [], 'once it was announced it is found no more');
+    },
+  }),
+];

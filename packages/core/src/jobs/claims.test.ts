@@ -1,0 +1,124 @@
+/** What the kit cannot see of claims: lost replies, and how claimers of one process keep out of each other's way. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StoreContext } from '../context.ts';
+import type { TidemarkError } from '../contracts/errors.ts';
+import type { ClaimOptions, JobRef } from '../contracts/jobs.ts';
+import type { Store } from '../contracts/store.ts';
+import type { RecordOutcome, Records, RecordWrite } from '../engine/records.ts';
+import type { EngineCall } from '../engine/runs.ts';
+import { memoryRecords } from '../memory/records.ts';
+import { assembleStore } from '../store.ts';
+
+const TYPE = 'email-send';
+
+let records: Records;
+let store: Store;
+/** Stands between the store and its records. */
+let write: (write: RecordWrite, call: EngineCall) => Promise<RecordOutcome>;
+
+beforeEach(() => {
+  const context = new StoreContext();
+  records = memoryRecords(context);
+  write = (it, call) => records.write(it, call);
+  const between = new Proxy(records, {
+    get: (target, name) =>
+      name === 'write'
+        ? (it: RecordWrite, call: EngineCall) => write(it, call)
+        : (Reflect.get(target, name) as () => unknown).bind(target),
+  });
+  store = assembleStore(context, {
+    backend: 'test',
+    version: '0',
+    can: {},
+    durability: () => 'none',
+    kv: between,
+    ping: async () => {},
+    doctor: async () => ({ durability: 'none', findings: [] }),
+    close: async () => {},
+  });
+});
+
+afterEach(() => store.close());
+
+async function enqueue(count: number): Promise<void> {
+  for (let n = 0; n < count; n++) await store.jobs.enqueue({ taskType: TYPE, taskId: `job-${n}` });
+}
+
+describe('a claim whose reply is lost (GEN-8)', () => {
+  it('carries the claim of the very job that was tried, which settles it', async () => {
+    await enqueue(3);
+    write = async (it, call) => {
+      await records.write(it, call);
+      return new Promise(() => {});
+    };
+    const lost = store.jobs.claim({ taskType: TYPE }, { worker: 'ada', timeoutMs: 30 });
+    const error = await lost.catch((it: TidemarkError) => it);
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', write: { method: 'claim', which: { taskId: 'job-0' } } });
+    write = (it, call) => records.write(it, call);
+    const { which, options } = (error as TidemarkError).write as { which: JobRef; options: ClaimOptions };
+    const claim = await store.jobs.claim(which, options);
+    expect(claim).toMatchObject({ taskId: 'job-0', claimId: options.claimId, job: { state: 'claimed' } });
+    expect((await store.jobs.list('claimed')).items, 'and nothing else was taken').toHaveLength(1);
+  });
+
+  it('is not carried out behind the caller’s back once it was given up', async () => {
+    await enqueue(2);
+    let claims = 0;
+    write = async (it, call) => {
+      claims++;
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      // As if another had been faster: the claimer would walk on to the next job.
+      return { ...(await records.write({ ...it, expect: { revision: 0 } }, call)) };
+    };
+    await expect(store.jobs.claim({ taskType: TYPE }, { worker: 'ada', timeoutMs: 30 })).rejects.toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+    });
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(claims).toBe(1);
+  });
+});
+
+describe('claimers of one process', () => {
+  it('do not try the same job, whatever view they came through', async () => {
+    await enqueue(50);
+    const tries: string[] = [];
+    write = async (it, call) => {
+      tries.push(it.name.key);
+      await new Promise(setImmediate);
+      return records.write(it, call);
+    };
+    const views = [store, store.forTenant('default')];
+    const claims = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => views[n % 2]!.jobs.claim({ taskType: TYPE }, { worker: `w${n}` })),
+    );
+    expect(new Set(claims.map((it) => it?.taskId)).size).toBe(50);
+    expect(tries, 'no try was in vain').toHaveLength(50);
+  });
+
+  it('hand out jobs in order when they come one after the other', async () => {
+    await enqueue(20);
+    const order: string[] = [];
+    for (let n = 0; n < 20; n++) order.push((await store.jobs.claim({ taskType: TYPE }, { worker: 'w' }))!.job.key);
+    const created = await Promise.all(order.map((key) => store.kv.getField(key, 'created_at')));
+    expect(created.map(String)).toEqual(created.map(String).toSorted());
+  });
+});
+
+describe('a store without kv', () => {
+  it('refuses jobs (GEN-7)', async () => {
+    const bare = assembleStore(new StoreContext(), {
+      backend: 'bare',
+      version: '0',
+      can: {},
+      durability: () => 'none',
+      ping: async () => {},
+      doctor: async () => ({ durability: 'none', findings: [] }),
+      close: async () => {},
+    });
+    expect(bare.info.capabilities.jobs).toBe(false);
+    const refused = { code: 'UNSUPPORTED', field: 'jobs' };
+    await expect(bare.jobs.enqueue({ taskType: TYPE, taskId: 'a' })).rejects.toMatchObject(refused);
+    await expect(bare.jobs.claim({ taskType: TYPE }, { worker: 'w' })).rejects.toMatchObject(refused);
+    await expect(bare.jobs.types('pending')).rejects.toMatchObject(refused);
+  });
+});

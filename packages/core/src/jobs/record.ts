@@ -1,0 +1,57 @@
+/** A job and its record: where it is kept, and how it reads for users. */
+import type { Job, JobRef, JobState } from '../contracts/jobs.ts';
+import type { RecordName, StoredRecord } from '../engine/records.ts';
+import { textField } from '../keyed/fields.ts';
+import { JOB_PREFIX, jobTypeOf, priorityOf, wholeOf } from './places.ts';
+import { isJobState } from './states.ts';
+
+/** How often a job may be sent back when it does not say. */
+export const DEFAULT_RETRIES = 3;
+
+export function jobKey({ taskType, taskId }: JobRef): string {
+  return `${JOB_PREFIX}${taskType}.${taskId}`;
+}
+
+export function jobName(tenantId: string, job: JobRef): RecordName {
+  return { space: 'kv', tenantId, key: jobKey(job) };
+}
+
+/** The state of a job's record; `null` for a record that is no job. */
+export function stateOf(record: Pick<StoredRecord, 'fields'> | null | undefined): JobState | null {
+  const state = record ? textField(record, 'state') : null;
+  return isJobState(state) ? state : null;
+}
+
+/** The job in a record, `null` when it is none: whoever writes KV may have put anything there. */
+export function jobOf(key: string, record: StoredRecord | null | undefined): Job | null {
+  const [taskType, state] = [jobTypeOf(key), stateOf(record)];
+  if (!record || taskType === null || state === null) return null;
+  const { fields, revision } = record;
+  const number = (field: string) => wholeOf(fields, field) ?? undefined;
+  const text = (field: string) => textField(record, field) ?? undefined;
+  const createdAt = number('created_at') ?? 0;
+  return withoutAbsent({
+    taskType,
+    taskId: key.slice(JOB_PREFIX.length + taskType.length + 1),
+    key,
+    state,
+    worker: text('worker'),
+    currentStep: number('current_step'),
+    stepCount: number('step_count'),
+    createdAt,
+    updatedAt: number('updated_at') ?? createdAt,
+    timeoutAt: number('timeout_at'),
+    runAt: number('run_at'),
+    priority: priorityOf(fields),
+    retryCount: number('retry_count') ?? 0,
+    maxRetries: number('max_retries') ?? DEFAULT_RETRIES,
+    error: text('error'),
+    paramsRef: text('params_ref'),
+    resultRef: text('result_ref'),
+    revision,
+  });
+}
+
+function withoutAbsent(job: Job): Job {
+  return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined)) as unknown as Job;
+}

@@ -1,0 +1,330 @@
+/**
+ * The job store (KV-7, KV-8, KV-9) over records alone: every call that moves a job is one conditional write, which the
+ * same call sent again finds done. Whoever writes KV moves the same jobs, and is held to nothing but the index.
+ */
+import { decodeCursor, encodeCursor } from '../checks/json.ts';
+import { checkDuration, checkLimit, checkOptionalDuration } from '../checks/numbers.ts';
+import { checkId, checkObject, checkOneOf, checkOptionalId, checkText } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { CallOptions, Duration, Page, PageOptions } from '../contracts/common.ts';
+import { TidemarkError } from '../contracts/errors.ts';
+import type {
+  ClaimedJob,
+  ClaimOptions,
+  Job,
+  JobClaim,
+  JobRef,
+  JobRequest,
+  JobState,
+  JobStore,
+  NewJob,
+  OverdueJob,
+  RecoveredJob,
+} from '../contracts/jobs.ts';
+import type { Records, StoredRecord } from '../engine/records.ts';
+import type { EngineCall } from '../engine/runs.ts';
+import { CONFLICT, Contention, refuseIfOver } from '../keyed/contention.ts';
+import { fieldsOf, textField } from '../keyed/fields.ts';
+import {
+  checkClaim,
+  checkClaimId,
+  checkDelay,
+  checkJobRef,
+  checkNewJob,
+  checkOverdue,
+  checkReference,
+  checkStep,
+  checkTaskType,
+  DEFAULT_LEASE_MS,
+} from './arguments.ts';
+import { Claimer, type ClaimRequest, type Taken } from './claims.ts';
+import { advanced, alive, cancelled, completed, failed, type Move, requeued, sentBack } from './moves.ts';
+import { placeRange } from './places.ts';
+import { jobName, jobOf, stateOf } from './record.ts';
+import { claimLost, isTerminal } from './states.ts';
+import { findOverdue, recoverJob } from './sweeps.ts';
+
+type ListedState = JobState | 'delayed';
+const LISTED: readonly ListedState[] = ['pending', 'claimed', 'running', 'completed', 'failed', 'cancelled', 'delayed'];
+
+export class Jobs implements JobStore {
+  readonly #context: StoreContext;
+  readonly #records: Records;
+  readonly #tenantId: string;
+  readonly #claimer: Claimer;
+  readonly #contention: Contention;
+
+  constructor(context: StoreContext, records: Records, tenantId: string) {
+    this.#context = context;
+    this.#records = records;
+    this.#tenantId = tenantId;
+    this.#claimer = new Claimer(records, tenantId, context.random);
+    this.#contention = new Contention(context);
+  }
+
+  async enqueue(job: NewJob, options?: CallOptions): Promise<{ job: Job; created: boolean }> {
+    const { ref, fields, delayMs } = checkNewJob(job, this.#context.limits.fieldBytes);
+    const name = jobName(this.#tenantId, ref);
+    const stamps = new Map(Object.entries({ created_at: 0, updated_at: 0 }));
+    if (delayMs !== null) stamps.set('run_at', delayMs);
+    const { applied, record } = await this.#context.write(options, { method: 'enqueue', job }, (call) =>
+      this.#records.write({ name, mode: 'merge', expect: { exists: false }, set: fields, stamps }, call),
+    );
+    const stored = jobOf(name.key, record);
+    if (!stored) throw conflict(`The record ${name.key} is there already and is no job`, null);
+    return { job: stored, created: applied };
+  }
+
+  async get(job: JobRef, options?: CallOptions): Promise<Job | null> {
+    const ref = checkJobRef(job);
+    return this.#context.read(options, async (call) => jobOf(this.#key(ref), await this.#read(ref, call)));
+  }
+
+  async claim(which: JobRef | { taskType: string }, options: ClaimOptions): Promise<ClaimedJob | null> {
+    const it = checkObject(which, 'which') as Partial<JobRef>;
+    const { worker, lease, claimId } = checkObject(options, 'options') as unknown as ClaimOptions;
+    const taskType = checkTaskType(it.taskType);
+    const by = {
+      worker: checkId(worker, 'worker'),
+      leaseMs: checkOptionalDuration(lease, 'lease', DEFAULT_LEASE_MS),
+      claimId: claimId === undefined ? this.#context.uuid() : checkClaimId(claimId),
+    };
+    const again = { worker, lease: by.leaseMs, claimId: by.claimId };
+    const ref = it.taskId === undefined ? null : checkJobRef(which, 'which');
+    const write: { method: string; which: JobRef | { taskType: string }; options: ClaimOptions } = {
+      method: 'claim',
+      which: ref ?? { taskType },
+      options: again,
+    };
+    const taken = await this.#context.write(options, write, async (call) => {
+      if (ref) return this.#claimer.takeOne(ref, by, call);
+      const before = claimId === undefined ? null : await this.#claimer.find(taskType, by.claimId, call);
+      return before ?? this.#claimer.takeNext(taskType, by, call, (job) => Object.assign(write, { which: job }));
+    });
+    return taken && claimedJob(taken, by);
+  }
+
+  async heartbeat(claim: JobClaim, options?: CallOptions & { lease?: Duration }): Promise<Job> {
+    const held = checkClaim(claim);
+    const leaseMs = checkOptionalDuration(options?.lease, 'lease', held.leaseMs);
+    return this.#moveHeld(held, alive(leaseMs), options, { method: 'heartbeat', claim, options: { lease: leaseMs } });
+  }
+
+  async progress(
+    claim: JobClaim,
+    step: { currentStep: number; stepCount?: number },
+    options?: CallOptions & { lease?: Duration },
+  ): Promise<Job> {
+    const held = checkClaim(claim);
+    const reached = checkStep(step);
+    const leaseMs = checkOptionalDuration(options?.lease, 'lease', held.leaseMs);
+    const again = { method: 'progress', claim, step, options: { lease: leaseMs } };
+    return this.#moveHeld(held, advanced(reached, leaseMs), options, again);
+  }
+
+  async complete(
+    claim: JobClaim,
+    result?: { resultRef?: string; ttl?: Duration },
+    options?: CallOptions,
+  ): Promise<Job> {
+    const held = checkClaim(claim);
+    const it = checkObject(result ?? {}, 'result');
+    const resultRef = checkReference(it.resultRef, 'resultRef', this.#context.limits.fieldBytes);
+    const move = completed(held.claimId, resultRef, checkTtl(it.ttl));
+    const again = { method: 'complete', claim, result };
+    return this.#moveHeld(held, move, options, again, (state) => state === 'completed');
+  }
+
+  async fail(
+    claim: JobClaim,
+    failure: { error: string; retry?: boolean; delay?: Duration; ttl?: Duration },
+    options?: CallOptions,
+  ): Promise<Job> {
+    const held = checkClaim(claim);
+    const it = checkObject(failure, 'failure') as unknown as typeof failure;
+    const error = checkText(it.error, 'error', this.#context.limits.fieldBytes);
+    const [delayMs, ttlMs] = [checkDelay(it.delay), checkTtl(it.ttl)];
+    return this.#context.write(options, { method: 'fail', claim, failure }, (call) =>
+      this.#contention.settle(call, async () => {
+        const record = await this.#read(held, call);
+        const job = jobOf(this.#key(held), record);
+        // A job that was completed was not failed by this claim, whoever ended it.
+        if (job && record && textField(record, 'ended_by') === held.claimId && job.state !== 'completed') return job;
+        if (!job || !record || textField(record, 'claim_id') !== held.claimId) throw claimLost(job?.state ?? null);
+        const sendsBack = it.retry !== false && job.retryCount < job.maxRetries;
+        const move = sendsBack
+          ? sentBack(held.claimId, error, job.retryCount + 1, delayMs)
+          : failed(held.claimId, error, ttlMs);
+        const seen = ['claim_id', 'retry_count', 'max_retries'].map(
+          (field) => [field, record.fields.get(field) ?? null] as const,
+        );
+        return (await this.#change(held, move, { fields: new Map(seen) }, call)) ?? CONFLICT;
+      }),
+    );
+  }
+
+  async cancel(job: JobRef, options?: CallOptions & { ttl?: Duration }): Promise<Job | null> {
+    const ref = checkJobRef(job);
+    const ttlMs = checkTtl(options?.ttl);
+    return this.#context.write(options, { method: 'cancel', job, options: { ttl: options?.ttl } }, (call) =>
+      this.#contention.settle(call, async () => {
+        const stored = jobOf(this.#key(ref), await this.#read(ref, call));
+        if (!stored || isTerminal(stored.state)) return stored;
+        // Conditional on the state alone: signs of life from its worker need not stop it.
+        const expect = { fields: fieldsOf({ state: stored.state }) };
+        return (await this.#change(ref, cancelled(ttlMs), expect, call)) ?? CONFLICT;
+      }),
+    );
+  }
+
+  async requeue(job: JobRef, options?: JobRequest & { delay?: Duration }): Promise<Job> {
+    const ref = checkJobRef(job);
+    const delayMs = checkDelay(options?.delay);
+    const requestId = this.#requestId(options);
+    const again = { method: 'requeue', job, options: { delay: options?.delay, requestId } };
+    return this.#context.write(options, again, async (call) => {
+      const seen = stateOf(await this.#read(ref, call));
+      // Any other state is refused by the write itself, which knows whether this very request was carried out before.
+      const state = seen === 'cancelled' ? 'cancelled' : 'failed';
+      const moved = await this.#change(ref, requeued(delayMs), { fields: fieldsOf({ state }) }, call, requestId);
+      if (moved) return moved;
+      const now = stateOf(await this.#read(ref, call));
+      throw conflict(
+        `Only a failed or cancelled job can be requeued; this one ${now ? `is ${now}` : 'is not there'}`,
+        now,
+      );
+    });
+  }
+
+  async list(state: ListedState, options?: PageOptions & { taskType?: string }): Promise<Page<Job>> {
+    checkOneOf(state, 'state', LISTED);
+    const taskType = options?.taskType === undefined ? undefined : checkTaskType(options.taskType);
+    const limit = checkLimit(options?.limit, 100, 1_000);
+    const range = placeRange(state, taskType);
+    const after = options?.cursor === undefined ? undefined : checkCursor(options.cursor, range);
+    const rows = await this.#context.read(options, (call) =>
+      this.#records.scanPlaces(this.#tenantId, { ...range, after, limit: limit + 1 }, call),
+    );
+    const last = rows.length > limit ? rows[limit - 1] : undefined;
+    const items = rows.slice(0, limit).flatMap((row) => jobOf(row.key, row) ?? []);
+    return last ? { items, next: encodeCursor([last.place, last.key]) } : { items };
+  }
+
+  async types(state: ListedState, options?: CallOptions): Promise<string[]> {
+    checkOneOf(state, 'state', LISTED);
+    return this.#context.read(options, async (call) => {
+      const types: string[] = [];
+      const { to, ...range } = placeRange(state);
+      for (let { from } = range; ; ) {
+        const [row] = await this.#records.scanPlaces(this.#tenantId, { from, to, limit: 1 }, call);
+        if (!row) return types;
+        const type = row.place.split('/')[1]!;
+        types.push(type);
+        from = placeRange(state, type).to;
+      }
+    });
+  }
+
+  async overdue(
+    taskType: string,
+    options: CallOptions & { threshold: Duration; limit?: number },
+  ): Promise<OverdueJob[]> {
+    const { threshold, limit } = checkObject(options, 'options') as unknown as typeof options;
+    const query = {
+      taskType: checkTaskType(taskType),
+      thresholdMs: checkDuration(threshold, 'threshold'),
+      limit: checkLimit(limit, 100, 1_000),
+    };
+    return this.#context.read(options, (call) => findOverdue(this.#records, this.#tenantId, query, call));
+  }
+
+  async recover(overdue: OverdueJob, options?: JobRequest): Promise<RecoveredJob> {
+    const seen = checkOverdue(overdue);
+    const requestId = this.#requestId(options);
+    return this.#context.write(options, { method: 'recover', overdue, options: { requestId } }, (call) =>
+      recoverJob(this.#records, this.#tenantId, seen, requestId, call),
+    );
+  }
+
+  async announced(job: JobRef, options?: CallOptions): Promise<void> {
+    const name = jobName(this.#tenantId, checkJobRef(job));
+    const [expect, set] = [{ fields: fieldsOf({ state: 'failed' }) }, fieldsOf({ unannounced: null })];
+    await this.#context.write(options, { method: 'announced', job }, (call) =>
+      this.#records.write({ name, mode: 'merge', expect, set, brief: true }, call),
+    );
+  }
+
+  /** A worker's move: conditional on its claim, and on nothing else. `isDone` knows a move that was made before. */
+  async #moveHeld(
+    held: JobRef & { claimId: string },
+    move: Move,
+    options: CallOptions | undefined,
+    again: unknown,
+    isDone: (state: JobState) => boolean = () => false,
+  ): Promise<Job> {
+    const name = jobName(this.#tenantId, held);
+    const expect = { fields: fieldsOf({ claim_id: held.claimId }) };
+    const { applied, record } = await this.#context.write(options, again, (call) =>
+      this.#records.write({ name, mode: 'merge', expect, ...move }, call),
+    );
+    const job = jobOf(name.key, record);
+    const wasDone = record && textField(record, 'ended_by') === held.claimId && job && isDone(job.state);
+    if (job && (applied || wasDone)) return job;
+    throw claimLost(job?.state ?? null);
+  }
+
+  /** The job after a conditional move; `null` when the condition did not hold. */
+  async #change(
+    job: JobRef,
+    move: Move,
+    expect: { fields: ReadonlyMap<string, Uint8Array | null> },
+    call: EngineCall,
+    requestId?: string,
+  ): Promise<Job | null> {
+    refuseIfOver(call);
+    const name = jobName(this.#tenantId, job);
+    const { applied, record } = await this.#records.write({ name, mode: 'merge', expect, ...move, requestId }, call);
+    return applied ? jobOf(name.key, record) : null;
+  }
+
+  async #read(job: JobRef, call: EngineCall): Promise<StoredRecord | null> {
+    const [record] = await this.#records.get([jobName(this.#tenantId, job)], call);
+    return record ?? null;
+  }
+
+  #key(job: JobRef): string {
+    return jobName(this.#tenantId, job).key;
+  }
+
+  #requestId(options: JobRequest | undefined): string {
+    return checkOptionalId(options?.requestId, 'requestId') ?? this.#context.uuid();
+  }
+}
+
+function claimedJob({ key, record }: Taken, by: ClaimRequest): ClaimedJob {
+  const job = jobOf(key, record)!;
+  return { taskType: job.taskType, taskId: job.taskId, claimId: by.claimId, lease: by.leaseMs, job };
+}
+
+/** When the record of an ended job may go; `null` is never. */
+function checkTtl(ttl: unknown): number | null {
+  return ttl === undefined ? null : checkDuration(ttl, 'ttl');
+}
+
+function checkCursor(cursor: string, range: { from: string; to: string }): { place: string; key: string } {
+  const isPlace = (values: unknown[]) => {
+    const [place, key] = values;
+    if (values.length !== 2 || typeof place !== 'string' || typeof key !== 'string') return false;
+    return place >= range.from && place < range.to;
+  };
+  const [place, key] = decodeCursor<[string, string]>(cursor, isPlace);
+  return { place, key };
+}
+
+function conflict(message: string, state: JobState | null): TidemarkError {
+  return new TidemarkError('CONFLICT', message, {
+    field: 'job',
+    rule: 'in a state that allows the call',
+    current: state,
+  });
+}

@@ -1,0 +1,68 @@
+/** What a sweep does (KV-8): finds overdue jobs through the index alone, and pushes each by one conditional write. */
+import type { Job, OverdueJob, OverdueReason, RecoveredJob } from '../contracts/jobs.ts';
+import type { Records } from '../engine/records.ts';
+import type { EngineCall } from '../engine/runs.ts';
+import { fieldsOf } from '../keyed/fields.ts';
+import { isHeldReason } from './arguments.ts';
+import { givenUp, type Move, released, signalled, takenBack } from './moves.ts';
+import { padded, placeRange } from './places.ts';
+import { jobName, jobOf } from './record.ts';
+
+/** Where overdue jobs stand, those first that hold up work the most. */
+const KINDS: readonly { kind: string; reason: OverdueReason; until: 'now' | 'threshold' }[] = [
+  { kind: 'lease', reason: 'lease ended', until: 'now' },
+  { kind: 'claimed', reason: 'not updated', until: 'threshold' },
+  { kind: 'running', reason: 'not updated', until: 'threshold' },
+  { kind: 'delayed', reason: 'due', until: 'now' },
+  { kind: 'unannounced', reason: 'not announced', until: 'threshold' },
+  { kind: 'pending', reason: 'not claimed', until: 'threshold' },
+];
+
+export async function findOverdue(
+  records: Records,
+  tenantId: string,
+  query: { taskType: string; thresholdMs: number; limit: number },
+  call: EngineCall,
+): Promise<OverdueJob[]> {
+  const now = await records.now(call);
+  const found = new Map<string, OverdueJob>();
+  for (const { kind, reason, until } of KINDS) {
+    if (found.size >= query.limit) break;
+    const { from } = placeRange(kind, query.taskType);
+    const end = until === 'now' ? now + 1 : Math.max(0, now - query.thresholdMs);
+    // A job whose lease has ended may be met a second time as one that was not updated.
+    const rows = await records.scanPlaces(tenantId, { from, to: `${from}${padded(end)}`, limit: query.limit }, call);
+    for (const row of rows) {
+      const job = jobOf(row.key, row);
+      if (job && !found.has(row.key) && found.size < query.limit) found.set(row.key, { job, reason });
+    }
+  }
+  return [...found.values()];
+}
+
+/** Gives the job its push, unless it has changed since it was seen. */
+export async function recoverJob(
+  records: Records,
+  tenantId: string,
+  { job, reason }: OverdueJob,
+  requestId: string,
+  call: EngineCall,
+): Promise<RecoveredJob> {
+  const { outcome, move } = pushFor(job, reason);
+  const name = jobName(tenantId, job);
+  const expect = { revision: job.revision, fields: fieldsOf({ state: job.state }) };
+  const { applied, record } = await records.write({ name, mode: 'merge', expect, ...move, requestId }, call);
+  return { outcome: applied ? outcome : 'missed', job: jobOf(name.key, record) ?? job };
+}
+
+function pushFor(job: Job, reason: OverdueReason): { outcome: RecoveredJob['outcome']; move: Move } {
+  if (reason === 'due') return { outcome: 'released', move: released() };
+  if (!isHeldReason(reason)) return { outcome: 'signalled', move: signalled() };
+  if (job.retryCount < job.maxRetries) return { outcome: 'requeued', move: takenBack(job.retryCount + 1) };
+  const worker = job.worker === undefined ? 'its worker' : `worker ${job.worker}`;
+  const times = job.maxRetries === 1 ? 'once' : `${job.maxRetries} times`;
+  return {
+    outcome: 'failed',
+    move: givenUp(`No sign of life from ${worker}, and the job was sent back ${times} already`),
+  };
+}

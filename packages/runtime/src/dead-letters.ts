@@ -1,0 +1,67 @@
+/** Dead letters: events a subscription gave up on, kept in KV until somebody hands them out again or throws them away. */
+import { createHash } from 'node:crypto';
+import { numberOf, type RunEventRecord, type Store, textOf } from '@tidemark/core';
+
+/** An event that was given up on, and why. */
+export interface DeadLetter {
+  tenantId: string;
+  runId: string;
+  runSeq: number;
+  eventId: string;
+  eventType: string;
+  attempts: number;
+  error: string;
+  /** RFC 3339. */
+  at: string;
+}
+
+const LONGEST_ERROR = 4_000;
+
+export class DeadLetters {
+  readonly #kv: Store['kv'];
+  readonly #prefix: string;
+
+  constructor(store: Store, subscription: string) {
+    this.#kv = store.kv;
+    this.#prefix = `${subscription}.dead.`;
+  }
+
+  async add(event: RunEventRecord, attempts: number, error: unknown): Promise<void> {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    await this.#kv.put(this.#key(event), {
+      tenant_id: event.tenantId,
+      run_id: event.runId,
+      run_seq: event.runSeq,
+      event_id: event.eventId,
+      event_type: event.eventType,
+      attempts,
+      error: text.slice(0, LONGEST_ERROR).toWellFormed(),
+      at: new Date().toISOString(),
+    });
+  }
+
+  async *list(): AsyncIterable<DeadLetter> {
+    for await (const { record } of this.#kv.scan(this.#prefix)) {
+      const text = (field: string) => textOf(record.fields[field]) ?? '';
+      yield {
+        tenantId: text('tenant_id'),
+        runId: text('run_id'),
+        runSeq: numberOf(record.fields.run_seq) ?? 0,
+        eventId: text('event_id'),
+        eventType: text('event_type'),
+        attempts: numberOf(record.fields.attempts) ?? 0,
+        error: text('error'),
+        at: text('at'),
+      };
+    }
+  }
+
+  async remove(letter: Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>): Promise<boolean> {
+    return this.#kv.delete(this.#key(letter));
+  }
+
+  /** Ids may be as long as a key may be: their hash stands for them. */
+  #key({ tenantId, runId, runSeq }: Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>): string {
+    return this.#prefix + createHash('sha256').update(`${tenantId}\0${runId}\0${runSeq}`).digest('hex');
+  }
+}

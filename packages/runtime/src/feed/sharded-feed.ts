@@ -1,0 +1,244 @@
+/**
+ * The feed, shared by any number of processes: runs are dealt to shards by a hash, shards to processes by leases, and
+ * each shard has a cursor of its own. Events of a run are handled one after the other, by one process at a time; what
+ * was handled but not yet noted when a process died is handled again.
+ */
+import { createHash } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { FeedItem, FeedOptions, RunEventRecord, Store } from '@tidemark/core';
+import { pause } from '../pause.ts';
+import { Cursors } from './cursors.ts';
+import { type HeldShard, ShardGroup } from './shard-group.ts';
+
+export interface ShardedFeedOptions {
+  store: Store;
+  /** Of all keys it keeps in KV; processes with the same one share the work. */
+  prefix: string;
+  shards: number;
+  leaseMs: number;
+  filter?: FeedOptions['filter'];
+  /** Where to begin when it is started for the first time; absent: with the first event ever. */
+  startAfter?: string;
+  /**
+   * Handles events of one shard in order and tells how many, from the first on, need not come again. Of what is left, or all
+   * of it when it rejects, the shard hears again after a pause, while the others go on. `signal` is aborted when the feed
+   * stops or the shard is lost: then finish the event under way and leave the rest.
+   */
+  handle: (items: readonly FeedItem[], shard: { number: number; signal: AbortSignal }) => Promise<number>;
+  onError: (error: unknown) => void;
+  /** Called at named points, for tests that crash there. */
+  probe?: (point: FeedPoint) => void;
+}
+
+/** Points at which a process may die, for tests. */
+export type FeedPoint = 'read' | 'handled' | 'noted';
+
+/** Shards that stand at the same place and are read for together. */
+interface Cohort {
+  cursor: string | null;
+  members: Map<number, Member>;
+  /** Milliseconds: a shard that failed is left in peace until then. */
+  notBefore: number;
+}
+
+interface Member {
+  shard: HeldShard;
+  /** The last cursor that was noted in KV, and when: not every page is worth a write for a shard it has nothing for. */
+  noted: string | null;
+  notedAt: number;
+}
+
+const PAGE = 1_000;
+const WAIT_MS = 1_000;
+const PAUSE_MS = 200;
+const NOTE_EVERY_MS = 2_000;
+
+export class ShardedFeed {
+  readonly #options: ShardedFeedOptions;
+  readonly #group: ShardGroup;
+  readonly #cursors: Cursors;
+  readonly #stopping = new AbortController();
+  #cohorts: Cohort[] = [];
+  #running: Promise<void> | null = null;
+
+  constructor(options: ShardedFeedOptions) {
+    this.#options = options;
+    const { kv } = options.store;
+    this.#cursors = new Cursors(kv, options.prefix);
+    this.#group = new ShardGroup({
+      kv,
+      prefix: options.prefix,
+      shards: options.shards,
+      member: `${hostname()}-${process.pid}-${crypto.randomUUID().slice(0, 8)}`,
+      leaseMs: options.leaseMs,
+      onError: options.onError,
+    });
+  }
+
+  /** Shards this process works on now. */
+  get shards(): number[] {
+    return this.#cohorts.flatMap((cohort) => [...cohort.members.keys()]).sort((a, b) => a - b);
+  }
+
+  async start(): Promise<void> {
+    await this.#cursors.settle(this.#options.shards, this.#options.startAfter);
+    await this.#group.start();
+    this.#running = this.#run();
+  }
+
+  /** Finishes what is under way and gives the shards back. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    await this.#noteAll();
+    await this.#group.stop();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      try {
+        await this.#settleShards();
+        const ready = this.#cohorts.filter((cohort) => cohort.notBefore <= Date.now());
+        if (ready.length === 0) await pause(PAUSE_MS, this.#stopping.signal);
+        for (const cohort of ready) await this.#step(cohort, this.#cohorts.length === 1);
+        this.#join();
+      } catch (error) {
+        if (this.#stopping.signal.aborted) return;
+        this.#options.onError(error);
+        await pause(PAUSE_MS, this.#stopping.signal);
+      }
+    }
+  }
+
+  /** Between pages: takes up the shards that were gained, and lets go of those that are lost or should go. */
+  async #settleShards(): Promise<void> {
+    for (const cohort of this.#cohorts) {
+      for (const [number, member] of cohort.members) {
+        const { shard } = member;
+        if (this.#group.held.get(number) === shard && !shard.leaving) continue;
+        cohort.members.delete(number);
+        if (!shard.leaving) continue;
+        await this.#note(cohort, member);
+        await this.#group.giveBack(shard);
+      }
+    }
+    const mine = new Set(this.shards);
+    for (const shard of this.#group.held.values()) {
+      if (mine.has(shard.number) || shard.leaving) continue;
+      const cursor = await this.#cursors.take(shard.number, shard.lease.token);
+      const member: Member = { shard, noted: cursor, notedAt: Date.now() };
+      this.#cohorts.push({ cursor, members: new Map([[shard.number, member]]), notBefore: 0 });
+    }
+    this.#join();
+  }
+
+  /** Cohorts that stand at the same place become one. */
+  #join(): void {
+    const byCursor = new Map<string | null, Cohort>();
+    for (const cohort of this.#cohorts) {
+      if (cohort.members.size === 0) continue;
+      const other = byCursor.get(cohort.cursor);
+      if (!other) byCursor.set(cohort.cursor, cohort);
+      else {
+        for (const [number, member] of cohort.members) other.members.set(number, member);
+        other.notBefore = Math.max(other.notBefore, cohort.notBefore);
+      }
+    }
+    this.#cohorts = [...byCursor.values()];
+  }
+
+  /** Reads and handles a page of a cohort; waits for one only when no other cohort is behind. */
+  async #step(cohort: Cohort, mayWait: boolean): Promise<void> {
+    const page = await this.#options.store.runs.feedPage({
+      limit: PAGE,
+      signal: this.#stopping.signal,
+      ...(cohort.cursor === null ? {} : { after: cohort.cursor }),
+      ...(this.#options.filter === undefined ? {} : { filter: this.#options.filter }),
+      ...(mayWait ? { wait: WAIT_MS } : {}),
+    });
+    this.#options.probe?.('read');
+    const { items, end } = this.#upToOthers(cohort, page.items, page.next ?? null);
+    const touched = await this.#handle(cohort, items);
+    this.#options.probe?.('handled');
+    cohort.cursor = end;
+    await Promise.all([
+      ...touched.map(([behind, member]) => this.#note(behind, member)),
+      ...[...cohort.members.values()]
+        .filter((member) => Date.now() - member.notedAt > NOTE_EVERY_MS)
+        .map((member) => this.#note(cohort, member)),
+    ]);
+    this.#options.probe?.('noted');
+  }
+
+  /** A page ends where another cohort stands, so that the two go on as one. */
+  #upToOthers(cohort: Cohort, items: FeedItem[], next: string | null): { items: FeedItem[]; end: string | null } {
+    const others = new Set(this.#cohorts.filter((it) => it !== cohort).map((it) => it.cursor));
+    const at = items.findIndex((item) => others.has(item.cursor));
+    return at === -1 ? { items, end: next } : { items: items.slice(0, at + 1), end: items[at]!.cursor };
+  }
+
+  /**
+   * Each shard handles its events in order, the shards at once. One that leaves some of them stays behind, in a cohort of its
+   * own. Gives the shards that had any, with where they stand now.
+   */
+  #handle(cohort: Cohort, items: readonly FeedItem[]): Promise<[Cohort, Member][]> {
+    const byShard = Map.groupBy(items, ({ event }) => shardOf(event, this.#options.shards));
+    const mine = [...byShard].filter(([number]) => cohort.members.has(number));
+    return Promise.all(
+      mine.map(async ([number, ofShard]): Promise<[Cohort, Member]> => {
+        const member = cohort.members.get(number)!;
+        const handled = await this.#handleShard(member, ofShard);
+        if (handled === ofShard.length) return [cohort, member];
+        cohort.members.delete(number);
+        const cursor = handled === 0 ? cohort.cursor : ofShard[handled - 1]!.cursor;
+        const behind = { cursor, members: new Map([[number, member]]), notBefore: Date.now() + PAUSE_MS };
+        this.#cohorts.push(behind);
+        return [behind, member];
+      }),
+    );
+  }
+
+  async #handleShard({ shard }: Member, items: readonly FeedItem[]): Promise<number> {
+    const lost = new AbortController();
+    const watch = setInterval(() => {
+      if (!shard.lease.isValid) lost.abort();
+    }, PAUSE_MS);
+    const signal = AbortSignal.any([lost.signal, this.#stopping.signal]);
+    try {
+      return await this.#options.handle(items, { number: shard.number, signal });
+    } catch (error) {
+      this.#options.onError(error);
+      return 0;
+    } finally {
+      clearInterval(watch);
+    }
+  }
+
+  async #note(cohort: Cohort, member: Member): Promise<void> {
+    if (cohort.cursor === null || member.noted === cohort.cursor) return;
+    const { number, lease } = member.shard;
+    const noted = await this.#cursors.move(number, lease.token, cohort.cursor);
+    if (!noted) {
+      cohort.members.delete(number);
+      this.#group.held.delete(number);
+      return;
+    }
+    member.noted = cohort.cursor;
+    member.notedAt = Date.now();
+  }
+
+  async #noteAll(): Promise<void> {
+    for (const cohort of this.#cohorts) {
+      for (const member of [...cohort.members.values()]) {
+        await this.#note(cohort, member).catch(this.#options.onError);
+      }
+    }
+    this.#cohorts = [];
+  }
+}
+
+/** The shard of an event's run: the same in every process, for ever. */
+function shardOf(event: Pick<RunEventRecord, 'tenantId' | 'runId'>, shards: number): number {
+  const hash = createHash('sha256').update(`${event.tenantId}\0${event.runId}`).digest();
+  return hash.readUInt32BE(0) % shards;
+}

@@ -1,0 +1,8 @@
+/** Jobs at work: workers that do them, the sweeper that pushes those that got stuck, and the signals between them. */
+export { type InProcessPublisher, inProcessPublisher } from './publishers/in-process.ts';
+export { type NatsConnectionLike, natsPublisher } from './publishers/nats.ts';
+export { type RedisClientLike, redisStreamsPublisher } from './publishers/redis-streams.ts';
+export { type JobSignal, type Publish, type SignalKind, subjectOf } from './signals.ts';
+export type { SweepCounts, SweepReport } from './sweep-report.ts';
+export { createSweeper, type Sweeper, type SweeperOptions, type Thresholds } from './sweeper.ts';
+export { createWorker, type JobContext, type JobResult, type Worker, type WorkerOptions } from './worker.ts';

@@ -1,0 +1,43 @@
+/** Signals within one process: subscribers are called as signals are published. */
+import type { JobSignal, Publish } from '../signals.ts';
+
+type Listener = (signal: JobSignal) => void;
+
+export interface InProcessPublisher {
+  publish: Publish;
+  /** Calls the listener for every signal of the subject, until the function it gives is called. */
+  subscribe(subject: string, listener: Listener): () => void;
+}
+
+/**
+ * A publisher for stores whose workers live in the same process.
+ *
+ * @example
+ * const signals = inProcessPublisher();
+ * const worker = createWorker({ …, wake: (notify) => signals.subscribe(subjectOf('email-send', 'queue'), notify) });
+ */
+export function inProcessPublisher(): InProcessPublisher {
+  const listeners = new Map<string, Set<Listener>>();
+  return {
+    async publish(subject, signal) {
+      // Each gets a copy, and what one throws does not keep the others from hearing.
+      const failures: unknown[] = [];
+      for (const listener of [...(listeners.get(subject) ?? [])]) {
+        try {
+          listener({ ...signal });
+        } catch (error) {
+          failures.push(error);
+        }
+      }
+      if (failures.length > 0) throw failures[0];
+    },
+    subscribe(subject, listener) {
+      const ofSubject = listeners.get(subject) ?? new Set();
+      listeners.set(subject, ofSubject.add(listener));
+      return () => {
+        ofSubject.delete(listener);
+        if (ofSubject.size === 0 && listeners.get(subject) === ofSubject) listeners.delete(subject);
+      };
+    },
+  };
+}

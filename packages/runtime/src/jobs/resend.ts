@@ -1,0 +1,21 @@
+/** Sends a call again that may be: its keys make that safe (GEN-8). */
+import { isTidemarkError } from '@tidemark/core';
+import { pause } from '../pause.ts';
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 2_000;
+const NEVER = new AbortController().signal;
+
+/** Repeats the call while it fails in a way that may pass, up to `tries` times or until the signal aborts. */
+export async function resend<T>(tries: number, call: () => Promise<T>, signal: AbortSignal = NEVER): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call();
+    } catch (error) {
+      const mayPass = isTidemarkError(error) && error.retryable;
+      if (!mayPass || attempt >= tries || signal.aborted) throw error;
+    }
+    const longest = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
+    await pause(longest * (0.5 + Math.random()), signal);
+  }
+}

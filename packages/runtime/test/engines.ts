@@ -1,0 +1,31 @@
+/** Every engine the runtime is tested on, each with a place of its own; `again` opens the same place a second time. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Store } from '@tidemark/core';
+import { postgresStore } from '@tidemark/postgres';
+import { sqliteStore } from '@tidemark/sqlite';
+import { offeredUrl } from '../../../scripts/servers/index.ts';
+
+export interface Place {
+  /** Another connection to the same data, as another process would have. */
+  open(): Promise<Store>;
+  remove(): Promise<void>;
+}
+
+export const ENGINES: Record<string, () => Promise<Place>> = {
+  sqlite: async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tidemark-runtime-'));
+    return {
+      open: () => sqliteStore(join(directory, 'state.db')),
+      remove: () => rm(directory, { recursive: true }),
+    };
+  },
+  postgres: async () => {
+    const schema = `runtime_${crypto.randomUUID().slice(0, 8)}`;
+    return {
+      open: () => postgresStore({ url: offeredUrl('postgres')!, schema }),
+      remove: async () => {},
+    };
+  },
+};

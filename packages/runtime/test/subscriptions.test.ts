@@ -1,0 +1,179 @@
+/** Subscriptions on every engine: each event at least once and in order, shared, resumed, given up on. */
+import type { RunEventRecord, Store } from '@tidemark/core';
+import { listDeadLetters, redeliver, type Subscription, type SubscriptionOptions, subscribe } from '@tidemark/runtime';
+import { afterEach, describe, expect, test } from 'vitest';
+import { ENGINES, type Place } from './engines.ts';
+
+const QUICK = { lease: '600ms', retry: { attempts: 3, backoff: 5 } } as const;
+
+describe.each(Object.entries(ENGINES))('subscriptions on %s', (_, makePlace) => {
+  const closing: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+
+  async function place(): Promise<Place> {
+    const made = await makePlace();
+    closing.push(() => made.remove());
+    return made;
+  }
+
+  async function opened(at: Place): Promise<Store> {
+    const store = await at.open();
+    closing.push(() => store.close());
+    return store;
+  }
+
+  async function started(store: Store, options: SubscriptionOptions): Promise<Subscription> {
+    const subscription = await subscribe(store, { ...QUICK, ...options });
+    closing.push(() => subscription.stop());
+    return subscription;
+  }
+
+  test('hear every event, in the order of its run', async () => {
+    const store = await opened(await place());
+    await append(store, 20, 5);
+    const heard: RunEventRecord[] = [];
+    await started(store, { name: 'all', handler: (event) => void heard.push(event) });
+    await append(store, 20, 5);
+    await until(() => heard.length === 200);
+    expectInOrder(heard);
+    expect(new Set(heard.map(({ eventId }) => eventId)).size).toBe(200);
+  });
+
+  test('filter by type', async () => {
+    const store = await opened(await place());
+    await store.runs.handle('r').append('Wanted');
+    await store.runs.handle('r').append('Unwanted');
+    await store.runs.handle('r').append('Wanted');
+    const heard: string[] = [];
+    await started(store, {
+      name: 'some',
+      filter: { eventTypes: ['Wanted'] },
+      handler: (event) => void heard.push(event.eventType),
+    });
+    await until(() => heard.length === 2);
+    expect(heard).toEqual(['Wanted', 'Wanted']);
+  });
+
+  test('go on where they stopped', async () => {
+    const store = await opened(await place());
+    await append(store, 5, 4);
+    const heard: string[] = [];
+    const options: SubscriptionOptions = { name: 'again', handler: (event) => void heard.push(event.eventId) };
+    const first = await started(store, options);
+    await until(() => heard.length === 20);
+    await first.stop();
+    await append(store, 5, 4);
+    await started(store, options);
+    await until(() => heard.length >= 40);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(new Set(heard).size).toBe(40);
+    expect(heard.length).toBe(40);
+  });
+
+  test('share the work among processes and hand it over', async () => {
+    const at = await place();
+    const [one, two] = [await opened(at), await opened(at)];
+    const heard: { by: string; event: RunEventRecord }[] = [];
+    const options = (by: string): SubscriptionOptions => ({
+      name: 'shared',
+      handler: (event) => void heard.push({ by, event }),
+    });
+    const first = await started(one, options('one'));
+    expect(first.status().shards.length).toBeLessThanOrEqual(8);
+    const second = await started(two, options('two'));
+    await until(() => first.status().shards.length === 4 && second.status().shards.length === 4);
+    await append(one, 40, 5);
+    await until(() => heard.length >= 200);
+    expect(new Set(heard.map(({ by }) => by)).size).toBe(2);
+    await first.stop();
+    await until(() => second.status().shards.length === 8);
+    await append(two, 40, 2);
+    await until(() => heard.length >= 280);
+    expectInOrder(heard.map(({ event }) => event));
+    expect(new Set(heard.map(({ event }) => event.eventId)).size).toBe(280);
+  });
+
+  test('try again, then give up on an event and go on', async () => {
+    const store = await opened(await place());
+    const run = store.runs.handle('r');
+    for (const type of ['Good', 'Bad', 'Good']) await run.append(type);
+    const heard: string[] = [];
+    let mended = false;
+    const handler = (event: RunEventRecord) => {
+      heard.push(event.eventType);
+      if (event.eventType === 'Bad' && !mended) throw new Error('cannot do it');
+    };
+    const subscription = await started(store, { name: 'bad', handler });
+    await until(() => subscription.status().handled === 2);
+    expect(heard).toEqual(['Good', 'Bad', 'Bad', 'Bad', 'Good']);
+    expect(subscription.status()).toMatchObject({ dead: 1, retried: 2 });
+    const [letter, ...others] = await Array.fromAsync(listDeadLetters(store, 'bad'));
+    expect(others).toEqual([]);
+    expect(letter).toMatchObject({ runId: 'r', runSeq: 2, eventType: 'Bad', attempts: 3 });
+    expect(letter!.error).toContain('cannot do it');
+    mended = true;
+    await redeliver(store, 'bad', letter!, handler);
+    expect(heard.at(-1)).toBe('Bad');
+    expect(await Array.fromAsync(listDeadLetters(store, 'bad'))).toEqual([]);
+  });
+
+  test('finish the event under way when they stop, and leave the rest', async () => {
+    const store = await opened(await place());
+    await append(store, 1, 10);
+    let [begun, done] = [0, 0];
+    const options: SubscriptionOptions = {
+      name: 'slow',
+      handler: async () => {
+        begun++;
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        done++;
+      },
+    };
+    const first = await started(store, options);
+    await until(() => done >= 2);
+    await first.stop();
+    expect(done).toBe(begun);
+    expect(done).toBeLessThan(10);
+    await started(store, options);
+    await until(() => done === 10);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(done).toBe(10);
+  });
+
+  test('refuse another number of shards, and names that are none', async () => {
+    const store = await opened(await place());
+    const first = await started(store, { name: 'fixed', handler: () => {}, shards: 4 });
+    await first.stop();
+    await expect(subscribe(store, { name: 'fixed', handler: () => {}, shards: 5 })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      field: 'shards',
+    });
+    await expect(subscribe(store, { name: 'a.b', handler: () => {} })).rejects.toMatchObject({ field: 'name' });
+  });
+});
+
+async function append(store: Store, runs: number, each: number): Promise<void> {
+  const name = crypto.randomUUID().slice(0, 8);
+  await Promise.all(
+    Array.from({ length: runs }, async (_, run) => {
+      for (let at = 0; at < each; at++) await store.runs.handle(`${name}-${run}`).append('Progress', { at });
+    }),
+  );
+}
+
+function expectInOrder(events: readonly RunEventRecord[]): void {
+  for (const [runId, ofRun] of Map.groupBy(events, (event) => event.runId)) {
+    const firsts = [...new Set(ofRun.map(({ runSeq }) => runSeq))];
+    expect(firsts, runId).toEqual(firsts.map((_, at) => at + 1));
+  }
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const end = Date.now() + 20_000;
+  while (!condition()) {
+    if (Date.now() > end) throw new Error('It did not happen within 20 s');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,202 @@
+/** The worker: every job is done once by whoever holds it, and who lost it stops. */
+import { createMemoryStore, type Job, type JobState, type Store, TidemarkError } from '@tidemark/core';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import {
+  createSweeper,
+  createWorker,
+  inProcessPublisher,
+  type JobSignal,
+  subjectOf,
+  type WorkerOptions,
+} from '../src/index.ts';
+
+const TYPE = 'email-send';
+let store: Store;
+
+beforeEach(() => {
+  store = createMemoryStore();
+});
+
+afterEach(() => store.close());
+
+function start(options: Partial<WorkerOptions> & Pick<WorkerOptions, 'handler'>) {
+  const worker = createWorker({ store, taskType: TYPE, pollEvery: 10, ...options });
+  worker.start();
+  onTestFinished(() => worker.stop());
+  return worker;
+}
+
+async function until(taskId: string, state: JobState): Promise<Job> {
+  return vi.waitFor(
+    async () => {
+      const job = await store.jobs.get({ taskType: TYPE, taskId });
+      expect(job?.state).toBe(state);
+      return job!;
+    },
+    { timeout: 5_000, interval: 5 },
+  );
+}
+
+const enqueue = (taskId: string, more = {}) => store.jobs.enqueue({ taskType: TYPE, taskId, ...more });
+
+describe('a worker', () => {
+  it('does every job once, so many at a time, and tells of steps and ends', async () => {
+    const done: string[] = [];
+    const heard: string[] = [];
+    let [busy, most] = [0, 0];
+    for (let n = 0; n < 20; n++) await enqueue(`job-${n}`);
+    start({
+      concurrency: 4,
+      worker: 'ada',
+      publish: async (subject, { taskId, state }) => void heard.push(`${subject} ${taskId} ${state}`),
+      handler: async ({ job, progress }) => {
+        most = Math.max(most, ++busy);
+        await progress(1, 2);
+        done.push(job.taskId);
+        busy--;
+        return { resultRef: `result of ${job.taskId}` };
+      },
+    });
+    for (let n = 0; n < 20; n++) {
+      expect(await until(`job-${n}`, 'completed')).toMatchObject({
+        worker: 'ada',
+        currentStep: 1,
+        stepCount: 2,
+        resultRef: `result of job-${n}`,
+      });
+    }
+    expect(done.sort()).toEqual([...new Set(done)]);
+    expect(most).toBe(4);
+    expect(heard).toContain(`${subjectOf(TYPE, 'progress')} job-7 running`);
+    await vi.waitFor(() => expect(heard).toContain(`${subjectOf(TYPE, 'terminal')} job-7 completed`));
+  });
+
+  it('sends a job back when its handler throws, until the retries are used up', async () => {
+    const errors: unknown[] = [];
+    await enqueue('job', { maxRetries: 2 });
+    start({
+      retryDelay: 1,
+      onError: (error) => errors.push(error),
+      handler: async () => {
+        throw new Error('no \0 luck \ud800');
+      },
+    });
+    expect(await until('job', 'failed')).toMatchObject({ retryCount: 2, error: 'no \uFFFD luck \uFFFD' });
+    expect(errors).toHaveLength(3);
+  });
+
+  it('keeps a long job by signs of life', async () => {
+    await enqueue('long');
+    const sweeper = createSweeper({ store, threshold: '1h', interval: 20 });
+    sweeper.start();
+    onTestFinished(() => sweeper.stop());
+    start({ lease: 150, handler: () => new Promise((resolve) => setTimeout(resolve, 500)) });
+    expect(await until('long', 'completed')).toMatchObject({ retryCount: 0 });
+  });
+
+  it('tells its handler when the job was lost, and its result does not count', async () => {
+    await enqueue('job');
+    const errors: unknown[] = [];
+    const reasons: unknown[] = [];
+    start({
+      lease: 90,
+      onError: (error) => errors.push(error),
+      handler: ({ job, signal }) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            reasons.push(signal.reason);
+            resolve({ resultRef: 'too late' });
+          });
+          void store.jobs.cancel(job);
+        }),
+    });
+    await vi.waitFor(() => expect(errors).toHaveLength(1), { timeout: 3_000 });
+    expect(reasons).toEqual([expect.objectContaining({ code: 'CLAIM_LOST' })]);
+    expect(await until('job', 'cancelled')).not.toHaveProperty('resultRef');
+  });
+
+  it('takes the job for lost when no sign of life gets through for a whole lease', async () => {
+    await enqueue('job');
+    const jobs = new Proxy(store.jobs, {
+      get: (target, name) =>
+        name === 'heartbeat'
+          ? () => Promise.reject(new TidemarkError('UNAVAILABLE', 'cut off'))
+          : Reflect.get(target, name).bind(target),
+    });
+    const began = performance.now();
+    const lostAfter = await new Promise<number>((resolve) => {
+      start({
+        store: { jobs },
+        lease: 120,
+        handler: ({ signal }) =>
+          new Promise((_, reject) => {
+            signal.addEventListener('abort', () => {
+              resolve(performance.now() - began);
+              reject(signal.reason);
+            });
+          }),
+      });
+    });
+    expect(lostAfter).toBeGreaterThanOrEqual(119);
+    expect(await until('job', 'claimed'), 'and leaves it to a sweep').toMatchObject({ retryCount: 0 });
+  });
+
+  it('sends calls again whose replies are lost: nothing is claimed or counted twice', async () => {
+    for (let n = 0; n < 5; n++) await enqueue(`job-${n}`);
+    let calls = 0;
+    const jobs = new Proxy(store.jobs, {
+      get: (target, name) => {
+        const method = Reflect.get(target, name).bind(target);
+        if (!['claim', 'complete', 'progress'].includes(String(name))) return method;
+        return async (...args: unknown[]) => {
+          const result = await method(...args);
+          if (result !== null && calls++ % 2 === 0) throw new TidemarkError('OUTCOME_UNKNOWN', 'The reply was lost');
+          return result;
+        };
+      },
+    });
+    const done: string[] = [];
+    start({
+      store: { jobs },
+      handler: async ({ job, progress }) => {
+        await progress(1);
+        done.push(job.taskId);
+      },
+    });
+    for (let n = 0; n < 5; n++) await until(`job-${n}`, 'completed');
+    expect(done.sort()).toEqual(['job-0', 'job-1', 'job-2', 'job-3', 'job-4']);
+    expect(await store.jobs.types('claimed')).toEqual([]);
+  });
+
+  it('is woken by a signal long before it would look again', async () => {
+    const signals = inProcessPublisher();
+    const subject = subjectOf(TYPE, 'queue');
+    start({
+      pollEvery: '1h',
+      wake: (notify) => signals.subscribe(subject, notify),
+      handler: async () => {},
+    });
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    await enqueue('job');
+    await signals.publish(subject, {} as JobSignal);
+    await until('job', 'completed');
+  });
+
+  it('finishes what it has in hand when it is stopped, and takes no more', async () => {
+    await enqueue('first');
+    const [begun, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const worker = start({
+      handler: () => {
+        begun.resolve();
+        return finish.promise;
+      },
+    });
+    await begun.promise;
+    await enqueue('second');
+    const stopped = worker.stop();
+    finish.resolve();
+    await stopped;
+    expect(await store.jobs.get({ taskType: TYPE, taskId: 'first' })).toMatchObject({ state: 'completed' });
+    expect(await store.jobs.get({ taskType: TYPE, taskId: 'second' })).toMatchObject({ state: 'pending' });
+  });
+});
