@@ -1,0 +1,114 @@
+/** Redis: our store against the bare client sending the same commands, on one server that syncs every write. */
+import { createHash } from 'node:crypto';
+import { createClient } from '@redis/client';
+import { redisStore } from '@tidemark/redis';
+import { startOwnServer } from '../scripts/servers/index.ts';
+import { appendAll, makeEvents } from './events.ts';
+import { atLeast, compareRates, type Figure } from './measure.ts';
+
+const CALLERS = 64;
+const KEYS = 1_000;
+const ROUND = 25_600;
+const ROUNDS = 7;
+
+/** The specification's own script (document 003). */
+const SWAP = scriptOf(`
+local current = redis.call('HGET', KEYS[1], ARGV[1])
+if current == ARGV[2] then
+    redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
+    return 1
+else
+    return 0
+end`);
+
+/** The least that an append can be. */
+const APPEND = scriptOf(`
+local seq = redis.call('INCR', KEYS[1])
+redis.call('XADD', KEYS[2], '*', 'seq', seq, 'body', ARGV[1])
+return seq`);
+
+function scriptOf(text: string): { text: string; sha: string } {
+  return { text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+/** Does something so many times, with so many callers at once. */
+async function repeat(times: number, work: (index: number) => Promise<unknown>): Promise<number> {
+  let next = 0;
+  const call = async () => {
+    while (next < times) await work(next++);
+  };
+  await Promise.all(Array.from({ length: CALLERS }, call));
+  return times;
+}
+
+export async function benchRedis(report: (line: string) => void, quick: boolean): Promise<Figure[]> {
+  const server = await startOwnServer('redis');
+  const raw = createClient({ url: server.url, commandOptions: { timeout: 0 } });
+  raw.on('error', () => {});
+  await raw.connect();
+  const store = await redisStore({ url: server.url });
+  try {
+    const rounds = quick ? 3 : ROUNDS;
+    const keyOf = (index: number) => `state.${(index * 7_919) % KEYS}`;
+    report(`Redis ${server.version}: making ${KEYS} records`);
+    for (const { text } of [SWAP, APPEND]) await raw.scriptLoad(text);
+    await repeat(KEYS, (index) => store.kv.put(keyOf(index), { state: 'pending', worker: 'none' }));
+    await repeat(KEYS, (index) => raw.hSet(keyOf(index), { state: 'pending', worker: 'none' }));
+    const compare = (ours: (index: number) => Promise<unknown>, bare: (index: number) => Promise<unknown>) =>
+      compareRates(
+        () => () => repeat(ROUND, ours),
+        () => () => repeat(ROUND, bare),
+        rounds,
+      );
+
+    report('getField');
+    const get = await compare(
+      (index) => store.kv.getField(keyOf(index), 'state'),
+      (index) => raw.hGet(keyOf(index), 'state'),
+    );
+    report('setField');
+    const set = await compare(
+      (index) => store.kv.setField(keyOf(index), 'worker', `worker-${index}`),
+      (index) => raw.hSet(keyOf(index), 'worker', `worker-${index}`),
+    );
+    report('compareAndSwap');
+    const swap = await compare(
+      (index) => store.kv.compareAndSwap(keyOf(index), 'state', 'pending', 'pending'),
+      (index) => raw.evalSha(SWAP.sha, { keys: [keyOf(index)], arguments: ['state', 'pending', 'pending'] }),
+    );
+    const appends = async (runOf: (index: number) => string) =>
+      compareRates(
+        () => {
+          const events = makeEvents(ROUND / 2, runOf);
+          return () => appendAll((event) => store.runs.appendEvent(event), events, CALLERS);
+        },
+        () => {
+          const events = makeEvents(ROUND / 2, runOf).map((event) => ({
+            run: event.runId,
+            body: JSON.stringify(event),
+          }));
+          return () =>
+            repeat(events.length, (index) => {
+              const { run, body } = events[index]!;
+              return raw.evalSha(APPEND.sha, { keys: [`{${run}}:seq`, `{${run}}:log`], arguments: [body] });
+            });
+        },
+        rounds,
+      );
+    report('appends over 1 000 runs');
+    const spread = await appends((index) => `run-${index % KEYS}`);
+    report('appends to one hot run');
+    const hot = await appends(() => 'hot');
+    return [
+      atLeast(0.8, 'getField, 64 callers', 'calls/s', get),
+      atLeast(0.5, 'setField, 64 callers', 'calls/s', set),
+      atLeast(0.8, 'compareAndSwap, 64 callers', 'calls/s', swap),
+      atLeast(0.4, 'append, 64 callers, 1 000 runs', 'events/s', spread),
+      atLeast(0.4, 'append, 64 callers, one hot run', 'events/s', hot),
+    ];
+  } finally {
+    await store.close();
+    raw.destroy();
+    await server.stop();
+  }
+}

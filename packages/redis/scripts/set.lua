@@ -1,0 +1,61 @@
+-- The step most are: sets fields of a record on a condition, and nothing else. Its time to live, its requests and its
+-- places among jobs stay as they are; `write.lua` has the general one. Steps of several callers travel together.
+--
+-- KEYS  of each step: record, names, counter of revisions
+-- ARGV  of each step: its shape and key, then expected fields with values, absent fields, set fields with values. The shape
+--       is four characters: '1' or '0' if the record must exist or not, else ' '; how many fields are expected, how many
+--       must be absent, how many are set
+-- Answers 8 * revision + 4 * applied + 2 * existed of each step, or the error that kept it from being carried out.
+
+local META, ZERO = '\0', 48
+local call, try, match, byte = redis.call, redis.pcall, string.match, string.byte
+
+local function meets(record, expected, absent, set)
+  for at = expected, absent - 1, 2 do
+    if call('HGET', record, ARGV[at]) ~= ARGV[at + 1] then return false end
+  end
+  for at = absent, set - 1 do
+    if call('HEXISTS', record, ARGV[at]) == 1 then return false end
+  end
+  return true
+end
+
+local function carryOut(record, names, counter, shape, exists, expected, absent, set, ends)
+  -- Of these commands only the first that reads and the first that writes can fail.
+  local read = try('HMGET', record, META, ARGV[expected])
+  if read.err then return read end
+  local meta = read[1]
+  local existed = meta and 2 or 0
+  local holds = not ((exists == ZERO and meta) or (exists == ZERO + 1 and not meta))
+  if set - expected == 2 and absent == set then
+    holds = holds and read[2] == ARGV[expected + 1]
+  else
+    holds = holds and meets(record, expected, absent, set)
+  end
+  if not holds then return 8 * (meta and match(meta, '^%d+') or 0) + existed end
+  local revision = try('INCR', counter)
+  if type(revision) == 'table' then return revision end
+  local written = meta and revision .. match(meta, '^%d+(.*)$') or revision
+  if ends - set == 2 then
+    call('HSET', record, META, written, ARGV[set], ARGV[set + 1])
+  else
+    call('HSET', record, META, written, unpack(ARGV, set, ends - 1))
+  end
+  if not meta then call('ZADD', names, 0, string.sub(shape, 5)) end
+  return 8 * revision + 4 + existed
+end
+
+local replies, keyAt, at, count, last = {}, 0, 1, 0, #ARGV
+while at <= last do
+  local shape = ARGV[at]
+  local exists, expecteds, absents, sets = byte(shape, 1, 4)
+  local expected = at + 1
+  local absent = expected + 2 * (expecteds - ZERO)
+  local set = absent + absents - ZERO
+  at = set + 2 * (sets - ZERO)
+  count = count + 1
+  replies[count] =
+    carryOut(KEYS[keyAt + 1], KEYS[keyAt + 2], KEYS[keyAt + 3], shape, exists, expected, absent, set, at)
+  keyAt = keyAt + 3
+end
+return replies

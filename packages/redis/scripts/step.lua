@@ -1,0 +1,134 @@
+-- One conditional step on a record: the rules of core/kv/conditions.ts.
+--
+-- A record is a hash of its fields; the field '\0' holds `revision` or `revision:expiresAt`, then the last request ids,
+-- each after a NUL. The key itself expires, one millisecond early because Redis shows a key up to and with its last one.
+
+local META, REMEMBERED_REQUESTS = '\0', 16
+
+local now
+local function clock()
+  if not now then
+    local time = redis.call('TIME')
+    now = time[1] * 1000 + math.floor(time[2] / 1000)
+  end
+  return now
+end
+
+-- Reads the arguments of a step from ARGV, beginning after `at`; gives it and where it ends.
+-- `shape` is `mode,ttl,exists,revision,brief,expected,absent,set,dropped,stamped`, the last five counts of what follows:
+-- expected fields with values, fields that must be absent, set with values, dropped, stamped with offsets.
+local function stepAt(at)
+  local step = { key = ARGV[at + 1], request = ARGV[at + 3], jobType = ARGV[at + 4] }
+  local counts = {}
+  step.mode, step.ttl, step.exists, step.revision, step.brief, counts[1], counts[2], counts[3], counts[4], counts[5] =
+    string.match(ARGV[at + 2], '^(%l+),(%-?%d*),(%d?),(%d*),(%d),(%d+),(%d+),(%d+),(%d+),(%d+)$')
+  step.expected = at + 5
+  step.absent = step.expected + 2 * counts[1]
+  step.set = step.absent + counts[2]
+  step.dropped = step.set + 2 * counts[3]
+  step.stamped = step.dropped + counts[4]
+  step.ends = step.stamped + 2 * counts[5]
+  return step, step.ends - 1
+end
+
+local function look(step)
+  local meta = redis.call('HGET', step.record, META)
+  step.existed = meta and true or false
+  step.before, step.expiresAt, step.requests = 0, nil, ''
+  if not meta then return end
+  local revision, expiresAt, requests = string.match(meta, '^(%d+):?(%d*)(.*)$')
+  step.before, step.expiresAt, step.requests = tonumber(revision), tonumber(expiresAt), requests
+end
+
+local function isAnswered(step)
+  return step.request ~= '' and string.find(step.requests .. '\0', '\0' .. step.request .. '\0', 1, true) ~= nil
+end
+
+local function meets(step)
+  if step.exists ~= '' and (step.exists == '1') ~= step.existed then return false end
+  if step.revision ~= '' and tonumber(step.revision) ~= step.before then return false end
+  for at = step.expected, step.absent - 1, 2 do
+    if redis.call('HGET', step.record, ARGV[at]) ~= ARGV[at + 1] then return false end
+  end
+  for at = step.absent, step.set - 1 do
+    if redis.call('HEXISTS', step.record, ARGV[at]) == 1 then return false end
+  end
+  return true
+end
+
+local function requestsAfter(step)
+  if step.request == '' then return step.requests end
+  local requests = step.requests .. '\0' .. step.request
+  local _, count = string.gsub(requests, '%z', '')
+  if count > REMEMBERED_REQUESTS then requests = string.sub(requests, string.find(requests, '\0', 2, true), -1) end
+  return requests
+end
+
+local function drop(step)
+  redis.call('DEL', step.record)
+  redis.call('ZREM', step.names, step.key)
+  if step.expiresAt then redis.call('ZREM', step.expiring, step.expiryMember) end
+  step.after, step.expiresAt = nil, nil
+end
+
+local function writeFields(step, meta)
+  if step.mode == 'merge' then
+    for at = step.dropped, step.stamped - 1 do redis.call('HDEL', step.record, ARGV[at]) end
+  end
+  local fields = { META, meta }
+  for at = step.set, step.dropped - 1 do fields[#fields + 1] = ARGV[at] end
+  for at = step.stamped, step.ends - 1, 2 do
+    fields[#fields + 1] = ARGV[at]
+    fields[#fields + 1] = string.format('%.0f', clock() + ARGV[at + 1])
+  end
+  for from = 1, #fields, 2000 do
+    redis.call('HSET', step.record, unpack(fields, from, math.min(from + 1999, #fields)))
+  end
+end
+
+local function expire(step, expiresAt)
+  if expiresAt then
+    redis.call('PEXPIREAT', step.record, string.format('%.0f', expiresAt - 1))
+    redis.call('ZADD', step.expiring, expiresAt, step.expiryMember)
+  elseif step.expiresAt then
+    redis.call('PERSIST', step.record)
+    redis.call('ZREM', step.expiring, step.expiryMember)
+  end
+  step.expiresAt = expiresAt
+end
+
+local function change(step)
+  local keepsNothing = step.mode == 'delete' or (step.set == step.dropped and step.stamped == step.ends)
+  if keepsNothing and (step.mode ~= 'merge' or not step.existed) then
+    if not step.existed then return end
+    step.revisionNow = redis.call('INCR', step.counter)
+    drop(step)
+    return
+  end
+  step.revisionNow = redis.call('INCR', step.counter)
+  local expiresAt = step.expiresAt
+  if step.ttl == '-' or (step.ttl == '' and step.mode == 'replace') then
+    expiresAt = nil
+  elseif step.ttl ~= '' then
+    expiresAt = clock() + step.ttl
+  end
+  if step.mode == 'replace' and step.existed then redis.call('DEL', step.record) end
+  local meta = string.format('%.0f', step.revisionNow)
+  if expiresAt then meta = meta .. string.format(':%.0f', expiresAt) end
+  writeFields(step, meta .. requestsAfter(step))
+  step.after = step.revisionNow
+  if step.mode == 'merge' and step.dropped < step.stamped and redis.call('HLEN', step.record) == 1 then
+    drop(step)
+    return
+  end
+  if not step.existed then redis.call('ZADD', step.names, 0, step.key) end
+  if expiresAt ~= step.expiresAt or (expiresAt and step.mode == 'replace') then expire(step, expiresAt) end
+end
+
+-- `{ applied, existed, revision of the change or 0, revision or 0, ttl or -1, fields }`, the fields only where they are wanted.
+local function outcomeOf(step, applied)
+  local ttl = step.expiresAt and step.after and math.max(step.expiresAt - clock(), 1) or -1
+  local outcome = { applied and 1 or 0, step.existed and 1 or 0, step.revisionNow or 0, step.after or 0, ttl }
+  if step.brief == '0' and step.after then outcome[6] = redis.call('HGETALL', step.record) end
+  return outcome
+end

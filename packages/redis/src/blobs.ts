@@ -1,0 +1,122 @@
+/** The blobs primitive on Redis: a list of pieces per blob, uploaded beside it and put in place by one step. */
+import { TidemarkError } from '@tidemark/core';
+import type { BlobInfo, BlobSource, Blobs, EngineCall } from '@tidemark/core/engine';
+import type { Commands } from './commands.ts';
+import type { Layout } from './layout.ts';
+import { excluded, type LexicalRange, mergeLexical } from './lexical.ts';
+import { KEEP_BLOB, REMOVE_BLOB } from './scripts.ts';
+
+/** What is left of an upload that was cut short goes after this time. */
+const UPLOAD_LIVES_MS = 3_600_000;
+
+class RedisBlobs implements Blobs {
+  readonly #commands: Commands;
+  readonly #layout: Layout;
+
+  constructor(commands: Commands, layout: Layout) {
+    this.#commands = commands;
+    this.#layout = layout;
+  }
+
+  async put(tenantId: string, source: BlobSource, call: EngineCall): Promise<void> {
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of source.chunks) {
+      // Redis keeps an empty list as none, and an artifact is bounded: it is held until its hash, its name, is known.
+      if (chunk.length > 0) pieces.push(Uint8Array.from(chunk));
+      size += chunk.length;
+    }
+    const keys = this.#keys(tenantId, source.sha256());
+    if (await this.#keep(keys, size, call)) return;
+    await this.#upload(keys, pieces, call);
+    if (!(await this.#keep(keys, size, call)))
+      throw new TidemarkError('UNAVAILABLE', 'The upload took too long and its pieces have expired; try again');
+  }
+
+  async #upload({ bucket, upload }: BlobKeys, pieces: readonly Uint8Array[], call: EngineCall): Promise<void> {
+    for (const [at, piece] of pieces.entries()) {
+      await this.#commands.put(bucket, ['RPUSH', upload, Buffer.from(piece)], call);
+      if (at === 0) await this.#commands.put(bucket, ['PEXPIRE', upload, String(UPLOAD_LIVES_MS)], call);
+    }
+  }
+
+  async #keep(keys: BlobKeys, size: number, call: EngineCall): Promise<boolean> {
+    const { bucket, info, bytes, upload, blobs, member } = keys;
+    const names = [info, bytes, upload, blobs];
+    return (await this.#commands.write(bucket, KEEP_BLOB, names, [member, String(size)], call)) === 1;
+  }
+
+  async get(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null> {
+    const keys = this.#keys(tenantId, sha256);
+    const size = await this.#commands.read(keys.bucket, ['HGET', keys.info, 'size'], call);
+    return size === null ? null : this.#pieces(keys, Number(size), call);
+  }
+
+  async *#pieces({ bucket, bytes }: BlobKeys, size: number, call: EngineCall): AsyncGenerator<Uint8Array> {
+    for (let at = 0, read = 0; read < size; at++) {
+      const piece = (await this.#commands.read(bucket, ['LINDEX', bytes, String(at)], call)) as Buffer | null;
+      if (!piece) throw new TidemarkError('UNAVAILABLE', 'The bytes were removed while they were read');
+      read += piece.length;
+      yield piece;
+    }
+  }
+
+  async list(after: { tenantId: string; sha256: string } | null, limit: number, call: EngineCall): Promise<BlobInfo[]> {
+    const from = after && excluded(memberOf(after.tenantId, after.sha256));
+    const range: LexicalRange = { from, to: null, order: 'ascending' };
+    const key = (bucket: number) => this.#layout.shared(bucket, 'blobs');
+    const merge = mergeLexical(this.#commands, this.#layout.buckets, key, range, limit, call);
+    const found: BlobInfo[] = [];
+    while (found.length < limit) {
+      const wanted = limit - found.length;
+      const members = await merge.take(wanted);
+      const infos = await Promise.all(members.map((member) => this.#info(member.toString(), call)));
+      found.push(...infos.filter((info) => info !== null));
+      if (members.length < wanted) break;
+    }
+    return found;
+  }
+
+  async #info(member: string, call: EngineCall): Promise<BlobInfo | null> {
+    const [tenantId, sha256] = member.split('\0') as [string, string];
+    const { bucket, info } = this.#keys(tenantId, sha256);
+    const reply = await this.#commands.read(bucket, ['HMGET', info, 'size', 'renewedAt'], call);
+    const [size, renewedAt] = reply as (Buffer | null)[];
+    return size ? { tenantId, sha256, sizeBytes: Number(size), renewedAt: Number(renewedAt) } : null;
+  }
+
+  async remove(tenantId: string, sha256: string, renewedBefore: number, call: EngineCall): Promise<boolean> {
+    const { bucket, info, bytes, blobs, member } = this.#keys(tenantId, sha256);
+    const args = [member, String(renewedBefore)];
+    return (await this.#commands.write(bucket, REMOVE_BLOB, [info, bytes, blobs], args, call)) === 1;
+  }
+
+  #keys(tenantId: string, sha256: string): BlobKeys {
+    const bucket = this.#layout.bucketOf(tenantId, sha256);
+    return {
+      bucket,
+      info: `${this.#layout.tenants(bucket, 'blob', tenantId)}:${sha256}`,
+      bytes: `${this.#layout.tenants(bucket, 'blob-bytes', tenantId)}:${sha256}`,
+      upload: `${this.#layout.tenants(bucket, 'blob-upload', tenantId)}:${sha256}:${crypto.randomUUID()}`,
+      blobs: this.#layout.shared(bucket, 'blobs'),
+      member: memberOf(tenantId, sha256),
+    };
+  }
+}
+
+interface BlobKeys {
+  bucket: number;
+  info: string;
+  bytes: string;
+  upload: string;
+  blobs: string;
+  member: string;
+}
+
+function memberOf(tenantId: string, sha256: string): string {
+  return `${tenantId}\0${sha256}`;
+}
+
+export function redisBlobs(commands: Commands, layout: Layout): Blobs {
+  return new RedisBlobs(commands, layout);
+}

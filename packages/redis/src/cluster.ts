@@ -1,0 +1,180 @@
+/**
+ * A Redis Cluster: follows buckets to the masters of their slots. A command goes elsewhere, or is sent again, only on an answer
+ * that says that it was not carried out.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { invalidArgument, TidemarkError } from '@tidemark/core';
+import type { EngineCall } from '@tidemark/core/engine';
+import { type Argument, Connection, type Reply } from './connection.ts';
+import { isRefusedForNow, replyCode } from './errors.ts';
+import type { Address, Settings } from './options.ts';
+import type { Route, Servers } from './servers.ts';
+
+/** How long a command waits for its slot to be served again before the caller is told. */
+const PATIENCE_MS = 1_500;
+const PAUSE_MS = 25;
+const LOOK_AT_MOST_EVERY_MS = 50;
+
+export class Cluster implements Servers {
+  readonly #settings: Settings;
+  readonly #connections = new Map<string, Connection>();
+  #slots: readonly number[] = [];
+  #masters: readonly Connection[] = [];
+  /** Of each bucket. */
+  #owners: Connection[] = [];
+  #looking: Promise<void> | null = null;
+  #lookedAt = 0;
+
+  private constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  /** Finds the cluster through the first of its nodes that answers. */
+  static async open(settings: Settings): Promise<Cluster> {
+    const cluster = new Cluster(settings);
+    let failure: unknown;
+    for (const address of settings.nodes) {
+      const connection = new Connection(address, settings);
+      try {
+        await connection.open();
+        cluster.#connections.set(idOf(address), connection);
+        await cluster.#readSlots(connection);
+        return cluster;
+      } catch (error) {
+        connection.close();
+        cluster.close();
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  /** Says which key tells the slot of each bucket. */
+  async divide(keys: readonly string[]): Promise<void> {
+    const asked = [...this.#connections.values()].find(({ isReady }) => isReady) ?? this.#masters[0]!;
+    this.#slots = (await Promise.all(keys.map((key) => asked.send(['CLUSTER', 'KEYSLOT', key])))) as number[];
+    await this.#readSlots(asked);
+    const until = Date.now() + PATIENCE_MS;
+    while (this.#masters.some((master) => !master.isReady) && Date.now() < until) await sleep(5);
+    const lost = this.#slots.findIndex((_, bucket) => this.#owners[bucket] === undefined);
+    if (lost !== -1) throw unserved(keys[lost]!);
+  }
+
+  async reach<T>(bucket: number, call: EngineCall, work: (route: Route) => Promise<T>): Promise<T> {
+    const until = Math.min(call.deadline ?? Number.POSITIVE_INFINITY, Date.now() + PATIENCE_MS);
+    let asked: Connection | null = null;
+    for (;;) {
+      const connection: Connection = asked ?? this.#owners[bucket]!;
+      const route = asked ? askingRoute(asked) : { connection, send: (args: Argument[]) => connection.send(args) };
+      asked = null;
+      try {
+        return await work(route);
+      } catch (error) {
+        const code = replyCode(error);
+        const moved = code === 'MOVED' || code === 'ASK';
+        if ((!moved && !isRefusedForNow(error)) || Date.now() >= until || call.signal?.aborted) throw error;
+        const target = moved ? this.#connectionTo(addressIn(error as Error, connection)) : null;
+        if (code === 'ASK') asked = target;
+        else if (target) this.#owners[bucket] = target;
+        if (code === 'MOVED') void this.#look();
+        if (code === null || code === 'READONLY') await this.#look();
+        if (!target?.isReady) await sleep(PAUSE_MS);
+      }
+    }
+  }
+
+  masters(): readonly Connection[] {
+    return this.#masters;
+  }
+
+  close(): void {
+    for (const connection of this.#connections.values()) connection.close();
+  }
+
+  #connectionTo(address: Address): Connection {
+    const known = this.#connections.get(idOf(address));
+    if (known) return known;
+    const connection = new Connection(address, this.#settings);
+    connection.openLater();
+    this.#connections.set(idOf(address), connection);
+    return connection;
+  }
+
+  /** Asks a node that answers for the masters of all slots; many callers share one look. */
+  #look(): Promise<void> {
+    if (performance.now() - this.#lookedAt < LOOK_AT_MOST_EVERY_MS) return Promise.resolve();
+    this.#looking ??= this.#lookAround().finally(() => {
+      this.#looking = null;
+      this.#lookedAt = performance.now();
+    });
+    return this.#looking;
+  }
+
+  async #lookAround(): Promise<void> {
+    for (const connection of this.#connections.values()) {
+      if (!connection.isReady) continue;
+      try {
+        await this.#readSlots(connection);
+        return;
+      } catch {
+        // Another node may know.
+      }
+    }
+  }
+
+  async #readSlots(asked: Connection): Promise<void> {
+    const reply = await asked.send(['CLUSTER', 'SLOTS']).catch((error: Error) => {
+      if (!error.message.includes('cluster support disabled')) throw error;
+      throw invalidArgument('url', 'that of a single server, without ?cluster=1: this one is no node of a Cluster');
+    });
+    const ranges = reply as [number, number, [Buffer, number, ...unknown[]]][];
+    const masters = new Set<Connection>();
+    const owners: Connection[] = [...this.#owners];
+    for (const [first, last, [host, port]] of ranges) {
+      // An empty name is the one by which the node was reached.
+      const address = { host: host?.toString() || asked.address.host, port };
+      const master = this.#connectionTo(address);
+      masters.add(master);
+      for (const [bucket, slot] of this.#slots.entries()) if (slot >= first && slot <= last) owners[bucket] = master;
+    }
+    if (masters.size === 0) throw unserved('any key');
+    this.#masters = [...masters];
+    this.#owners = owners;
+    this.#forgetNodes();
+  }
+
+  /** A node that has left the cluster is not called for ever. */
+  #forgetNodes(): void {
+    for (const [id, connection] of this.#connections) {
+      if (connection.isReady || this.#masters.includes(connection)) continue;
+      this.#connections.delete(id);
+      connection.close();
+    }
+  }
+}
+
+/** A way on which every command is let into a slot that is on its way to this server. */
+function askingRoute(connection: Connection): Route {
+  return {
+    connection,
+    send(args): Promise<Reply> {
+      connection.send(['ASKING']).catch(() => {});
+      return connection.send(args);
+    },
+  };
+}
+
+/** `MOVED 3999 127.0.0.1:6381`; an empty name is the one by which the node was reached. */
+function addressIn(error: Error, from: Connection): Address {
+  const place = error.message.split(' ')[2] ?? '';
+  const cut = place.lastIndexOf(':');
+  return { host: place.slice(0, cut) || from.address.host, port: Number(place.slice(cut + 1)) };
+}
+
+function idOf({ host, port }: Address): string {
+  return `${host}:${port}`;
+}
+
+function unserved(key: string): TidemarkError {
+  return new TidemarkError('UNAVAILABLE', `No master of the cluster serves the slot of ${key} right now; try again`);
+}

@@ -1,0 +1,148 @@
+/** Commands and scripts to buckets: what fails comes as what it means to the caller (GEN-8). */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TidemarkError } from '@tidemark/core';
+import type { EngineCall } from '@tidemark/core/engine';
+import type { Argument, Connection, Reply } from './connection.ts';
+import { replyCode, translate } from './errors.ts';
+import { Gathering, isOver, ranOut } from './gathering.ts';
+import type { Settings } from './options.ts';
+import { COMMIT, FIELDS, type Script, SET, WRITE } from './scripts.ts';
+import type { Route, Servers } from './servers.ts';
+
+export class Commands {
+  readonly #servers: Servers;
+  readonly #replicas: Pick<Settings, 'waitReplicas' | 'waitReplicasMs'>;
+  /** The wait that the writes of a moment share, of each connection. */
+  readonly #waits = new WeakMap<Connection, Promise<Reply>>();
+  /** What several callers ask for in one script, on a single server; in a Cluster the slots of one would hold up the others. */
+  readonly #gatherings: ReadonlyMap<Script, Gathering> | null;
+  #underWay = 0;
+
+  constructor(servers: Servers, settings: Pick<Settings, 'cluster' | 'waitReplicas' | 'waitReplicasMs'>) {
+    this.#servers = servers;
+    this.#replicas = settings;
+    this.#gatherings = settings.cluster
+      ? null
+      : new Map([
+          [SET, new Gathering((keys, args, call) => this.write(0, SET, keys, args, call))],
+          [WRITE, new Gathering((keys, args, call) => this.write(0, WRITE, keys, args, call))],
+          [COMMIT, new Gathering((keys, args, call) => this.write(0, COMMIT, keys, args, call))],
+          [FIELDS, new Gathering((keys, args, call) => this.#fields(keys, args, call))],
+        ]);
+  }
+
+  /** A command that changes nothing. */
+  read(bucket: number, args: Argument[], call: EngineCall): Promise<Reply> {
+    return this.#reach('read', bucket, call, (route) => route.send(args));
+  }
+
+  /** A script that changes nothing. */
+  look(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
+    return this.#reach('read', bucket, call, (route) => evaluate(route, script, keys, args));
+  }
+
+  /** A script that writes, sent once; sending it again is the caller's, by its key. */
+  write(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
+    return this.#reach('write', bucket, call, (route) => this.#evaluate(route, script, keys, args, call));
+  }
+
+  /** A script that answers several callers at once: this one's answer. */
+  share(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
+    const gathering = this.#gatherings?.get(script);
+    return gathering ? gathering.join(keys, args, call) : this.#alone(bucket, script, keys, args, call);
+  }
+
+  async #alone(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
+    const [reply] = (await this.write(bucket, script, keys, args, call)) as [Reply];
+    if (reply instanceof Error) throw translate(reply, 'write');
+    return reply;
+  }
+
+  /** One field of a record. */
+  field(bucket: number, record: string, field: string, call: EngineCall): Promise<Reply> {
+    const gathering = this.#gatherings?.get(FIELDS);
+    return gathering ? gathering.join([record], [field], call) : this.read(bucket, ['HGET', record, field], call);
+  }
+
+  async #fields(records: string[], fields: Argument[], call: EngineCall): Promise<Reply> {
+    if (records.length > 1) return this.look(0, FIELDS, records, fields, call);
+    return [await this.read(0, ['HGET', records[0]!, fields[0]!], call)];
+  }
+
+  /** A command that writes and may be repeated without harm. */
+  put(bucket: number, args: Argument[], call: EngineCall): Promise<Reply> {
+    return this.#reach('write', bucket, call, (route) => route.send(args));
+  }
+
+  /** Waits until nothing is under way, nor begun by what has just ended. */
+  async drain(): Promise<void> {
+    do {
+      while (this.#underWay > 0) await sleep(1);
+      await new Promise((resolve) => setImmediate(resolve));
+    } while (this.#underWay > 0);
+  }
+
+  async #reach(
+    kind: 'read' | 'write',
+    bucket: number,
+    call: EngineCall,
+    work: (route: Route) => Promise<Reply>,
+  ): Promise<Reply> {
+    this.#underWay++;
+    try {
+      return await this.#servers.reach(bucket, call, work);
+    } catch (error) {
+      throw translate(error, kind);
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  async #evaluate(route: Route, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
+    if (isOver(call)) throw ranOut();
+    const reply = await evaluate(route, script, keys, args);
+    if (this.#replicas.waitReplicas > 0) await this.#untilReplicated(route.connection);
+    return reply;
+  }
+
+  /** `WAIT` counts replicas that have all that this connection has written, so it is sent on the same one. */
+  async #untilReplicated(connection: Connection): Promise<void> {
+    const { waitReplicas, waitReplicasMs } = this.#replicas;
+    let wait = this.#waits.get(connection);
+    if (!wait) {
+      wait = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+        this.#waits.delete(connection);
+        return connection.send(['WAIT', String(waitReplicas), String(waitReplicasMs)]);
+      });
+      this.#waits.set(connection, wait);
+    }
+    const counted = await wait.catch((error: unknown) => {
+      throw unreplicated(`the wait for replicas failed: ${(error as Error).message}`, error);
+    });
+    if ((counted as number) < waitReplicas)
+      throw unreplicated(`${counted} of ${waitReplicas} replicas had it within ${waitReplicasMs} ms`);
+  }
+}
+
+async function evaluate(route: Route, { sha, text }: Script, keys: string[], args: Argument[]): Promise<Reply> {
+  const command = ['EVALSHA', sha, String(keys.length), ...keys, ...args];
+  let reply: Reply;
+  try {
+    reply = await route.send(command);
+  } catch (error) {
+    // A server that has not seen the script, after a restart or failover: it has done nothing.
+    if (replyCode(error) !== 'NOSCRIPT') throw error;
+    reply = await route.send(['EVAL', text, ...command.slice(2)]);
+  }
+  // A replica carries scripts out up to their first write: it refused all that was asked for.
+  if (Array.isArray(reply) && replyCode(reply[0]) === 'READONLY') throw reply[0];
+  return reply;
+}
+
+function unreplicated(why: string, cause?: unknown): TidemarkError {
+  return new TidemarkError(
+    'OUTCOME_UNKNOWN',
+    `The write is on the master, but may be lost in a failover: ${why}; send it again`,
+    { cause },
+  );
+}

@@ -1,0 +1,44 @@
+/** What an acknowledged write survives on the servers as they are set up now (GEN-6, GEN-9). */
+import { type Durability, TidemarkError } from '@tidemark/core';
+import type { Settings } from './options.ts';
+import { factsOf, replicasOf, type ServerFacts } from './server-facts.ts';
+import type { Servers } from './servers.ts';
+
+/** From the weakest to the strongest; what is unknown is never taken for safe. */
+const WEAKEST_FIRST: readonly Durability[] = ['none', 'unknown', 'process-crash', 'host-crash', 'node-loss'];
+
+type Waiting = Pick<Settings, 'waitReplicas'>;
+
+/** The weakest of all masters. */
+export async function durabilityOf(servers: Servers, waiting: Waiting): Promise<Durability> {
+  const ranks = (await factsOf(servers)).map((facts) => WEAKEST_FIRST.indexOf(durabilityOfServer(facts, waiting)));
+  return WEAKEST_FIRST[Math.min(...ranks)] ?? 'unknown';
+}
+
+function durabilityOfServer(facts: ServerFacts, { waitReplicas }: Waiting): Durability {
+  const { info, config } = facts;
+  if (info.get('aof_enabled') === '0') return 'none';
+  if (info.get('aof_enabled') !== '1' || config === null) return 'unknown';
+  if (evicts(config)) return 'none';
+  const synced = config.get('appendfsync') === 'always' && config.get('no-appendfsync-on-rewrite') === 'no';
+  if (!synced) return 'process-crash';
+  // A failover may choose any replica: only what all of them have is kept.
+  const replicas = replicasOf(facts).length;
+  return replicas > 0 && waitReplicas >= replicas ? 'node-loss' : 'host-crash';
+}
+
+export function evicts(config: ReadonlyMap<string, string>): boolean {
+  return config.get('maxmemory') !== '0' && config.get('maxmemory-policy') !== 'noeviction';
+}
+
+export async function requireDurability(servers: Servers, waiting: Waiting): Promise<void> {
+  const durability = await durabilityOf(servers, waiting);
+  if (durability === 'host-crash' || durability === 'node-loss') return;
+  throw new TidemarkError(
+    'DURABILITY_TOO_WEAK',
+    durability === 'unknown'
+      ? 'Whether Redis keeps acknowledged writes in a power cut cannot be read: let this login use CONFIG GET'
+      : 'Redis would lose acknowledged writes in a power cut: set appendonly yes, appendfsync always, no-appendfsync-on-rewrite no and maxmemory-policy noeviction',
+    { current: durability },
+  );
+}

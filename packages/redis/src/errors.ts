@@ -1,0 +1,63 @@
+/** What the errors of Redis and of the connection mean to a caller, and whether the write may have happened (GEN-8). */
+import { ClientClosedError, ClientOfflineError, ErrorReply, ReconnectStrategyError } from '@redis/client';
+import { isTidemarkError, TidemarkError } from '@tidemark/core';
+
+/** The first word of an error the server answered with; `null` for errors of the connection. */
+export function replyCode(error: unknown): string | null {
+  return error instanceof ErrorReply ? (/^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR') : null;
+}
+
+/** Answers of a server that did not carry the command out, and may later, or that another server would have. */
+const NOT_NOW = new Set(['TRYAGAIN', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'BUSY', 'NOREPLICAS']);
+
+/** Whether nothing was carried out and the same command may simply be sent again. */
+export function isRefusedForNow(error: unknown): boolean {
+  const code = replyCode(error);
+  return code === null ? isUnsent(error) : NOT_NOW.has(code);
+}
+
+/** Whether the command never left this process. */
+function isUnsent(error: unknown): boolean {
+  return error instanceof ClientOfflineError || error instanceof ClientClosedError;
+}
+
+/** What the client says when as many commands wait as may. */
+const QUEUE_FULL = 'The queue is full';
+
+export function overloaded(cause?: unknown): TidemarkError {
+  return new TidemarkError('OVERLOADED', 'Too many calls wait for Redis; nothing was written, try again in a moment', {
+    cause,
+  });
+}
+
+/** The error a caller gets for a command that failed. */
+export function translate(error: unknown, kind: 'read' | 'write'): unknown {
+  if (isTidemarkError(error)) return error;
+  if (error instanceof ReconnectStrategyError) return translate(error.originalError, kind);
+  const message = error instanceof Error ? error.message : String(error);
+  const code = replyCode(error);
+  if (message === QUEUE_FULL) return overloaded(error);
+  if (code !== null) return refusal(code, message, error);
+  if (kind === 'write' && !isUnsent(error)) {
+    return new TidemarkError(
+      'OUTCOME_UNKNOWN',
+      `The connection to Redis was lost while the write was under way (${message}); send it again to learn what became of it`,
+      { cause: error },
+    );
+  }
+  return new TidemarkError('UNAVAILABLE', `Redis cannot be reached right now: ${message}`, { cause: error });
+}
+
+function refusal(code: string, message: string, cause: unknown): TidemarkError {
+  if (code === 'OOM' || code === 'MISCONF')
+    return new TidemarkError('STORAGE_FULL', `Redis has no room, or cannot write to its disk: ${message}`, { cause });
+  if (code === 'READONLY')
+    return new TidemarkError(
+      'UNAVAILABLE',
+      'This server is a replica and takes no writes; it may be promoted soon, try again',
+      { cause },
+    );
+  if (NOT_NOW.has(code) || code === 'MOVED' || code === 'ASK')
+    return new TidemarkError('UNAVAILABLE', `Redis does not take this now, nothing was written: ${message}`, { cause });
+  return new TidemarkError('STORAGE_ERROR', `Redis refused: ${message}`, { cause });
+}

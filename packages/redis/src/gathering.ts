@@ -1,0 +1,114 @@
+/**
+ * Calls made in the same moment, or while others are under way, travel together: one script and one answer for all of them
+ * costs less than one each. A lone call is sent at once.
+ */
+import { TidemarkError } from '@tidemark/core';
+import type { EngineCall } from '@tidemark/core/engine';
+import type { Argument, Reply } from './connection.ts';
+import { overloaded, translate } from './errors.ts';
+
+/** Calls that may wait; beyond, callers hear `OVERLOADED` (GEN-3). */
+const MOST_WAITING = 10_000;
+const MOST_CALLS = 32;
+const MOST_BYTES = 256 * 1024;
+/** While the server works on one group, others are on their way or being answered. */
+const MOST_UNDER_WAY = 4;
+
+interface Waiting {
+  keys: string[];
+  args: Argument[];
+  call: EngineCall;
+  resolve: (reply: Reply) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Sends calls together; gives one answer each, in order. */
+type Send = (keys: string[], args: Argument[], call: EngineCall) => Promise<Reply>;
+
+export class Gathering {
+  readonly #send: Send;
+  #waiting: Waiting[] = [];
+  #underWay = 0;
+  #scheduled = false;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  join(keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
+    if (this.#waiting.length >= MOST_WAITING) return Promise.reject(overloaded());
+    return new Promise((resolve, reject) => {
+      call.phase ??= 'waiting';
+      this.#waiting.push({ keys, args, call, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  /** After everybody who was woken in this turn has had his say. */
+  #schedule(): void {
+    if (this.#scheduled || this.#waiting.length === 0 || this.#underWay >= MOST_UNDER_WAY) return;
+    this.#scheduled = true;
+    process.nextTick(() => {
+      this.#scheduled = false;
+      while (this.#waiting.length > 0 && this.#underWay < MOST_UNDER_WAY) this.#sendNext();
+    });
+  }
+
+  #sendNext(): void {
+    const group = this.#takeGroup();
+    if (group.length === 0) return;
+    const [keys, args]: [string[], Argument[]] = [[], []];
+    let deadline = 0;
+    for (const waiting of group) {
+      for (const key of waiting.keys) keys.push(key);
+      for (const arg of waiting.args) args.push(arg);
+      deadline = Math.max(deadline, waiting.call.deadline ?? Number.POSITIVE_INFINITY);
+    }
+    // Bounded by the most patient caller; the signal of one must not stop the others.
+    void this.#sendAll(group, keys, args, group.length === 1 ? group[0]!.call : { deadline });
+  }
+
+  #takeGroup(): Waiting[] {
+    const group: Waiting[] = [];
+    const now = Date.now();
+    let [taken, bytes] = [0, 0];
+    while (taken < this.#waiting.length && group.length < MOST_CALLS && bytes < MOST_BYTES) {
+      const waiting = this.#waiting[taken++]!;
+      if (isOver(waiting.call, now)) {
+        waiting.reject(ranOut());
+        continue;
+      }
+      waiting.call.phase = 'begun';
+      for (const arg of waiting.args) bytes += arg.length;
+      group.push(waiting);
+    }
+    this.#waiting = taken === this.#waiting.length ? [] : this.#waiting.slice(taken);
+    return group;
+  }
+
+  async #sendAll(group: readonly Waiting[], keys: string[], args: Argument[], call: EngineCall): Promise<void> {
+    this.#underWay++;
+    try {
+      const replies = (await this.#send(keys, args, call)) as Reply[];
+      for (let at = 0; at < group.length; at++) {
+        const reply = replies[at];
+        if (reply instanceof Error) group[at]!.reject(translate(reply, 'write'));
+        else group[at]!.resolve(reply);
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    } finally {
+      this.#underWay--;
+      this.#schedule();
+    }
+  }
+}
+
+/** What its caller has given up is not sent behind his back. */
+export function isOver({ deadline, signal, phase }: EngineCall, now = Date.now()): boolean {
+  return phase === 'given up' || signal?.aborted === true || (deadline !== undefined && deadline <= now);
+}
+
+export function ranOut(): TidemarkError {
+  return new TidemarkError('TIMEOUT', 'The call ran out of time before it was sent; nothing was written, try again');
+}

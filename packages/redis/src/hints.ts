@@ -1,0 +1,164 @@
+/**
+ * Hints that something was stored: at once inside this process, to others by PUBLISH, gathered and sent outside of any write.
+ * A lost hint costs latency, never a change: whoever waits looks by himself too.
+ */
+import {
+  type EngineCall,
+  type JournalName,
+  type JournalSpace,
+  type RecordName,
+  Signals,
+  type StoredRecord,
+} from '@tidemark/core/engine';
+import type { Commands } from './commands.ts';
+import { type Client, clientFor } from './connection.ts';
+import type { Address, Settings } from './options.ts';
+
+/** A change of a record; every change of a bucket has a revision of its own. */
+export interface RecordHint {
+  bucket: number;
+  revision: number;
+  name: RecordName;
+  /** As it stands after the change, `null` when it is gone; absent when another process made the change. */
+  record?: StoredRecord | null;
+}
+
+/** What is sent: too many names are not named. */
+interface Message {
+  from: string;
+  journals: JournalName[] | 'many';
+  records: RecordHint[] | 'many';
+}
+
+/** At most one message in this time, whatever is written. */
+const GATHER_MS = 20;
+const MOST_NAMES = 200;
+const LISTEN_AGAIN_MS = 1_000;
+
+export class Hints {
+  readonly #commands: Commands;
+  readonly #settings: Settings;
+  readonly #channel: string;
+  /** Where a listener can be connected. */
+  readonly #addresses: () => readonly Address[];
+  readonly #self = crypto.randomUUID();
+  readonly #signals = new Signals();
+  readonly #watchers = new Set<(hint: RecordHint) => void>();
+  #journals = new Map<string, JournalName>();
+  #records: RecordHint[] = [];
+  #sending: NodeJS.Timeout | undefined;
+  #listener: Client | null = null;
+  #listenAgain: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(commands: Commands, settings: Settings, addresses: () => readonly Address[]) {
+    this.#commands = commands;
+    this.#settings = settings;
+    this.#channel = `${settings.prefix}:hints`;
+    this.#addresses = addresses;
+  }
+
+  journalChanged(name: JournalName): void {
+    const topic = topicOf(name);
+    this.#signals.notify(topic);
+    this.#signals.notify(name.space);
+    if (this.#journals.size <= MOST_NAMES) this.#journals.set(topic, name);
+    this.#sendSoon();
+  }
+
+  recordChanged(hint: RecordHint): void {
+    for (const watcher of this.#watchers) watcher(hint);
+    if (this.#records.length <= MOST_NAMES) this.#records.push(hint);
+    this.#sendSoon();
+  }
+
+  /** Waits for a commit to a journal, or to any of a space. */
+  waitForJournal(space: JournalSpace, name: JournalName | null, call: EngineCall): Promise<void> {
+    this.#listen();
+    return this.#signals.wait(name ? topicOf(name) : space, call);
+  }
+
+  /** Hears of every change of records from now on; gives what ends it. */
+  watchRecords(watcher: (hint: RecordHint) => void): () => void {
+    this.#watchers.add(watcher);
+    this.#listen();
+    return () => this.#watchers.delete(watcher);
+  }
+
+  get isWatched(): boolean {
+    return this.#watchers.size > 0;
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#sending);
+    clearTimeout(this.#listenAgain);
+    this.#listener?.destroy();
+    this.#listener = null;
+  }
+
+  #sendSoon(): void {
+    if (this.#closed) return;
+    this.#sending ??= setTimeout(() => this.#send(), GATHER_MS);
+  }
+
+  #send(): void {
+    this.#sending = undefined;
+    const [journals, records] = [[...this.#journals.values()], this.#records];
+    this.#journals = new Map();
+    this.#records = [];
+    const message: Message = {
+      from: this.#self,
+      journals: journals.length > MOST_NAMES ? 'many' : journals,
+      records: records.length > MOST_NAMES ? 'many' : records.map(({ record: _, ...hint }) => hint),
+    };
+    this.#commands.put(0, ['PUBLISH', this.#channel, JSON.stringify(message)], {}).catch(() => {});
+  }
+
+  #hear(text: string): void {
+    const { from, journals, records } = JSON.parse(text) as Message;
+    if (from === this.#self) return;
+    if (journals === 'many') this.#signals.notifyAll();
+    else {
+      for (const name of journals) {
+        this.#signals.notify(topicOf(name));
+        this.#signals.notify(name.space);
+      }
+    }
+    if (records !== 'many') for (const hint of records) for (const watcher of this.#watchers) watcher(hint);
+  }
+
+  #listen(): void {
+    if (this.#listener || this.#closed || this.#listenAgain) return;
+    const addresses = this.#addresses();
+    const address = addresses[Math.floor(Math.random() * addresses.length)];
+    if (!address) return;
+    const listener = clientFor(address, this.#settings, (_, cause) => cause);
+    this.#listener = listener;
+    listener.on('terminated', () => this.#lost(listener));
+    listener
+      .connect()
+      .then(() => listener.subscribe(this.#channel, (message) => this.#hear(message)))
+      .then(
+        () => this.#signals.notifyAll(),
+        () => this.#lost(listener),
+      );
+  }
+
+  #lost(listener: Client): void {
+    if (this.#listener !== listener) return;
+    this.#listener = null;
+    listener.destroy();
+    // Whatever was announced meanwhile was missed: everybody looks again.
+    this.#signals.notifyAll();
+    if (this.#closed) return;
+    this.#listenAgain = setTimeout(() => {
+      this.#listenAgain = undefined;
+      if (this.#signals.awaited || this.isWatched) this.#listen();
+    }, LISTEN_AGAIN_MS).unref();
+  }
+}
+
+function topicOf({ space, tenantId, name }: JournalName): string {
+  return `${space}\0${tenantId}\0${name}`;
+}

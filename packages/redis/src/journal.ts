@@ -1,0 +1,225 @@
+/** The journal primitive on Redis: a head and a stream per journal, committed to by one script. */
+
+import { TidemarkError } from '@tidemark/core';
+import type {
+  EngineCall,
+  Journal,
+  JournalEntry,
+  JournalHead,
+  JournalName,
+  JournalOutcome,
+  JournalSpace,
+} from '@tidemark/core/engine';
+import type { Commands } from './commands.ts';
+import { type FeedItem, readFeed, type StreamEntry } from './feed.ts';
+import type { Hints } from './hints.ts';
+import type { Layout } from './layout.ts';
+import { excluded, included, type LexicalRange, mergeLexical, readLexical } from './lexical.ts';
+import { COMMIT, REMOVE_JOURNAL } from './scripts.ts';
+
+/** Fields of a head that are no keys of entries: those have no NUL. */
+const HEAD = '\0head';
+const TOMBSTONE = '\0tombstone';
+const TIME_DIGITS = 16;
+
+export interface JournalParts {
+  commands: Commands;
+  layout: Layout;
+  hints: Hints;
+}
+
+class RedisJournal implements Journal {
+  readonly #commands: Commands;
+  readonly #layout: Layout;
+  readonly #hints: Hints;
+
+  constructor({ commands, layout, hints }: JournalParts) {
+    this.#commands = commands;
+    this.#layout = layout;
+    this.#hints = hints;
+  }
+
+  async head(name: JournalName, call: EngineCall) {
+    const { bucket, head } = this.#layout.journal(name);
+    const [found, tombstone] = (await this.#commands.read(bucket, ['HMGET', head, HEAD, TOMBSTONE], call)) as [
+      Buffer | null,
+      Buffer | null,
+    ];
+    return { head: found && headOf(found), tombstone: tombstone?.toString() ?? null };
+  }
+
+  async commit(
+    name: JournalName,
+    commit: { known: number; state: string; entries: readonly { key: string; body: string }[] },
+    call: EngineCall,
+  ): Promise<JournalOutcome> {
+    const { bucket, head, log } = this.#layout.journal(name);
+    const keys = [head, log];
+    if (isListed(name.space)) keys.push(this.#feedKey(bucket));
+    if (isListed(name.space) && commit.known === 0) keys.push(...this.#listKeys(bucket, name.tenantId));
+    const args = [String(keys.length), String(commit.entries.length), String(commit.known), commit.state];
+    args.push(name.tenantId, name.name);
+    for (const { key, body } of commit.entries) args.push(key, body);
+    const reply = await this.#commands.share(bucket, COMMIT, keys, args, call);
+    if (typeof reply === 'number') {
+      this.#hints.journalChanged(name);
+      return { committed: true, time: reply };
+    }
+    const [found, tombstone, entries] = reply as [Buffer | null, Buffer | null, StreamEntry[]];
+    return {
+      committed: false,
+      head: found && headOf(found),
+      tombstone: tombstone?.toString() ?? null,
+      found: entries.map(entryOf),
+    };
+  }
+
+  async read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]> {
+    const { bucket, log } = this.#layout.journal(name);
+    const args = ['XRANGE', log, `${afterSeq + 1}-0`, '+', 'COUNT', String(limit)];
+    return ((await this.#commands.read(bucket, args, call)) as StreamEntry[]).map(entryOf);
+  }
+
+  async find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]> {
+    if (keys.length === 0) return [];
+    const { bucket, head, log } = this.#layout.journal(name);
+    const sequences = (await this.#commands.read(bucket, ['HMGET', head, ...keys], call)) as Texts;
+    return Promise.all(
+      sequences.map(async (seq) => {
+        if (seq === null) return null;
+        const [entry] = (await this.#commands.read(
+          bucket,
+          ['XRANGE', log, `${seq}-0`, `${seq}-0`],
+          call,
+        )) as StreamEntry[];
+        return entry ? entryOf(entry) : null;
+      }),
+    );
+  }
+
+  async remove(name: JournalName, tombstone: string | null, call: EngineCall): Promise<number> {
+    const { bucket, head, log } = this.#layout.journal(name);
+    const keys = [head, log, ...(isListed(name.space) ? this.#listKeys(bucket, name.tenantId) : [])];
+    const args = [tombstone ?? '', name.tenantId, name.name];
+    return (await this.#commands.write(bucket, REMOVE_JOURNAL, keys, args, call)) as number;
+  }
+
+  async tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]> {
+    requireListed(space);
+    const range: LexicalRange = { from: included(`${name}\0`), to: excluded(`${name}\x01`), order: 'ascending' };
+    const pages = await Promise.all(
+      Array.from({ length: this.#layout.buckets }, (_, bucket) =>
+        readLexical(this.#commands, bucket, this.#layout.shared(bucket, 'run-names'), range, 2, call),
+      ),
+    );
+    return pages.flat().map((member) => member.toString().split('\0')[1]!);
+  }
+
+  async list(
+    space: JournalSpace,
+    range: {
+      tenantId?: string;
+      order: 'newest' | 'oldest';
+      after?: { createdAt: number; tenantId: string; name: string };
+      limit: number;
+    },
+    call: EngineCall,
+  ) {
+    requireListed(space);
+    const { tenantId, limit } = range;
+    const key = (bucket: number) =>
+      tenantId === undefined
+        ? this.#layout.shared(bucket, 'run-list')
+        : this.#layout.tenants(bucket, 'run-list', tenantId);
+    const merge = mergeLexical(this.#commands, this.#layout.buckets, key, listRange(range), limit, call);
+    const found: { name: JournalName; head: JournalHead }[] = [];
+    while (found.length < limit) {
+      const wanted = limit - found.length;
+      const members = await merge.take(wanted);
+      const names = members.map((member) => ({ space, ...placeOf(member.toString(), tenantId) }));
+      const heads = await Promise.all(names.map((name) => this.head(name, call)));
+      for (const [at, name] of names.entries()) if (heads[at]!.head) found.push({ name, head: heads[at]!.head! });
+      if (members.length < wanted) break;
+    }
+    return found;
+  }
+
+  async feed(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<FeedItem[]> {
+    requireListed(space);
+    const source = {
+      buckets: this.#layout.buckets,
+      keyOf: (bucket: number) => this.#feedKey(bucket),
+      entries: async (name: JournalName, first: number, count: number) => {
+        const entries = await this.read(name, first - 1, count, call);
+        return entries.filter(({ seq }) => seq < first + count);
+      },
+    };
+    return readFeed(this.#commands, source, after, limit, call);
+  }
+
+  wait(space: JournalSpace, name: JournalName | null, call: EngineCall): Promise<void> {
+    return this.#hints.waitForJournal(space, name, call);
+  }
+
+  #feedKey(bucket: number): string {
+    return this.#layout.shared(bucket, 'feed');
+  }
+
+  #listKeys(bucket: number, tenantId: string): string[] {
+    return [
+      this.#layout.shared(bucket, 'run-list'),
+      this.#layout.tenants(bucket, 'run-list', tenantId),
+      this.#layout.shared(bucket, 'run-names'),
+    ];
+  }
+}
+
+type Texts = (Buffer | null)[];
+
+/** Runs are listed and fed; what agents log is found through its session or trace. */
+function isListed(space: JournalSpace): boolean {
+  return space === 'runs';
+}
+
+function requireListed(space: JournalSpace): void {
+  if (!isListed(space)) throw new TidemarkError('UNSUPPORTED', `On Redis journals of ${space} are not listed`);
+}
+
+/** `seq createdAt updatedAt`, a line end, and the state. */
+function headOf(bytes: Buffer): JournalHead {
+  const text = bytes.toString();
+  const end = text.indexOf('\n');
+  const [seq, createdAt, updatedAt] = text.slice(0, end).split(' ').map(Number) as [number, number, number];
+  return { seq, createdAt, updatedAt, state: text.slice(end + 1) };
+}
+
+function entryOf([id, [, time, , key, , body]]: StreamEntry): JournalEntry {
+  return { seq: Number.parseInt(id.toString(), 10), time: Number(time), key: key!.toString(), body: body!.toString() };
+}
+
+function listRange(range: {
+  tenantId?: string;
+  order: 'newest' | 'oldest';
+  after?: { createdAt: number; tenantId: string; name: string };
+}): LexicalRange {
+  const { order, after, tenantId } = range;
+  const bound = after ? excluded(memberOf(after, tenantId)) : null;
+  return order === 'oldest'
+    ? { from: bound, to: null, order: 'ascending' }
+    : { from: null, to: bound, order: 'descending' };
+}
+
+/** In a tenant's own list the tenant is left out. */
+function memberOf(run: { createdAt: number; tenantId: string; name: string }, tenantId: string | undefined): string {
+  const createdAt = String(run.createdAt).padStart(TIME_DIGITS, '0');
+  return tenantId === undefined ? `${createdAt}\0${run.tenantId}\0${run.name}` : `${createdAt}\0${run.name}`;
+}
+
+function placeOf(member: string, tenantId: string | undefined): { tenantId: string; name: string } {
+  const parts = member.split('\0');
+  return tenantId === undefined ? { tenantId: parts[1]!, name: parts[2]! } : { tenantId, name: parts[1]! };
+}
+
+export function redisJournal(parts: JournalParts): Journal {
+  return new RedisJournal(parts);
+}

@@ -1,0 +1,132 @@
+/**
+ * Where everything is, in names a person can read: `tidemark:{b07}:kv:default:gbe:state:tasks:email-send:job_1`. The bucket
+ * decides the Cluster slot, then come the kind, the tenant and the name (KV-6). Different names never meet (GEN-5).
+ */
+import {
+  type JournalName,
+  type JournalSpace,
+  type RecordName,
+  type RecordSpace,
+  splitKey,
+} from '@tidemark/core/engine';
+
+/** What kinds are called in keys: the specification's names where it has them. */
+const JOURNAL_KINDS: Record<JournalSpace, string> = {
+  runs: 'run',
+  events: 'events',
+  updates: 'updates',
+  steering: 'steering',
+  plannerEvents: 'planner-events',
+};
+
+const RECORD_KINDS: Record<RecordSpace, string> = {
+  kv: 'kv',
+  snapshots: 'snapshot',
+  bindings: 'binding',
+  pauses: 'pause',
+  memory: 'memory',
+  tasks: 'task',
+  trajectories: 'trajectory',
+  sessions: 'session',
+  artifacts: 'artifact',
+};
+
+const SPACE_OF_KIND = new Map(Object.entries(RECORD_KINDS).map(([space, kind]) => [kind, space as RecordSpace]));
+
+/** Spaces whose names are made of parts (`joinKey`). */
+const OF_PARTS: ReadonlySet<RecordSpace> = new Set(['bindings', 'tasks', 'trajectories', 'artifacts']);
+/** Of these the last part, the id of an artifact or trace, keeps what belongs together in one bucket; else the first. */
+const BY_LAST_PART: ReadonlySet<RecordSpace> = new Set(['trajectories', 'artifacts']);
+
+export class Layout {
+  readonly prefix: string;
+  readonly buckets: number;
+  readonly #tags: readonly string[];
+
+  constructor(prefix: string, buckets: number) {
+    this.prefix = prefix;
+    this.buckets = buckets;
+    this.#tags = Array.from({ length: buckets }, (_, bucket) => tagOf(prefix, bucket));
+  }
+
+  bucketOf(tenantId: string, name: string): number {
+    return hash(`${tenantId}\0${name}`) % this.buckets;
+  }
+
+  /** A key of a bucket as a whole. */
+  shared(bucket: number, name: string): string {
+    return this.#tags[bucket]! + name;
+  }
+
+  /** A key of a tenant in a bucket. */
+  tenants(bucket: number, name: string, tenantId: string): string {
+    return `${this.#tags[bucket]!}${name}:${escaped(tenantId)}`;
+  }
+
+  journal({ space, tenantId, name }: JournalName): { bucket: number; head: string; log: string } {
+    const bucket = this.bucketOf(tenantId, name);
+    const [tag, kind, place] = [this.#tags[bucket]!, JOURNAL_KINDS[space], `${escaped(tenantId)}:${escaped(name)}`];
+    return { bucket, head: `${tag}${kind}-head:${place}`, log: `${tag}${kind}:${place}` };
+  }
+
+  bucketOfRecord({ space, tenantId, key }: RecordName): number {
+    return this.bucketOf(tenantId, OF_PARTS.has(space) ? partOf(space, key) : key);
+  }
+
+  record(bucket: number, { space, tenantId, key }: RecordName): string {
+    const name = space === 'kv' ? withColons(key, '.') : OF_PARTS.has(space) ? withColons(key, '/') : escaped(key);
+    return `${this.#tags[bucket]!}${RECORD_KINDS[space]}:${escaped(tenantId)}:${name}`;
+  }
+
+  /** The index of all records of a space and tenant in a bucket. */
+  names(bucket: number, space: RecordSpace, tenantId: string): string {
+    return this.tenants(bucket, `${RECORD_KINDS[space]}-names`, tenantId);
+  }
+}
+
+/** What the keys of a bucket begin with; the braces make Redis Cluster keep them in one slot. */
+export function tagOf(prefix: string, bucket: number): string {
+  return `${prefix}:{b${String(bucket).padStart(2, '0')}}:`;
+}
+
+/** A record in the index of those that expire. */
+export function expiryMember({ space, tenantId, key }: RecordName): string {
+  return `${RECORD_KINDS[space]}\0${tenantId}\0${key}`;
+}
+
+export function recordOfMember(member: string): RecordName {
+  const [kind, tenantId, key] = member.split('\0') as [string, string, string];
+  return { space: SPACE_OF_KIND.get(kind)!, tenantId, key };
+}
+
+function partOf(space: RecordSpace, key: string): string {
+  return splitKey(key).at(BY_LAST_PART.has(space) ? -1 : 0) ?? '';
+}
+
+const RESERVED = /[:%]/;
+
+function escaped(text: string): string {
+  return RESERVED.test(text) ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text;
+}
+
+/** The same with the parts of a name separated by colons, as is usual in Redis. */
+function withColons(text: string, separator: string): string {
+  return escaped(text).replaceAll(separator, ':');
+}
+
+/** FNV-1a over the UTF-8 bytes: the same in every process, in any language. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit > 0x7f) return hashBytes(Buffer.from(text));
+    value = Math.imul(value ^ unit, 0x01000193);
+  }
+  return value >>> 0;
+}
+
+function hashBytes(bytes: Uint8Array): number {
+  let value = 0x811c9dc5;
+  for (const byte of bytes) value = Math.imul(value ^ byte, 0x01000193);
+  return value >>> 0;
+}

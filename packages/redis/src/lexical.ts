@@ -1,0 +1,75 @@
+/** Indexes in byte order: sorted sets whose members all have the score 0. */
+import type { EngineCall } from '@tidemark/core/engine';
+import type { Commands } from './commands.ts';
+import { Merge } from './merge.ts';
+
+/** The members between two bounds; `null` is no bound. */
+export interface LexicalRange {
+  from: Bound | null;
+  to: Bound | null;
+  order: 'ascending' | 'descending';
+}
+
+export interface Bound {
+  member: Buffer;
+  included: boolean;
+}
+
+/** Members with a prefix, after one of them: no text holds the byte 0xff. */
+export function prefixRange(prefix: string, after: string | null): LexicalRange {
+  const to = prefix === '' ? null : { member: Buffer.concat([Buffer.from(prefix), Buffer.of(0xff)]), included: false };
+  const later = after !== null && Buffer.compare(Buffer.from(after), Buffer.from(prefix)) >= 0;
+  const from = later ? excluded(after) : { member: Buffer.from(prefix), included: true };
+  return { from, to, order: 'ascending' };
+}
+
+export function excluded(member: string): Bound {
+  return { member: Buffer.from(member), included: false };
+}
+
+export function included(member: string): Bound {
+  return { member: Buffer.from(member), included: true };
+}
+
+/** The members of an index that every bucket has a part of, in one order. */
+export function mergeLexical(
+  commands: Commands,
+  buckets: number,
+  keyOf: (bucket: number) => string,
+  range: LexicalRange,
+  expected: number,
+  call: EngineCall,
+): Merge<Buffer> {
+  const ascending = range.order === 'ascending';
+  return new Merge<Buffer>(
+    {
+      buckets,
+      compare: ascending ? Buffer.compare : (a, b) => Buffer.compare(b, a),
+      read: (bucket, after, limit) => readLexical(commands, bucket, keyOf(bucket), goOn(range, after), limit, call),
+    },
+    expected,
+  );
+}
+
+function goOn(range: LexicalRange, after: Buffer | null): LexicalRange {
+  if (after === null) return range;
+  const bound = { member: after, included: false };
+  return range.order === 'ascending' ? { ...range, from: bound } : { ...range, to: bound };
+}
+
+export async function readLexical(
+  commands: Commands,
+  bucket: number,
+  key: string,
+  { from, to, order }: LexicalRange,
+  limit: number,
+  call: EngineCall,
+): Promise<Buffer[]> {
+  const [low, high] = [boundArgument(from, '-'), boundArgument(to, '+')];
+  const range = order === 'ascending' ? ['ZRANGEBYLEX', key, low, high] : ['ZREVRANGEBYLEX', key, high, low];
+  return (await commands.read(bucket, [...range, 'LIMIT', '0', String(limit)], call)) as Buffer[];
+}
+
+function boundArgument(bound: Bound | null, none: string): string | Buffer {
+  return bound === null ? none : Buffer.concat([Buffer.from(bound.included ? '[' : '('), bound.member]);
+}

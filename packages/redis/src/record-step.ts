@@ -1,0 +1,128 @@
+/** How a conditional step travels to the script that carries it out, and how records come back as bytes. */
+import { isAscii } from 'node:buffer';
+import { type Fields, jobTypeOf, type RecordOutcome, type RecordWrite, type StoredRecord } from '@tidemark/core/engine';
+import type { Argument } from './connection.ts';
+import { expiryMember } from './layout.ts';
+
+/** The field that is none of the caller's: `revision` or `revision:expiresAt`, then request ids, each after a NUL. */
+export const META = '\0';
+
+/** Their number is one digit there. */
+const MOST_FIELDS = 9;
+const SHORT = 1_024;
+
+/** The job type of a record, `null` when it is no job. */
+export function jobTypeOfRecord({ space, key }: RecordWrite['name']): string | null {
+  return space === 'kv' ? jobTypeOf(key) : null;
+}
+
+/** The arguments of a step, in the order `step.lua` reads them. */
+export function stepArguments(write: RecordWrite, brief: boolean): Argument[] {
+  const { name, mode, expect, set, stamps, ttlMs, requestId } = write;
+  const [expected, absent] = parted(expect?.fields);
+  const [values, dropped] = parted(set);
+  const exists = expect?.exists === undefined ? '' : expect.exists ? '1' : '0';
+  const ttl = ttlMs === undefined ? '' : ttlMs === null ? '-' : ttlMs;
+  const counts = `${expected.length / 2},${absent.length},${values.length / 2},${dropped.length},${stamps?.size ?? 0}`;
+  const shape = `${mode},${ttl},${exists},${expect?.revision ?? ''},${brief ? 1 : 0},${counts}`;
+  const args: Argument[] = [name.key, shape, requestId ?? '', jobTypeOfRecord(name) ?? ''];
+  args.push(...expected, ...absent, ...values, ...dropped);
+  for (const [field, offset] of stamps ?? []) args.push(field, String(offset));
+  args.push(expiryMember(name));
+  return args;
+}
+
+/** Whether a step only sets fields, on conditions that `set.lua` knows. */
+export function onlySets(write: RecordWrite): boolean {
+  if (write.mode !== 'merge' || write.ttlMs !== undefined || write.requestId !== undefined || write.stamps)
+    return false;
+  if (write.expect?.revision !== undefined || write.set.size === 0 || write.set.size > MOST_FIELDS) return false;
+  if ((write.expect?.fields?.size ?? 0) > MOST_FIELDS) return false;
+  for (const value of write.set.values()) if (value === null) return false;
+  return jobTypeOfRecord(write.name) === null;
+}
+
+/** The arguments of such a step, in the order `set.lua` reads them. */
+export function setArguments({ name, expect, set }: RecordWrite): Argument[] {
+  const exists = expect?.exists === undefined ? ' ' : expect.exists ? '1' : '0';
+  const [values, absent]: [Argument[], string[]] = [[], []];
+  for (const [field, value] of expect?.fields ?? []) {
+    if (value === null) absent.push(field);
+    else values.push(field, bytesOf(value));
+  }
+  const args: Argument[] = [
+    `${exists}${values.length / 2}${absent.length}${set.size}${name.key}`,
+    ...values,
+    ...absent,
+  ];
+  for (const [field, value] of set) args.push(field, bytesOf(value!));
+  return args;
+}
+
+/** What `set.lua` answers, taken apart. */
+export function setOutcome(reply: number): { applied: boolean; existed: boolean; revision: number } {
+  const flags = reply % 8;
+  return { applied: flags >= 4, existed: flags % 4 >= 2, revision: (reply - flags) / 8 };
+}
+
+/** Fields with their values, and those without one. */
+function parted(fields: ReadonlyMap<string, Uint8Array | null> | undefined): [Argument[], string[]] {
+  const [values, without]: [Argument[], string[]] = [[], []];
+  for (const [field, value] of fields ?? []) {
+    if (value === null) without.push(field);
+    else values.push(field, bytesOf(value));
+  }
+  return [values, without];
+}
+
+/** Short texts as text: each piece of bytes is written to the socket by itself, which costs more than to convert it. */
+function bytesOf(value: Uint8Array): Argument {
+  const bytes = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.length);
+  return bytes.length <= SHORT && isAscii(bytes) ? bytes.toString('latin1') : bytes;
+}
+
+/** `[applied, existed, revision of the change or 0, revision or 0, ttl or -1, fields]`. */
+export type StepReply = [number, number, number, number, number, Buffer[]?];
+
+export const NO_FIELDS: Fields = new Map();
+
+export function outcomeOf([applied, existed, , revision, ttl, fields]: StepReply): RecordOutcome {
+  const record =
+    revision === 0
+      ? null
+      : {
+          fields: fields ? (parseRecord(fields)?.fields ?? NO_FIELDS) : NO_FIELDS,
+          revision,
+          ttlMs: ttl === -1 ? null : ttl,
+        };
+  return { applied: applied === 1, record, existed: existed === 1 };
+}
+
+/** A record as it is stored. */
+export interface ParsedRecord {
+  fields: Map<string, Uint8Array>;
+  revision: number;
+  expiresAt: number | null;
+}
+
+/** The record in what HGETALL gives; `null` when there is none. */
+export function parseRecord(flat: readonly Buffer[]): ParsedRecord | null {
+  const record: ParsedRecord = { fields: new Map(), revision: 0, expiresAt: null };
+  for (let at = 0; at < flat.length; at += 2) {
+    const field = flat[at]!.toString();
+    if (field === META) Object.assign(record, parseMeta(flat[at + 1]!));
+    else record.fields.set(field, flat[at + 1]!);
+  }
+  return record.revision === 0 ? null : record;
+}
+
+export function parseMeta(bytes: Buffer): { revision: number; expiresAt: number | null } {
+  const cut = bytes.indexOf(0);
+  const [revision, expiresAt] = bytes.toString('latin1', 0, cut === -1 ? undefined : cut).split(':');
+  return { revision: Number(revision), expiresAt: expiresAt === undefined ? null : Number(expiresAt) };
+}
+
+/** A record at a time of the server's clock; it was alive when it was read, so that something is left. */
+export function storedRecord({ fields, revision, expiresAt }: ParsedRecord, now: number): StoredRecord {
+  return { fields, revision, ttlMs: expiresAt === null ? null : Math.max(1, expiresAt - now) };
+}

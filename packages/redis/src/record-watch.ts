@@ -1,0 +1,269 @@
+/**
+ * A watcher of records. Hints bring changes at once; every change of a bucket has a revision of its own, so that the counters
+ * of revisions tell when a hint was missed, and the bucket is then compared. The latest state of every changed key is
+ * reported; states between may merge when another process makes them.
+ */
+import { isTidemarkError } from '@tidemark/core';
+import { ChangeQueue, type EngineCall, type RecordChange, type RecordName, type Records } from '@tidemark/core/engine';
+import type { Commands } from './commands.ts';
+import type { Hints, RecordHint } from './hints.ts';
+import type { Layout } from './layout.ts';
+import { prefixRange, readLexical } from './lexical.ts';
+import { META, parseMeta } from './record-step.ts';
+
+const LOOK_EVERY_MS = 250;
+const LOOK_LIMIT_MS = 5_000;
+/** A long look is followed by a pause this many times as long. */
+const REST_FACTOR = 4;
+const NAMES_AT_ONCE = 500;
+
+interface WatchParts {
+  commands: Commands;
+  layout: Layout;
+  hints: Hints;
+  records: Records;
+}
+
+/** What is known of a key. A removal stays known until its bucket has caught up with it. */
+interface Known {
+  revision: number;
+  expiresAt: number | null;
+  removed: boolean;
+}
+
+/** How far a bucket is known. */
+interface Mark {
+  /** Every change up to this revision is accounted for. */
+  upTo: number;
+  /** Revisions above it that hints have brought. */
+  heard: Set<number>;
+  /** Where the counter stood at the look before: a gap that is still there was missed. */
+  counter: number;
+}
+
+export class RecordWatcher {
+  readonly #parts: WatchParts;
+  readonly #place: Omit<RecordName, 'key'> & { prefix: string };
+  readonly #ended = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #queue: ChangeQueue;
+  readonly #known = new Map<string, Known>();
+  readonly #dirty = new Set<string>();
+  #marks: Mark[] | null = null;
+  /** Hints that came before the first look was over. */
+  #early: RecordHint[] = [];
+  #wake: () => void = () => {};
+  #failure: unknown;
+
+  constructor(parts: WatchParts, place: Omit<RecordName, 'key'> & { prefix: string }, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#place = place;
+    this.#signal = AbortSignal.any([signal, this.#ended.signal]);
+    this.#queue = new ChangeQueue(this.#signal);
+    const stop = parts.hints.watchRecords((hint) => this.#hear(hint));
+    this.#signal.addEventListener('abort', stop, { once: true });
+    // The first look begins here and now: changes count from this moment on.
+    void this.#run();
+  }
+
+  /** The changes as they come, until the caller's signal aborts. */
+  async *changes(): AsyncGenerator<RecordChange, void, undefined> {
+    try {
+      yield* this.#queue.changes();
+      if (this.#failure !== undefined) throw this.#failure;
+    } finally {
+      this.#ended.abort();
+    }
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#signal.aborted) {
+      const began = performance.now();
+      try {
+        await this.#look({ signal: this.#signal, deadline: Date.now() + LOOK_LIMIT_MS });
+      } catch (error) {
+        if (!isTidemarkError(error) || !error.retryable) this.#fail(error);
+      }
+      await this.#rest(Math.max(LOOK_EVERY_MS, REST_FACTOR * (performance.now() - began)));
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#signal.aborted) this.#failure = error;
+    this.#ended.abort();
+  }
+
+  /** Until the next look; what hints bring meanwhile is read at once. */
+  async #rest(ms: number): Promise<void> {
+    const until = performance.now() + ms;
+    while (!this.#signal.aborted && performance.now() < until) {
+      if (this.#dirty.size > 0 && this.#marks) {
+        const keys = [...this.#dirty];
+        this.#dirty.clear();
+        const call = { signal: this.#signal, deadline: Date.now() + LOOK_LIMIT_MS };
+        // What cannot be read now is found by the next comparison.
+        await this.#report(keys, call).catch(() => this.#startOver());
+      } else {
+        await this.#awakened(until - performance.now());
+      }
+    }
+  }
+
+  #awakened(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.#signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = setTimeout(done, ms);
+      this.#wake = done;
+      this.#signal.addEventListener('abort', done, { once: true });
+    });
+  }
+
+  #hear(hint: RecordHint): void {
+    if (!this.#marks) {
+      this.#early.push(hint);
+      return;
+    }
+    const { bucket, revision, name, record } = hint;
+    const mark = this.#marks[bucket]!;
+    if (revision <= mark.upTo) return;
+    account(mark, revision);
+    if (!this.#concerns(name)) return;
+    if (record === undefined) {
+      this.#dirty.add(name.key);
+      this.#wake();
+    } else if (!this.#isOld(name.key, revision)) {
+      const expiresAt = record?.ttlMs ? Date.now() + record.ttlMs : null;
+      this.#known.set(name.key, { revision, expiresAt, removed: record === null });
+      this.#queue.push({ key: name.key, type: record ? 'put' : 'delete', record });
+    }
+  }
+
+  #concerns({ space, tenantId, key }: RecordName): boolean {
+    const place = this.#place;
+    return space === place.space && tenantId === place.tenantId && key.startsWith(place.prefix);
+  }
+
+  /** Compares the buckets of which a hint was missed, and looks at what should have expired. */
+  async #look(call: EngineCall): Promise<void> {
+    const { commands, layout } = this.#parts;
+    const counters = await Promise.all(
+      Array.from({ length: layout.buckets }, async (_, bucket) =>
+        Number((await commands.read(bucket, ['GET', layout.shared(bucket, 'revision')], call)) ?? 0),
+      ),
+    );
+    if (!this.#marks) {
+      await Promise.all(counters.map((counter, bucket) => this.#learn(bucket, counter, call)));
+      this.#marks = counters.map((counter) => ({ upTo: counter, heard: new Set(), counter }));
+      for (const hint of this.#early.splice(0)) this.#hear(hint);
+    }
+    const marks = this.#marks;
+    await Promise.all(
+      counters.map(async (counter, bucket) => {
+        const mark = marks[bucket]!;
+        if (mark.upTo < mark.counter) await this.#compare(bucket, mark, counter, call);
+        mark.counter = counter;
+      }),
+    );
+    for (const [key, { removed, revision }] of this.#known)
+      if (removed && revision <= marks[this.#bucketOf(key)]!.upTo) this.#known.delete(key);
+    const expired = [...this.#known].filter(([, { expiresAt, removed }]) => !removed && isPast(expiresAt));
+    if (expired.length > 0)
+      await this.#report(
+        expired.map(([key]) => key),
+        call,
+      );
+  }
+
+  /** Notes what is there; what was changed since we began is reported by the comparison that follows. */
+  async #learn(bucket: number, counter: number, call: EngineCall): Promise<void> {
+    for await (const { key, revision, expiresAt } of this.#revisions(bucket, call)) {
+      if (revision <= counter) this.#known.set(key, { revision, expiresAt, removed: false });
+      else this.#dirty.add(key);
+    }
+  }
+
+  async #compare(bucket: number, mark: Mark, counter: number, call: EngineCall): Promise<void> {
+    const before = [...this.#known].filter(([key, { removed }]) => !removed && this.#bucketOf(key) === bucket);
+    const there = new Set<string>();
+    const changed: string[] = [];
+    for await (const { key, revision } of this.#revisions(bucket, call)) {
+      there.add(key);
+      if (!this.#isOld(key, revision)) changed.push(key);
+    }
+    const vanished = before.filter(([key, known]) => !there.has(key) && this.#known.get(key) === known);
+    await this.#report([...changed, ...vanished.map(([key]) => key)], call);
+    mark.upTo = Math.max(mark.upTo, counter);
+    for (const revision of mark.heard) if (revision <= mark.upTo) mark.heard.delete(revision);
+  }
+
+  /** The live keys of the prefix in a bucket, with their revisions. */
+  async *#revisions(bucket: number, call: EngineCall) {
+    const { commands, layout } = this.#parts;
+    const { space, tenantId, prefix } = this.#place;
+    const index = layout.names(bucket, space, tenantId);
+    for (let after: string | null = null; ; ) {
+      const members = await readLexical(commands, bucket, index, prefixRange(prefix, after), NAMES_AT_ONCE, call);
+      const keys = members.map((member) => member.toString());
+      const metas = await Promise.all(
+        keys.map((key) => commands.read(bucket, ['HGET', layout.record(bucket, { space, tenantId, key }), META], call)),
+      );
+      for (const [at, key] of keys.entries()) {
+        if (metas[at]) yield { key, ...parseMeta(metas[at] as Buffer) };
+      }
+      if (members.length < NAMES_AT_ONCE) return;
+      after = keys.at(-1)!;
+    }
+  }
+
+  /** Reads keys that have changed, or are gone, and reports what is new. */
+  async #report(keys: readonly string[], call: EngineCall): Promise<void> {
+    if (keys.length === 0) return;
+    const { space, tenantId } = this.#place;
+    const before = keys.map((key) => this.#known.get(key));
+    const records = await this.#parts.records.get(
+      keys.map((key) => ({ space, tenantId, key })),
+      call,
+    );
+    for (const [at, key] of keys.entries()) {
+      const [record, known] = [records[at], before[at]];
+      // Heard of while we read: there is nothing new to say.
+      if (this.#known.get(key) !== known) continue;
+      if (record && !this.#isOld(key, record.revision)) {
+        const expiresAt = record.ttlMs === null ? null : Date.now() + record.ttlMs;
+        this.#known.set(key, { revision: record.revision, expiresAt, removed: false });
+        this.#queue.push({ key, type: 'put', record });
+      } else if (!record && known && !known.removed) {
+        this.#known.delete(key);
+        this.#queue.push({ key, type: isPast(known.expiresAt) ? 'expire' : 'delete', record: null });
+      }
+    }
+  }
+
+  /** Forgets how far buckets are known, so that the next look compares them all. */
+  #startOver(): void {
+    for (const mark of this.#marks ?? []) Object.assign(mark, { upTo: 0, counter: Number.MAX_SAFE_INTEGER });
+  }
+
+  #isOld(key: string, revision: number): boolean {
+    return revision <= (this.#known.get(key)?.revision ?? 0);
+  }
+
+  #bucketOf(key: string): number {
+    const { space, tenantId } = this.#place;
+    return this.#parts.layout.bucketOfRecord({ space, tenantId, key });
+  }
+}
+
+function account(mark: Mark, revision: number): void {
+  mark.heard.add(revision);
+  while (mark.heard.delete(mark.upTo + 1)) mark.upTo++;
+}
+
+/** On this process's clock: it decides only when to look, and what a vanished key is said to be. */
+function isPast(expiresAt: number | null): boolean {
+  return expiresAt !== null && expiresAt <= Date.now();
+}

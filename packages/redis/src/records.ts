@@ -1,0 +1,245 @@
+/** The records primitive on Redis: a hash per record, changed by one script together with every index it stands in. */
+import type {
+  EngineCall,
+  PlacedRecord,
+  RecordChange,
+  RecordName,
+  RecordOutcome,
+  RecordSpace,
+  Records,
+  RecordWrite,
+  ScannedRecord,
+  StoredRecord,
+} from '@tidemark/core/engine';
+import type { Commands } from './commands.ts';
+import type { Argument } from './connection.ts';
+import type { Hints } from './hints.ts';
+import { type Layout, recordOfMember } from './layout.ts';
+import { excluded, included, type LexicalRange, mergeLexical, prefixRange } from './lexical.ts';
+import type { Merge } from './merge.ts';
+import {
+  jobTypeOfRecord,
+  NO_FIELDS,
+  onlySets,
+  outcomeOf,
+  type ParsedRecord,
+  parseRecord,
+  type StepReply,
+  setArguments,
+  setOutcome,
+  stepArguments,
+  storedRecord,
+} from './record-step.ts';
+import { RecordWatcher } from './record-watch.ts';
+import { DUE, FORGET, SET, WRITE } from './scripts.ts';
+
+export interface RecordParts {
+  commands: Commands;
+  layout: Layout;
+  hints: Hints;
+}
+
+class RedisRecords implements Records {
+  readonly #parts: RecordParts;
+  readonly #commands: Commands;
+  readonly #layout: Layout;
+  readonly #hints: Hints;
+
+  constructor(parts: RecordParts) {
+    this.#parts = parts;
+    this.#commands = parts.commands;
+    this.#layout = parts.layout;
+    this.#hints = parts.hints;
+  }
+
+  async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
+    const found = await Promise.all(names.map((name) => this.#read(name, call)));
+    return this.#withTimes(found, names, call);
+  }
+
+  getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
+    const bucket = this.#layout.bucketOfRecord(name);
+    return this.#commands.field(bucket, this.#layout.record(bucket, name), field, call) as Promise<Buffer | null>;
+  }
+
+  write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
+    const bucket = this.#layout.bucketOfRecord(write.name);
+    if (write.brief && !this.#hints.isWatched && onlySets(write)) return this.#set(bucket, write, call);
+    return this.#apply(bucket, [write], call).then(([outcome]) => outcome!);
+  }
+
+  async #set(bucket: number, write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
+    const { name } = write;
+    const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
+    keys.push(this.#layout.shared(bucket, 'revision'));
+    const reply = await this.#commands.share(bucket, SET, keys, setArguments(write), call);
+    const { applied, existed, revision } = setOutcome(reply as number);
+    if (applied) this.#hints.recordChanged({ bucket, revision, name });
+    return { applied, existed, record: applied || existed ? { fields: NO_FIELDS, revision, ttlMs: null } : null };
+  }
+
+  async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
+    const buckets = new Set(writes.map(({ name }) => this.#layout.bucketOfRecord(name)));
+    const [bucket] = buckets;
+    if (bucket === undefined) return [];
+    if (buckets.size === 1) return this.#apply(bucket, writes, call);
+    return this.#applyInOrder(writes, call);
+  }
+
+  async #apply(bucket: number, writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
+    const keys = [this.#layout.shared(bucket, 'revision'), this.#layout.shared(bucket, 'expiring')];
+    const args: Argument[] = [String(writes.length)];
+    for (const write of writes) {
+      keys.push(...this.#keysOf(bucket, write.name));
+      // Watchers are told what was written.
+      args.push(...stepArguments(write, write.brief === true && !this.#hints.isWatched));
+    }
+    const replies = (await this.#commands.share(bucket, WRITE, keys, args, call)) as StepReply[];
+    return replies.map((reply, at) => {
+      const outcome = outcomeOf(reply);
+      const revision = reply[2];
+      if (revision > 0) this.#hints.recordChanged({ bucket, revision, name: writes[at]!.name, record: outcome.record });
+      return outcome;
+    });
+  }
+
+  /** Records of several buckets have no step in common: one after the other, conditions first. */
+  async #applyInOrder(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
+    const conditional = writes.filter(({ expect }) => expect !== undefined);
+    const outcomes = new Map<RecordWrite, RecordOutcome>();
+    for (const write of [...conditional, ...writes]) {
+      if (outcomes.has(write)) continue;
+      const outcome = await this.write(write, call);
+      outcomes.set(write, outcome);
+      if (!outcome.applied) break;
+    }
+    const applied = [...outcomes.values()].every((outcome) => outcome.applied);
+    return writes.map((write) => ({ ...(outcomes.get(write) ?? { record: null, existed: false }), applied }));
+  }
+
+  /** Record and names, and for a job the index of jobs and what is remembered of it. */
+  #keysOf(bucket: number, name: RecordName): string[] {
+    const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
+    if (jobTypeOfRecord(name) === null) return keys;
+    return [...keys, this.#jobsKey(bucket, name.tenantId), this.#layout.tenants(bucket, 'job-places', name.tenantId)];
+  }
+
+  async scan(
+    space: RecordSpace,
+    tenantId: string,
+    { prefix, after, limit }: { prefix: string; after: string | null; limit: number },
+    call: EngineCall,
+  ): Promise<ScannedRecord[]> {
+    const key = (bucket: number) => this.#layout.names(bucket, space, tenantId);
+    const { buckets } = this.#layout;
+    const merge = mergeLexical(this.#commands, buckets, key, prefixRange(prefix, after), limit, call);
+    const nameOf = (member: string) => ({ name: { space, tenantId, key: member }, key: member });
+    return this.#collect(merge, limit, nameOf, call);
+  }
+
+  async scanPlaces(
+    tenantId: string,
+    range: { from: string; to: string; after?: { place: string; key: string }; limit: number },
+    call: EngineCall,
+  ): Promise<PlacedRecord[]> {
+    const { after, limit } = range;
+    const from = after ? excluded(`${after.place}\0${after.key}`) : included(range.from);
+    const between: LexicalRange = { from, to: excluded(range.to), order: 'ascending' };
+    const key = (bucket: number) => this.#jobsKey(bucket, tenantId);
+    const merge = mergeLexical(this.#commands, this.#layout.buckets, key, between, limit, call);
+    const nameOf = (member: string) => {
+      const [place, key] = member.split('\0') as [string, string];
+      return { name: { space: 'kv', tenantId, key } as const, key, place };
+    };
+    return this.#collect(merge, limit, nameOf, call);
+  }
+
+  /** Records of index entries, as many as are asked for: what has expired is in the indexes for a while. */
+  async #collect<T extends { name: RecordName }>(
+    merge: Merge<Buffer>,
+    limit: number,
+    nameOf: (member: string) => T,
+    call: EngineCall,
+  ): Promise<(Omit<T, 'name'> & StoredRecord)[]> {
+    const found: (Omit<T, 'name'> & StoredRecord)[] = [];
+    while (found.length < limit) {
+      const wanted = limit - found.length;
+      const entries = (await merge.take(wanted)).map((member) => nameOf(member.toString()));
+      const names = entries.map(({ name }) => name);
+      const records = await this.get(names, call);
+      for (const [at, { name: _, ...entry }] of entries.entries()) {
+        const record = records[at];
+        if (record) found.push({ ...entry, ...record });
+      }
+      if (entries.length < wanted) break;
+    }
+    return found;
+  }
+
+  async now(call: EngineCall): Promise<number> {
+    return this.#clockOf(0, call);
+  }
+
+  watch(space: RecordSpace, tenantId: string, prefix: string, signal: AbortSignal): AsyncIterable<RecordChange> {
+    const watcher = new RecordWatcher({ ...this.#parts, records: this }, { space, tenantId, prefix }, signal);
+    return watcher.changes();
+  }
+
+  async removeExpired(limit: number, call: EngineCall): Promise<number> {
+    let removed = 0;
+    for (let bucket = 0; bucket < this.#layout.buckets && removed < limit; bucket++) {
+      const expiring = this.#layout.shared(bucket, 'expiring');
+      const due = (await this.#commands.look(bucket, DUE, [expiring], [String(limit - removed)], call)) as Buffer[];
+      const forgotten = await Promise.all(due.map((member) => this.#forget(bucket, expiring, member.toString(), call)));
+      removed += forgotten.reduce((sum, count) => sum + count, 0);
+    }
+    return removed;
+  }
+
+  async #forget(bucket: number, expiring: string, member: string, call: EngineCall): Promise<number> {
+    const name = recordOfMember(member);
+    const [record, names, ...jobs] = this.#keysOf(bucket, name) as [string, string, ...string[]];
+    const args = [name.key, member, jobTypeOfRecord(name) ?? ''];
+    return (await this.#commands.write(bucket, FORGET, [record, names, expiring, ...jobs], args, call)) as number;
+  }
+
+  async #read(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
+    const bucket = this.#layout.bucketOfRecord(name);
+    return parseRecord(
+      (await this.#commands.read(bucket, ['HGETALL', this.#layout.record(bucket, name)], call)) as Buffer[],
+    );
+  }
+
+  /** The clock is asked only where a record expires, and of the server the record is on. */
+  async #withTimes(
+    found: readonly (ParsedRecord | null)[],
+    names: readonly RecordName[],
+    call: EngineCall,
+  ): Promise<(StoredRecord | null)[]> {
+    const clocks = new Map<number, Promise<number>>();
+    const clockOf = (name: RecordName) => {
+      const bucket = this.#layout.bucketOfRecord(name);
+      const clock = clocks.get(bucket) ?? this.#clockOf(bucket, call);
+      clocks.set(bucket, clock);
+      return clock;
+    };
+    if (found.every((record) => !record || record.expiresAt === null))
+      return found.map((record) => record && storedRecord(record, 0));
+    return Promise.all(
+      found.map(async (record, at) => record && storedRecord(record, record.expiresAt ? await clockOf(names[at]!) : 0)),
+    );
+  }
+
+  async #clockOf(bucket: number, call: EngineCall): Promise<number> {
+    const [seconds, micros] = (await this.#commands.read(bucket, ['TIME'], call)) as [Buffer, Buffer];
+    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+  }
+
+  #jobsKey(bucket: number, tenantId: string): string {
+    return this.#layout.tenants(bucket, 'jobs', tenantId);
+  }
+}
+
+export function redisRecords(parts: RecordParts): Records {
+  return new RedisRecords(parts);
+}

@@ -1,0 +1,28 @@
+/** The Lua scripts in `scripts/`: every write is one of them, so that it happens whole or not at all. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+export interface Script {
+  text: string;
+  /** What the server knows it by once it has seen the text. */
+  sha: string;
+}
+
+const DIRECTORY = new URL('../scripts/', import.meta.url);
+
+/** A script made of these files, each using what those before it define. */
+function scriptOf(...names: string[]): Script {
+  const text = names.map((name) => readFileSync(new URL(`${name}.lua`, DIRECTORY), 'utf8')).join('\n');
+  return { text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+/** These carry out what several callers ask for, and answer each. */
+export const COMMIT = scriptOf('attempt', 'commit');
+export const WRITE = scriptOf('attempt', 'places', 'step', 'write');
+export const SET = scriptOf('set');
+export const FIELDS = scriptOf('fields');
+export const REMOVE_JOURNAL = scriptOf('remove-journal');
+export const DUE = scriptOf('due');
+export const FORGET = scriptOf('places', 'forget');
+export const KEEP_BLOB = scriptOf('keep-blob');
+export const REMOVE_BLOB = scriptOf('remove-blob');

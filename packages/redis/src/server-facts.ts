@@ -1,0 +1,101 @@
+/** What a server tells about itself; `null` where it refuses to. */
+
+import type { Connection } from './connection.ts';
+import { translate } from './errors.ts';
+import type { Servers } from './servers.ts';
+
+export interface ServerFacts {
+  /** `host:port`. */
+  address: string;
+  info: ReadonlyMap<string, string>;
+  /** Settings, if CONFIG is allowed. */
+  config: ReadonlyMap<string, string> | null;
+  cluster: ReadonlyMap<string, string> | null;
+  hasWaitAof: boolean | null;
+  /** How far the server's clock is ahead of ours, in milliseconds. */
+  clockAheadMs: number;
+}
+
+const SETTINGS = [
+  'appendonly',
+  'appendfsync',
+  'no-appendfsync-on-rewrite',
+  'maxmemory',
+  'maxmemory-policy',
+  'min-replicas-to-write',
+  'min-replicas-max-lag',
+];
+
+/** The facts about every master. */
+export async function factsOf(servers: Servers): Promise<ServerFacts[]> {
+  try {
+    return await Promise.all(servers.masters().map(factsOfServer));
+  } catch (error) {
+    throw translate(error, 'read');
+  }
+}
+
+async function factsOfServer(connection: Connection): Promise<ServerFacts> {
+  const { host, port } = connection.address;
+  const began = Date.now();
+  const time = (await connection.send(['TIME'])) as [Buffer, Buffer];
+  const now = (began + Date.now()) / 2;
+  const info = linesOf(((await connection.send(['INFO'])) as Buffer).toString());
+  return {
+    address: `${host}:${port}`,
+    info,
+    config: await unlessRefused(async () => configOf(connection)),
+    cluster:
+      info.get('cluster_enabled') === '1'
+        ? await unlessRefused(async () => linesOf(((await connection.send(['CLUSTER', 'INFO'])) as Buffer).toString()))
+        : null,
+    hasWaitAof: await unlessRefused(async () => {
+      const [found] = (await connection.send(['COMMAND', 'INFO', 'WAITAOF'])) as unknown[];
+      return found !== null;
+    }),
+    clockAheadMs: Math.round(Number(time[0]) * 1_000 + Number(time[1]) / 1_000 - now),
+  };
+}
+
+async function configOf(connection: Connection): Promise<Map<string, string>> {
+  const flat = (await connection.send(['CONFIG', 'GET', ...SETTINGS])) as Buffer[];
+  const config = new Map<string, string>();
+  for (let at = 0; at < flat.length; at += 2) config.set(flat[at]!.toString(), flat[at + 1]!.toString());
+  return config;
+}
+
+async function unlessRefused<T>(ask: () => Promise<T>): Promise<T | null> {
+  try {
+    return await ask();
+  } catch {
+    return null;
+  }
+}
+
+function linesOf(text: string): Map<string, string> {
+  const lines = text.split('\r\n').filter((line) => line.includes(':') && !line.startsWith('#'));
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+}
+
+/** The version of the server, by its own name: Valkey calls itself Redis 7.2 too. */
+export async function versionOf(servers: Servers): Promise<string> {
+  const [{ info }] = (await factsOf(servers)) as [ServerFacts];
+  const valkey = info.get('valkey_version');
+  return valkey ? `Valkey ${valkey}` : (info.get('redis_version') ?? 'unknown');
+}
+
+export interface Replica {
+  state: string;
+  lagSeconds: number;
+}
+
+/** `slave0:ip=…,port=…,state=online,offset=…,lag=0`. */
+export function replicasOf({ info }: ServerFacts): Replica[] {
+  const replicas: Replica[] = [];
+  for (const [name, value] of info) {
+    if (!/^slave\d+$/.test(name)) continue;
+    const parts = new Map(value.split(',').map((part) => part.split('=') as [string, string]));
+    replicas.push({ state: parts.get('state') ?? 'unknown', lagSeconds: Number(parts.get('lag') ?? Number.NaN) });
+  }
+  return replicas;
+}

@@ -1,0 +1,88 @@
+/** The Redis store: all domains on one server, a replicated one, or a Cluster; also on Valkey. */
+import type { Durability, Store } from '@tidemark/core';
+import { assembleStore, Cleaner, KeyedRuns, keyedAgents, keyedArtifacts, StoreContext } from '@tidemark/core/engine';
+import { redisBlobs } from './blobs.ts';
+import { Cluster } from './cluster.ts';
+import { Commands } from './commands.ts';
+import { divisionOf } from './division.ts';
+import { examine } from './doctor.ts';
+import { durabilityOf, requireDurability } from './durability.ts';
+import { translate } from './errors.ts';
+import { Hints } from './hints.ts';
+import { redisJournal } from './journal.ts';
+import { Layout, tagOf } from './layout.ts';
+import { type RedisOptions, type Settings, settingsOf } from './options.ts';
+import { redisRecords } from './records.ts';
+import { versionOf } from './server-facts.ts';
+import { type Servers, SingleServer } from './servers.ts';
+
+/**
+ * Opens a store on Redis 7 or newer, or on Valkey.
+ *
+ * @example
+ * const store = await redisStore('redis://localhost:6379');
+ * await store.runs.handle('order-42').append('RunStarted');
+ * await store.close();
+ */
+export async function redisStore(options: string | RedisOptions): Promise<Store> {
+  const given = typeof options === 'string' ? { url: options } : options;
+  const context = new StoreContext(given);
+  const settings = settingsOf(given, context.timeoutMs);
+  try {
+    const servers = settings.cluster ? await Cluster.open(settings) : await SingleServer.open(settings);
+    try {
+      const commands = new Commands(servers, settings);
+      if (servers instanceof Cluster) await servers.divide([tagOf(settings.prefix, 0)]);
+      const buckets = await divisionOf(commands, settings);
+      const tags = Array.from({ length: buckets }, (_, bucket) => tagOf(settings.prefix, bucket));
+      if (servers instanceof Cluster) await servers.divide(tags);
+      if (given.durability === 'require') await requireDurability(servers, settings);
+      return await assemble(context, servers, commands, new Layout(settings.prefix, buckets), settings);
+    } catch (error) {
+      servers.close();
+      throw error;
+    }
+  } catch (error) {
+    throw translate(error, 'read');
+  }
+}
+
+/** What `open('redis://…')` calls. */
+export function openUrl(url: string, options: Omit<RedisOptions, 'url'>): Promise<Store> {
+  return redisStore({ ...options, url });
+}
+
+async function assemble(
+  context: StoreContext,
+  servers: Servers,
+  commands: Commands,
+  layout: Layout,
+  settings: Settings,
+): Promise<Store> {
+  const hints = new Hints(commands, settings, () => servers.masters().map(({ address }) => address));
+  const journal = redisJournal({ commands, layout, hints });
+  const records = redisRecords({ commands, layout, hints });
+  const cleaner = new Cleaner([(call, limit) => records.removeExpired(limit, call)]);
+  let durability: Durability = await durabilityOf(servers, settings);
+  return assembleStore(context, {
+    backend: 'redis',
+    version: await versionOf(servers),
+    can: { 'runs.denseSequences': true, 'runs.feed': true, 'kv.watch': true, reopen: true },
+    durability: () => durability,
+    runs: new KeyedRuns(journal, records),
+    kv: records,
+    agents: keyedAgents(journal, records, context),
+    artifacts: keyedArtifacts(records, redisBlobs(commands, layout)),
+    ping: async (call) => void (await commands.read(0, ['PING'], call)),
+    doctor: async () => {
+      durability = await durabilityOf(servers, settings);
+      return { durability, findings: await examine(servers, settings) };
+    },
+    close: async () => {
+      await cleaner.stop();
+      await commands.drain();
+      hints.close();
+      servers.close();
+    },
+  });
+}

@@ -1,0 +1,53 @@
+/** Registers the conformance kit for one way of running Redis: most cases at the same time, the rest alone. */
+import { randomUUID } from 'node:crypto';
+import { ALL_CASES, type ConformanceCase, registerConformance, type StoreUnderTest } from '@tidemark/conformance';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { redisStore } from '../src/index.ts';
+import { WITHOUT_REDIS } from './servers.ts';
+
+/** Fewer than by default, since they are tried on a server and on a cluster each time. */
+const MODEL_RUNS = 20;
+
+/** Cases that sweep the whole store with a grace of a millisecond, which takes the bytes that others are just storing. */
+const SWEEPING = [
+  'artifacts/deleting-one-leaves-the-other',
+  'artifacts/tenants-are-apart',
+  'artifacts/swept-when-expired',
+];
+
+function sharesStore({ id, closesStore, needs }: ConformanceCase): boolean {
+  // The feed is everybody's: to walk it beside all other cases takes long.
+  const walksTheFeed = needs?.includes('runs.feed') || id.startsWith('runs/feed');
+  return !closesStore && !needs?.includes('reopen') && !walksTheFeed && !SWEEPING.includes(id);
+}
+
+/** `start` gives the URL and what stops the server. */
+export function registerKit(title: string, start: () => Promise<{ url: string; stop(): Promise<void> }>): void {
+  describe.skipIf(WITHOUT_REDIS)(title, () => {
+    let server: { url: string; stop(): Promise<void> };
+    beforeAll(async () => {
+      server = await start();
+    }, 60_000);
+    afterAll(() => server?.stop(), 30_000);
+
+    const open = async (): Promise<StoreUnderTest> => {
+      // Two processes share two cores: a slow answer is none of the faults that are looked for here.
+      const options = { url: server.url, prefix: `kit-${randomUUID()}`, timeoutMs: 20_000 };
+      const under: StoreUnderTest = {
+        store: await redisStore(options),
+        peer: () => redisStore(options),
+        reopen: async () => {
+          await under.store.close();
+          return redisStore(options);
+        },
+      };
+      return under;
+    };
+    const [shared, alone] = [ALL_CASES.filter(sharesStore), ALL_CASES.filter((it) => !sharesStore(it))];
+    registerConformance({ describe, it: it.concurrent, afterAll }, 'The store, in many calls at once,', open, {
+      cases: shared,
+      modelRuns: MODEL_RUNS,
+    });
+    registerConformance({ describe, it, afterAll }, 'The store', open, { cases: alone });
+  });
+}

@@ -1,0 +1,75 @@
+/** A Redis Cluster for tests: masters, each with as many replicas as asked for, all of our own. */
+
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { runQuietly } from '../processes.ts';
+import { startKind } from './index.ts';
+import { findProgram } from './install.ts';
+import type { ServerKind } from './kind.ts';
+import { redis } from './redis.ts';
+import type { RunningServer } from './start.ts';
+
+const NODE_TIMEOUT_MS = 2_000;
+const READY_WITHIN_MS = 30_000;
+
+/** A server that is to join a cluster; its second port is for the other nodes. */
+const node: ServerKind = {
+  ...redis,
+  name: 'redis-node',
+  title: 'A node of Redis Cluster',
+  // A container's node would tell the others an address that only it can reach.
+  container: { ports: [6379, 16379], args: [], environment: {} },
+  serverArgs: (place) => [
+    ...redis.serverArgs(place),
+    ...['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf', '--cluster-port', String(place.ports[1])],
+    ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--cluster-replica-validity-factor', '0'],
+  ],
+};
+
+export interface RunningCluster {
+  /** Names all nodes. */
+  url: string;
+  nodes: readonly RunningServer[];
+  /** Runs a command of redis-cli on a node and gives what it prints; rejects what the node refuses. */
+  cli(port: number, ...args: string[]): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export async function startRedisCluster({ masters = 3, replicas = 0 } = {}): Promise<RunningCluster> {
+  const started = await Promise.allSettled(Array.from({ length: masters * (1 + replicas) }, () => startKind(node)));
+  const nodes = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  const stop = async () => void (await Promise.all(nodes.map((server) => server.stop())));
+  try {
+    for (const result of started) if (result.status === 'rejected') throw result.reason;
+    const places = nodes.map(({ url }) => new URL(url).host);
+    await runCli(['--cluster', 'create', ...places, '--cluster-replicas', String(replicas), '--cluster-yes']);
+    for (const { url } of nodes) await untilJoined(Number(new URL(url).port), nodes.length);
+    const cli = (port: number, ...args: string[]) => runCli(['-e', '-p', String(port), ...args]);
+    return { url: `redis://${places.join(',')}`, nodes, cli, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Until a node knows all others, the cluster takes commands, and a replica has what its master has. */
+async function untilJoined(port: number, nodes: number): Promise<void> {
+  const deadline = performance.now() + READY_WITHIN_MS;
+  for (;;) {
+    const state = await runCli(['-p', String(port), 'CLUSTER', 'INFO']);
+    const joined = state.includes('cluster_state:ok') && state.includes(`cluster_known_nodes:${nodes}\r`);
+    if (joined && /role:master|master_link_status:up/.test(await runCli(['-p', String(port), 'INFO', 'replication'])))
+      return;
+    if (performance.now() > deadline) throw new Error(`The cluster did not come up:\n${state}`);
+    await sleep(50);
+  }
+}
+
+/** redis-cli comes with the server. */
+async function runCli(args: string[]): Promise<string> {
+  const server = findProgram(redis);
+  if (!server) throw new Error('redis-cli is missing: it comes with redis-server.');
+  const { code, output } = await runQuietly(join(dirname(server), 'redis-cli'), args);
+  if (code !== 0) throw new Error(`redis-cli ${args.join(' ')} failed:\n${output}`);
+  return output;
+}
