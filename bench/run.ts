@@ -1,15 +1,23 @@
 /** Runs the benchmarks of the engines that are named, prints a table, and writes the figures as JSON. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { benchJobs } from './jobs.ts';
 import { type Figure, formatFigures } from './measure.ts';
 import { benchMemory } from './memory.ts';
+import { benchNats } from './nats.ts';
 import { benchPostgres } from './postgres.ts';
+import { benchRedis } from './redis.ts';
+import { benchSnapshots } from './snapshots.ts';
 import { benchSqlite } from './sqlite.ts';
 
 const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) => Promise<Figure[]>> = {
   memory: benchMemory,
   sqlite: benchSqlite,
   postgres: benchPostgres,
+  snapshots: benchSnapshots,
+  jobs: benchJobs,
+  redis: benchRedis,
+  nats: benchNats,
 };
 
 const quick = process.argv.includes('--quick');

@@ -1,5 +1,5 @@
 /**
- * `npm run soak`: the fault rigs at full length, one after the other: kills, power cuts, flipped bits, failing disks. Arguments
+ * `npm run soak`: the fault rigs at full length, one after the other: kills, power cuts, flipped bits, failing disks, lost workers. Arguments
  * name the rigs to run: `npm run soak -- kill power-cut`. Takes about half an hour.
  */
 import { runVisibly } from './processes.ts';
@@ -10,6 +10,9 @@ const RIGS: Record<string, string[]> = {
   'bit-flip': ['--flips', '300'],
   'io-error': [],
   'postgres-kill': ['--rounds', '20'],
+  'redis-cluster': ['--rounds', '40'],
+  'nats-kill': ['--rounds', '20'],
+  jobs: ['--jobs', '10000'],
 };
 
 const named = process.argv.slice(2);

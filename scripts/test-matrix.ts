@@ -1,16 +1,31 @@
 /**
  * `npm run test:matrix`: the whole conformance kit on PostgreSQL in every combination of version, partitions, row-level
- * security and pooler. Arguments narrow it down: `npm run test:matrix -- "PostgreSQL 14"`.
+ * security and pooler, and on NATS in every version, alone and as a cluster. Arguments narrow it down:
+ * `npm run test:matrix -- "PostgreSQL 14"`.
  */
 
-import { ALL_CASES, type CaseResult, runConformance } from '@tidemark/conformance';
-import {
-  allCombinations,
-  type Combination,
-  describeCombination,
-  startCombination,
-} from '../packages/postgres/test/combinations.ts';
+import { ALL_CASES, type CaseResult, runConformance, type StoreUnderTest } from '@tidemark/conformance';
+import { openUnderTest } from '../packages/nats/test/kit-parts.ts';
+import { SETTINGS } from '../packages/nats/test/servers.ts';
+import { allCombinations, describeCombination, startCombination } from '../packages/postgres/test/combinations.ts';
 import { sharesStore } from '../packages/postgres/test/kit-parts.ts';
+
+/** Servers to run the kit on. */
+interface Combination {
+  title: string;
+  start(): Promise<{ version: string; openUnderTest(): Promise<StoreUnderTest>; stop(): Promise<void> }>;
+}
+
+const COMBINATIONS: Combination[] = [
+  ...allCombinations().map((it) => ({ title: describeCombination(it), start: () => startCombination(it) })),
+  ...Object.entries(SETTINGS).map(([title, start]) => ({
+    title,
+    start: async () => {
+      const setting = await start();
+      return { ...setting, openUnderTest: () => openUnderTest(setting.options) };
+    },
+  })),
+];
 
 interface Line {
   combination: string;
@@ -24,7 +39,7 @@ const CONCURRENCY = 4;
 
 async function test(combination: Combination): Promise<Line> {
   const began = performance.now();
-  const setting = await startCombination(combination);
+  const setting = await combination.start();
   try {
     const open = () => setting.openUnderTest();
     const shared = ALL_CASES.filter(sharesStore);
@@ -35,7 +50,7 @@ async function test(combination: Combination): Promise<Line> {
     ];
     const cases = reports.flatMap((report) => report.cases);
     return {
-      combination: describeCombination(combination),
+      combination: combination.title,
       version: setting.version,
       passed: cases.filter(({ status }) => status === 'passed').length,
       failed: cases.filter(({ status }) => status === 'failed'),
@@ -52,12 +67,12 @@ async function testOrFail(combination: Combination): Promise<Line> {
     return await test(combination);
   } catch (error) {
     const failure = { id: 'setting', error: error instanceof Error ? error.message : String(error) } as CaseResult;
-    return { combination: describeCombination(combination), version: '?', passed: 0, failed: [failure], seconds: 0 };
+    return { combination: combination.title, version: '?', passed: 0, failed: [failure], seconds: 0 };
   }
 }
 
 const wanted = process.argv.slice(2);
-const combinations = allCombinations().filter((it) => wanted.every((part) => describeCombination(it).includes(part)));
+const combinations = COMBINATIONS.filter(({ title }) => wanted.every((part) => title.includes(part)));
 const lines: Line[] = [];
 for (const [at, combination] of combinations.entries()) {
   const line = await testOrFail(combination);

@@ -4,10 +4,10 @@
  */
 import type { Capability, Store } from '@tidemark/core';
 
-export type Domain = 'general' | 'runs' | 'kv' | 'agents' | 'artifacts';
+export type Domain = 'general' | 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts';
 
 /** All domains, in the order reports show them. */
-export const DOMAINS: readonly Domain[] = ['general', 'runs', 'kv', 'agents', 'artifacts'];
+export const DOMAINS: readonly Domain[] = ['general', 'runs', 'kv', 'jobs', 'agents', 'artifacts'];
 
 /** One promise of the contract, as something that can be run. */
 export interface ConformanceCase {

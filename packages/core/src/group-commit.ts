@@ -37,7 +37,7 @@ export class GroupCommit<Operation, Outcome> {
   #queue: Waiting<Operation, Outcome>[] = [];
   #running: Promise<void> | null = null;
   #lastGroupSize = 0;
-  #turnedAt = 0;
+  #turnedAt = performance.now();
 
   constructor(commit: CommitGroup<Operation, Outcome>, options: GroupCommitOptions = {}) {
     this.#commit = commit;

@@ -12,13 +12,30 @@ export * from './contracts/common.ts';
 export * from './contracts/errors.ts';
 export * from './contracts/jobs.ts';
 export * from './contracts/kv.ts';
+export * from './contracts/projections.ts';
 export * from './contracts/runs.ts';
+export * from './contracts/schemas.ts';
 export * from './contracts/store.ts';
-export { checkClaim, isTerminal, mayMove } from './jobs/states.ts';
+export { defineEvents } from './events/define.ts';
+export { isTerminal, mayMove } from './jobs/states.ts';
 export { compareKeys, compareValues } from './kv/order.ts';
 export { numberOf, textOf } from './kv/values.ts';
 export { createMemoryStore } from './memory/store.ts';
+export { defineProjection } from './projections/define.ts';
+export { blameRun } from './projections/run-blame.ts';
 export { leafOf, linkOf, rollOf } from './runs/chain.ts';
 export { deriveIdempotencyKey, type KeyParts } from './runs/keys.ts';
 export { RunFold, reduceRun } from './runs/reducer.ts';
 export { type RunEventV1, type RunScope, upcastV1 } from './runs/upcast.ts';
+export { instrument, type Telemetry } from './telemetry/instrument.ts';
+export * from './telemetry/ports.ts';
+export { type BatchingOptions, type BatchingStore, batching, type LostEvent } from './wrappers/batching.ts';
+export {
+  type FailSafeHandle,
+  type FailSafeOptions,
+  type FailSafeRuns,
+  type FailSafeStore,
+  failSafe,
+  type StoreFailure,
+} from './wrappers/fail-safe.ts';
+export { type RetryOptions, retrying } from './wrappers/retrying.ts';

@@ -242,7 +242,7 @@ const UPSERT_SNAPSHOT = `
   ON CONFLICT (run_id, tenant_id) DO UPDATE
   SET status = excluded.status, last_event_seq = excluded.last_event_seq,
       snapshot_data = excluded.snapshot_data, projected_at = excluded.projected_at
-  WHERE excluded.last_event_seq > stored.last_event_seq`;
+  WHERE excluded.last_event_seq >= stored.last_event_seq`;
 
 const MARK_REMOVED = 'UPDATE @runs SET removed = $3 WHERE run_id = $1 AND tenant_id = $2 AND removed IS NULL';
 

@@ -2,7 +2,10 @@
 import { BROKEN_AGENT_STORES } from './agents.ts';
 import { BROKEN_ARTIFACT_STORES } from './artifacts.ts';
 import { BROKEN_GENERAL } from './general.ts';
+import { BROKEN_JOB_ENDINGS } from './job-endings.ts';
+import { BROKEN_JOBS } from './jobs.ts';
 import { BROKEN_KV } from './kv.ts';
+import { BROKEN_LIVING_STORES } from './living.ts';
 import { BROKEN_RUN_READS } from './run-reads.ts';
 import { BROKEN_APPENDS } from './runs.ts';
 import type { BrokenStore } from './wrap.ts';
@@ -11,7 +14,10 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_GENERAL,
   ...BROKEN_APPENDS,
   ...BROKEN_RUN_READS,
+  ...BROKEN_LIVING_STORES,
   ...BROKEN_KV,
+  ...BROKEN_JOBS,
+  ...BROKEN_JOB_ENDINGS,
   ...BROKEN_AGENT_STORES,
   ...BROKEN_ARTIFACT_STORES,
 ];

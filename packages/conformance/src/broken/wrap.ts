@@ -6,6 +6,7 @@ import {
   type AgentStore,
   type ArtifactStore,
   createMemoryStore,
+  type JobStore,
   type KvStore,
   type RunStore,
   type Store,
@@ -27,6 +28,7 @@ export interface BrokenStore {
 export interface Overrides {
   runs?: (runs: RunStore, whole: Store, now: () => number) => Partial<RunStore>;
   kv?: (kv: KvStore, whole: Store, now: () => number) => Partial<KvStore>;
+  jobs?: (jobs: JobStore, whole: Store, view: Store) => Partial<JobStore>;
   agents?: (agents: AgentStore, whole: Store, now: () => number) => Partial<AgentStore>;
   artifacts?: (artifacts: ArtifactStore, whole: Store, now: () => number) => Partial<ArtifactStore>;
   store?: (view: Store) => Partial<Store>;
@@ -37,6 +39,7 @@ function override(store: Store, overrides: Overrides, now: () => number, whole: 
   return replace(store, {
     runs: replace(store.runs, overrides.runs?.(store.runs, whole, now)),
     kv: replace(store.kv, overrides.kv?.(store.kv, whole, now)),
+    jobs: replace(store.jobs, overrides.jobs?.(store.jobs, whole, store)),
     agents: replace(store.agents, overrides.agents?.(store.agents, whole, now)),
     artifacts: replace(store.artifacts, overrides.artifacts?.(store.artifacts, whole, now)),
     forTenant: (tenantId) => override(store.forTenant(tenantId), overrides, now, whole),

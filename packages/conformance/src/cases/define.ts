@@ -11,6 +11,10 @@ export function kvCase(body: CaseBody): ConformanceCase {
   return { ...body, domain: 'kv', needs: ['kv', ...(body.needs ?? [])] };
 }
 
+export function jobsCase(body: CaseBody): ConformanceCase {
+  return { ...body, domain: 'jobs', needs: ['jobs', ...(body.needs ?? [])] };
+}
+
 export function generalCase(body: CaseBody): ConformanceCase {
   return { ...body, domain: 'general' };
 }

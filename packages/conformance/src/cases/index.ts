@@ -4,6 +4,7 @@ import { MODEL_CASES } from '../model/index.ts';
 import { AGENT_CASES } from './agents/index.ts';
 import { ARTIFACT_CASES } from './artifacts.ts';
 import { CLOSING_CASES, GENERAL_CASES } from './general.ts';
+import { JOB_CASES } from './jobs/index.ts';
 import { KV_CASES } from './kv/index.ts';
 import { RUN_CASES } from './runs/index.ts';
 
@@ -11,6 +12,7 @@ export const ALL_CASES: readonly ConformanceCase[] = [
   ...GENERAL_CASES,
   ...RUN_CASES,
   ...KV_CASES,
+  ...JOB_CASES,
   ...AGENT_CASES,
   ...ARTIFACT_CASES,
   ...MODEL_CASES,

@@ -1,8 +1,6 @@
 /** What document 003 asks of KV and of the work built on it. */
 import { type Clause, place } from './clause.ts';
 
-const JOBS = 'arrives with jobs and the sweeper (KV-7, KV-8)';
-
 export const DOCUMENT_003: readonly Clause[] = [
   ...place('003 connect', [
     'MUST',
@@ -31,15 +29,20 @@ export const DOCUMENT_003: readonly Clause[] = [
     'a filter compares one field by eq, lt or gt and may limit the number of results',
   ]),
   ...place('003 ttl', ['MUST', 'the time to live can be set and cleared later']),
+  ...place('003 Task State Record', ['MUST', 'a job is the record of its key, with the fields named there']),
   ...place('003 Worker claiming', ['MUST', 'of several workers that claim a job one wins']),
   ...place('003 Step completion', ['MUST', 'state, step and times are updated together']),
   ...place('003 Job completion', ['MUST', 'completing a job clears its timeout in the same write']),
   ...place(
     '003 Sweeper scan',
     ['MUST', 'stuck jobs are found by state and time of the last change'],
-    ['MUST', 'each is signalled again and its time reset', JOBS],
+    ['MUST', 'each is pushed again and its time reset'],
   ),
-  ...place('003 signals', ['MUST', 'queue, progress and terminal events are published after the write', JOBS]),
+  ...place('003 signals', [
+    'MUST',
+    'queue, progress and terminal events are published after the write',
+    'tests of the runtime, whose sweeper and workers publish them',
+  ]),
   ...place('003 NATS notes', [
     'MUST',
     'TTL per key and field operations where the engine has none',

@@ -1,15 +1,13 @@
 /** The rulings that settle what the documents leave open or in conflict. */
 import { type Clause, place } from './clause.ts';
 
-const JOBS = 'arrives with jobs and the sweeper';
-
 function ruling(id: string, title: string, elsewhere?: string): Clause[] {
   return place(id, elsewhere === undefined ? ['RULING', title] : ['RULING', title, elsewhere]);
 }
 
 export const RULINGS: readonly Clause[] = [
   ...ruling('GEN-1', 'typed errors with a stable code'),
-  ...ruling('GEN-1', 'failSafe turns them into nothing-there answers', 'failSafe has its own tests'),
+  ...ruling('GEN-1', 'failSafe turns them into nothing-there answers', 'core’s tests of the wrappers'),
   ...ruling('GEN-2', 'each contract keeps its own form of time'),
   ...ruling('GEN-3', 'every call is bounded by time and signal'),
   ...ruling('GEN-3', 'a full queue is OVERLOADED', 'fault tests of each engine, which can fill a queue'),
@@ -46,6 +44,7 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('RUN-11', 'one alert a violation', 'arrives with the projector'),
   ...ruling('RUN-12', 'limits of reads, answers for unknown runs'),
   ...ruling('RUN-13', 'stored snapshots, current projections, the past by sequence'),
+  ...ruling('RUN-14', 'a snapshot is stale from a mark until it is refreshed'),
   ...ruling('RUN-14', 'the projector: watermark, staleness, resync, alerts', 'arrives with the projector'),
   ...ruling('RUN-15', 'append-only; deleted runs leave a tombstone'),
   ...ruling('RUN-15', 'archived runs name their archive', 'arrives with the archiver'),
@@ -65,8 +64,9 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('KV-5', 'integers of any size compare as numbers'),
   ...ruling('KV-6', 'keys are encoded reversibly, prefixes are text'),
   ...ruling('KV-6', 'names and buckets on Redis', 'tests of the Redis engine'),
-  ...ruling('KV-7', 'jobs: states, claims, fencing', JOBS),
-  ...ruling('KV-8', 'the sweeper', JOBS),
+  ...ruling('KV-7', 'jobs: states, claims, leases, fencing, delay, priority, dead jobs'),
+  ...ruling('KV-8', 'overdue jobs are found through the index and pushed once'),
+  ...ruling('KV-8', 'the sweeper publishes after the write, at least once', 'tests of the runtime'),
   ...ruling('KV-9', 'TTL belongs on terminal records'),
   ...ruling('AGT-1', 'names in camelCase, capabilities in small groups'),
   ...ruling('AGT-1', 'a store composed of several', 'arrives with open()'),
@@ -85,5 +85,5 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('AGT-9', 'trajectories belong to one session'),
   ...ruling('AGT-10', 'planner events keep order, once each'),
   ...ruling('AGT-11', 'artifacts by scope, with retention'),
-  ...ruling('AGT-12', 'the batching store', 'the batching store has its own tests'),
+  ...ruling('AGT-12', 'the batching store', 'core’s tests of the wrappers'),
 ];

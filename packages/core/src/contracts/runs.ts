@@ -1,5 +1,6 @@
 /** Runs: an append-only event log per run, with the store as its append authority (documents 004, 001). */
-import type { CallOptions, JsonObject, Page, PageOptions } from './common.ts';
+import type { CallOptions, Duration, JsonObject, Page, PageOptions } from './common.ts';
+import type { EventSchemas, InputOf, OutputOf } from './schemas.ts';
 
 /** A reference to a file an event speaks of. */
 export interface RunArtifact {
@@ -14,8 +15,10 @@ export interface RunArtifact {
 export interface RunEventExtensions {
   /** Small map of text to text; `listRuns` filters by the labels of a run's first event. */
   labels?: Record<string, string>;
-  /** The run that started this one. */
+  /** The run that started this one, or that it was forked from. */
   parentRunId?: string;
+  /** Of an event that `forkRun` copied: where it came from. */
+  forkedFrom?: ForkOrigin;
   /** W3C trace context of the producer. */
   traceparent?: string;
   adapterVersion?: string;
@@ -174,6 +177,39 @@ export interface RunSnapshot {
   version: number;
 }
 
+/** What `refreshSnapshot` gives. */
+export interface RefreshedSnapshot {
+  snapshot: RunSnapshot;
+  /** How many events were folded in since the snapshot that was stored before. */
+  folded: number;
+}
+
+/** Where a copied event came from. */
+export interface ForkOrigin {
+  runId: string;
+  /** Its place in that run, which is also its place in the fork. */
+  runSeq: number;
+  /** The last sequence the fork has in common with its origin. */
+  atSeq: number;
+}
+
+/** Options of `forkRun`. */
+export interface ForkOptions extends RunReadOptions {
+  /** The id of the new run, in the same tenant. */
+  toRunId: string;
+  /** The last event to copy. Default: all there are. */
+  atSeq?: number;
+}
+
+/** What `forkRun` gives. */
+export interface ForkResult {
+  tenantId: string;
+  runId: string;
+  forkedFrom: { runId: string; atSeq: number };
+  /** How many events this call wrote; fewer than `atSeq` when an earlier call had written some. */
+  copied: number;
+}
+
 /** A run in a list, known without folding its events. */
 export interface RunSummary {
   tenantId: string;
@@ -272,6 +308,67 @@ export interface RunHandle {
   headSeq(options?: CallOptions): Promise<number>;
 }
 
+/** The types that drive the snapshot of a run; they need no schema. */
+export type LifecycleEventType =
+  | 'RunQueued'
+  | 'RunStarted'
+  | 'RunPaused'
+  | 'RunResumed'
+  | 'RunCompleted'
+  | 'RunFailed'
+  | 'RunCancelled'
+  | 'StepStarted'
+  | 'StepCompleted'
+  | 'StepFailed'
+  | 'StepSkipped';
+
+/** The fields of a stored event without its index signature, so that they can be typed anew. */
+type KnownFields = {
+  [K in keyof RunEventRecord as string extends K ? never : number extends K ? never : K]: RunEventRecord[K];
+};
+
+/** A stored event of a defined type, with its payload as the schema gives it. */
+export type DefinedEvent<S extends EventSchemas, T extends keyof S & string = keyof S & string> = {
+  [K in T]: Omit<KnownFields, 'eventType' | 'payload'> & { eventType: K; payload: OutputOf<S[K]> };
+}[T];
+
+/** A stored event of a type that drives the snapshot and has no schema. */
+export type LifecycleEvent<S extends EventSchemas> = Omit<KnownFields, 'eventType'> & {
+  eventType: Exclude<LifecycleEventType, keyof S>;
+};
+
+/**
+ * An event as readers with definitions get it: a union that `eventType` tells apart. Events of types it does not name
+ * are given as they are stored, so a `switch` over them needs a `default`.
+ */
+export type TypedEvent<S extends EventSchemas> = DefinedEvent<S> | LifecycleEvent<S>;
+
+/** What `defineEvents` gives. */
+export interface EventDefinitions<S extends EventSchemas> {
+  readonly schemas: S;
+  /** The payload of a defined type as its schema gives it, or `INVALID_PAYLOAD` naming the path. Other types pass. */
+  parsePayload(eventType: string, payload: unknown): unknown;
+  /** A stored event with its payload parsed; one of another type is given back as it is. */
+  parseEvent(event: RunEventRecord): TypedEvent<S> | Promise<TypedEvent<S>>;
+}
+
+/** A handle that knows the events of its run. */
+export interface TypedRunHandle<S extends EventSchemas> extends Omit<RunHandle, 'append' | 'events' | 'tail'> {
+  /** Checks the payload against its schema before anything is written; what is stored is the payload as it was passed. */
+  append<T extends keyof S & string>(
+    eventType: T,
+    payload: InputOf<S[T]>,
+    fields?: HandleEventFields,
+  ): Promise<AppendResult>;
+  append(
+    eventType: Exclude<LifecycleEventType, keyof S>,
+    payload?: JsonObject,
+    fields?: HandleEventFields,
+  ): Promise<AppendResult>;
+  events(options?: { afterSeq?: number } & CallOptions): AsyncIterable<TypedEvent<S>>;
+  tail(options?: { afterSeq?: number } & CallOptions): AsyncIterable<TypedEvent<S>>;
+}
+
 /** The append authority and the reads around it. */
 export interface RunStore {
   /** Stores an event and tells its place. A key that is there already gives the stored event's place (RUN-4). */
@@ -288,6 +385,16 @@ export interface RunStore {
   getSnapshot(runId: string, options?: RunReadOptions): Promise<RunSnapshot | null>;
   /** The current snapshot, or the one at `atSeq`. An unknown run is `RUN_NOT_FOUND`. */
   projectSnapshot(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<RunSnapshot>;
+  /** Folds what is new into the stored snapshot and stores it, fresh. An unknown run is `RUN_NOT_FOUND`. */
+  refreshSnapshot(runId: string, options?: RunReadOptions): Promise<RefreshedSnapshot>;
+  /** Makes the stored snapshot `STALE` until it is refreshed (RUN-14). Tells whether there is one. */
+  markStale(runId: string, options?: RunReadOptions): Promise<boolean>;
+  /**
+   * Makes a new run of another's events up to a sequence: same types, payloads and times, ids and keys of its own.
+   * The same fork again changes nothing, and continues one that was interrupted; a run of that id that is anything
+   * else is `CONFLICT`.
+   */
+  forkRun(runId: string, options: ForkOptions): Promise<ForkResult>;
   listRuns(options?: ListRunsOptions): Promise<Page<RunSummary>>;
   /** The last sequence of a run, 0 if unknown. */
   headSeq(runId: string, options?: RunReadOptions): Promise<number>;
@@ -297,8 +404,15 @@ export interface RunStore {
   deleteRun(runId: string, options?: RunReadOptions): Promise<boolean>;
   /** All events of all runs, per-run order kept, then each new one, until aborted. */
   feed(options?: FeedOptions): AsyncIterable<FeedItem>;
-  /** A page of the feed: what is there now, looking at 1 to 10 000 events, default 1 000. */
-  feedPage(options?: FeedOptions & { limit?: number }): Promise<FeedPage>;
-  /** One run with the envelope filled in. */
+  /**
+   * A page of the feed: what is there now, looking at 1 to 10 000 events, default 1 000. With `wait`, up to 60 s, an
+   * empty page is given only after nothing has come for so long; the call may then take that much longer.
+   */
+  feedPage(options?: FeedOptions & { limit?: number; wait?: Duration }): Promise<FeedPage>;
+  /** One run with the envelope filled in; with `events`, names and payloads are typed and checked. */
+  handle<S extends EventSchemas>(
+    runId: string,
+    defaults: RunDefaults & { events: EventDefinitions<S> },
+  ): TypedRunHandle<S>;
   handle(runId: string, defaults?: RunDefaults): RunHandle;
 }

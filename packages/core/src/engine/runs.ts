@@ -136,7 +136,7 @@ export interface RunEngine {
   /** Runs ordered by (createdAt, tenantId, runId), newest or oldest first. */
   list(query: RunQuery, call: EngineCall): Promise<RunHead[]>;
   loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null>;
-  /** Keeps the stored one if it has a higher sequence. */
+  /** Keeps the stored one if it has a higher sequence; at the same sequence the later call wins, so that a mark can be set. */
   saveSnapshot(run: RunKey, snapshot: StoredSnapshot & { status: RunStatus }, call: EngineCall): Promise<void>;
   /** Removes events and snapshot and leaves the tombstone; false for an unknown run. */
   remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean>;

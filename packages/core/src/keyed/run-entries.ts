@@ -1,6 +1,6 @@
 /** How keyed engines write a run's event and head into a journal: text that a person can read. */
-import type { JournalEntry, JournalHead } from '../engine/journal.ts';
-import type { RunHead, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import type { JournalEntry, JournalHead, JournalName } from '../engine/journal.ts';
+import type { RunHead, RunKey, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
 import { digestBytes } from '../hash.ts';
 
 /** A line of JSON for the envelope, then the payload as it is; its key, sequence and time are the journal's. */
@@ -80,4 +80,23 @@ export function decodeHead(run: RunKey, head: JournalHead): RunHead {
     createdAt: head.createdAt,
     updatedAt: head.updatedAt,
   };
+}
+
+/** The journal of a run. */
+export function nameOf(run: RunKey): JournalName {
+  return { space: 'runs', tenantId: run.tenantId, name: run.runId };
+}
+
+/** The head of a run's journal, or what stands in its place. */
+export function headOf(
+  { tenantId, name }: JournalName,
+  found: { head: JournalHead | null; tombstone: string | null },
+): RunHead | RunTombstone | null {
+  if (found.tombstone !== null) return JSON.parse(found.tombstone) as RunTombstone;
+  return found.head && decodeHead({ tenantId, runId: name }, found.head);
+}
+
+/** Those of a journal's entries that are there, by their keys. */
+export function foundBy(entries: readonly (JournalEntry | null)[]): Map<string, StoredRunEvent> {
+  return new Map(entries.filter((entry) => entry !== null).map((entry) => [entry.key, decodeEvent(entry)]));
 }

@@ -1,18 +1,20 @@
 /** The feed: events of all runs in the order they were stored, checked against their chains as they pass. */
+import { checkDuration } from '../checks/numbers.ts';
 import { checkId, checkObject } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
-import type { CallOptions } from '../contracts/common.ts';
+import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { FeedItem, FeedOptions, FeedPage } from '../contracts/runs.ts';
 import type { EngineCall, FeedEntry, RunEngine, RunKey, StoredRunEvent } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
-import { follow } from '../live.ts';
+import { follow, readOrWait } from '../live.ts';
 import { ChainReader } from './chain.ts';
 import { recordOf } from './prepare.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 const FEED_PAGE = 1_000;
 const MAX_ENDS = 32;
+const LONGEST_WAIT_MS = 60_000;
 
 interface FeedFilter {
   tenantId: string | null;
@@ -32,13 +34,21 @@ export class FeedReader {
     this.#view = view;
   }
 
-  async page(options: FeedOptions | undefined, limit: number): Promise<FeedPage> {
+  async page(options: (FeedOptions & { wait?: Duration }) | undefined, limit: number): Promise<FeedPage> {
     const filter = this.#checkFilter(options);
     const after = checkCursor(options?.after);
-    return this.#context.read(options, async (call) => {
-      const { items, next } = await this.#read(after, limit, filter, call);
-      return next === null ? { items } : { items, next };
-    });
+    const readPage = (reading: CallOptions | undefined) =>
+      this.#context.read(reading, (call) => this.#read(after, limit, filter, call));
+    const { items, next } =
+      options?.wait === undefined
+        ? await readPage(options)
+        : await readOrWait(this.#context, options, {
+            until: Date.now() + checkWait(options.wait),
+            read: readPage,
+            isEmpty: (page) => page.next === after,
+            wait: (call) => this.#engine.waitForEvents(null, call),
+          });
+    return next === null ? { items } : { items, next };
   }
 
   follow(options: FeedOptions | undefined): AsyncIterable<FeedItem> {
@@ -116,4 +126,10 @@ function checkCursor(after: unknown): string | null {
   if (after === undefined) return null;
   if (typeof after === 'string' && after !== '') return after;
   throw invalidArgument('after', 'a cursor of this feed', after);
+}
+
+function checkWait(wait: unknown): number {
+  const ms = checkDuration(wait, 'wait');
+  if (ms > LONGEST_WAIT_MS) throw invalidArgument('wait', 'at most 60 s: ask again to wait longer', wait);
+  return ms;
 }

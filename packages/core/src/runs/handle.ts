@@ -1,23 +1,42 @@
 /** A handle on one run: fills in the envelope, so that a first program is ten lines. Sugar over the store. */
 import { timeText } from '../checks/numbers.ts';
-import type { StoreContext } from '../context.ts';
 import type { CallOptions, JsonObject } from '../contracts/common.ts';
-import type { HandleEventFields, RunDefaults, RunEventInput, RunHandle, RunStore } from '../contracts/runs.ts';
+import type {
+  EventDefinitions,
+  HandleEventFields,
+  RunDefaults,
+  RunEventInput,
+  RunEventRecord,
+  RunHandle,
+  RunStore,
+} from '../contracts/runs.ts';
+import type { EventSchemas } from '../contracts/schemas.ts';
 
 const DEFAULT_NAME = 'default';
 const DEFAULT_PLAN_VERSION = '1';
 
-export function createHandle(runs: RunStore, context: StoreContext, runId: string, defaults: RunDefaults): RunHandle {
+/** What a new event is stamped with. */
+export interface Stamps {
+  uuid(): string;
+  clock(): number;
+}
+
+export type HandleDefaults = RunDefaults & { events?: EventDefinitions<EventSchemas> };
+
+export function createHandle(runs: RunStore, stamps: Stamps, runId: string, defaults: HandleDefaults): RunHandle {
   const tenantId = defaults.tenantId ?? DEFAULT_NAME;
   const reading = { tenantId };
+  const { events } = defaults;
+  const parsed = events ? (log: AsyncIterable<RunEventRecord>) => parseAll(events, log) : <T>(log: T) => log;
   return {
     runId,
-    append(eventType: string, payload?: JsonObject, fields: HandleEventFields = {}) {
+    async append(eventType: string, payload?: JsonObject, fields: HandleEventFields = {}) {
+      if (events) await events.parsePayload(eventType, payload);
       const { signal, timeoutMs, ...envelope } = fields;
       const event: RunEventInput = {
-        eventId: context.uuid(),
+        eventId: stamps.uuid(),
         eventType,
-        emittedAt: timeText(context.clock()),
+        emittedAt: timeText(stamps.clock()),
         runId,
         tenantId,
         projectId: defaults.projectId ?? DEFAULT_NAME,
@@ -32,9 +51,17 @@ export function createHandle(runs: RunStore, context: StoreContext, runId: strin
       };
       return runs.appendEvent(event, { signal, timeoutMs });
     },
-    events: (options?: { afterSeq?: number } & CallOptions) => runs.readEvents(runId, { ...options, ...reading }),
-    tail: (options?: { afterSeq?: number } & CallOptions) => runs.tail(runId, { ...options, ...reading }),
+    events: (options?: { afterSeq?: number } & CallOptions) =>
+      parsed(runs.readEvents(runId, { ...options, ...reading })),
+    tail: (options?: { afterSeq?: number } & CallOptions) => parsed(runs.tail(runId, { ...options, ...reading })),
     snapshot: (options?: { atSeq?: number } & CallOptions) => runs.projectSnapshot(runId, { ...options, ...reading }),
     headSeq: (options?: CallOptions) => runs.headSeq(runId, { ...options, ...reading }),
   };
+}
+
+async function* parseAll(
+  events: EventDefinitions<EventSchemas>,
+  log: AsyncIterable<RunEventRecord>,
+): AsyncIterable<RunEventRecord> {
+  for await (const event of log) yield (await events.parseEvent(event)) as RunEventRecord;
 }

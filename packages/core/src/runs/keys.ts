@@ -65,9 +65,14 @@ const ONCE_PER_ATTEMPT = new Set([
 export function defaultIdempotencyKey(
   event: Required<Omit<KeyParts, 'stepId'>> & { stepId: string | null; eventId: string },
 ): string {
-  if (!ONCE_PER_ATTEMPT.has(event.eventType)) return event.eventId;
+  return derivedKeyOf(event) ?? event.eventId;
+}
+
+/** The key that the formula gives an event of a type that happens once an attempt; `null` for all others. */
+export function derivedKeyOf(event: Required<Omit<KeyParts, 'stepId'>> & { stepId?: string | null }): string | null {
+  if (!ONCE_PER_ATTEMPT.has(event.eventType)) return null;
   const texts = [event.runId, event.stepId ?? 'RUN', event.planId, event.planVersion];
-  if (texts.some((text) => text.includes(SEPARATOR))) return event.eventId;
+  if (texts.some((text) => text.includes(SEPARATOR))) return null;
   return sha256Hex(
     `${event.runId}|${event.stepId ?? 'RUN'}|${event.logicalAttemptId}|${event.eventType}|${event.planId}|${event.planVersion}`,
   );

@@ -33,7 +33,8 @@ export class RunFold {
   constructor(from?: RunSnapshot | null) {
     if (!from) return;
     const { status, projectedAt, ...rest } = structuredClone(from);
-    this.#state = rest;
+    // What is read again from the log is fresh, whatever was known of it before.
+    this.#state = { ...rest, freshness: 'FRESH' };
     // A run whose events set no status yet shows as PENDING; only RunQueued makes it so.
     this.#status = status === 'PENDING' && rest.startedAt === undefined && !isQueued(from) ? null : status;
     for (const step of rest.steps) this.#steps.set(step.stepId, step);
@@ -42,6 +43,11 @@ export class RunFold {
   /** The last sequence that was folded in. */
   get lastEventSeq(): number {
     return this.#state?.lastEventSeq ?? 0;
+  }
+
+  /** The state as it stands, not copied: to look at, between two events. */
+  get state(): Readonly<Omit<RunSnapshot, 'projectedAt'>> | null {
+    return this.#state && { ...this.#state, status: this.#status ?? 'PENDING' };
   }
 
   /** Folds the next event in; one that was folded already is a no-op. Tells what was invalid about it. */

@@ -1,18 +1,24 @@
-/** Snapshots: read the stored one, fold the tail after it, write it back (RUN-13). */
+/** Snapshots: read the stored one, fold the tail after it, write it back (RUN-13), mark it stale (RUN-14). */
 import { decodeJson } from '../checks/json.ts';
 import type { StoreContext } from '../context.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
-import type { RunEventRecord, RunSnapshot } from '../contracts/runs.ts';
-import type { EngineCall, PreparedEvent, RunEngine, RunKey } from '../engine/runs.ts';
+import type { RefreshedSnapshot, RunEventRecord, RunSnapshot } from '../contracts/runs.ts';
+import { type EngineCall, isTombstone, type PreparedEvent, type RunEngine, type RunKey } from '../engine/runs.ts';
 import { checkPage } from './chain.ts';
 import { recordOf } from './prepare.ts';
 import { RunFold } from './reducer.ts';
 
 const FOLD_PAGE = 2_000;
+/** A reader that folded so many events saves the next one the work. */
+const LONG_TAIL = 200;
+/** A fold stores what it has after so many events, so that one that runs out of time is continued and not begun again. */
+const KEEP_EVERY = 20_000;
 
 export class SnapshotReader {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
+  /** Runs whose snapshot is being written back, each with the newest one that waits for its turn. */
+  readonly #writingBack = new Map<string, RunSnapshot | null>();
 
   constructor(context: StoreContext, engine: RunEngine) {
     this.#context = context;
@@ -21,28 +27,22 @@ export class SnapshotReader {
 
   /** The stored snapshot; where there is none yet, projects one and stores it. */
   async stored(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
-    const stored = await this.#engine.loadSnapshot(run, call);
-    return stored ? decodeJson<RunSnapshot>(stored.body) : this.current(run, call);
+    return (await this.#load(run, call)) ?? this.current(run, call);
   }
 
-  /** The snapshot of the whole log; stored again when it has grown. */
+  /** The snapshot of the whole log. */
   async current(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
-    const stored = await this.#engine.loadSnapshot(run, call);
-    const from = stored ? decodeJson<RunSnapshot>(stored.body) : null;
-    const fold = new RunFold(from);
-    await this.#foldTail(run, fold, Number.POSITIVE_INFINITY, call);
-    if (from && fold.lastEventSeq === from.lastEventSeq) return from;
+    const stored = await this.#load(run, call);
+    const { fold, written } = await this.#foldOn(run, stored, call);
     if (fold.lastEventSeq === 0) return null;
-    const snapshot = fold.snapshot(this.#context.clock());
-    const { lastEventSeq, status } = snapshot;
-    await this.#engine.saveSnapshot(run, { lastEventSeq, status, body: JSON.stringify(snapshot) }, call);
-    return snapshot;
+    if (stored && fold.lastEventSeq === stored.lastEventSeq) return { ...stored, freshness: 'FRESH' };
+    return written ?? fold.snapshot(this.#context.clock());
   }
 
   /** The snapshot as it was right after `atSeq`. */
   async at(run: RunKey, atSeq: number, call: EngineCall): Promise<RunSnapshot | null> {
-    const stored = await this.#engine.loadSnapshot(run, call);
-    const fold = new RunFold(stored && stored.lastEventSeq <= atSeq ? decodeJson<RunSnapshot>(stored.body) : null);
+    const stored = await this.#load(run, call);
+    const fold = new RunFold(stored && stored.lastEventSeq <= atSeq ? stored : null);
     await this.#foldTail(run, fold, atSeq, call);
     if (fold.lastEventSeq === 0) return null;
     if (fold.lastEventSeq < atSeq)
@@ -50,11 +50,29 @@ export class SnapshotReader {
     return fold.snapshot(this.#context.clock());
   }
 
+  /** Folds what is new and stores the result; `null` for an unknown run. */
+  async refresh(run: RunKey, call: EngineCall): Promise<RefreshedSnapshot | null> {
+    const stored = await this.#load(run, call);
+    const fold = new RunFold(stored);
+    await this.#foldTail(run, fold, Number.POSITIVE_INFINITY, call);
+    if (fold.lastEventSeq === 0) return null;
+    const folded = fold.lastEventSeq - (stored?.lastEventSeq ?? 0);
+    if (stored && folded === 0 && stored.freshness === 'FRESH') return { snapshot: stored, folded };
+    const snapshot = fold.snapshot(this.#context.clock());
+    await this.#save(run, snapshot, call);
+    return { snapshot, folded };
+  }
+
+  /** Marks the stored snapshot as one that is known to lack events; false where none is stored. */
+  async markStale(run: RunKey, call: EngineCall): Promise<boolean> {
+    const stored = await this.#load(run, call);
+    if (stored && stored.freshness !== 'STALE') await this.#save(run, { ...stored, freshness: 'STALE' }, call);
+    return stored !== null;
+  }
+
   /** Refuses events that the table does not allow as the run stands; gives the sequence it stands at. */
   async checkTransitions(run: RunKey, events: readonly PreparedEvent[], call: EngineCall): Promise<number> {
-    const stored = await this.#engine.loadSnapshot(run, call);
-    const fold = new RunFold(stored ? decodeJson<RunSnapshot>(stored.body) : null);
-    await this.#foldTail(run, fold, Number.POSITIVE_INFINITY, call);
+    const { fold } = await this.#foldOn(run, await this.#load(run, call), call);
     const seq = fold.lastEventSeq;
     for (const event of events) {
       const violation = fold.apply(asIfStored(run, event, fold.lastEventSeq + 1));
@@ -68,7 +86,53 @@ export class SnapshotReader {
     return seq;
   }
 
+  async #load(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
+    const stored = await this.#engine.loadSnapshot(run, call);
+    return stored && decodeJson<RunSnapshot>(stored.body);
+  }
+
+  async #save(run: RunKey, snapshot: RunSnapshot, call: EngineCall): Promise<void> {
+    const { lastEventSeq, status } = snapshot;
+    await this.#engine.saveSnapshot(run, { lastEventSeq, status, body: JSON.stringify(snapshot) }, call);
+    // The run may have been deleted while it was folded: its snapshot must not outlive it.
+    const head = await this.#engine.head(run, call);
+    if (isTombstone(head) && head.kind === 'deleted') await this.#engine.remove(run, head, call);
+  }
+
+  /** Stores a snapshot beside the answer: the reader neither waits for it nor fails with it. */
+  #writeBack(run: RunKey, snapshot: RunSnapshot, call: EngineCall): void {
+    const key = `${run.tenantId}\0${run.runId}`;
+    const waiting = this.#writingBack.get(key);
+    if (waiting === undefined) {
+      this.#writingBack.set(key, null);
+      void this.#writeInTurn(key, run, snapshot, call.tenantId);
+    } else if (waiting === null || waiting.lastEventSeq < snapshot.lastEventSeq) {
+      this.#writingBack.set(key, snapshot);
+    }
+  }
+
+  async #writeInTurn(key: string, run: RunKey, first: RunSnapshot, tenantId: EngineCall['tenantId']): Promise<void> {
+    for (let next: RunSnapshot | null = first; next; next = this.#writingBack.get(key) ?? null) {
+      this.#writingBack.set(key, null);
+      const call = { deadline: Date.now() + this.#context.timeoutMs, tenantId };
+      // What could not be stored is folded again by the next reader.
+      await this.#save(run, next, call).catch(() => undefined);
+    }
+    this.#writingBack.delete(key);
+  }
+
+  /** The whole log folded, from a snapshot on; `written` back when much of it was not stored. */
+  async #foldOn(run: RunKey, stored: RunSnapshot | null, call: EngineCall) {
+    const fold = new RunFold(stored);
+    await this.#foldTail(run, fold, Number.POSITIVE_INFINITY, call);
+    const isLong = fold.lastEventSeq > 0 && (!stored || fold.lastEventSeq - stored.lastEventSeq >= LONG_TAIL);
+    const written = isLong ? fold.snapshot(this.#context.clock()) : null;
+    if (written) this.#writeBack(run, written, call);
+    return { fold, written };
+  }
+
   async #foldTail(run: RunKey, fold: RunFold, upTo: number, call: EngineCall): Promise<void> {
+    let kept = fold.lastEventSeq;
     while (fold.lastEventSeq < upTo) {
       const afterSeq = fold.lastEventSeq;
       const limit = Math.min(FOLD_PAGE, upTo - afterSeq);
@@ -76,6 +140,9 @@ export class SnapshotReader {
       checkPage(run, afterSeq, page);
       for (const event of page.events) fold.apply(recordOf(run, event));
       if (page.events.length < limit) return;
+      if (fold.lastEventSeq - kept < KEEP_EVERY) continue;
+      kept = fold.lastEventSeq;
+      this.#writeBack(run, fold.snapshot(this.#context.clock()), call);
     }
   }
 }

@@ -3,21 +3,27 @@ import { sameJson } from '../checks/json.ts';
 import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
-import type { CallOptions } from '../contracts/common.ts';
+import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type {
   AppendOptions,
   AppendResult,
+  EventDefinitions,
   FeedOptions,
   FetchOptions,
+  ForkOptions,
   ListRunsOptions,
+  RefreshedSnapshot,
   RunDefaults,
   RunEventInput,
   RunEventRecord,
+  RunHandle,
   RunReadOptions,
   RunStore,
+  TypedRunHandle,
   VerifyReport,
 } from '../contracts/runs.ts';
+import type { EventSchemas } from '../contracts/schemas.ts';
 import type { EngineCall, PlacedEvent, PreparedEvent, RunAppend, RunEngine, RunHead, RunKey } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import { digestBytes } from '../hash.ts';
@@ -25,11 +31,12 @@ import { follow } from '../live.ts';
 import { tombstoneError } from './append.ts';
 import { ChainReader, checkPage, FIRST_LINK } from './chain.ts';
 import { FeedReader } from './feed.ts';
-import { createHandle } from './handle.ts';
+import { forkRun } from './fork.ts';
+import { createHandle, type HandleDefaults } from './handle.ts';
 import { listRuns } from './list.ts';
 import { type Prepared, prepareEvent, recordOf } from './prepare.ts';
 import { SnapshotReader } from './snapshots.ts';
-import { checkTenant, type RunView } from './view.ts';
+import { checkTenant, type RunView, runNotFound } from './view.ts';
 
 const MAX_BATCH = 1_000;
 const DEFAULT_FETCH = 1_000;
@@ -159,9 +166,31 @@ export class Runs implements RunStore {
       const run = await this.#find(runId, options, call);
       const snapshot =
         run && (atSeq === null ? await this.#snapshots.current(run, call) : await this.#snapshots.at(run, atSeq, call));
-      if (!snapshot) throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(runId)}`, { runId });
+      if (!snapshot) throw runNotFound(runId);
       return snapshot;
     });
+  }
+
+  async refreshSnapshot(runId: string, options?: RunReadOptions): Promise<RefreshedSnapshot> {
+    checkId(runId, 'runId');
+    return this.#context.write(options, { method: 'refreshSnapshot', runId }, async (call) => {
+      const run = await this.#find(runId, options, call);
+      const refreshed = run && (await this.#snapshots.refresh(run, call));
+      if (!refreshed) throw runNotFound(runId);
+      return refreshed;
+    });
+  }
+
+  async markStale(runId: string, options?: RunReadOptions): Promise<boolean> {
+    checkId(runId, 'runId');
+    return this.#context.write(options, { method: 'markStale', runId }, async (call) => {
+      const run = await this.#find(runId, options, call);
+      return run ? this.#snapshots.markStale(run, call) : false;
+    });
+  }
+
+  async forkRun(runId: string, options: ForkOptions) {
+    return forkRun(this, checkId(runId, 'runId'), options);
   }
 
   async listRuns(options?: ListRunsOptions) {
@@ -180,7 +209,7 @@ export class Runs implements RunStore {
     checkId(runId, 'runId');
     const run = await this.#context.read(options, (call) => this.#find(runId, options, call));
     const head = run && (await this.#context.read(options, (call) => this.#liveHead(run, call)));
-    if (!run || !head) throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(runId)}`, { runId });
+    if (!run || !head) throw runNotFound(runId);
     return this.#verify(run, head, options);
   }
 
@@ -216,11 +245,16 @@ export class Runs implements RunStore {
     return this.#feed.follow(options);
   }
 
-  async feedPage(options?: FeedOptions & { limit?: number }) {
+  async feedPage(options?: FeedOptions & { limit?: number; wait?: Duration }) {
     return this.#feed.page(options, checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH));
   }
 
-  handle(runId: string, defaults?: RunDefaults) {
+  handle<S extends EventSchemas>(
+    runId: string,
+    defaults: RunDefaults & { events: EventDefinitions<S> },
+  ): TypedRunHandle<S>;
+  handle(runId: string, defaults?: RunDefaults): RunHandle;
+  handle(runId: string, defaults?: HandleDefaults) {
     return createHandle(this, this.#context, checkId(runId, 'runId'), { tenantId: this.#view?.tenantId, ...defaults });
   }
 

@@ -18,3 +18,7 @@ export function checkTenant(view: RunView, named: unknown): string | null {
     },
   );
 }
+
+export function runNotFound(runId: string): TidemarkError {
+  return new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(runId)}`, { runId });
+}

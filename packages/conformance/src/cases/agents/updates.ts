@@ -101,6 +101,30 @@ export const UPDATE_CASES = [
   }),
 
   updates({
+    id: 'agents/updates/cut-tails-join',
+    title: 'A tail that is cut again and again, and continues after the last update, has no gap and no repeat',
+    proves: ['AGT-7'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const clients = [agents, await peerAgents(bench)];
+      const sessionId = bench.id('session');
+      const names = Array.from({ length: 60 }, (_, n) => `u${n}`);
+      const writing = inOrder(names, async (id) => {
+        await agents.saveUpdate(update(sessionId, id));
+        if (id.endsWith('0')) await sleep(5);
+      });
+      const seen: string[] = [];
+      for (let cut = 0; seen.length < 40; cut++) {
+        const sinceId = seen.at(-1);
+        const piece = await take(7, (signal) => clients[cut % 2]!.tailUpdates(sessionId, { sinceId, signal }));
+        seen.push(...ids(piece));
+      }
+      await writing;
+      expectEqual(seen, names.slice(0, seen.length), 'the pieces join');
+    },
+  }),
+
+  updates({
     id: 'agents/updates/tail-of-a-task',
     title: 'A tail of one task gives its updates only, from the start of an unknown cursor',
     proves: ['AGT-7'],

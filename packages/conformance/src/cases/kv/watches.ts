@@ -87,6 +87,34 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
     },
   }),
   kvCase({
+    id: 'kv/watch-then-scan-misses-nothing',
+    title: 'who watches anew after a cut, and then scans, knows every record as it stands',
+    proves: ['KV-4'],
+    needs: ['kv.watch'],
+    async run(bench) {
+      const peer = (await bench.peer()).forTenant(bench.tenantId);
+      const first = await liveWatch(bench, 'r.');
+      await peer.kv.put('r.before', { v: '1' });
+      await nextOf(first.changes, 1);
+      first.controller.abort();
+      await peer.kv.put('r.between', { v: '2' });
+      await peer.kv.delete('r.before');
+      const { changes, controller } = await liveWatch(bench, 'r.');
+      await peer.kv.put('r.after-the-watch', { v: '3' });
+      const known = new Map<string, unknown>();
+      for await (const { key, record } of bench.tenant.kv.scan('r.')) known.set(key, textsOf(record));
+      await peer.kv.put('r.after-the-scan', { v: '4' });
+      for (const { key, record } of await nextOf(changes, 2)) known.set(key, textsOf(record));
+      controller.abort();
+      known.delete('r.warm-up');
+      expectEqual(
+        Object.fromEntries(known),
+        { 'r.between': { v: '2' }, 'r.after-the-watch': { v: '3' }, 'r.after-the-scan': { v: '4' } },
+        'what was missed is in the scan, what came later in the watch',
+      );
+    },
+  }),
+  kvCase({
     id: 'kv/watch-ends-when-aborted',
     title: 'a watch that waits ends when its signal aborts',
     proves: ['GEN-3', 'KV-4'],

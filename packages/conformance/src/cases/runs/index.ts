@@ -4,13 +4,16 @@ import { APPEND_CASES } from './append.ts';
 import { BATCH_CASES } from './batches.ts';
 import { CONCURRENCY_CASES } from './concurrency.ts';
 import { DUPLICATE_CASES } from './duplicates.ts';
+import { FORK_CASES } from './forks.ts';
 import { ID_CASES } from './ids.ts';
 import { INTEGRITY_CASES } from './integrity.ts';
 import { KEY_CASES } from './keys.ts';
 import { LIST_CASES } from './lists.ts';
 import { LIVE_CASES } from './live.ts';
+import { LIVE_RESUME_CASES } from './live-resume.ts';
 import { PAYLOAD_CASES } from './payloads.ts';
 import { READ_CASES } from './reads.ts';
+import { REFRESH_CASES } from './refresh.ts';
 import { REMOVAL_CASES } from './removal.ts';
 import { SNAPSHOT_CASES } from './snapshots.ts';
 import { TENANCY_CASES } from './tenancy.ts';
@@ -29,10 +32,13 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...TENANCY_CASES,
   ...READ_CASES,
   ...SNAPSHOT_CASES,
+  ...REFRESH_CASES,
   ...TRANSITION_CASES,
   ...LIST_CASES,
   ...LIVE_CASES,
+  ...LIVE_RESUME_CASES,
   ...REMOVAL_CASES,
+  ...FORK_CASES,
   ...INTEGRITY_CASES,
   ...UPCAST_CASES,
   ...CONCURRENCY_CASES,

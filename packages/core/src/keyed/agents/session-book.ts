@@ -4,7 +4,8 @@
  */
 import type { RecordName, Records } from '../../engine/records.ts';
 import type { EngineCall } from '../../engine/runs.ts';
-import { CONFLICT, type Contention, Turns } from '../contention.ts';
+import { GroupCommit } from '../../group-commit.ts';
+import { CONFLICT, type Contention } from '../contention.ts';
 import { fieldsOf, numberField } from '../fields.ts';
 import { joinKey } from '../keys.ts';
 import { scanRecords } from '../scan.ts';
@@ -15,10 +16,18 @@ export interface BookedSession {
   touchedAt: number;
 }
 
+type Entry = 'touch' | 'next';
+
+/** A session that is being written to. */
+interface Lane {
+  writes: GroupCommit<{ entry: Entry; call: EngineCall }, number>;
+  waiting: number;
+}
+
 export class SessionBook {
   readonly #records: Records;
   readonly #contention: Contention;
-  readonly #turns = new Turns();
+  readonly #lanes = new Map<string, Lane>();
 
   constructor(records: Records, contention: Contention) {
     this.#records = records;
@@ -35,26 +44,51 @@ export class SessionBook {
 
   /** Notes that something was saved in the session now; opens it if it was removed meanwhile. */
   async touch(tenantId: string, sessionId: string, call: EngineCall): Promise<void> {
-    const set = fieldsOf({ touchedAt: await this.#records.now(call) });
-    const name = nameOf(tenantId, sessionId);
-    const outcome = await this.#records.write({ name, mode: 'merge', expect: { exists: true }, set }, call);
-    if (!outcome.applied) await this.open(tenantId, sessionId, call);
+    await this.#submit(tenantId, sessionId, 'touch', call);
   }
 
   /** The next number of the session, never given twice while the session lives. */
   next(tenantId: string, sessionId: string, call: EngineCall): Promise<number> {
+    return this.#submit(tenantId, sessionId, 'next', call);
+  }
+
+  /** Callers of this process share writes of the record rather than queue for it one by one. */
+  async #submit(tenantId: string, sessionId: string, entry: Entry, call: EngineCall): Promise<number> {
+    const id = joinKey([tenantId, sessionId]);
     const name = nameOf(tenantId, sessionId);
-    const attempt = async () => {
-      const [[record], now] = await Promise.all([this.#records.get([name], call), this.#records.now(call)]);
-      const counter = record ? numberField(record, 'counter') : 0;
-      // Conditional on the counter, not the revision: touches of others are no conflict.
-      const expect = { fields: fieldsOf({ counter: record ? counter : null }) };
-      const createdAt = record ? numberField(record, 'createdAt') : now;
-      const set = fieldsOf({ createdAt, touchedAt: now, counter: counter + 1 });
-      const outcome = await this.#records.write({ name, mode: 'merge', expect, set }, call);
-      return outcome.applied ? counter + 1 : CONFLICT;
+    const lane: Lane = this.#lanes.get(id) ?? {
+      waiting: 0,
+      writes: new GroupCommit((take) => this.#write(name, take())),
     };
-    return this.#turns.take(joinKey([tenantId, sessionId]), call, () => this.#contention.settle(call, attempt));
+    this.#lanes.set(id, lane);
+    lane.waiting++;
+    try {
+      return await lane.writes.submit({ entry, call }, call);
+    } finally {
+      if (--lane.waiting === 0) this.#lanes.delete(id);
+    }
+  }
+
+  /** One write for all; gives each its number, those who only touch the last one before them. */
+  async #write(name: RecordName, entries: readonly { entry: Entry; call: EngineCall }[]): Promise<number[]> {
+    if (entries.length === 0) return [];
+    // Bounded by the most patient caller; the signal of one must not stop the others.
+    const call = { deadline: Math.max(...entries.map((it) => it.call.deadline ?? Number.POSITIVE_INFINITY)) };
+    const wanted = entries.filter(({ entry }) => entry === 'next').length;
+    let counter = await this.#contention.settle(call, () => this.#advance(name, wanted, call));
+    return entries.map(({ entry }) => (entry === 'next' ? ++counter : counter));
+  }
+
+  /** Moves the counter on by so many; gives where it stood. */
+  async #advance(name: RecordName, by: number, call: EngineCall): Promise<number | typeof CONFLICT> {
+    const [[record], now] = await Promise.all([this.#records.get([name], call), this.#records.now(call)]);
+    const counter = record ? numberField(record, 'counter') : 0;
+    // Conditional on the counter, not the revision: touches of others are no conflict.
+    const expect = { fields: fieldsOf({ counter: record ? counter : null }) };
+    const createdAt = record ? numberField(record, 'createdAt') : now;
+    const set = fieldsOf({ createdAt, touchedAt: now, counter: counter + by });
+    const outcome = await this.#records.write({ name, mode: 'merge', expect, set }, call);
+    return outcome.applied ? counter : CONFLICT;
   }
 
   async list(

@@ -1,0 +1,63 @@
+/** `defineEvents`: checks payloads with schemas of any Standard Schema library, on their way in and out. */
+import { checkId, checkObject } from '../checks/text.ts';
+import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
+import type { EventDefinitions, RunEventRecord, TypedEvent } from '../contracts/runs.ts';
+import type { EventSchemas, SchemaIssue, SchemaResult, StandardSchema } from '../contracts/schemas.ts';
+
+/**
+ * Events with a schema each, for handles and projections.
+ *
+ * @example
+ * const Order = defineEvents({ OrderPlaced: z.object({ cents: z.number() }) });
+ * await store.runs.handle('order-42', { events: Order }).append('OrderPlaced', { cents: 1299 });
+ */
+export function defineEvents<S extends EventSchemas>(schemas: S): EventDefinitions<S> {
+  for (const [eventType, schema] of Object.entries(checkObject(schemas, 'schemas'))) {
+    checkId(eventType, 'schemas (name)');
+    if (!isSchema(schema)) throw invalidArgument(`schemas.${eventType}`, 'a Standard Schema of version 1', schema);
+  }
+  const parse = (eventType: string, payload: unknown, at?: RunEventRecord) => {
+    if (!Object.hasOwn(schemas, eventType)) return payload;
+    const result = schemas[eventType]!['~standard'].validate(payload);
+    return result instanceof Promise
+      ? result.then((it) => acceptedOf(it, eventType, at))
+      : acceptedOf(result, eventType, at);
+  };
+  return {
+    schemas,
+    parsePayload: (eventType, payload) => parse(eventType, payload),
+    parseEvent(event) {
+      if (!Object.hasOwn(schemas, event.eventType)) return event as unknown as TypedEvent<S>;
+      const withPayload = (payload: unknown) => ({ ...event, payload }) as unknown as TypedEvent<S>;
+      const payload = parse(event.eventType, event.payload, event);
+      return payload instanceof Promise ? payload.then(withPayload) : withPayload(payload);
+    },
+  };
+}
+
+function isSchema(schema: unknown): schema is StandardSchema {
+  // Some libraries give functions that are schemas.
+  if ((typeof schema !== 'object' || schema === null) && typeof schema !== 'function') return false;
+  const standard = (schema as Partial<StandardSchema>)['~standard'];
+  return standard?.version === 1 && typeof standard.validate === 'function';
+}
+
+function acceptedOf<T>(result: SchemaResult<T>, eventType: string, at: RunEventRecord | undefined): T {
+  if (!result.issues) return result.value;
+  const [issue] = result.issues;
+  const field = pathOf(issue);
+  const rule = issue?.message ?? 'what its schema says';
+  const where = at ? ` Event ${at.runSeq} of run ${JSON.stringify(at.runId)} is stored otherwise.` : '';
+  throw new TidemarkError('INVALID_PAYLOAD', `${field} of ${eventType} does not fit its schema: ${rule}.${where}`, {
+    field,
+    rule,
+    ...(at && { runId: at.runId, runSeq: at.runSeq }),
+  });
+}
+
+function pathOf(issue: SchemaIssue | undefined): string {
+  return (issue?.path ?? []).reduce<string>((path, step) => {
+    const key = typeof step === 'object' ? step.key : step;
+    return typeof key === 'number' ? `${path}[${key}]` : `${path}.${String(key)}`;
+  }, 'payload');
+}

@@ -1,0 +1,173 @@
+/**
+ * Appends to runs over their journals (RUN-17). Callers of this process that meet on a run share a commit rather than race each other
+ * for its head; each is planned on what those before it leave.
+ */
+import { TidemarkError } from '../contracts/errors.ts';
+import type { Journal, JournalName } from '../engine/journal.ts';
+import type { EngineCall, PlacedEvent, RunAppend, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
+import { isTombstone } from '../engine/runs.ts';
+import { GroupCommit } from '../group-commit.ts';
+import { planAppend } from '../runs/append.ts';
+import { encodeEvent, encodeHead, foundBy, headOf, nameOf } from './run-entries.ts';
+
+/** A writer that loses this many races in a row gives up rather than spin. */
+const MAX_TRIES = 200;
+const MAX_KNOWN_HEADS = 16_384;
+const MAX_COMMIT_APPENDS = 128;
+/** Appends that would make a commit larger than this wait for the next one. */
+const MAX_COMMIT_CHARS = 256 * 1024;
+
+type Request = { append: RunAppend; call: EngineCall };
+type Outcome = PlacedEvent[] | Error;
+
+/** A run that is being written to. */
+interface Lane {
+  commits: GroupCommit<Request, PlacedEvent[]>;
+  waiting: number;
+}
+
+/** What a run is known to be. */
+interface Known {
+  head: RunHead | RunTombstone | null;
+  /** The stored events of keys that are taken. */
+  found: ReadonlyMap<string, StoredRunEvent>;
+  /** Whether the head was read just now and every key was looked for: no refusal rests on anything else. */
+  isCurrent: boolean;
+}
+
+const NOTHING: Known = { head: null, found: new Map(), isCurrent: false };
+
+/** A round of planning: what to write, and what to answer to the first so many requests once it is written. */
+interface Round {
+  rows: StoredRunEvent[];
+  bodies: string[];
+  head: RunHead | null;
+  outcomes: Outcome[];
+}
+
+export class RunAppender {
+  readonly #journal: Journal;
+  readonly #lanes = new Map<string, Lane>();
+  /** Heads this process wrote last; a stale one costs a second try, never a wrong answer. */
+  readonly #heads = new Map<string, RunHead>();
+
+  constructor(journal: Journal) {
+    this.#journal = journal;
+  }
+
+  async append(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+    const name = nameOf(append.run);
+    const id = idOf(name);
+    const lane: Lane = this.#lanes.get(id) ?? {
+      commits: new GroupCommit((take) => this.#appendAll(name, take()), { maxGroup: MAX_COMMIT_APPENDS }),
+      waiting: 0,
+    };
+    this.#lanes.set(id, lane);
+    lane.waiting++;
+    try {
+      return await lane.commits.submit({ append, call }, call);
+    } finally {
+      if (--lane.waiting === 0) this.#lanes.delete(id);
+    }
+  }
+
+  forget(name: JournalName): void {
+    this.#heads.delete(idOf(name));
+  }
+
+  async #appendAll(name: JournalName, requests: readonly Request[]): Promise<Outcome[]> {
+    // Bounded by the most patient caller; the signal of one must not stop the others.
+    const call = { deadline: Math.max(...requests.map((it) => it.call.deadline ?? Number.POSITIVE_INFINITY)) };
+    const appends = requests.map(({ append }) => append);
+    const outcomes: Outcome[] = [];
+    let known: Known = { ...NOTHING, head: this.#heads.get(idOf(name)) ?? null };
+    try {
+      for (let tries = 0; outcomes.length < appends.length; tries++) {
+        if (tries === MAX_TRIES) throw tooMany(name);
+        const open = appends.slice(outcomes.length);
+        if (known.head === null && !known.isCurrent) known = await this.#read(name, open, call);
+        const round = plan(open, known);
+        if (round === null) {
+          known = NOTHING;
+          continue;
+        }
+        const refused = round.rows.length > 0 && (await this.#commit(name, known, round, open.length, call));
+        if (!refused) outcomes.push(...round.outcomes);
+        known = refused || { ...NOTHING, head: round.head };
+      }
+    } catch (error) {
+      // Those before were answered by rounds of their own.
+      while (outcomes.length < appends.length) outcomes.push(error as Error);
+    }
+    return outcomes;
+  }
+
+  /** The head first: what is found later is then known to be at or after it. */
+  async #read(name: JournalName, appends: readonly RunAppend[], call: EngineCall): Promise<Known> {
+    const keys = new Set(appends.flatMap(({ events }) => events.map(({ idempotencyKey }) => idempotencyKey)));
+    const head = headOf(name, await this.#journal.head(name, call));
+    return { head, found: foundBy(await this.#journal.find(name, [...keys], call)), isCurrent: true };
+  }
+
+  /** Writes a round; when it was refused, gives what the run is now known to be. */
+  async #commit(name: JournalName, before: Known, round: Round, open: number, call: EngineCall): Promise<Known | null> {
+    const known = isTombstone(before.head) ? 0 : (before.head?.seq ?? 0);
+    const entries = round.rows.map((row, at) => ({ key: row.idempotencyKey, body: round.bodies[at]! }));
+    const outcome = await this.#journal.commit(name, { known, state: encodeHead(round.head!), entries }, call);
+    if (!outcome.committed) {
+      const found = new Map([...before.found, ...foundBy(outcome.found)]);
+      // Keys of those that were not in the commit were not looked for.
+      const isCurrent = round.outcomes.length === open && !round.outcomes.some((it) => it instanceof Error);
+      return { head: headOf(name, outcome), found, isCurrent };
+    }
+    const createdAt = known === 0 ? outcome.time : round.head!.createdAt;
+    round.head = { ...round.head!, createdAt, updatedAt: outcome.time };
+    this.#remember(idOf(name), round.head);
+    for (const row of round.rows) row.persistedAt = outcome.time;
+    for (const placed of round.outcomes) {
+      if (!(placed instanceof Error)) for (const it of placed) if (it.runSeq > known) it.persistedAt = outcome.time;
+    }
+    return null;
+  }
+
+  #remember(id: string, head: RunHead): void {
+    this.#heads.delete(id);
+    this.#heads.set(id, head);
+    if (this.#heads.size > MAX_KNOWN_HEADS) this.#heads.delete(this.#heads.keys().next().value!);
+  }
+}
+
+/** Plans as many of the appends as one commit should carry; `null` when one would be refused by what may be stale. */
+function plan(appends: readonly RunAppend[], { head, found, isCurrent }: Known): Round | null {
+  const round: Round = { rows: [], bodies: [], head: null, outcomes: [] };
+  const stored = new Map(found);
+  let next = head;
+  let chars = 0;
+  for (const append of appends) {
+    try {
+      const { rows, placed, head: after } = planAppend(append, next, stored, 0);
+      const bodies = rows.map(encodeEvent);
+      chars += bodies.reduce((sum, body) => sum + body.length, 0);
+      if (round.rows.length > 0 && chars > MAX_COMMIT_CHARS) return round;
+      for (const row of rows) stored.set(row.idempotencyKey, row);
+      round.rows.push(...rows);
+      round.bodies.push(...bodies);
+      round.outcomes.push(placed);
+      if (rows.length > 0) next = round.head = after;
+    } catch (error) {
+      if (!isCurrent) return null;
+      round.outcomes.push(error as Error);
+    }
+  }
+  return round;
+}
+
+function idOf({ tenantId, name }: JournalName): string {
+  return `${tenantId}\0${name}`;
+}
+
+function tooMany({ name }: JournalName): TidemarkError {
+  return new TidemarkError('OVERLOADED', `Run ${JSON.stringify(name)} is written to by too many at once; try again`, {
+    runId: name,
+  });
+}

@@ -1,0 +1,73 @@
+/** Blame of the built-in snapshot: the same as comparing the snapshots before and after each event. */
+import { describe, expect, it } from 'vitest';
+import type { RunSnapshot } from '../contracts/runs.ts';
+import { createMemoryStore } from '../memory/store.ts';
+import { blameRun } from './run-blame.ts';
+
+const file = { uri: 's3://bucket/a', kind: 'csv' };
+const EVENTS: [type: string, stepId?: string, payload?: Record<string, unknown>, attempt?: number][] = [
+  ['RunQueued'],
+  ['RunStarted'],
+  ['StepStarted', 'a'],
+  ['StepStarted', 'b'],
+  ['Progress', 'never-a-step'],
+  ['StepFailed', 'a', { errorCode: 'E1', errorMessage: 'no', artifacts: [file] }],
+  ['RunResumed'],
+  ['StepStarted', 'a', {}, 2],
+  ['StepCompleted', 'b', { artifacts: [file, file] }],
+  ['StepFailed', 'a', { errorCode: 'E2' }, 2],
+  ['StepSkipped', 'c'],
+  ['RunFailed', undefined, { errorCode: 'E2', retryable: true }],
+];
+
+function leavesOf(value: unknown, path = '', leaves: Record<string, string> = {}): Record<string, string> {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length === 0)
+    leaves[path] = JSON.stringify(value);
+  else for (const [key, member] of Object.entries(value)) leavesOf(member, `${path}/${key}`, leaves);
+  return leaves;
+}
+
+function stateOf({ projectedAt: _, version: __, freshness: ___, lastEventSeq: ____, ...state }: RunSnapshot) {
+  return leavesOf(state);
+}
+
+describe('blameRun', () => {
+  it('names the last event that changed each path, at every sequence', async () => {
+    const store = createMemoryStore();
+    const run = store.runs.handle('r');
+    const expected: Record<string, number> = {};
+    let before: Record<string, string> = {};
+    for (const [index, [type, stepId, payload, logicalAttemptId = 1]] of EVENTS.entries()) {
+      const seq = index + 1;
+      await run.append(type, payload, { stepId, logicalAttemptId, emittedAt: `2026-02-16T09:30:0${index % 10}.000Z` });
+      const after = stateOf(await run.snapshot());
+      for (const path of Object.keys(before)) if (!(path in after)) delete expected[path];
+      for (const path of Object.keys(after)) if (before[path] !== after[path]) expected[path] = seq;
+      before = after;
+      const blame = await blameRun(store, 'r', { atSeq: seq });
+      expect(Object.keys(blame).sort()).toEqual(Object.keys(after).sort());
+      // A path may have been written again with what stood there; it is never blamed on an earlier event.
+      for (const path of Object.keys(after)) expect(blame[path]).toBeGreaterThanOrEqual(expected[path]!);
+    }
+    const blame = await blameRun(store, 'r');
+    expect(blame).toMatchObject({
+      '/status': 12,
+      '/startedAt': 2,
+      '/steps/0/status': 10,
+      '/steps/0/stepId': 3,
+      '/steps/0/error/code': 10,
+      '/steps/1/status': 9,
+      '/steps/2/status': 11,
+      '/artifacts/0/uri': 6,
+      '/artifacts/2/kind': 9,
+      '/violations/0/reason': 7,
+      '/consistency': 7,
+      '/error/code': 12,
+      '/tenantId': 1,
+    });
+  });
+
+  it('refuses an unknown run', async () => {
+    await expect(blameRun(createMemoryStore(), 'r')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  });
+});

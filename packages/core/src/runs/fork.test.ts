@@ -1,0 +1,79 @@
+/** Forks that are interrupted, sent again, or meet somebody else: all on the memory store, with appends made to fail. */
+import { describe, expect, it } from 'vitest';
+import { TidemarkError } from '../contracts/errors.ts';
+import type { RunStore } from '../contracts/runs.ts';
+import { createMemoryStore } from '../memory/store.ts';
+import { forkRun } from './fork.ts';
+
+async function origin(count = 450) {
+  const { runs } = createMemoryStore();
+  const run = runs.handle('a', { labels: { shop: 'berlin' } });
+  await run.append('RunStarted', { by: 'ada' });
+  await run.append('StepStarted', {}, { stepId: 's' });
+  for (let n = 3; n <= count; n++) await run.append('Progress', { n }, { traceparent: `trace-${n}` });
+  return runs;
+}
+
+/** The runs of a store whose append of the given number fails, before or after it is written. */
+function failing(runs: RunStore, failure: { at: number; written: boolean }): RunStore {
+  let appends = 0;
+  return new Proxy(runs, {
+    get(target, key) {
+      const method = Reflect.get(target, key, target) as (...args: unknown[]) => Promise<unknown>;
+      return async (...args: unknown[]) => {
+        const fails = key === 'appendEvents' && ++appends === failure.at;
+        if (fails && !failure.written) throw new TidemarkError('UNAVAILABLE', 'not now');
+        const result = await method.apply(target, args);
+        if (fails) throw new TidemarkError('OUTCOME_UNKNOWN', 'the reply was lost');
+        return result;
+      };
+    },
+  });
+}
+
+describe('forkRun', () => {
+  it('goes on where it was interrupted, whether or not the last step had been written', async () => {
+    for (const written of [false, true]) {
+      const runs = await origin();
+      const broken = failing(runs, { at: 2, written });
+      await expect(forkRun(broken, 'a', { toRunId: 'b' })).rejects.toThrow(TidemarkError);
+      expect(await runs.headSeq('b')).toBe(written ? 400 : 200);
+      expect(await runs.forkRun('a', { toRunId: 'b' })).toMatchObject({ copied: written ? 50 : 250 });
+      expect(await runs.forkRun('a', { toRunId: 'b' })).toMatchObject({ copied: 0 });
+      expect(await runs.verify('b')).toMatchObject({ ok: true, events: 450 });
+    }
+  });
+
+  it('is made once by many at the same time', async () => {
+    const runs = await origin();
+    const forks = await Promise.all(Array.from({ length: 8 }, () => runs.forkRun('a', { toRunId: 'b', atSeq: 401 })));
+    expect(forks.reduce((sum, fork) => sum + fork.copied, 0)).toBe(401);
+    expect(await runs.headSeq('b')).toBe(401);
+  });
+
+  it('is refused where a stranger writes into it before it is whole', async () => {
+    const runs = await origin();
+    await expect(forkRun(failing(runs, { at: 2, written: false }), 'a', { toRunId: 'b' })).rejects.toThrow();
+    await runs.handle('b').append('Stranger');
+    await expect(runs.forkRun('a', { toRunId: 'b' })).rejects.toMatchObject({ code: 'CONFLICT', field: 'toRunId' });
+    await expect(runs.forkRun('a', { toRunId: 'b', atSeq: 300 })).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+
+  it('keeps what was done done: a step that is sent again in the fork is a duplicate', async () => {
+    const runs = await origin(5);
+    await runs.forkRun('a', { toRunId: 'b' });
+    expect(await runs.handle('b').append('StepStarted', {}, { stepId: 's' })).toMatchObject({
+      idempotent: true,
+      runSeq: 2,
+    });
+  });
+
+  it('keeps keys that callers chose', async () => {
+    const runs = await origin(2);
+    await runs.handle('a').append('Charged', { cents: 1 }, { idempotencyKey: 'charge-1' });
+    await runs.forkRun('a', { toRunId: 'b' });
+    expect(await runs.handle('b').append('Charged', { cents: 1 }, { idempotencyKey: 'charge-1' })).toMatchObject({
+      idempotent: true,
+    });
+  });
+});

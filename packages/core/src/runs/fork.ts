@@ -1,0 +1,129 @@
+/**
+ * `forkRun`: copies a run up to a sequence into a new one. Ids and keys of the copies follow from the origin, so the same
+ * fork sent again finds its own events, and one that was interrupted goes on where it stopped.
+ */
+import { checkInteger } from '../checks/numbers.ts';
+import { checkId } from '../checks/text.ts';
+import type { CallOptions } from '../contracts/common.ts';
+import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type {
+  AppendResult,
+  ForkOptions,
+  ForkResult,
+  RunEventInput,
+  RunEventRecord,
+  RunStore,
+} from '../contracts/runs.ts';
+import { sha256Hex } from '../hash.ts';
+import { derivedKeyOf } from './keys.ts';
+import { runNotFound } from './view.ts';
+
+/** Events copied in one commit. */
+const COPY_STEP = 200;
+
+type ForkableRuns = Pick<RunStore, 'appendEvents' | 'fetchEvents' | 'headSeq'>;
+
+export async function forkRun(runs: ForkableRuns, runId: string, options: ForkOptions): Promise<ForkResult> {
+  const toRunId = checkId(options?.toRunId, 'toRunId');
+  if (toRunId === runId) throw invalidArgument('toRunId', 'another id than that of the run', toRunId);
+  if (options.atSeq !== undefined) checkInteger(options.atSeq, 'atSeq', 1);
+  const call: CallOptions = { signal: options.signal, timeoutMs: options.timeoutMs };
+  const [first] = await runs.fetchEvents(runId, { ...call, tenantId: options.tenantId, limit: 1 });
+  if (!first) throw runNotFound(runId);
+  const origin = { ...call, tenantId: first.tenantId };
+  const headSeq = await runs.headSeq(runId, origin);
+  const atSeq = options.atSeq ?? headSeq;
+  if (atSeq > headSeq) throw invalidArgument('atSeq', `at most ${headSeq}, the last of the run`, atSeq);
+  const fork = new Fork(runs, { tenantId: first.tenantId, runId, toRunId, atSeq }, call);
+  return fork.complete();
+}
+
+interface ForkPlan {
+  tenantId: string;
+  runId: string;
+  toRunId: string;
+  atSeq: number;
+}
+
+class Fork {
+  readonly #runs: ForkableRuns;
+  readonly #plan: ForkPlan;
+  readonly #call: CallOptions;
+
+  constructor(runs: ForkableRuns, plan: ForkPlan, call: CallOptions) {
+    this.#runs = runs;
+    this.#plan = plan;
+    this.#call = call;
+  }
+
+  async complete(): Promise<ForkResult> {
+    const { tenantId, runId, toRunId, atSeq } = this.#plan;
+    let copied = 0;
+    for (let copiedTo = await this.#copiedTo(); copiedTo < atSeq; ) {
+      try {
+        const results = await this.#copyAfter(copiedTo);
+        copied += results.filter((result) => result.persisted).length;
+        copiedTo += results.length;
+      } catch (error) {
+        if (!isTidemarkError(error, 'SEQ_CONFLICT')) throw error;
+        // Somebody else wrote: the same fork, which is welcome, or another, which is then refused.
+        copiedTo = await this.#copiedTo();
+      }
+    }
+    return { tenantId, runId: toRunId, forkedFrom: { runId, atSeq }, copied };
+  }
+
+  /** How much of the fork is there; `CONFLICT` when what is there is something else. */
+  async #copiedTo(): Promise<number> {
+    const { tenantId, toRunId, atSeq } = this.#plan;
+    const there = Math.min(atSeq, await this.#runs.headSeq(toRunId, { ...this.#call, tenantId }));
+    if (there === 0) return 0;
+    // Copies are written in order behind a fence: when the last one is ours, all before it are.
+    const [copy] = await this.#events(toRunId, there - 1, 1);
+    const [original] = await this.#events(this.#plan.runId, there - 1, 1);
+    if (original && copy?.eventId === this.#eventIdOf(original)) return there;
+    throw this.#conflict(there);
+  }
+
+  #conflict(current: number): TidemarkError {
+    const { toRunId } = this.#plan;
+    const message = `Run ${JSON.stringify(toRunId)} exists and is not this fork; fork to another id`;
+    const rule = 'a new run, or this very fork';
+    return new TidemarkError('CONFLICT', message, { field: 'toRunId', rule, current, runId: toRunId });
+  }
+
+  async #copyAfter(seq: number): Promise<AppendResult[]> {
+    const originals = await this.#events(this.#plan.runId, seq, Math.min(COPY_STEP, this.#plan.atSeq - seq));
+    if (originals.length === 0) throw runNotFound(this.#plan.runId);
+    const copies = originals.map((original) => this.#copyOf(original));
+    const results = await this.#runs.appendEvents(copies, { ...this.#call, expectedSeq: seq });
+    const stray = results.find((result, index) => result.runSeq !== seq + 1 + index);
+    if (stray) throw this.#conflict(stray.runSeq);
+    return results;
+  }
+
+  #events(runId: string, afterSeq: number, limit: number): Promise<RunEventRecord[]> {
+    return this.#runs.fetchEvents(runId, { ...this.#call, tenantId: this.#plan.tenantId, afterSeq, limit });
+  }
+
+  #copyOf({ runSeq, persistedAt: _, ...original }: RunEventRecord): RunEventInput {
+    const { runId, toRunId, atSeq } = this.#plan;
+    // A key that the formula gives for the origin becomes the one it gives for the fork: a step that is done stays done.
+    const isDerived = original.idempotencyKey === derivedKeyOf(original);
+    return {
+      ...original,
+      eventId: this.#eventIdOf(original),
+      runId: toRunId,
+      idempotencyKey: (isDerived && derivedKeyOf({ ...original, runId: toRunId })) || original.idempotencyKey,
+      ...(runSeq === 1 ? { parentRunId: runId } : {}),
+      forkedFrom: { runId, runSeq, atSeq },
+    };
+  }
+
+  #eventIdOf(original: Pick<RunEventRecord, 'eventId'>): string {
+    const { tenantId, runId, toRunId, atSeq } = this.#plan;
+    const hex = sha256Hex(JSON.stringify(['tidemark-fork-1', tenantId, runId, toRunId, atSeq, original.eventId]));
+    const variant = '89ab'[Number.parseInt(hex[16]!, 16) & 3]!;
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  }
+}

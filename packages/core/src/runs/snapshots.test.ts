@@ -1,0 +1,191 @@
+/** Snapshots against an engine whose faults and timing can be chosen: write-back, marks and removal (RUN-13, RUN-14). */
+import { describe, expect, it, vi } from 'vitest';
+import { StoreContext } from '../context.ts';
+import type { RunEventInput } from '../contracts/runs.ts';
+import type { RunEngine } from '../engine/runs.ts';
+import { KeyedRuns } from '../keyed/runs.ts';
+import { memoryJournal } from '../memory/journal.ts';
+import { memoryRecords } from '../memory/records.ts';
+import { Runs } from './store.ts';
+
+function setUp(change: (engine: RunEngine) => Partial<RunEngine> = () => ({})) {
+  const context = new StoreContext();
+  const engine: RunEngine = new KeyedRuns(memoryJournal(context), memoryRecords(context));
+  const calls = { fetch: 0, load: 0, save: 0 };
+  const counted = new Proxy(engine, {
+    get(target, key) {
+      const changed = change(target)[key as keyof RunEngine] as unknown;
+      const method = (changed ?? Reflect.get(target, key, target)) as (...args: unknown[]) => unknown;
+      return (...args: unknown[]) => {
+        if (key === 'fetch') calls.fetch++;
+        if (key === 'loadSnapshot') calls.load++;
+        if (key === 'saveSnapshot') calls.save++;
+        return method.apply(target, args);
+      };
+    },
+  });
+  return { runs: new Runs(context, counted, { tenantId: 't' }), calls };
+}
+
+async function append(runs: Runs, count: number, eventType = 'Progress'): Promise<void> {
+  const events = Array.from({ length: count }, (): RunEventInput => {
+    const eventId = crypto.randomUUID();
+    return {
+      ...{ eventId, eventType, emittedAt: '2026-02-16T09:30:00.000Z', runId: 'r', tenantId: 't' },
+      ...{ projectId: 'p', environmentId: 'e', planId: 'plan', planVersion: '1' },
+      ...{ engineAttemptId: 1, logicalAttemptId: 1 },
+    };
+  });
+  for (let at = 0; at < count; at += 1_000) await runs.appendEvents(events.slice(at, at + 1_000));
+}
+
+const settled = () => new Promise((done) => setTimeout(done, 20));
+
+describe('snapshots', () => {
+  it('are read as one row, however long the run is', async () => {
+    const { runs, calls } = setUp();
+    await append(runs, 5_000);
+    await runs.refreshSnapshot('r');
+    Object.assign(calls, { fetch: 0, load: 0 });
+    expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(5_000);
+    expect(calls).toMatchObject({ fetch: 0, load: 1 });
+  });
+
+  it('are written back after a long tail, and not after a short one', async () => {
+    const { runs, calls } = setUp();
+    await append(runs, 1);
+    await runs.refreshSnapshot('r');
+    await append(runs, 199);
+    await runs.projectSnapshot('r');
+    await settled();
+    expect(calls.save).toBe(1);
+    await append(runs, 1);
+    expect((await runs.projectSnapshot('r')).lastEventSeq).toBe(201);
+    await settled();
+    expect(calls.save).toBe(2);
+    expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(201);
+  });
+
+  it('answer although the write-back fails, or never ends', async () => {
+    for (const saveSnapshot of [() => Promise.reject(new Error('disk full')), () => new Promise<void>(() => {})]) {
+      const { runs } = setUp(() => ({ saveSnapshot }));
+      await append(runs, 300);
+      expect((await runs.projectSnapshot('r')).lastEventSeq).toBe(300);
+      expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(300);
+    }
+  });
+
+  it('are written back once for readers that come together', async () => {
+    const { runs, calls } = setUp();
+    await append(runs, 300);
+    await Promise.all(Array.from({ length: 10 }, () => runs.projectSnapshot('r')));
+    await settled();
+    expect(calls.save).toBeLessThan(4);
+    expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(300);
+  });
+
+  it('keep what was folded when the call is given up', async () => {
+    const controller = new AbortController();
+    let isStuck = true;
+    const { runs, calls } = setUp((engine) => ({
+      async fetch(run, afterSeq, limit, call) {
+        if (isStuck && afterSeq >= 20_000) {
+          controller.abort();
+          await new Promise(() => {});
+        }
+        return engine.fetch(run, afterSeq, limit, call);
+      },
+    }));
+    await append(runs, 22_000);
+    const reading = runs.projectSnapshot('r', { signal: controller.signal, timeoutMs: 60_000 });
+    await expect(reading).rejects.toMatchObject({ code: 'ABORTED' });
+    isStuck = false;
+    await settled();
+    expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(20_000);
+    calls.fetch = 0;
+    expect((await runs.projectSnapshot('r')).lastEventSeq).toBe(22_000);
+    expect(calls.fetch).toBeLessThan(3);
+  });
+
+  it('are not overwritten by an earlier one that is stored late', async () => {
+    let isHeld = true;
+    let release = () => {};
+    const released = new Promise<void>((done) => {
+      release = done;
+    });
+    const { runs } = setUp((engine) => ({
+      async saveSnapshot(run, snapshot, call) {
+        if (isHeld) {
+          isHeld = false;
+          await released;
+        }
+        await engine.saveSnapshot(run, snapshot, call);
+      },
+    }));
+    await append(runs, 3);
+    const late = runs.refreshSnapshot('r');
+    await vi.waitFor(() => expect(isHeld).toBe(false));
+    await append(runs, 2);
+    await runs.refreshSnapshot('r');
+    release();
+    expect((await late).snapshot.lastEventSeq).toBe(3);
+    expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(5);
+  });
+
+  it('are written back by appends that look at the state first', async () => {
+    const { runs, calls } = setUp();
+    await append(runs, 3_000);
+    await append(runs, 1, 'RunStarted');
+    const event = (await runs.fetchEvents('r', { limit: 1 }))[0]!;
+    const valid = { ...event, runSeq: undefined, persistedAt: undefined, idempotencyKey: 'next' };
+    await runs.appendEvent(valid, { rejectInvalidTransitions: true });
+    await settled();
+    calls.fetch = 0;
+    await runs.appendEvent({ ...valid, idempotencyKey: 'after' }, { rejectInvalidTransitions: true });
+    expect(calls.fetch).toBe(1);
+  });
+
+  it('do not outlive a run that was deleted while it was folded', async () => {
+    let deleteNow = async () => {};
+    const { runs } = setUp((engine) => ({
+      async saveSnapshot(run, snapshot, call) {
+        await deleteNow();
+        await engine.saveSnapshot(run, snapshot, call);
+      },
+    }));
+    await append(runs, 10);
+    deleteNow = async () => void (await runs.deleteRun('r'));
+    await runs.refreshSnapshot('r');
+    expect(await runs.getSnapshot('r')).toBeNull();
+  });
+
+  it('are stale from a mark to the next refresh, while a projection is always fresh', async () => {
+    const { runs } = setUp();
+    expect(await runs.markStale('r')).toBe(false);
+    await append(runs, 3);
+    expect(await runs.markStale('r')).toBe(false);
+    await runs.refreshSnapshot('r');
+    expect(await runs.markStale('r')).toBe(true);
+    expect((await runs.getSnapshot('r'))?.freshness).toBe('STALE');
+    expect((await runs.projectSnapshot('r')).freshness).toBe('FRESH');
+    await append(runs, 1);
+    expect((await runs.projectSnapshot('r')).freshness).toBe('FRESH');
+    expect((await runs.getSnapshot('r'))?.freshness).toBe('STALE');
+    expect(await runs.refreshSnapshot('r')).toMatchObject({ folded: 1, snapshot: { freshness: 'FRESH' } });
+    await runs.markStale('r');
+    expect(await runs.refreshSnapshot('r')).toMatchObject({ folded: 0, snapshot: { freshness: 'FRESH' } });
+    expect(await runs.getSnapshot('r')).toMatchObject({ freshness: 'FRESH', lastEventSeq: 4 });
+  });
+
+  it('look back from the stored one where it is not later, else from the beginning', async () => {
+    const { runs, calls } = setUp();
+    await append(runs, 4_000);
+    await runs.refreshSnapshot('r');
+    await append(runs, 100);
+    calls.fetch = 0;
+    expect((await runs.projectSnapshot('r', { atSeq: 4_050 })).lastEventSeq).toBe(4_050);
+    expect(calls.fetch).toBe(1);
+    expect((await runs.projectSnapshot('r', { atSeq: 3_999 })).lastEventSeq).toBe(3_999);
+    expect(calls.fetch).toBe(3);
+  });
+});

@@ -1,0 +1,131 @@
+/** What `instrument` reports, seen through recording ports. */
+import { describe, expect, it } from 'vitest';
+import { createMemoryStore } from '../memory/store.ts';
+import { instrument } from './instrument.ts';
+import type { Attributes, Logger, Meter, Span, Tracer } from './ports.ts';
+
+function recording() {
+  const spans: { name: string; attributes: Attributes; status?: number; exceptions: number; ended: boolean }[] = [];
+  const points: [name: string, value: number, attributes?: Attributes][] = [];
+  const lines: [level: string, fields: object, message: string][] = [];
+  let active = 0;
+  const tracer: Tracer = {
+    startActiveSpan(name, { attributes = {} }, work) {
+      const record = { name, attributes: { ...attributes }, exceptions: 0, ended: false } as (typeof spans)[number];
+      spans.push(record);
+      active = spans.length;
+      const span: Span = {
+        setAttributes: (more) => Object.assign(record.attributes, more),
+        setStatus({ code }) {
+          record.status = code;
+        },
+        recordException() {
+          record.exceptions++;
+        },
+        end() {
+          record.ended = true;
+        },
+      };
+      return work(span);
+    },
+  };
+  const meter: Meter = {
+    createHistogram: (name) => ({ record: (value, attributes) => points.push([name, value, attributes]) }),
+    createCounter: (name) => ({ add: (value, attributes) => points.push([name, value, attributes]) }),
+  };
+  const log = (level: string) => (fields: object, message: string) => lines.push([level, fields, message]);
+  const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
+  return { tracer, meter, logger, spans, points, lines, active: () => active };
+}
+
+describe('instrument', () => {
+  it('is the store itself when there is nothing to report to', () => {
+    const store = createMemoryStore();
+    expect(instrument(store)).toBe(store);
+    expect(instrument(store, {})).toBe(store);
+  });
+
+  it('makes a span for each call, with what it was about and how it went', async () => {
+    const { tracer, spans } = recording();
+    const store = instrument(createMemoryStore(), { tracer });
+    const run = store.forTenant('acme').runs.handle('r');
+    await run.append('RunStarted');
+    await run.append('RunStarted');
+    await run.headSeq();
+    await store.kv.put('k', { secret: 1 });
+    await expect(store.runs.projectSnapshot('unknown', { tenantId: 'acme' })).rejects.toThrow();
+    const append = { 'tidemark.run': 'r', 'tidemark.tenant': 'acme', 'tidemark.batch.size': 1 };
+    expect(spans).toMatchObject([
+      { name: 'tidemark.runs.appendEvent', attributes: { ...append, 'tidemark.duplicates': 0 }, ended: true },
+      { name: 'tidemark.runs.appendEvent', attributes: { ...append, 'tidemark.duplicates': 1 }, ended: true },
+      { name: 'tidemark.runs.headSeq', attributes: { 'tidemark.run': 'r' }, ended: true },
+      { name: 'tidemark.kv.put', ended: true },
+      {
+        name: 'tidemark.runs.projectSnapshot',
+        attributes: { 'tidemark.run': 'unknown', 'tidemark.tenant': 'acme', 'error.type': 'RUN_NOT_FOUND' },
+        status: 2,
+        exceptions: 1,
+        ended: true,
+      },
+    ]);
+    expect(JSON.stringify(spans)).not.toContain('secret');
+  });
+
+  it('measures appends, duplicates, conflicts and errors', async () => {
+    const { meter, points } = recording();
+    const store = instrument(createMemoryStore(), { meter });
+    await store.runs.handle('r').append('RunStarted');
+    await store.runs.handle('r').append('RunStarted');
+    const [event] = await store.runs.fetchEvents('r');
+    const { runSeq: _, persistedAt: __, ...again } = event!;
+    const next = { ...again, idempotencyKey: 'next' };
+    await expect(store.runs.appendEvents([next], { expectedSeq: 7 })).rejects.toThrow();
+    const of = (name: string) =>
+      points.filter(([it]) => it === name).map(([, value, attributes]) => [value, attributes]);
+    expect(of('tidemark.append.duration')).toHaveLength(2);
+    expect(of('tidemark.append.batch_size')).toEqual([
+      [1, undefined],
+      [1, undefined],
+    ]);
+    expect(of('tidemark.append.duplicates')).toEqual([[1, undefined]]);
+    const conflict = [1, { method: 'runs.appendEvents', code: 'SEQ_CONFLICT' }];
+    expect(of('tidemark.conflicts')).toEqual([conflict]);
+    expect(of('tidemark.errors')).toEqual([conflict]);
+  });
+
+  it('counts unknown outcomes', async () => {
+    const { meter, points } = recording();
+    const inner = createMemoryStore();
+    inner.runs.appendEvent = () =>
+      Promise.reject(Object.assign(new Error('lost'), { name: 'TidemarkError', code: 'OUTCOME_UNKNOWN' }));
+    await expect(instrument(inner, { meter }).runs.handle('r').append('A')).rejects.toThrow('lost');
+    expect(points.map(([name]) => name)).toContain('tidemark.outcomes_unknown');
+  });
+
+  it('writes lines a logger such as pino takes, without payloads', async () => {
+    const { logger, lines } = recording();
+    const store = instrument(createMemoryStore(), { logger });
+    await store.runs.handle('r').append('A', { secret: 1 });
+    await expect(store.runs.handle('r').append('StepStarted', { secret: 1 })).rejects.toThrow();
+    expect(lines).toMatchObject([
+      ['debug', { 'tidemark.run': 'r', ms: expect.any(Number) }, 'runs.appendEvent'],
+      ['warn', { code: 'INVALID_ARGUMENT' }, 'runs.appendEvent failed: INVALID_ARGUMENT'],
+    ]);
+    expect(JSON.stringify(lines)).not.toContain('secret');
+  });
+
+  it('puts the trace context of the append on events that carry none', async () => {
+    const { tracer, active } = recording();
+    const store = instrument(createMemoryStore(), { tracer, traceparent: () => `trace-${active()}` });
+    const run = store.runs.handle('r');
+    await run.append('A');
+    await run.append('B', {}, { traceparent: 'own' });
+    await store.runs.appendEvents([]);
+    await expect(store.runs.appendEvent(null as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    const events = await store.runs.fetchEvents('r');
+    expect(events.map((it) => it.traceparent)).toEqual(['trace-1', 'own']);
+    const without = instrument(createMemoryStore(), { traceparent: () => undefined });
+    await without.runs.handle('r').append('A');
+    expect((await without.runs.fetchEvents('r'))[0]).not.toHaveProperty('traceparent');
+  });
+});

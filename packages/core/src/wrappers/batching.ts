@@ -1,0 +1,292 @@
+/**
+ * `batching`: collects events and writes many at once (AGT-12). Flow and planner events are accepted first and written
+ * soon after; an append of a run is answered when it is durable. Reads see what was accepted before them.
+ */
+import { MAX_JSON_DEPTH } from '../checks/json.ts';
+import { checkDuration, checkInteger } from '../checks/numbers.ts';
+import { isPlainObject } from '../checks/text.ts';
+import type { PlannerEvent, StoredEvent } from '../contracts/agents.ts';
+import type { CallOptions, Duration } from '../contracts/common.ts';
+import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { AppendResult, RunEventInput } from '../contracts/runs.ts';
+import type { Store } from '../contracts/store.ts';
+import { Batcher, type BatchLimits } from './batcher.ts';
+import { InterceptedStore, type Interceptor, type StoreCall } from './intercept.ts';
+
+/** An accepted event that will not be stored. */
+export interface LostEvent {
+  method: 'saveEvent' | 'savePlannerEvent';
+  /** Of a planner event. */
+  traceId?: string;
+  event: StoredEvent | PlannerEvent;
+  error: unknown;
+}
+
+export interface BatchingOptions {
+  /** How long an event may wait. Default 50 ms. */
+  maxDelay?: Duration;
+  /** Events written together, 1 to 1 000. Default 100. */
+  maxBatch?: number;
+  /** Events that may wait; then callers wait, for their `timeoutMs` (5 s), and are `OVERLOADED`. Default 10 000. */
+  maxQueued?: number;
+  /** How long closing tries to write what is left. Default 5 s. */
+  closeTimeout?: Duration;
+  /** Told of each accepted event that was refused for good, or could not be written before the store closed. */
+  onLost?: (lost: LostEvent) => void;
+}
+
+export interface BatchingStore extends Store {
+  /** Writes all that was accepted, in the views of tenants too. */
+  flush(): Promise<void>;
+  forTenant(tenantId: string): BatchingStore;
+}
+
+const DEFAULT_TIMEOUT_MS = 5_000;
+const MAX_BATCH = 1_000;
+const CLOSE_RETRY_MS = 50;
+
+/**
+ * A store that writes events in batches. A batch that fails for the moment is kept and tried again; one that is refused
+ * is sent event by event, so that a bad event is lost alone. What was accepted but not written dies with the process:
+ * close the store.
+ *
+ * @example
+ * await using store = batching(await open(url), { maxDelay: '20ms' });
+ */
+export function batching(store: Store, options: BatchingOptions = {}): BatchingStore {
+  const limits = {
+    maxBatch: checkInteger(options.maxBatch ?? 100, 'maxBatch', 1, MAX_BATCH),
+    maxDelayMs: checkDuration(options.maxDelay ?? 50, 'maxDelay'),
+    maxQueued: checkInteger(options.maxQueued ?? 10_000, 'maxQueued', 1),
+    closeTimeoutMs: checkDuration(options.closeTimeout ?? DEFAULT_TIMEOUT_MS, 'closeTimeout'),
+  };
+  return new BatchedStore(store, new BatchedView(store, limits, options.onLost ?? (() => {})), null);
+}
+
+class BatchedStore extends InterceptedStore implements BatchingStore {
+  readonly #view: BatchedView;
+  readonly #root: BatchedStore | null;
+  /** One queue for each tenant, however often its view is asked for: its events stay in order. */
+  readonly #views = new Map<string, BatchedStore>();
+  #closing: Promise<void> | undefined;
+
+  constructor(store: Store, view: BatchedView, root: BatchedStore | null) {
+    super(store, view);
+    this.#view = view;
+    this.#root = root;
+  }
+
+  override forTenant(tenantId: string): BatchingStore {
+    const root = this.#root ?? this;
+    const known = root.#views.get(tenantId);
+    if (known && (this === root || this === known)) return known;
+    const inner = this.inner.forTenant(tenantId);
+    const view = new BatchedStore(inner, this.#view.of(inner), root);
+    root.#views.set(tenantId, view);
+    return view;
+  }
+
+  async flush(): Promise<void> {
+    await Promise.all([this, ...this.#views.values()].map((it) => it.#view.flush()));
+  }
+
+  override close(): Promise<void> {
+    if (this.#root) return this.#view.flush();
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const flushed = await Promise.allSettled([this, ...this.#views.values()].map((it) => it.#view.finish()));
+    await this.inner.close();
+    const failed = flushed.find((it) => it.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+}
+
+interface WaitingAppend {
+  event: RunEventInput;
+  resolve: (result: AppendResult) => void;
+  reject: (error: unknown) => void;
+}
+
+type AcceptedEvent =
+  | { method: 'saveEvent'; event: StoredEvent }
+  | { method: 'savePlannerEvent'; traceId: string; event: PlannerEvent };
+
+const READS_OF_EVENTS = new Set(['loadHistory', 'listPlannerEvents', 'listSessions', 'deleteSession', 'saveEvents']);
+
+type ViewLimits = BatchLimits & { closeTimeoutMs: number };
+
+/** The queues of one view. */
+class BatchedView implements Interceptor {
+  readonly #store: Store;
+  readonly #limits: ViewLimits;
+  readonly #onLost: (lost: LostEvent) => void;
+  readonly #appends: Batcher<WaitingAppend>;
+  readonly #events: Batcher<AcceptedEvent>;
+  /** Events that were refused in a batch whose others are tried again. */
+  readonly #refused = new WeakSet<AcceptedEvent>();
+  #isClosed = false;
+
+  constructor(store: Store, limits: ViewLimits, onLost: (lost: LostEvent) => void) {
+    this.#store = store;
+    this.#limits = limits;
+    this.#onLost = onLost;
+    this.#appends = new Batcher(limits, (batch) => this.#append(batch));
+    this.#events = new Batcher(limits, (batch) => this.#save(batch));
+  }
+
+  of(store: Store): BatchedView {
+    return new BatchedView(store, this.#limits, this.#onLost);
+  }
+
+  async call(call: StoreCall, proceed: () => Promise<unknown>): Promise<unknown> {
+    const { domain, method, args } = call;
+    if (domain === 'runs') {
+      if (method === 'appendEvent' && isPlain(args[1])) return this.#enqueueAppend(args[0] as RunEventInput);
+      await this.#appends.flush();
+    }
+    if (domain === 'agents') {
+      if (method === 'saveEvent') return this.#accept({ method, event: copyPlain(args[0] as StoredEvent) }, args[1]);
+      if (method === 'savePlannerEvent')
+        return this.#accept({ method, traceId: args[0] as string, event: copyPlain(args[1] as PlannerEvent) }, args[2]);
+      if (READS_OF_EVENTS.has(method)) await this.#events.flush();
+    }
+    return proceed();
+  }
+
+  async *iterate(call: StoreCall, proceed: () => AsyncIterable<unknown>): AsyncIterable<unknown> {
+    if (call.domain === 'runs') await this.#appends.flush();
+    if (call.domain === 'agents') await this.#events.flush();
+    yield* proceed();
+  }
+
+  async flush(): Promise<void> {
+    await Promise.all([this.#appends.flush(), this.#events.flush()]);
+  }
+
+  /** The last flush: what it cannot write in time is lost, and said to be. */
+  async finish(): Promise<void> {
+    this.#isClosed = true;
+    const deadline = Date.now() + this.#limits.closeTimeoutMs;
+    for (;;) {
+      try {
+        return await this.flush();
+      } catch (error) {
+        if (Date.now() >= deadline) return this.#giveUp(error);
+        await new Promise((done) => setTimeout(done, CLOSE_RETRY_MS));
+      }
+    }
+  }
+
+  #giveUp(error: unknown): never {
+    for (const { reject } of this.#appends.drain()) reject(error);
+    for (const lost of this.#events.drain()) this.#report({ ...lost, error });
+    throw error;
+  }
+
+  #report(lost: LostEvent): void {
+    try {
+      this.#onLost(lost);
+    } catch {
+      // One report that fails must not keep the others, or the events behind it, from being dealt with.
+    }
+  }
+
+  async #accept(event: AcceptedEvent, options: unknown): Promise<void> {
+    const { signal, timeoutMs = DEFAULT_TIMEOUT_MS } = (options ?? {}) as CallOptions;
+    this.#checkOpen();
+    if (signal?.aborted)
+      throw new TidemarkError('ABORTED', 'The call was aborted before it began', { cause: signal.reason });
+    await this.#events.add(event, timeoutMs);
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to go on');
+  }
+
+  async #enqueueAppend(event: RunEventInput): Promise<AppendResult> {
+    this.#checkOpen();
+    return new Promise((resolve, reject) => {
+      this.#appends.add({ event: copyPlain(event), resolve, reject }, DEFAULT_TIMEOUT_MS).catch(reject);
+    });
+  }
+
+  /** Answers every caller, so it never fails itself. */
+  async #append(batch: readonly WaitingAppend[]): Promise<void> {
+    try {
+      const results = await this.#store.runs.appendEvents(batch.map(({ event }) => event));
+      for (const [at, { resolve }] of batch.entries()) resolve(results[at]!);
+    } catch (error) {
+      if (isTidemarkError(error) && error.retryable) for (const it of batch) it.reject(errorOf(error, it.event));
+      else await this.#appendEach(batch);
+    }
+  }
+
+  /** A batch with a bad event: each of its events has its own outcome. Those that were written are then duplicates. */
+  async #appendEach(batch: readonly WaitingAppend[]): Promise<void> {
+    for (const { event, resolve, reject } of batch) await this.#store.runs.appendEvent(event).then(resolve, reject);
+  }
+
+  async #save(batch: readonly AcceptedEvent[]): Promise<void> {
+    const flow = batch.filter((it) => it.method === 'saveEvent');
+    const planner = Map.groupBy(
+      batch.filter((it) => it.method === 'savePlannerEvent'),
+      (it) => it.traceId,
+    );
+    const { agents } = this.#store;
+    const saved = await Promise.allSettled([
+      flow.length === 0 ? undefined : this.#saveFlow(flow),
+      ...[...planner.values()].map((events) =>
+        this.#saveEach(events, ({ traceId, event }) => agents.savePlannerEvent(traceId, event)),
+      ),
+    ]);
+    const failed = saved.find((it) => it.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
+
+  async #saveFlow(events: readonly (AcceptedEvent & { method: 'saveEvent' })[]): Promise<void> {
+    const { agents } = this.#store;
+    try {
+      await agents.saveEvents(events.map(({ event }) => event));
+    } catch (error) {
+      if (isTidemarkError(error) && error.retryable) throw error;
+      await this.#saveEach(events, ({ event }) => agents.saveEvent(event));
+    }
+  }
+
+  /** In order; what is refused is reported, what fails for the moment stops the rest. Sent again, stored ones stay one. */
+  async #saveEach<T extends AcceptedEvent>(events: readonly T[], send: (it: T) => Promise<void>): Promise<void> {
+    for (const it of events) {
+      if (this.#refused.has(it)) continue;
+      try {
+        await send(it);
+      } catch (error) {
+        if (isTidemarkError(error) && error.retryable) throw error;
+        this.#refused.add(it);
+        this.#report({ ...it, error });
+      }
+    }
+  }
+}
+
+/** Without options that make an append something of its own. */
+function isPlain(options: unknown): boolean {
+  return Object.values(Object(options)).every((it) => it === undefined);
+}
+
+/** As it is now: the caller may go on changing it. What is no plain JSON stays what it is, for the store to refuse. */
+function copyPlain<T>(value: T, depth = 0): T {
+  if (depth > MAX_JSON_DEPTH) return value;
+  if (Array.isArray(value)) return value.map((item) => copyPlain(item, depth + 1)) as T;
+  if (!isPlainObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copyPlain(member, depth + 1)])) as T;
+}
+
+/** The failure of a batch, as it is for one of its events. */
+function errorOf(error: TidemarkError, event: RunEventInput): TidemarkError {
+  const { code, message, cause } = error;
+  const write = code === 'OUTCOME_UNKNOWN' ? { write: { method: 'appendEvent', event } } : {};
+  return new TidemarkError(code, message, { ...write, cause });
+}

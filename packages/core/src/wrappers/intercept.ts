@@ -1,0 +1,114 @@
+/** A store around a store: every call passes an interceptor, in the views of tenants as well. */
+import type { CallOptions } from '../contracts/common.ts';
+import type { Store } from '../contracts/store.ts';
+import { createHandle, type HandleDefaults } from '../runs/handle.ts';
+
+/** A part of a store that has calls of its own. */
+export type StoreDomain = 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts';
+
+/** A call on its way to the store. */
+export interface StoreCall {
+  domain: StoreDomain;
+  method: string;
+  args: readonly unknown[];
+  /** Of the view it was made on; absent for the operator's. */
+  tenantId: string | undefined;
+}
+
+/** What stands around each call; `proceed` makes it, with other arguments if given. */
+export interface Interceptor {
+  call(call: StoreCall, proceed: (args?: readonly unknown[]) => Promise<unknown>): Promise<unknown>;
+  /** The same for calls that give an iterator; absent: they pass. */
+  iterate?(call: StoreCall, proceed: () => AsyncIterable<unknown>): AsyncIterable<unknown>;
+}
+
+/** Calls that give an iterator instead of a promise. */
+const ITERATING: Record<StoreDomain, ReadonlySet<string>> = {
+  runs: new Set(['readEvents', 'tail', 'feed']),
+  kv: new Set(['scan', 'watch']),
+  jobs: new Set(),
+  agents: new Set(['readHistory', 'readTasks', 'tailUpdates', 'readPlannerEvents']),
+  artifacts: new Set(),
+};
+
+export class InterceptedStore implements Store {
+  readonly runs: Store['runs'];
+  readonly kv: Store['kv'];
+  readonly jobs: Store['jobs'];
+  readonly agents: Store['agents'];
+  readonly artifacts: Store['artifacts'];
+  protected readonly inner: Store;
+  readonly #interceptor: Interceptor;
+
+  constructor(inner: Store, interceptor: Interceptor) {
+    this.inner = inner;
+    this.#interceptor = interceptor;
+    this.runs = this.#around('runs', { handle: (runId, defaults) => this.#handle(runId, defaults) });
+    this.kv = this.#around('kv');
+    this.jobs = this.#around('jobs');
+    this.agents = this.#around('agents');
+    this.artifacts = this.#around('artifacts');
+  }
+
+  get info() {
+    return this.inner.info;
+  }
+
+  forTenant(tenantId: string): Store {
+    return new InterceptedStore(this.inner.forTenant(tenantId), this.#interceptor);
+  }
+
+  ping(options?: CallOptions) {
+    return this.inner.ping(options);
+  }
+
+  doctor(options?: CallOptions) {
+    return this.inner.doctor(options);
+  }
+
+  close(): Promise<void> {
+    return this.inner.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** A handle whose calls pass the interceptor too. */
+  #handle(runId: string, defaults?: HandleDefaults) {
+    const stamps = { uuid: () => globalThis.crypto.randomUUID(), clock: Date.now };
+    return createHandle(this.runs, stamps, runId, { tenantId: this.inner.info.tenantId, ...defaults });
+  }
+
+  #around<D extends StoreDomain>(
+    domain: D,
+    own: { handle?: (runId: string, defaults?: HandleDefaults) => unknown } = {},
+  ): Store[D] {
+    const target = this.inner[domain];
+    const tenantId = this.inner.info.tenantId;
+    const methods = new Map<string, unknown>();
+    return new Proxy(target, {
+      get: (_, name) => {
+        const method: unknown = Reflect.get(target, name, target);
+        if (typeof method !== 'function' || typeof name !== 'string') return method;
+        if (!methods.has(name))
+          methods.set(name, own[name as 'handle'] ?? this.#intercepted(target, { domain, method: name, tenantId }));
+        return methods.get(name);
+      },
+    });
+  }
+
+  #intercepted(target: object, where: Omit<StoreCall, 'args'>): Method {
+    const method = Reflect.get(target, where.method, target) as Method;
+    const { call, iterate } = this.#interceptor;
+    if (ITERATING[where.domain].has(where.method)) {
+      if (!iterate) return (...args) => method.apply(target, args);
+      return (...args) =>
+        iterate.call(this.#interceptor, { ...where, args }, () => method.apply(target, args) as AsyncIterable<unknown>);
+    }
+    return (...args) =>
+      call.call(this.#interceptor, { ...where, args }, async (changed = args) => method.apply(target, [...changed]));
+  }
+}
+
+type Method = (...args: unknown[]) => unknown;

@@ -1,0 +1,122 @@
+/**
+ * `retrying`: makes a call again while that can help and cannot harm (GEN-8). What was not written may be sent again
+ * always; what may have been written only when the call carries a key that settles it.
+ */
+import { checkDuration } from '../checks/numbers.ts';
+import type { Duration } from '../contracts/common.ts';
+import { isTidemarkError } from '../contracts/errors.ts';
+import type { Store } from '../contracts/store.ts';
+import { InterceptedStore, type Interceptor, type StoreCall } from './intercept.ts';
+
+export interface RetryOptions {
+  /** No repetition begins later than this after the call. Default 30 s. */
+  deadline?: Duration;
+  /** The pause before the first repetition; each further one may be twice as long. Default 25 ms. */
+  firstDelay?: Duration;
+  /** The longest pause. Default 1 s. */
+  maxDelay?: Duration;
+}
+
+/**
+ * A store that repeats what failed for the moment. An error that stays has `attempts`.
+ *
+ * @example
+ * const store = retrying(await open(url), { deadline: '10s' });
+ */
+export function retrying(store: Store, options: RetryOptions = {}): Store {
+  return new InterceptedStore(store, new Repeater(options));
+}
+
+class Repeater implements Interceptor {
+  readonly #deadlineMs: number;
+  readonly #firstDelayMs: number;
+  readonly #maxDelayMs: number;
+
+  constructor({ deadline = 30_000, firstDelay = 25, maxDelay = 1_000 }: RetryOptions) {
+    this.#deadlineMs = checkDuration(deadline, 'deadline');
+    this.#firstDelayMs = checkDuration(firstDelay, 'firstDelay');
+    this.#maxDelayMs = checkDuration(maxDelay, 'maxDelay');
+  }
+
+  async call(call: StoreCall, proceed: () => Promise<unknown>): Promise<unknown> {
+    const deadline = Date.now() + this.#deadlineMs;
+    const signal = signalOf(call);
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await proceed();
+      } catch (error) {
+        const delay = this.#delayAfter(attempts);
+        if (!mayRepeat(call, error) || signal?.aborted || Date.now() + delay >= deadline)
+          throw attempts > 1 && isTidemarkError(error) ? Object.assign(error, { attempts }) : error;
+        await pause(delay, signal);
+      }
+    }
+  }
+
+  /** Between half and all of a pause that doubles: callers that failed together do not come back together. */
+  #delayAfter(attempts: number): number {
+    const most = Math.min(this.#maxDelayMs, this.#firstDelayMs * 2 ** Math.min(attempts - 1, 30));
+    return Math.max(1, Math.round(most * (0.5 + Math.random() / 2)));
+  }
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end, { once: true });
+  });
+}
+
+function mayRepeat(call: StoreCall, error: unknown): boolean {
+  if (!isTidemarkError(error) || !error.retryable || takesStream(call)) return false;
+  return error.outcome === 'rejected' || isSettledByItself(call);
+}
+
+/** A stream can be read once only. */
+function takesStream({ domain, method }: StoreCall): boolean {
+  return domain === 'artifacts' && method === 'putStream';
+}
+
+/** Writes that say the same however often they are sent: events by their keys, updates and steering by their ids, … */
+const BY_THEIR_OWN_KEY = new Set([
+  ...['runs.appendEvent', 'runs.appendEvents', 'runs.refreshSnapshot', 'runs.markStale', 'runs.forkRun'],
+  ...['agents.saveEvent', 'agents.saveEvents', 'agents.savePlannerEvent', 'agents.saveUpdate', 'agents.saveSteering'],
+  ...['agents.saveRemoteBinding', 'agents.saveTask', 'agents.saveTrajectory'],
+  ...['jobs.enqueue', 'jobs.heartbeat', 'jobs.progress', 'jobs.complete', 'jobs.fail', 'jobs.cancel', 'jobs.announced'],
+  ...['artifacts.putBytes', 'artifacts.putText'],
+]);
+
+/** Where a call may carry a request id of the caller's, and by which name. */
+const BY_REQUEST: Partial<Record<string, { at: number; name: string }>> = {
+  'kv.put': { at: 2, name: 'requestId' },
+  'kv.setField': { at: 3, name: 'requestId' },
+  'kv.setFields': { at: 2, name: 'requestId' },
+  'kv.compareAndSwap': { at: 4, name: 'requestId' },
+  'kv.swap': { at: 1, name: 'requestId' },
+  'agents.loadPlannerState': { at: 1, name: 'requestId' },
+  'agents.claimPlannerState': { at: 1, name: 'requestId' },
+  'agents.saveMemoryState': { at: 2, name: 'requestId' },
+  'jobs.claim': { at: 1, name: 'claimId' },
+  'jobs.requeue': { at: 1, name: 'requestId' },
+  'jobs.recover': { at: 1, name: 'requestId' },
+};
+
+/** Whether the call carries what settles a write whose outcome is unknown. */
+function isSettledByItself({ domain, method, args }: StoreCall): boolean {
+  // What became of the caller's transaction only the caller can find out.
+  if (domain === 'runs' && Object(args[1]).transaction !== undefined) return false;
+  const request = BY_REQUEST[`${domain}.${method}`];
+  if (request) return Object(args[request.at])[request.name] !== undefined;
+  return BY_THEIR_OWN_KEY.has(`${domain}.${method}`);
+}
+
+/** Options come last. */
+function signalOf({ args }: StoreCall): AbortSignal | undefined {
+  const { signal } = Object(args.at(-1));
+  return signal instanceof AbortSignal ? signal : undefined;
+}

@@ -1,0 +1,348 @@
+/** The wrappers around a memory store whose calls can be made to fail, before or after they are carried out. */
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { type ErrorCode, TidemarkError } from '../contracts/errors.ts';
+import type { RunEventInput } from '../contracts/runs.ts';
+import type { Store } from '../contracts/store.ts';
+import { createMemoryStore } from '../memory/store.ts';
+import { batching, type LostEvent } from './batching.ts';
+import { failSafe, type StoreFailure } from './fail-safe.ts';
+import { InterceptedStore, type StoreCall } from './intercept.ts';
+import { retrying } from './retrying.ts';
+
+type Fault = { code: ErrorCode; after?: boolean } | null;
+
+/** A memory store, with the calls that reached it and a say in which fail. */
+function faulty(faultOf: (call: StoreCall, nth: number) => Fault = () => null) {
+  const calls: string[] = [];
+  const inner = createMemoryStore();
+  const store = new InterceptedStore(inner, {
+    async call(call, proceed) {
+      const name = `${call.domain}.${call.method}`;
+      calls.push(name);
+      const fault = faultOf(call, calls.filter((it) => it === name).length);
+      if (fault && !fault.after) throw new TidemarkError(fault.code, 'as asked');
+      const result = await proceed();
+      if (fault) throw new TidemarkError(fault.code, 'as asked');
+      return result;
+    },
+  });
+  return { store, inner, calls };
+}
+
+function event(runId = 'r', change: Partial<RunEventInput> = {}): RunEventInput {
+  return {
+    ...{ eventId: crypto.randomUUID(), eventType: 'Progress', emittedAt: '2026-02-16T09:30:00.000Z', runId },
+    ...{ tenantId: 'default', projectId: 'p', environmentId: 'e', planId: 'plan', planVersion: '1' },
+    ...{ engineAttemptId: 1, logicalAttemptId: 1 },
+    ...change,
+  };
+}
+
+const flowEvent = (n: number, traceId: string | null = 't') => ({
+  ...{ traceId, ts: n, kind: 'node_start', nodeName: null, nodeId: null },
+  payload: { n },
+});
+const plannerEvent = (n: number) => ({ eventType: 'step', ts: 1, trajectoryStep: n });
+const down = (): Fault => ({ code: 'UNAVAILABLE' });
+const soon = (ms = 20) => new Promise((done) => setTimeout(done, ms));
+
+describe('failSafe', () => {
+  it('gives what a method gives when there is nothing, and reports', async () => {
+    const { store } = faulty(down);
+    const failures: StoreFailure[] = [];
+    const lines: object[] = [];
+    const safe = failSafe(store, { onError: (it) => failures.push(it), logger: { error: (line) => lines.push(line) } });
+    expect(await safe.runs.appendEvent(event())).toBeNull();
+    expect(await safe.runs.appendEvents([event(), event()])).toEqual([null, null]);
+    expect(await safe.runs.handle('r').append('Progress')).toBeNull();
+    expect(await safe.runs.fetchEvents('r')).toEqual([]);
+    expect(await safe.runs.getSnapshot('r')).toBeNull();
+    expect(await safe.runs.headSeq('r')).toBe(0);
+    expect(await safe.runs.feedPage({ after: 'c' })).toEqual({ items: [], next: 'c' });
+    await safe.agents.saveEvent(flowEvent(1));
+    await safe.agents.savePlannerEvent('trace', plannerEvent(1));
+    expect(await safe.agents.loadHistory('t')).toEqual([]);
+    expect(await safe.agents.loadMemoryState('k')).toBeNull();
+    expect(await safe.agents.listUpdatesPage('s')).toEqual({ items: [], cursorFound: false });
+    expect(await safe.agents.saveMemoryState('k', { ifVersion: 'only a field' })).toEqual({ version: 0 });
+    expect(await safe.artifacts.exists('a')).toBe(false);
+    expect(safe.failures).toEqual({ saves: 6, loads: 8 });
+    expect(failures).toHaveLength(14);
+    expect(failures[0]).toMatchObject({ event: 'statestore_save_failed', method: 'runs.appendEvent', runId: 'r' });
+    expect(lines.slice(7, 10)).toMatchObject([
+      { event: 'statestore_save_failed', method: 'agents.saveEvent', trace_id: 't' },
+      { event: 'statestore_save_failed', method: 'agents.savePlannerEvent', trace_id: 'trace' },
+      { event: 'statestore_load_failed', method: 'agents.loadHistory', exception: 'TidemarkError: as asked' },
+    ]);
+  });
+
+  it('throws where an invented answer would lose or double something', async () => {
+    const safe = failSafe(faulty(down).store);
+    const calls: (() => Promise<unknown>)[] = [
+      () => safe.agents.savePlannerState('token', {}),
+      () => safe.agents.loadPlannerState('token'),
+      () => safe.agents.claimPlannerState('token'),
+      () => safe.agents.confirmPlannerState('token', 'claim'),
+      () => safe.agents.saveMemoryState('k', {}, { ifVersion: 1 }),
+      () => safe.runs.appendEvent(event(), { expectedSeq: 0 }),
+      () => safe.runs.projectSnapshot('r'),
+      () => safe.runs.deleteRun('r'),
+      () => safe.kv.get('k'),
+      () => safe.kv.swap('k', { set: { a: 1 } }),
+      () => safe.jobs.enqueue({ taskType: 'a', taskId: 'b' }),
+      () => safe.artifacts.putText('text'),
+    ];
+    for (const call of calls) await expect(call(), String(call)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(safe.failures).toEqual({ saves: 0, loads: 0 });
+  });
+
+  it('ends iterators that fail, counts in views, and outlives its reporters', async () => {
+    const inner = createMemoryStore();
+    const safe = failSafe(inner, {
+      onError() {
+        throw new Error('reporter');
+      },
+    });
+    const view = safe.forTenant('acme');
+    await view.runs.handle('r').append('Progress');
+    const seen: number[] = [];
+    for await (const it of view.runs.tail('r')) {
+      seen.push(it.runSeq);
+      void inner.close();
+    }
+    for await (const _ of view.runs.readEvents('r'));
+    expect(seen).toEqual([1]);
+    expect(safe.failures.loads).toBe(1);
+  });
+});
+
+describe('retrying', () => {
+  it('makes a call again until it succeeds', async () => {
+    const { store, calls } = faulty((_, nth) => (nth < 4 ? { code: 'OVERLOADED' } : null));
+    const result = await retrying(store, { firstDelay: 1 }).runs.handle('r').append('Progress');
+    expect(result).toMatchObject({ runSeq: 1, persisted: true });
+    expect(calls).toHaveLength(4);
+  });
+
+  it('settles an unknown outcome by the key, so that nothing is stored twice', async () => {
+    const { store, inner } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN', after: true } : null));
+    const again = retrying(store, { firstDelay: 1 });
+    expect(await again.runs.handle('r').append('Progress')).toMatchObject({ runSeq: 1, idempotent: true });
+    expect(await inner.runs.headSeq('r')).toBe(1);
+    expect(await again.kv.swap('k', { revision: 0, set: { n: 1 }, requestId: 'q' })).toMatchObject({ swapped: true });
+    await again.agents.saveMemoryState('m', { requestId: 'only a field' }, { requestId: 'q' });
+    expect((await inner.agents.getMemoryRecord('m'))?.version).toBe(1);
+  });
+
+  it('does not repeat a write of unknown outcome that carries nothing to settle it', async () => {
+    const { store, calls } = faulty(() => ({ code: 'OUTCOME_UNKNOWN', after: true }));
+    const again = retrying(store, { firstDelay: 1, deadline: 100 });
+    const writes: (() => Promise<unknown>)[] = [
+      () => again.kv.put('k', { requestId: 'only a field' }),
+      () => again.kv.swap('k', { set: { n: 1 } }),
+      () => again.agents.loadPlannerState('token'),
+      () => again.agents.saveMemoryState('m', {}),
+      () => again.kv.delete('k'),
+      () => again.jobs.claim({ taskType: 'a' }, { worker: 'w' }),
+      () => again.runs.appendEvent(event(), { transaction: {} }),
+    ];
+    for (const write of writes) {
+      calls.length = 0;
+      await expect(write(), String(write)).rejects.toThrow(TidemarkError);
+      expect(calls, String(write)).toHaveLength(1);
+    }
+  });
+
+  it('does not repeat what cannot succeed', async () => {
+    const { store, calls } = faulty();
+    await expect(retrying(store).runs.appendEvent(event('r', { eventId: 'no uuid' }))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      attempts: undefined,
+    });
+    expect(calls).toHaveLength(1);
+  });
+
+  it('gives up at the deadline, says how often it tried, and stops when aborted', async () => {
+    const { store } = faulty(down);
+    const start = Date.now();
+    const error = await retrying(store, { firstDelay: 10, maxDelay: 20, deadline: 200 })
+      .kv.get('k')
+      .catch((it: TidemarkError) => it);
+    expect(error).toMatchObject({ code: 'UNAVAILABLE', attempts: expect.any(Number) });
+    expect((error as TidemarkError).attempts).toBeGreaterThan(4);
+    expect(Date.now() - start).toBeLessThan(1_500);
+    const aborted = retrying(store, { firstDelay: 60_000, maxDelay: 60_000, deadline: '1h' }).kv.get('k', {
+      signal: AbortSignal.timeout(30),
+    });
+    await expect(aborted).rejects.toMatchObject({ code: 'UNAVAILABLE', attempts: 2 });
+  });
+});
+
+describe('batching', () => {
+  const open: Store[] = [];
+  const opened = <T extends Store>(store: T): T => {
+    open.push(store);
+    return store;
+  };
+  afterEach(async () => {
+    for (const store of open.splice(0)) await store.close().catch(() => undefined);
+  });
+
+  it('writes many events in few calls, in order, and lets readers see them', async () => {
+    const { store, calls } = faulty();
+    const batched = opened(batching(store, { maxDelay: '10s', maxBatch: 50 }));
+    for (let n = 0; n < 120; n++) {
+      await batched.agents.saveEvent(flowEvent(0, n % 2 ? 'odd' : 'even'));
+      await batched.agents.saveEvent({ ...flowEvent(0, 'all'), payload: { n } });
+    }
+    const history = await batched.agents.loadHistory('all');
+    expect(history.map((it) => it.payload.n)).toEqual(Array.from({ length: 120 }, (_, n) => n));
+    expect(calls.filter((it) => it === 'agents.saveEvents').length).toBeLessThanOrEqual(6);
+    expect(calls).not.toContain('agents.saveEvent');
+  });
+
+  it('writes after the delay, on flush and on close', async () => {
+    const { store, inner, calls } = faulty();
+    const timed = opened(batching(store, { maxDelay: 20 }));
+    await timed.agents.saveEvent(flowEvent(1));
+    expect(calls).toEqual([]);
+    await vi.waitFor(() => expect(calls).toEqual(['agents.saveEvents']));
+    const slow = batching(store, { maxDelay: '1h' });
+    await slow.forTenant('acme').agents.savePlannerEvent('trace', plannerEvent(1));
+    await slow.flush();
+    expect(await inner.forTenant('acme').agents.listPlannerEvents('trace')).toHaveLength(1);
+    await slow.forTenant('acme').agents.saveEvent(flowEvent(2));
+    const close = inner.close.bind(inner);
+    let stored: unknown[] = [];
+    inner.close = async () => {
+      stored = await inner.forTenant('acme').agents.loadHistory('t');
+      await close();
+    };
+    await slow.close();
+    expect(stored).toHaveLength(1);
+  });
+
+  it('answers appends when they are stored, each with its own result', async () => {
+    const { store, calls } = faulty();
+    const batched = opened(batching(store, { maxDelay: 5, maxBatch: 100 }));
+    const results = await Promise.all(
+      Array.from({ length: 300 }, (_, n) => batched.runs.appendEvent(event(`r${n % 3}`))),
+    );
+    expect(results.map((it) => it.runSeq)).toEqual(Array.from({ length: 300 }, (_, n) => Math.floor(n / 3) + 1));
+    expect(calls.length).toBeLessThanOrEqual(4);
+    void batched.runs.appendEvent(event('r0'));
+    expect(await batched.runs.headSeq('r0')).toBe(101);
+    expect(await batched.runs.appendEvent(event('r0'), { expectedSeq: 101 })).toMatchObject({ runSeq: 102 });
+  });
+
+  it('lets a bad event fail alone', async () => {
+    const { store } = faulty();
+    const lost: LostEvent[] = [];
+    const batched = opened(batching(store, { maxDelay: 5, onLost: (it) => lost.push(it) }));
+    const outcomes = await Promise.allSettled([
+      batched.runs.appendEvent(event()),
+      batched.runs.appendEvent(event('r', { eventType: 'StepStarted' })),
+      batched.runs.appendEvent(event()),
+    ]);
+    expect(outcomes.map((it) => (it.status === 'fulfilled' ? it.value.runSeq : it.reason.field))).toEqual([
+      1,
+      'stepId',
+      2,
+    ]);
+    await batched.agents.saveEvent(flowEvent(1));
+    await batched.agents.saveEvent({ ...flowEvent(2), payload: { when: new Date() } });
+    await batched.agents.saveEvent(flowEvent(3));
+    expect((await batched.agents.loadHistory('t')).map((it) => it.ts)).toEqual([1, 3]);
+    expect(lost).toMatchObject([{ method: 'saveEvent', event: { ts: 2 }, error: { code: 'INVALID_PAYLOAD' } }]);
+  });
+
+  it('keeps what could not be written, tries again, and doubles nothing', async () => {
+    const { store } = faulty(({ method }, nth) => {
+      if (method === 'saveEvents' && nth <= 3) return { code: 'OUTCOME_UNKNOWN', after: nth === 2 };
+      return method === 'savePlannerEvent' && nth === 2 ? { code: 'UNAVAILABLE' } : null;
+    });
+    const batched = opened(batching(store, { maxDelay: 5 }));
+    for (const n of [1, 2, 3]) await batched.agents.saveEvent(flowEvent(n));
+    await expect(batched.flush()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+    await vi.waitFor(async () => expect(await batched.agents.loadHistory('t')).toHaveLength(3), { timeout: 5_000 });
+    for (const n of [1, 2, 3]) await batched.agents.savePlannerEvent('trace', plannerEvent(n));
+    const steps = async () => (await batched.agents.listPlannerEvents('trace')).map((it) => it.trajectoryStep);
+    await vi.waitFor(async () => expect(await steps()).toEqual([1, 2, 3]), { timeout: 5_000 });
+  });
+
+  it('gives each caller of a failed batch the failure, with the write to send again', async () => {
+    const { store } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN', after: true } : null));
+    const batched = opened(batching(store, { maxDelay: 5 }));
+    const events = [event(), event()];
+    const outcomes = await Promise.allSettled(events.map((it) => batched.runs.appendEvent(it)));
+    for (const [at, outcome] of outcomes.entries())
+      expect((outcome as PromiseRejectedResult).reason).toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+        write: { method: 'appendEvent', event: { eventId: events[at]!.eventId } },
+      });
+    expect(await batched.runs.appendEvent(events[1]!)).toMatchObject({ runSeq: 2, idempotent: true });
+  });
+
+  it('is bounded: callers wait for room, and are overloaded when none comes', async () => {
+    let isDown = true;
+    const { store } = faulty(() => (isDown ? { code: 'UNAVAILABLE' } : null));
+    const batched = opened(batching(store, { maxDelay: 5, maxBatch: 2, maxQueued: 4 }));
+    for (const n of [1, 2, 3, 4]) await batched.agents.saveEvent(flowEvent(n));
+    await expect(batched.agents.saveEvent(flowEvent(9), { timeoutMs: 20 })).rejects.toMatchObject({
+      code: 'OVERLOADED',
+    });
+    const waiting = [5, 6, 7, 8].map((n) => batched.agents.saveEvent(flowEvent(n)));
+    await expect(batched.agents.saveEvent(flowEvent(9))).rejects.toMatchObject({ code: 'OVERLOADED' });
+    isDown = false;
+    await Promise.all(waiting);
+    expect((await batched.agents.loadHistory('t')).map((it) => it.ts)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  it('says on closing what it could not write', async () => {
+    const { store } = faulty(down);
+    const lost: LostEvent[] = [];
+    const batched = batching(store, { maxDelay: '1h', closeTimeout: 200, onLost: (it) => lost.push(it) });
+    await batched.agents.saveEvent(flowEvent(1));
+    await batched.agents.savePlannerEvent('trace', plannerEvent(2));
+    await expect(batched.close()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(lost.map((it) => it.method)).toEqual(['saveEvent', 'savePlannerEvent']);
+    await soon();
+  });
+
+  it('writes on closing what fails for the moment', async () => {
+    const { store, inner } = faulty((_, nth) => (nth <= 2 ? { code: 'UNAVAILABLE' } : null));
+    const saved = vi.spyOn(inner.agents, 'saveEvents');
+    const batched = batching(store, { maxDelay: '1h' });
+    await batched.agents.saveEvent(flowEvent(1));
+    await batched.close();
+    expect(saved.mock.calls[0]?.[0]).toHaveLength(1);
+  });
+
+  it('accepts nothing from a call that was aborted, and nothing after it was closed', async () => {
+    const batched = batching(createMemoryStore(), { maxDelay: 5 });
+    await expect(batched.agents.saveEvent(flowEvent(1), { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: 'ABORTED',
+    });
+    expect(await batched.agents.loadHistory('t')).toEqual([]);
+    await batched.close();
+    await expect(batched.agents.saveEvent(flowEvent(1))).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+    await expect(batched.runs.handle('r').append('Progress')).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+  });
+
+  it('takes events as they are when they are passed', async () => {
+    const batched = opened(batching(createMemoryStore(), { maxDelay: '1h' }));
+    const changing = flowEvent(1);
+    await batched.agents.saveEvent(changing);
+    changing.payload.n = 99;
+    expect((await batched.agents.loadHistory('t'))[0]!.payload).toEqual({ n: 1 });
+  });
+});
+
+it('wrappers wrap each other', async () => {
+  const { store, inner } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN', after: true } : null));
+  const safe = failSafe(batching(retrying(store, { firstDelay: 1 }), { maxDelay: 1 }));
+  await safe.forTenant('acme').agents.saveEvent(flowEvent(1));
+  expect(await safe.forTenant('acme').runs.handle('r').append('Progress')).toMatchObject({ runSeq: 1 });
+  expect(await inner.forTenant('acme').runs.headSeq('r')).toBe(1);
+  await safe.close();
+});

@@ -1,0 +1,63 @@
+/**
+ * Checkpoints of long journals: the hashes of some thousand keys and the places of their commits in one message, so that a writer
+ * who is new to the journal need not walk through all of it. They only save time: what they lack is read from the journal.
+ */
+import { type EngineCall, sha256Hex } from '@tidemark/core/engine';
+import { HASH_BYTES, type KeyHash } from './commits.ts';
+import type { Messages } from './messages.ts';
+import type { Writer } from './writer.ts';
+
+/** A stretch of a journal that begins and ends with whole commits. */
+export interface Checkpoint {
+  /** First sequence and place in the stream of each commit. */
+  commits: [firstSeq: number, place: number][];
+  /** Of the keys, in order. */
+  hashes: KeyHash[];
+}
+
+/** Events between two checkpoints. */
+export const CHECKPOINT_EVERY = 4_096;
+
+export class Checkpoints {
+  readonly #messages: Messages;
+  readonly #writer: Writer;
+
+  constructor(messages: Messages, writer: Writer) {
+    this.#messages = messages;
+    this.#writer = writer;
+  }
+
+  /** Writes one for a journal whose first commit is at `origin`; of several writers of the same stretch the first is enough. */
+  async write(subject: string, origin: number, { commits, hashes }: Checkpoint, call: EngineCall): Promise<void> {
+    const body = Buffer.concat([Buffer.from(`${JSON.stringify(commits)}\n`), Buffer.from(hashes.join(''), 'latin1')]);
+    if (body.length > this.#writer.largestBody) return;
+    const place = `${this.#subjectOf(subject)}.${origin}.${commits[0]![0]}`;
+    await this.#writer.publish({ subject: place, expected: 0, headers: {}, body }, call);
+  }
+
+  /** Those of a journal, oldest first. */
+  async *read(subject: string, origin: number, call: EngineCall): AsyncGenerator<Checkpoint, void, undefined> {
+    const filter = `${this.#subjectOf(subject)}.${origin}.*`;
+    for (let from = 1; ; ) {
+      const message = await this.#messages.next(filter, from, call);
+      if (!message) return;
+      const end = message.data.indexOf(10);
+      const text = message.data.toString('latin1', end + 1);
+      yield {
+        commits: JSON.parse(message.data.toString('latin1', 0, end)) as Checkpoint['commits'],
+        hashes: Array.from({ length: text.length / HASH_BYTES }, (_, at) =>
+          text.slice(at * HASH_BYTES, (at + 1) * HASH_BYTES),
+        ),
+      };
+      from = message.seq + 1;
+    }
+  }
+
+  async remove(subject: string, call: EngineCall): Promise<void> {
+    await this.#messages.purge(`${this.#subjectOf(subject)}.>`, undefined, call);
+  }
+
+  #subjectOf(subject: string): string {
+    return `${this.#messages.subject}.checkpoints.${sha256Hex(subject)}`;
+  }
+}

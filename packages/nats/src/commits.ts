@@ -1,0 +1,95 @@
+/** How a commit is written into one message: the head in the headers, where mirrors read it; the entries in the body. */
+import type { JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
+import { sha256 } from '@tidemark/core/engine';
+import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from './headers.ts';
+
+/** What the headers of a commit say. */
+export interface CommitHead {
+  firstSeq: number;
+  count: number;
+  time: number;
+  createdAt: number;
+}
+
+/** A key in the index: 16 bytes of its hash, so that every key takes the same little room. */
+export type KeyHash = string;
+export const HASH_BYTES = 16;
+
+export function hashOfKey(key: string): KeyHash {
+  return sha256(key).slice(0, HASH_BYTES);
+}
+
+export interface Commit {
+  head: CommitHead;
+  state: string;
+  entries: readonly { key: string; body: string }[];
+}
+
+/** What does not fit in headers is in the body. */
+function fits(text: string): boolean {
+  return text.length < LARGEST_HEADERS / 3;
+}
+
+/** A commit as a message: a line of JSON with each key and the length of its body, then the bodies. */
+export function encodeCommit(
+  { head, state, entries }: Commit,
+  hashes: readonly KeyHash[],
+  name: JournalName | null,
+): { headers: Record<string, string | undefined>; body: Buffer } {
+  const keys = Buffer.from(hashes.join(''), 'latin1').toString('base64');
+  const stateText = headerJson(state);
+  const bodies = entries.map(({ body }) => Buffer.from(body));
+  const lengths = entries.map(({ key }, at) => [key, bodies[at]!.length]);
+  const line = JSON.stringify(fits(stateText) ? [lengths] : [lengths, state]);
+  return {
+    headers: {
+      [HEADER.commit]: `${head.firstSeq} ${head.count} ${head.time} ${head.createdAt}`,
+      [HEADER.state]: fits(stateText) ? stateText : undefined,
+      [HEADER.keys]: fits(keys) ? keys : undefined,
+      [HEADER.name]: name ? headerJson([name.tenantId, name.name]) : undefined,
+    },
+    body: Buffer.concat([Buffer.from(`${line}\n`), ...bodies]),
+  };
+}
+
+/** What the headers say; `null` for a message that is no commit. */
+export function readCommitHead(headers: HeaderValues): CommitHead | null {
+  const text = headers[HEADER.commit];
+  if (text === undefined) return null;
+  const [firstSeq, count, time, createdAt] = text.split(' ').map(Number) as [number, number, number, number];
+  return { firstSeq, count, time, createdAt };
+}
+
+/** The hashes of a commit's keys; `null` when only the body has them. */
+export function readKeyHashes(headers: HeaderValues): KeyHash[] | null {
+  const text = headers[HEADER.keys];
+  if (text === undefined) return null;
+  const all = Buffer.from(text, 'base64').toString('latin1');
+  return Array.from({ length: all.length / HASH_BYTES }, (_, at) => all.slice(at * HASH_BYTES, (at + 1) * HASH_BYTES));
+}
+
+export function readEntries({ firstSeq, time }: CommitHead, body: Buffer): JournalEntry[] {
+  const end = body.indexOf(10);
+  const [lengths] = JSON.parse(body.toString('utf8', 0, end)) as [[string, number][]];
+  let at = end + 1;
+  return lengths.map(([key, length], index) => {
+    const entry = { seq: firstSeq + index, time, key, body: body.toString('utf8', at, at + length) };
+    at += length;
+    return entry;
+  });
+}
+
+/** The state, where the headers have it; `null` when only the body does. */
+export function readState(headers: HeaderValues): string | null {
+  const text = headers[HEADER.state];
+  return text === undefined ? null : (JSON.parse(text) as string);
+}
+
+export function stateInBody(body: Buffer): string {
+  return (JSON.parse(body.toString('utf8', 0, body.indexOf(10))) as [unknown, string])[1];
+}
+
+export function headAfter(commit: CommitHead, state: string): JournalHead {
+  const { firstSeq, count, time, createdAt } = commit;
+  return { seq: firstSeq + count - 1, createdAt, updatedAt: time, state };
+}

@@ -1,0 +1,246 @@
+/**
+ * Consumers: how many messages come in one go. A walk is a bounded read by pulling; a follower is an ordered push consumer that is made
+ * anew, from the message after the last one it gave, whenever a message is missing, the heartbeat stops or the connection breaks.
+ */
+import type { Msg } from '@nats-io/nats-core';
+import type { EngineCall } from '@tidemark/core/engine';
+import { isPassing, NO_CONSUMER, RefusedByServer, unavailable } from './errors.ts';
+import { headersOf } from './headers.ts';
+import { isOver, type Link, pause } from './link.ts';
+import type { Messages, StoredMessage } from './messages.ts';
+
+const HEARTBEAT_MS = 2_000;
+const MADE_WITHIN_MS = 5_000;
+const RETRY_MS = 250;
+const BATCH = 500;
+const PULL_MS = 1_000;
+const NANOSECONDS = 1_000_000;
+
+interface ConsumerInfo {
+  name: string;
+  num_pending: number;
+}
+
+function configOf(start: 'heads' | 'new' | number, filter: string, headersOnly: boolean): object {
+  const from =
+    typeof start === 'number'
+      ? { deliver_policy: 'by_start_sequence', opt_start_seq: Math.max(1, start) }
+      : { deliver_policy: start === 'heads' ? 'last_per_subject' : start };
+  return {
+    ...from,
+    filter_subject: filter,
+    ...(headersOnly && { headers_only: true }),
+    ack_policy: 'none',
+    max_deliver: 1,
+    replay_policy: 'instant',
+    mem_storage: true,
+    num_replicas: 1,
+    inactive_threshold: 30_000 * NANOSECONDS,
+  };
+}
+
+/**
+ * Messages of a filter from a sequence on, in order, up to `last`, which its leader is known to have: the consumer may live on a
+ * server that is behind, and is waited for.
+ */
+export async function* walk(
+  link: Link,
+  messages: Messages,
+  range: { filter: string; from: number; last: number; headersOnly?: boolean },
+  call: EngineCall,
+): AsyncGenerator<StoredMessage, void, undefined> {
+  const { stream } = messages;
+  let from = range.from;
+  while (from <= range.last) {
+    const config = configOf(from, range.filter, range.headersOnly ?? false);
+    const { name } = await createConsumer(link, stream, config, call);
+    try {
+      for (let wasEmpty = false; from <= range.last; ) {
+        const batch = await pull(link, stream, name, wasEmpty, call);
+        wasEmpty = batch.length === 0;
+        for (const message of batch) {
+          if (message.seq > range.last) return;
+          yield message;
+          from = message.seq + 1;
+        }
+        if (isOver(call)) throw unavailable(new Error('the messages did not come in time'));
+        // The last one may have been removed meanwhile.
+        if (wasEmpty && (await messages.at(range.last, call)) === null) return;
+      }
+    } catch (error) {
+      if (!(error instanceof RefusedByServer && error.code === NO_CONSUMER) && !isPassing(error)) throw error;
+    } finally {
+      link.tell(`CONSUMER.DELETE.${stream}.${name}`);
+    }
+  }
+}
+
+async function createConsumer(link: Link, stream: string, config: object, call: EngineCall): Promise<ConsumerInfo> {
+  return link.query<ConsumerInfo>(`CONSUMER.CREATE.${stream}`, { stream_name: stream, config }, call);
+}
+
+/** What a consumer has at once; when it had nothing before, it is given time. */
+async function pull(
+  link: Link,
+  stream: string,
+  name: string,
+  patiently: boolean,
+  call: EngineCall,
+): Promise<StoredMessage[]> {
+  await link.whenConnected(call);
+  const messages: StoredMessage[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const inbox = link.listen((msg) => {
+    const code = msg.headers?.code ?? 0;
+    if (code === 503) reject(new RefusedByServer(NO_CONSUMER, 'the consumer is gone'));
+    else if (code >= 400) resolve();
+    else if (code === 0) {
+      messages.push(messageOf(msg));
+      if (messages.length === BATCH) resolve();
+    }
+  });
+  const timer = setTimeout(() => reject(new RefusedByServer(NO_CONSUMER, 'the consumer is silent')), 2 * PULL_MS);
+  try {
+    const question = patiently ? { batch: BATCH, expires: PULL_MS * NANOSECONDS } : { batch: BATCH, no_wait: true };
+    link.send(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, JSON.stringify(question), inbox.subject);
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    inbox.stop();
+  }
+  return messages;
+}
+
+function messageOf(msg: Msg): StoredMessage {
+  return { subject: msg.subject, seq: placeOf(msg).seq, headers: headersOf(msg), data: Buffer.from(msg.data) };
+}
+
+/** `$JS.ACK.stream.consumer.delivered.streamSeq.consumerSeq.time.pending`, with domain and account before in newer servers. */
+function placeOf(msg: Msg): { seq: number; delivery: number; pending: number } {
+  const tokens = msg.reply!.split('.');
+  const at = tokens.length >= 11 ? 7 : 5;
+  return { seq: Number(tokens[at]), delivery: Number(tokens[at + 1]), pending: Number(tokens[at + 3]) };
+}
+
+export interface FollowerOptions {
+  stream: string;
+  filter: string;
+  /** `heads`: the last message of each subject first, then all that follow; a number: from this sequence on. */
+  start: 'heads' | 'new' | number;
+  headersOnly: boolean;
+  onMessage: (message: StoredMessage) => void;
+  /** All that was there when it began has been given. */
+  onCaughtUp?: () => void;
+  /** It was away so long that markers may be gone and has stopped: what it gave is to be forgotten, and begun anew. */
+  onRestart?: () => void;
+}
+
+/** How long a follower may be away and still go on where it was: markers of removals are kept for twice as long. */
+const MAY_BE_AWAY_MS = 30 * 60_000;
+
+export class Follower {
+  readonly #link: Link;
+  readonly #options: FollowerOptions;
+  #inbox: { subject: string; stop: () => void } | null = null;
+  #consumer = '';
+  #deliveries = 0;
+  #lastSeq = 0;
+  #heardAt = Date.now();
+  #making = false;
+  #stopped = false;
+  readonly #watchdog: NodeJS.Timeout;
+
+  constructor(link: Link, options: FollowerOptions) {
+    this.#link = link;
+    this.#options = options;
+    this.#watchdog = setInterval(() => this.#look(), HEARTBEAT_MS / 2).unref();
+    void this.#make();
+  }
+
+  /** The last sequence that was given; what is lower has been given, or was removed before. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearInterval(this.#watchdog);
+    this.#letGo();
+  }
+
+  async #make(): Promise<void> {
+    if (this.#making || this.#stopped) return;
+    this.#making = true;
+    this.#letGo();
+    const { stream, filter, headersOnly, start } = this.#options;
+    if (this.#lastSeq > 0 && Date.now() - this.#heardAt > MAY_BE_AWAY_MS && this.#options.onRestart) {
+      this.stop();
+      this.#options.onRestart();
+      return;
+    }
+    const from = this.#lastSeq > 0 ? this.#lastSeq + 1 : start;
+    const inbox = this.#link.listen((msg) => this.#receive(inbox.subject, msg));
+    this.#inbox = inbox;
+    this.#deliveries = 0;
+    try {
+      const config = {
+        ...configOf(from, filter, headersOnly),
+        deliver_subject: inbox.subject,
+        flow_control: true,
+        idle_heartbeat: HEARTBEAT_MS * NANOSECONDS,
+      };
+      const { name, num_pending } = await createConsumer(this.#link, stream, config, {
+        deadline: Date.now() + MADE_WITHIN_MS,
+      });
+      this.#consumer = name;
+      if (this.#stopped) return this.#letGo();
+      this.#heardAt = Date.now();
+      if (num_pending === 0) this.#options.onCaughtUp?.();
+    } catch {
+      // The watchdog finds that nothing is heard and tries again.
+      this.#letGo();
+      await pause();
+    } finally {
+      this.#making = false;
+    }
+  }
+
+  #receive(inbox: string, msg: Msg): void {
+    if (this.#inbox?.subject !== inbox) return;
+    this.#heardAt = Date.now();
+    if ((msg.headers?.code ?? 0) === 100) {
+      this.#heed(msg);
+      return;
+    }
+    const { seq, delivery, pending } = placeOf(msg);
+    if (delivery !== this.#deliveries + 1) {
+      void this.#make();
+      return;
+    }
+    this.#deliveries = delivery;
+    this.#options.onMessage(messageOf(msg));
+    this.#lastSeq = seq;
+    if (pending === 0) this.#options.onCaughtUp?.();
+  }
+
+  /** A heartbeat, or a question of flow control, which is to be answered. */
+  #heed(msg: Msg): void {
+    if (msg.reply) this.#link.send(msg.reply);
+    const stalled = msg.headers?.get('Nats-Consumer-Stalled');
+    if (stalled) this.#link.send(stalled);
+    const delivered = msg.headers?.get('Nats-Last-Consumer');
+    if (delivered && Number(delivered) > this.#deliveries) void this.#make();
+  }
+
+  #look(): void {
+    const silentMs = Date.now() - this.#heardAt;
+    if (!this.#inbox ? silentMs > RETRY_MS : silentMs > 2.5 * HEARTBEAT_MS) void this.#make();
+  }
+
+  #letGo(): void {
+    this.#inbox?.stop();
+    this.#inbox = null;
+    if (this.#consumer) this.#link.tell(`CONSUMER.DELETE.${this.#options.stream}.${this.#consumer}`);
+    this.#consumer = '';
+  }
+}

@@ -1,0 +1,193 @@
+/** Everything about the servers and streams that weakens the promise, and how to mend it (GEN-6). What cannot be seen is `unknown`. */
+import { type DoctorFinding, type Durability, TidemarkError } from '@tidemark/core';
+import type { EngineCall } from '@tidemark/core/engine';
+import type { Link } from './link.ts';
+import { STREAM_KINDS, type StreamInfo, safeConfig, streamInfo, streamName, weaknessesOf } from './streams.ts';
+import { isOld, type SyncedServer, syncOf } from './sync.ts';
+
+type Finding = Omit<DoctorFinding, 'check'>;
+
+/** What the doctor looks at. */
+interface Patient {
+  prefix: string;
+  version: string;
+  streams: StreamInfo[];
+  servers: SyncedServer[];
+}
+
+export interface Examination {
+  durability: Durability;
+  findings: DoctorFinding[];
+}
+
+export async function examine(
+  link: Link,
+  prefix: string,
+  monitoring: readonly string[],
+  call: EngineCall,
+): Promise<Examination> {
+  const [servers, streams] = await Promise.all([
+    syncOf(monitoring),
+    Promise.all(STREAM_KINDS.map((kind) => streamInfo(link, streamName(prefix, kind), call))),
+  ]);
+  const patient: Patient = { prefix, version: link.version, streams, servers };
+  const findings: DoctorFinding[] = [
+    { check: 'server version', ...serverVersion(patient) },
+    { check: 'sync', ...sync(patient) },
+    { check: 'replicas', ...replicas(patient) },
+    { check: 'replica lag', ...lag(patient) },
+    ...STREAM_KINDS.map((kind, at) => ({ check: `stream ${kind}`, ...options(patient, at) })),
+    { check: 'account', ...(await account(link, call)) },
+  ];
+  return { durability: durabilityOf(patient), findings };
+}
+
+/**
+ * Replicas count only where each syncs before it acknowledges: a cluster that loses power as a whole, or a server that comes back
+ * without what it had acknowledged, otherwise loses acknowledged writes.
+ */
+function durabilityOf(patient: Patient): Durability {
+  if (patient.streams.some(({ config }) => config.storage !== 'file')) return 'none';
+  const synced = syncOfAll(patient);
+  if (synced !== 'always') return synced === 'unknown' ? 'unknown' : 'process-crash';
+  return patient.streams.every(({ config }) => config.num_replicas >= 3) ? 'node-loss' : 'host-crash';
+}
+
+export function requireDurability({ durability, findings }: Examination): void {
+  if (durability === 'host-crash' || durability === 'node-loss') return;
+  const why = findings.find(({ check }) => check === 'sync')!;
+  throw new TidemarkError(
+    'DURABILITY_TOO_WEAK',
+    `NATS could lose acknowledged writes in a power cut: ${why.message}. ${why.fix}`,
+    { current: durability },
+  );
+}
+
+function serverVersion({ version }: Patient): Finding {
+  const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map(Number);
+  const number = major * 1_000_000 + minor * 1_000 + patch;
+  if (number < 2_009_000)
+    return {
+      status: 'fail',
+      message: `NATS ${version} is older than 2.9, the oldest one that is tested`,
+      fix: UPGRADE,
+    };
+  if (number >= 2_010_020 && number <= 2_010_022)
+    return { status: 'fail', message: `NATS ${version} can lose a stream when its process is killed`, fix: UPGRADE };
+  if (number < 2_012_003)
+    return {
+      status: 'warn',
+      message: `NATS ${version} can lose acknowledged writes when members of a cluster are replaced while others fail`,
+      fix: UPGRADE,
+    };
+  return ok(version);
+}
+
+const UPGRADE = 'Upgrade to nats-server 2.12.3 or newer';
+
+function syncOfAll({ version, streams, servers }: Patient): SyncedServer['sync'] {
+  if (isOld(version) || servers.some(({ sync }) => sync === 'later')) return 'later';
+  const synced = new Set(servers.filter(({ sync }) => sync === 'always').map(({ name }) => name));
+  const members = new Set(streams.flatMap(membersOf));
+  const seen = members.size > 0 ? [...members].every((name) => synced.has(name)) : synced.size > 0;
+  return seen ? 'always' : 'unknown';
+}
+
+/** The servers that hold a stream; none are named outside of a cluster. */
+function membersOf({ cluster }: StreamInfo): string[] {
+  if (!cluster?.replicas?.length) return [];
+  return [...(cluster.leader ? [cluster.leader] : []), ...cluster.replicas.map(({ name }) => name)];
+}
+
+function sync(patient: Patient): Finding {
+  const fix = 'Set jetstream { sync_interval: always } on every server, which NATS 2.10 and newer have';
+  const synced = syncOfAll(patient);
+  if (synced === 'always') return ok('every server syncs before it acknowledges');
+  if (synced === 'unknown')
+    return {
+      status: 'unknown',
+      message: `When the servers sync cannot be seen${unseenOf(patient)}`,
+      fix: 'Name the monitoring address of every server in the option monitoring',
+    };
+  return {
+    status: 'fail',
+    message: isOld(patient.version)
+      ? `NATS ${patient.version} syncs every two minutes, after it has acknowledged: a power cut loses acknowledged writes`
+      : `A server syncs after it has acknowledged: a power cut loses acknowledged writes`,
+    fix,
+  };
+}
+
+function unseenOf({ servers }: Patient): string {
+  const unseen = servers.filter(({ sync }) => sync === 'unknown').map(({ address }) => address);
+  return unseen.length === 0 ? '' : ` at ${unseen.join(', ')}`;
+}
+
+function replicas({ streams }: Patient): Finding {
+  const counts = streams.map(({ config }) => config.num_replicas);
+  const fewest = Math.min(...counts);
+  if (fewest >= 3) return ok(`${fewest}: a server may be lost`);
+  return {
+    status: 'warn',
+    message: `Some streams have ${fewest} replica${fewest === 1 ? '' : 's'}: what they hold goes with the disk of one server`,
+    fix: streams
+      .filter(({ config }) => config.num_replicas < 3)
+      .map(({ config }) => `nats stream edit ${config.name} --replicas 3`)
+      .join('; '),
+  };
+}
+
+function lag({ streams }: Patient): Finding {
+  const behind = streams.flatMap(({ config, cluster }) =>
+    (cluster?.replicas ?? [])
+      .filter(({ current, offline }) => !current || offline)
+      .map(
+        ({ name, offline, lag }) => `${name} ${offline ? 'is offline' : `is ${lag ?? 0} behind`} for ${config.name}`,
+      ),
+  );
+  const leaderless = streams.filter(({ cluster }) => cluster?.replicas?.length && !cluster.leader);
+  if (leaderless.length > 0)
+    return {
+      status: 'fail',
+      message: `${leaderless.map(({ config }) => config.name).join(', ')} have no leader: every write waits`,
+      fix: 'Bring back a majority of the servers',
+    };
+  if (behind.length === 0) return ok('every replica is current');
+  return { status: 'warn', message: behind.join('; '), fix: 'Bring the server back, or see why it cannot follow' };
+}
+
+function options({ prefix, streams }: Patient, at: number): Finding {
+  const { config } = streams[at]!;
+  const weak = weaknessesOf(config, safeConfig(prefix, STREAM_KINDS[at]!, config.num_replicas));
+  if (weak.length === 0) return ok(config.name);
+  return {
+    status: weak.some(({ loses }) => loses) ? 'fail' : 'warn',
+    message: `${config.name}: ${weak.map(({ problem }) => problem).join('; ')}`,
+    fix: `Mend it with \`nats stream edit ${config.name}\`; what cannot be edited needs a new stream, under another prefix`,
+  };
+}
+
+interface AccountInfo {
+  storage: number;
+  reserved_storage?: number;
+  limits: { max_storage: number };
+}
+
+const NEARLY_FULL = 0.9;
+
+async function account(link: Link, call: EngineCall): Promise<Finding> {
+  const { storage, limits } = await link.query<AccountInfo>('INFO', undefined, call);
+  if (limits.max_storage <= 0) return ok('no limit on storage but the disks');
+  const share = storage / limits.max_storage;
+  const message = `${Math.round(share * 100)} % of the account's storage is used`;
+  if (share < NEARLY_FULL) return ok(message);
+  return {
+    status: 'warn',
+    message,
+    fix: 'Raise max_storage of the account, or delete runs: at the limit writes are refused',
+  };
+}
+
+function ok(message: string): Finding {
+  return { status: 'ok', message };
+}

@@ -1,0 +1,81 @@
+/** What failures of NATS mean to a caller, and whether the write may have happened (GEN-8). */
+import { isTidemarkError, TidemarkError } from '@tidemark/core';
+
+/** An answer of JetStream that is an error, with its stable number. */
+export class RefusedByServer extends Error {
+  override readonly name = 'RefusedByServer';
+  readonly code: number;
+
+  constructor(code: number, description: string) {
+    super(description);
+    this.code = code;
+  }
+}
+
+/** Nobody took the request: nothing was done. So it is while a leader is elected. */
+export class NobodyAnswers extends Error {
+  override readonly name = 'NobodyAnswers';
+}
+
+/** The request went out and no answer came back: it may have been carried out. */
+export class AnswerLost extends Error {
+  override readonly name = 'AnswerLost';
+}
+
+export const NO_MESSAGE = 10037;
+export const WRONG_LAST_SEQUENCE = 10071;
+export const NO_STREAM = 10059;
+export const STREAM_EXISTS = 10058;
+/** Of a consumer that went away. */
+export const NO_CONSUMER = 10014;
+
+/** Another message of the same id is on its way. */
+export const IN_PROCESS = 10158;
+
+/** Out of memory, storage or the limits of an account or stream. */
+const OUT_OF_ROOM = new Set([10002, 10023, 10028, 10047, 10077, 10122]);
+/** A node that is not, or not yet, in a position to answer. */
+const NOT_NOW = new Set([10008, 10009, 10041, 10074, 10075, 10076, IN_PROCESS, 10164]);
+const TOO_LARGE = 10054;
+
+/** Whether the same request may simply be sent again, since nothing was done. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof NobodyAnswers || (error instanceof RefusedByServer && NOT_NOW.has(error.code));
+}
+
+/** A failure as the caller of a store hears it; nothing was written. */
+export function translate(error: unknown): unknown {
+  if (isTidemarkError(error)) return error;
+  if (error instanceof NobodyAnswers || error instanceof AnswerLost) return unavailable(error);
+  if (!(error instanceof RefusedByServer)) return isConnectionFailure(error) ? unavailable(error as Error) : error;
+  if (NOT_NOW.has(error.code)) return unavailable(error);
+  if (OUT_OF_ROOM.has(error.code))
+    return new TidemarkError('STORAGE_FULL', `NATS is out of room: ${error.message}`, { cause: error });
+  if (error.code === TOO_LARGE)
+    return new TidemarkError('PAYLOAD_TOO_LARGE', `NATS refused the message: ${error.message}`, {
+      field: 'payload',
+      rule: 'at most max_payload of the server',
+      cause: error,
+    });
+  return new TidemarkError('STORAGE_ERROR', `NATS refused: ${error.message} (${error.code})`, { cause: error });
+}
+
+export function unavailable(cause: Error): TidemarkError {
+  return new TidemarkError('UNAVAILABLE', `NATS cannot be reached right now: ${cause.message}`, { cause });
+}
+
+export function outcomeUnknown(cause: unknown): TidemarkError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new TidemarkError(
+    'OUTCOME_UNKNOWN',
+    `The acknowledgement of the write was lost (${why}); send it again to learn what became of it`,
+    { cause },
+  );
+}
+
+function isConnectionFailure(error: unknown): boolean {
+  const name = (error as Error | null)?.name ?? '';
+  return /^(ConnectionError|TimeoutError|RequestError|NoRespondersError|AuthorizationError|ProtocolError|DrainingConnectionError|ClosedConnectionError)$/.test(
+    name,
+  );
+}

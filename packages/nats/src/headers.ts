@@ -1,0 +1,62 @@
+/** Headers of our messages: what mirrors and indexes need without the body. Values are one line of ASCII each. */
+import type { Msg, MsgHdrs } from '@nats-io/nats-core';
+
+/** Header names, as the driver would write them: it reads them by this spelling only. */
+export const HEADER = {
+  /** The sequence the subject must end with; the server compares it, and keeps it in the message. */
+  expected: 'Nats-Expected-Last-Subject-Sequence',
+  /** Of all messages with the same value within two minutes the server stores one. */
+  once: 'Nats-Msg-Id',
+  /** Whose write it is, to find it again when its acknowledgement was lost. */
+  write: 'Tidemark-Write',
+  /** The name, where the subject has only its hash. */
+  name: 'Tidemark-Name',
+  /** `removed`, `archived`, …: the message ends what came before it. */
+  end: 'Tidemark-End',
+  /** Where the body is, when it was too large for one message. */
+  parts: 'Tidemark-Parts',
+  /** Of a commit: first sequence, number of entries, time, time of the first commit. */
+  commit: 'Tidemark-Commit',
+  state: 'Tidemark-State',
+  keys: 'Tidemark-Keys',
+  /** Of a record. */
+  expires: 'Tidemark-Expires',
+  places: 'Tidemark-Places',
+} as const;
+
+/** A server refuses headers over 64 KiB. */
+export const LARGEST_HEADERS = 60 * 1024;
+
+export type HeaderValues = Record<string, string>;
+
+/** Headers on their way out. The driver's own class costs more than the rest of a publish. */
+export function headersFor(values: Readonly<Record<string, string | undefined>>): MsgHdrs {
+  let text = 'NATS/1.0\r\n';
+  for (const name in values) if (values[name] !== undefined) text += `${name}: ${values[name]}\r\n`;
+  const bytes = Buffer.from(`${text}\r\n`, 'latin1');
+  return { encode: () => bytes } as unknown as MsgHdrs;
+}
+
+/** Headers as a message got them. */
+export function readHeaders(bytes: Uint8Array): HeaderValues {
+  const values: HeaderValues = {};
+  for (const line of Buffer.from(bytes).toString('latin1').split('\r\n').slice(1)) {
+    const at = line.indexOf(':');
+    if (at > 0) values[line.slice(0, at)] = line.slice(at + 1).trim();
+  }
+  return values;
+}
+
+export function headersOf(msg: Msg): HeaderValues {
+  const values: HeaderValues = {};
+  for (const [name, texts] of msg.headers ?? []) values[name] = texts[0]!;
+  return values;
+}
+
+/** JSON in ASCII without line ends, as a header can hold it. */
+export function headerJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\u007f-\uffff]/g,
+    (text) => `\\u${text.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,153 @@
+/** The journals of a stream in the order they were begun, for lists; fed by the stream itself. A few hundred bytes a journal. */
+import {
+  type EngineCall,
+  type JournalHead,
+  type JournalName,
+  type JournalSpace,
+  SortedKeys,
+} from '@tidemark/core/engine';
+import { headAfter, readCommitHead, readState } from './commits.ts';
+import { Follower } from './consumers.ts';
+import { HEADER } from './headers.ts';
+import { idOf } from './journal-names.ts';
+import type { Link } from './link.ts';
+import type { Messages, StoredMessage } from './messages.ts';
+import { Mirror } from './mirror.ts';
+import { nameOfSubject } from './subjects.ts';
+
+interface Listed {
+  name: JournalName;
+  head: JournalHead;
+  /** The state was too large for headers and is read when it is asked for. */
+  place: number | null;
+}
+
+export interface ListRange {
+  tenantId?: string;
+  order: 'newest' | 'oldest';
+  after?: { createdAt: number; tenantId: string; name: string };
+  limit: number;
+}
+
+/** Reads the state of a commit that headers could not hold. */
+export type ReadHead = (name: JournalName, call: EngineCall) => Promise<{ head: JournalHead | null }>;
+
+export class Heads {
+  readonly #link: Link;
+  readonly #messages: Messages;
+  readonly #mirror: Mirror;
+  readonly #announce: (name: JournalName) => void;
+  readonly #readHead: ReadHead;
+  readonly #listed = new Map<string, Listed>();
+  /** `createdAt`, tenant and name of each, so that they sort as lists do. */
+  readonly #places = new SortedKeys();
+  readonly #tenants = new Map<string, Set<string>>();
+  #listener: Follower | null = null;
+
+  constructor(link: Link, messages: Messages, announce: (name: JournalName) => void, readHead: ReadHead) {
+    this.#link = link;
+    this.#messages = messages;
+    this.#announce = announce;
+    this.#readHead = readHead;
+    this.#mirror = new Mirror(
+      link,
+      messages,
+      (message) => this.#take(message),
+      () => this.#forget(),
+    );
+  }
+
+  /** Hears of every commit from now on. */
+  listen(): void {
+    if (this.#mirror.started) return;
+    this.#listener ??= new Follower(this.#link, {
+      stream: this.#messages.stream,
+      filter: `${this.#messages.subject}.>`,
+      start: 'new',
+      headersOnly: true,
+      onMessage: (message) => this.#announce(this.#nameOf(message)),
+    });
+  }
+
+  async tenantsOf(name: string, call: EngineCall): Promise<string[]> {
+    await this.#mirror.caughtUp(call);
+    return [...(this.#tenants.get(name) ?? [])].slice(0, 2);
+  }
+
+  async list(
+    space: JournalSpace,
+    range: ListRange,
+    call: EngineCall,
+  ): Promise<{ name: JournalName; head: JournalHead }[]> {
+    await this.#mirror.caughtUp(call);
+    const found: Listed[] = [];
+    for (const place of this.#walk(range)) {
+      const listed = this.#listed.get(space + place.slice(TIME_DIGITS));
+      if (!listed) continue;
+      if (range.tenantId === undefined || listed.name.tenantId === range.tenantId) found.push(listed);
+      if (found.length === range.limit) break;
+    }
+    return Promise.all(found.map((listed) => this.#whole(listed, call)));
+  }
+
+  *#walk({ order, after }: ListRange): Generator<string> {
+    const start = after && placeOf(after.createdAt, after.tenantId, after.name);
+    if (order === 'newest') yield* this.#places.below(start);
+    else for (const place of this.#places.from(start ?? '')) if (place !== start) yield place;
+  }
+
+  stop(): void {
+    this.#mirror.stop();
+    this.#listener?.stop();
+  }
+
+  async #whole({ name, head, place }: Listed, call: EngineCall): Promise<{ name: JournalName; head: JournalHead }> {
+    const current = place === null ? null : (await this.#readHead(name, call)).head;
+    return { name: { ...name }, head: { ...(current ?? head) } };
+  }
+
+  #take(message: StoredMessage): void {
+    const name = this.#nameOf(message);
+    const id = idOf(name);
+    const commit = readCommitHead(message.headers);
+    const known = this.#listed.get(id);
+    if (known && (!commit || known.head.createdAt !== commit.createdAt)) this.#drop(id, known);
+    if (commit) {
+      const state = readState(message.headers);
+      const head = headAfter(commit, state ?? '');
+      const listed = { name, head, place: state === null ? message.seq : null };
+      if (!this.#listed.has(id)) this.#add(listed);
+      this.#listed.set(id, listed);
+    }
+    this.#announce(name);
+  }
+
+  #nameOf({ subject, headers }: StoredMessage): JournalName {
+    return nameOfSubject(this.#messages.subject, subject, headers[HEADER.name]) as JournalName;
+  }
+
+  #add({ name, head }: Listed): void {
+    this.#places.add(placeOf(head.createdAt, name.tenantId, name.name));
+    const tenants = this.#tenants.get(name.name) ?? new Set();
+    this.#tenants.set(name.name, tenants.add(name.tenantId));
+  }
+
+  #drop(id: string, { name, head }: Listed): void {
+    this.#listed.delete(id);
+    this.#places.delete(placeOf(head.createdAt, name.tenantId, name.name));
+    const tenants = this.#tenants.get(name.name);
+    tenants?.delete(name.tenantId);
+    if (tenants?.size === 0) this.#tenants.delete(name.name);
+  }
+
+  #forget(): void {
+    for (const [id, listed] of this.#listed) this.#drop(id, listed);
+  }
+}
+
+const TIME_DIGITS = 16;
+
+/** Ids have no NUL, which sorts before everything else: texts sort by time, then tenant, then name. */
+function placeOf(createdAt: number, tenantId: string, name: string): string {
+  return `${String(createdAt).padStart(TIME_DIGITS, '0')}\0${tenantId}\0${name}`;
+}

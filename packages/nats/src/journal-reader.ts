@@ -1,0 +1,251 @@
+/** Reads journals of one stream: heads, entries and the indexes that writers need. */
+import type { EngineCall, JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
+import { CHECKPOINT_EVERY, type Checkpoints } from './checkpoints.ts';
+import {
+  type CommitHead,
+  hashOfKey,
+  headAfter,
+  readCommitHead,
+  readEntries,
+  readKeyHashes,
+  readState,
+  stateInBody,
+} from './commits.ts';
+import { walk } from './consumers.ts';
+import { HEADER } from './headers.ts';
+import { JournalIndex } from './journal-index.ts';
+import { idOf } from './journal-names.ts';
+import type { Link } from './link.ts';
+import type { Messages, StoredMessage } from './messages.ts';
+import { Recent } from './recent.ts';
+import type { Spill } from './spill.ts';
+import { type Subject, subjectOf } from './subjects.ts';
+
+/** What ends a journal that may be begun again; any other end is a tombstone. */
+export const REMOVED = 'removed';
+/** So many messages are asked for one by one, before it is worth to make a consumer. */
+const FEW = 4;
+const MAX_POSITIONS = 10_000;
+
+export function subjectOfJournal(stream: string, name: JournalName): Subject {
+  return subjectOf(stream, name);
+}
+
+export class JournalReader {
+  readonly #link: Link;
+  readonly #messages: Messages;
+  readonly spill: Spill;
+  readonly checkpoints: Checkpoints;
+  /** Where reads ended: the next page, or the next event of a tail, is looked for from there. */
+  readonly #positions = new Recent<{ seq: number; place: number }>(MAX_POSITIONS);
+
+  constructor(link: Link, messages: Messages, spill: Spill, checkpoints: Checkpoints) {
+    this.#link = link;
+    this.#messages = messages;
+    this.spill = spill;
+    this.checkpoints = checkpoints;
+  }
+
+  /** What all subjects of the stream begin with. */
+  get subject(): string {
+    return this.#messages.subject;
+  }
+
+  async head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }> {
+    const { head, tombstone } = await this.headWithPlace(name, call);
+    return { head, tombstone };
+  }
+
+  async headWithPlace(name: JournalName, call: EngineCall) {
+    const message = await this.#messages.last(this.#subjectOf(name), call);
+    if (!message) return { head: null, tombstone: null, last: 0 };
+    const commit = readCommitHead(message.headers);
+    if (!commit) return { head: null, tombstone: tombstoneIn(message), last: message.seq };
+    return { head: headAfter(commit, await this.#stateOf(message, call)), tombstone: null, last: message.seq };
+  }
+
+  /** A new index: of the whole journal, or of one that is thought empty. */
+  async index(name: JournalName, of: 'empty' | 'whole', call: EngineCall): Promise<JournalIndex> {
+    const index = new JournalIndex();
+    if (of === 'whole') await this.refresh(name, index, call);
+    return index;
+  }
+
+  /** Brings an index up to what is stored now. */
+  async refresh(name: JournalName, index: JournalIndex, call: EngineCall): Promise<void> {
+    const subject = this.#subjectOf(name);
+    const last = await this.#messages.last(subject, call);
+    if (last?.seq === index.last) return;
+    if (!last) {
+      index.clear();
+      return;
+    }
+    const commit = readCommitHead(last.headers);
+    const missing = commit ? commit.firstSeq - 1 - (index.head?.seq ?? 0) : 0;
+    if (!commit || missing === 0 || commit.firstSeq === 1) return this.#takeIn(index, last, call);
+    if (index.last === 0 && missing >= CHECKPOINT_EVERY) await this.#takeInCheckpoints(subject, index, call);
+    for await (const message of this.#between(subject, index.last + 1, last, missing, call)) {
+      await this.#takeIn(index, message, call);
+    }
+    if (index.last === last.seq) index.head = headAfter(commit, await this.#stateOf(last, call));
+  }
+
+  async #takeInCheckpoints(subject: string, index: JournalIndex, call: EngineCall): Promise<void> {
+    const first = await this.#messages.next(subject, 1, call);
+    if (!first || readCommitHead(first.headers)?.firstSeq !== 1) return;
+    for await (const checkpoint of this.checkpoints.read(subject, first.seq, call)) {
+      if (!index.addCheckpoint(checkpoint)) return;
+    }
+  }
+
+  /** Writes the checkpoints that are due; nobody waits for them, and without them the next writer reads more. */
+  async checkpoint(name: JournalName, index: JournalIndex, call: EngineCall): Promise<void> {
+    const { origin } = index;
+    for (let due = index.takeCheckpoint(); due; due = index.takeCheckpoint()) {
+      await this.checkpoints.write(this.#subjectOf(name), origin, due, call).catch(() => {});
+    }
+  }
+
+  /** The commits up to a known last one, without their bodies where there are many. */
+  async *#between(filter: string, from: number, last: StoredMessage, atMost: number, call: EngineCall) {
+    let next = from;
+    for (let count = 0; count < FEW && atMost <= 2 * FEW; count++) {
+      const message = await this.#messages.next(filter, next, call);
+      if (!message) return;
+      yield message;
+      if (message.seq >= last.seq) return;
+      next = message.seq + 1;
+    }
+    // Nothing is left where a checkpoint ends with the last commit.
+    yield* walk(this.#link, this.#messages, { filter, from: next, last: last.seq, headersOnly: true }, call);
+  }
+
+  async #takeIn(index: JournalIndex, message: StoredMessage, call: EngineCall): Promise<void> {
+    const commit = readCommitHead(message.headers);
+    if (!commit) {
+      index.end(tombstoneIn(message), message.seq);
+      return;
+    }
+    // It was removed, and begun again since.
+    if (commit.firstSeq === 1) index.clear();
+    const hashes = readKeyHashes(message.headers) ?? (await this.#hashesInBody(commit, message.seq, call));
+    index.add(commit, await this.#stateOf(message, call), hashes, message.seq);
+  }
+
+  async #hashesInBody(commit: CommitHead, place: number, call: EngineCall): Promise<string[]> {
+    const message = await this.#messages.at(place, call);
+    const body = message && (await this.bodyOf(message, call));
+    return body ? readEntries(commit, body).map(({ key }) => hashOfKey(key)) : [];
+  }
+
+  async #stateOf(message: StoredMessage, call: EngineCall): Promise<string> {
+    const state = readState(message.headers);
+    if (state !== null) return state;
+    const whole = message.data.length > 0 ? message : await this.#messages.at(message.seq, call);
+    const body = whole && (await this.bodyOf(whole, call));
+    return body ? stateInBody(body) : '';
+  }
+
+  async read(
+    name: JournalName,
+    afterSeq: number,
+    limit: number,
+    index: JournalIndex | undefined,
+    call: EngineCall,
+  ): Promise<JournalEntry[]> {
+    const id = idOf(name);
+    const entries: JournalEntry[] = [];
+    for await (const message of this.after(this.#subjectOf(name), this.#startOf(id, afterSeq, index), call)) {
+      const commit = readCommitHead(message.headers);
+      if (!commit) entries.length = 0;
+      else if (commit.firstSeq + commit.count - 1 > afterSeq) {
+        const body = await this.bodyOf(message, call);
+        for (const entry of body ? readEntries(commit, body) : []) {
+          if (entry.seq > afterSeq && entries.length < limit) entries.push(entry);
+        }
+      }
+      if (commit) this.#remember(id, commit, message.seq, entries.at(-1)?.seq);
+      if (entries.length === limit) break;
+    }
+    return entries;
+  }
+
+  /** From where on the stream has to be looked at for what comes after a sequence. */
+  #startOf(id: string, afterSeq: number, index: JournalIndex | undefined): number {
+    if (afterSeq === 0) return 1;
+    if (index?.head) return afterSeq >= index.head.seq ? index.last : index.placeOf(afterSeq + 1);
+    const position = this.#positions.get(id);
+    return position && position.seq <= afterSeq ? position.place : 1;
+  }
+
+  /** Only a commit that was given whole: the next read begins after it. */
+  #remember(id: string, commit: CommitHead, place: number, lastGiven: number | undefined): void {
+    const seq = commit.firstSeq + commit.count - 1;
+    if (lastGiven === seq) this.#positions.set(id, { seq, place });
+  }
+
+  /** The entries of sequences that the index knows; each commit is read once, however many are asked for of it. */
+  async entriesAt(
+    name: JournalName,
+    index: JournalIndex,
+    seqs: readonly (number | undefined)[],
+    call: EngineCall,
+  ): Promise<(JournalEntry | null)[]> {
+    const commits = new Map<number, Promise<JournalEntry[]>>();
+    const commitAt = (place: number) => {
+      const entries = commits.get(place) ?? this.#commitAt(name, place, call);
+      commits.set(place, entries);
+      return entries;
+    };
+    return Promise.all(
+      seqs.map(async (seq) => {
+        if (seq === undefined) return null;
+        const entries = await commitAt(index.placeOf(seq));
+        return entries[seq - (entries[0]?.seq ?? 0)] ?? null;
+      }),
+    );
+  }
+
+  async #commitAt(name: JournalName, place: number, call: EngineCall): Promise<JournalEntry[]> {
+    const message = await this.#messages.at(place, call);
+    const commit = message && readCommitHead(message.headers);
+    const body = commit && message.subject === this.#subjectOf(name) && (await this.bodyOf(message, call));
+    return body ? readEntries(commit, body) : [];
+  }
+
+  /** Messages of a filter from a place on: the first few one by one, the rest by a consumer. */
+  async *after(filter: string, from: number, call: EngineCall): AsyncGenerator<StoredMessage, void, undefined> {
+    let next = from;
+    for (let count = 0; count < FEW; count++) {
+      const message = await this.#messages.next(filter, next, call);
+      if (!message) return;
+      yield message;
+      next = message.seq + 1;
+    }
+    const last = await this.#messages.last(filter, call);
+    if (last && last.seq >= next) yield* walk(this.#link, this.#messages, { filter, from: next, last: last.seq }, call);
+  }
+
+  /** The body of a message, wherever it is; `null` when its journal has been removed meanwhile. */
+  async bodyOf(message: StoredMessage, call: EngineCall): Promise<Buffer | null> {
+    const parts = message.headers[HEADER.parts];
+    return parts === undefined ? message.data : this.spill.read(message.subject, parts, call);
+  }
+
+  /** Removes all that stands before the end of a journal. */
+  async removeBefore(name: JournalName, end: number, call: EngineCall): Promise<void> {
+    const subject = this.#subjectOf(name);
+    await this.#messages.purge(subject, end, call);
+    await this.spill.removeAll(subject, call);
+    await this.checkpoints.remove(subject, call);
+  }
+
+  #subjectOf(name: JournalName): string {
+    return subjectOfJournal(this.subject, name).text;
+  }
+}
+
+function tombstoneIn(message: StoredMessage): string | null {
+  const end = message.headers[HEADER.end];
+  return end === undefined || end === REMOVED ? null : (JSON.parse(end) as string);
+}

@@ -1,0 +1,255 @@
+/**
+ * The journal primitive on JetStream: one subject per journal, one message per commit, published against the sequence of the commit
+ * before it. So the server itself keeps sequences dense and lets one writer through; keys are checked against an index of them all.
+ */
+import {
+  decodeCursor,
+  type EngineCall,
+  encodeCursor,
+  type Journal,
+  type JournalEntry,
+  type JournalHead,
+  type JournalName,
+  type JournalOutcome,
+  type JournalSpace,
+  type Signals,
+  Turns,
+} from '@tidemark/core/engine';
+import { encodeCommit, hashOfKey, type KeyHash, readCommitHead, readEntries } from './commits.ts';
+import { outcomeUnknown } from './errors.ts';
+import { HEADER, headerJson } from './headers.ts';
+import type { Heads } from './heads.ts';
+import type { JournalIndex } from './journal-index.ts';
+import { idOf } from './journal-names.ts';
+import { type JournalReader, REMOVED, subjectOfJournal } from './journal-reader.ts';
+import { Recent } from './recent.ts';
+import { nameOfSubject } from './subjects.ts';
+import type { Writer } from './writer.ts';
+
+/** Journals are kept apart by what they are read for: runs are listed and fed, the others are not. */
+export interface JournalPart {
+  reader: JournalReader;
+  writer: Writer;
+  heads: Heads;
+}
+
+export interface JournalContext {
+  clock: () => number;
+}
+
+const MAX_INDEXED_KEYS = 500_000;
+const CHECKPOINT_WITHIN_MS = 5_000;
+
+export class NatsJournal implements Journal {
+  readonly #runs: JournalPart;
+  readonly #others: JournalPart;
+  readonly #clock: () => number;
+  readonly #signals: Signals;
+  readonly #indexes = new Recent<JournalIndex>(MAX_INDEXED_KEYS, ({ size }) => size + 1);
+  readonly #turns = new Turns();
+
+  constructor(runs: JournalPart, others: JournalPart, signals: Signals, context: JournalContext) {
+    this.#runs = runs;
+    this.#others = others;
+    this.#signals = signals;
+    this.#clock = context.clock;
+  }
+
+  async head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }> {
+    return this.#part(name.space).reader.head(name, call);
+  }
+
+  commit(
+    name: JournalName,
+    commit: { known: number; state: string; entries: readonly { key: string; body: string }[] },
+    call: EngineCall,
+  ): Promise<JournalOutcome> {
+    const hashes = commit.entries.map(({ key }) => hashOfKey(key));
+    const id = idOf(name);
+    return this.#turns.take(id, call, async () => {
+      let index = this.#indexes.get(id);
+      if (!index) {
+        // A journal that is thought new is written to without a look; the server knows better if it is not.
+        index = await this.#part(name.space).reader.index(name, commit.known === 0 ? 'empty' : 'whole', call);
+        this.#indexes.set(id, index);
+      }
+      const fits = index.tombstone === null && (index.head?.seq ?? 0) === commit.known;
+      if (fits && !hashes.some((hash) => index.seqOf(hash) !== undefined)) {
+        const time = await this.#publish(name, index, commit, hashes, call).catch((error) => {
+          this.#indexes.delete(id);
+          throw error;
+        });
+        if (time !== null) {
+          this.#indexes.set(id, index);
+          void this.#part(name.space).reader.checkpoint(name, index, { deadline: Date.now() + CHECKPOINT_WITHIN_MS });
+          this.announce(name);
+          return { committed: true, time };
+        }
+      }
+      return this.#refusal(name, index, hashes, commit.entries, call);
+    });
+  }
+
+  /** Publishes the commit; gives its time, `null` when somebody else wrote first. */
+  async #publish(
+    name: JournalName,
+    index: JournalIndex,
+    { state, entries }: { state: string; entries: readonly { key: string; body: string }[] },
+    hashes: readonly KeyHash[],
+    call: EngineCall,
+  ): Promise<number | null> {
+    const { reader, writer } = this.#part(name.space);
+    const subject = subjectOfJournal(reader.subject, name);
+    const time = Math.max(this.#clock(), index.head?.updatedAt ?? 0);
+    const head = {
+      firstSeq: (index.head?.seq ?? 0) + 1,
+      count: entries.length,
+      time,
+      createdAt: index.head?.createdAt ?? time,
+    };
+    const { headers, body } = encodeCommit({ head, state, entries }, hashes, subject.hashed ? name : null);
+    const content =
+      body.length <= writer.largestBody
+        ? { headers, body }
+        : { headers: { ...headers, [HEADER.parts]: await reader.spill.write(subject.text, body, call) }, body: '' };
+    const place = await writer.publish({ subject: subject.text, expected: index.last, ...content }, call);
+    if (place === null) return null;
+    index.add(head, state, hashes, place);
+    return time;
+  }
+
+  /** The journal as it stands now, which is why the commit was not taken. */
+  async #refusal(
+    name: JournalName,
+    index: JournalIndex,
+    hashes: readonly KeyHash[],
+    entries: readonly { key: string }[],
+    call: EngineCall,
+  ): Promise<JournalOutcome> {
+    await this.#part(name.space).reader.refresh(name, index, call);
+    this.#indexes.set(idOf(name), index);
+    const found = await this.#entriesOf(
+      name,
+      index,
+      entries.map(({ key }) => key),
+      hashes,
+      call,
+    );
+    return {
+      committed: false,
+      head: index.head && { ...index.head },
+      tombstone: index.tombstone,
+      found: found.filter((entry) => entry !== null),
+    };
+  }
+
+  read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]> {
+    return this.#part(name.space).reader.read(name, afterSeq, limit, this.#indexes.get(idOf(name)), call);
+  }
+
+  find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]> {
+    const id = idOf(name);
+    const { reader } = this.#part(name.space);
+    return this.#turns.take(id, call, async () => {
+      let index = this.#indexes.get(id);
+      if (index) await reader.refresh(name, index, call);
+      else index = await reader.index(name, 'whole', call);
+      this.#indexes.set(id, index);
+      return this.#entriesOf(name, index, keys, keys.map(hashOfKey), call);
+    });
+  }
+
+  async #entriesOf(
+    name: JournalName,
+    index: JournalIndex,
+    keys: readonly string[],
+    hashes: readonly KeyHash[],
+    call: EngineCall,
+  ): Promise<(JournalEntry | null)[]> {
+    const seqs = hashes.map((hash) => index.seqOf(hash));
+    const entries = await this.#part(name.space).reader.entriesAt(name, index, seqs, call);
+    return entries.map((entry, at) => (entry?.key === keys[at] ? entry : null));
+  }
+
+  async remove(name: JournalName, tombstone: string | null, call: EngineCall): Promise<number> {
+    const { reader, writer } = this.#part(name.space);
+    const subject = subjectOfJournal(reader.subject, name);
+    this.#indexes.delete(idOf(name));
+    for (;;) {
+      const { head, last } = await reader.headWithPlace(name, call);
+      if (head === null) {
+        // A removal that was cut short may have left what stood before the end.
+        if (last > 0) await reader.removeBefore(name, last, call);
+        return 0;
+      }
+      const headers = {
+        [HEADER.end]: tombstone === null ? REMOVED : headerJson(tombstone),
+        [HEADER.name]: subject.hashed ? headerJson([name.tenantId, name.name]) : undefined,
+      };
+      const place = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
+      if (place === null) continue;
+      // The end stands first: a crash from here on leaves bytes behind, never half a journal.
+      await reader.removeBefore(name, place, call).catch((error) => Promise.reject(outcomeUnknown(error)));
+      this.announce(name);
+      return head.seq;
+    }
+  }
+
+  tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]> {
+    return this.#part(space).heads.tenantsOf(name, call);
+  }
+
+  list(
+    space: JournalSpace,
+    range: {
+      tenantId?: string;
+      order: 'newest' | 'oldest';
+      after?: { createdAt: number; tenantId: string; name: string };
+      limit: number;
+    },
+    call: EngineCall,
+  ) {
+    return this.#part(space).heads.list(space, range, call);
+  }
+
+  async feed(space: JournalSpace, after: string | null, limit: number, call: EngineCall) {
+    const { reader } = this.#part(space);
+    let [place, skip] = after === null ? [0, 0] : decodeCursor<[number, number]>(after, isFeedCursor);
+    const found: { cursor: string; name: JournalName; entry: JournalEntry }[] = [];
+    for await (const message of reader.after(`${reader.subject}.${space}.>`, skip > 0 ? place : place + 1, call)) {
+      if (message.seq !== place) skip = 0;
+      place = message.seq;
+      const commit = readCommitHead(message.headers);
+      const body = commit && (await reader.bodyOf(message, call));
+      if (!commit || !body) continue;
+      const { tenantId, name } = nameOfSubject(reader.subject, message.subject, message.headers[HEADER.name]);
+      const entries = readEntries(commit, body);
+      for (let at = skip; at < entries.length && found.length < limit; at++) {
+        // Inside a commit the cursor says how many of its entries were given; after it, only where it is.
+        const cursor = encodeCursor([place, at + 1 === entries.length ? 0 : at + 1]);
+        found.push({ cursor, name: { space, tenantId, name }, entry: entries[at]! });
+      }
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
+  wait(space: JournalSpace, name: JournalName | null, call: EngineCall): Promise<void> {
+    this.#part(space).heads.listen();
+    return this.#signals.wait(name ? idOf(name) : space, call);
+  }
+
+  /** Wakes those who wait for this journal, or any of its space. */
+  announce(name: JournalName): void {
+    this.#signals.notify(idOf(name));
+    this.#signals.notify(name.space);
+  }
+
+  #part(space: JournalSpace): JournalPart {
+    return space === 'runs' ? this.#runs : this.#others;
+  }
+}
+
+function isFeedCursor(values: unknown[]): boolean {
+  return values.length === 2 && values.every((value) => Number.isSafeInteger(value) && (value as number) >= 0);
+}

@@ -1,0 +1,237 @@
+/**
+ * The connection to NATS: requests with a deadline, of which those without an answer end at once when the connection breaks.
+ * It reconnects for ever; nothing is sent while it is down, since the driver would drop it or send it late.
+ */
+import { createInbox, type Msg, type MsgHdrs, type NatsConnection, type Subscription } from '@nats-io/nats-core';
+import { connect } from '@nats-io/transport-node';
+import { TidemarkError } from '@tidemark/core';
+import type { EngineCall } from '@tidemark/core/engine';
+import { AnswerLost, isPassing, NobodyAnswers, RefusedByServer, translate, unavailable } from './errors.ts';
+import { type NatsOptions, serversOf } from './options.ts';
+
+/** How long one request may take before it is thought lost: a leader that was killed never answers. */
+const ANSWER_WITHIN_MS = 4_000;
+const PAUSE_MS = 50;
+/** So long before its deadline a call ends that has nothing left to try. */
+export const GIVE_UP_MS = 100;
+const TICK_MS = 50;
+const RECONNECT_MS = 100;
+/** A connection that is silent for twice as long is replaced. */
+const PING_MS = 5_000;
+
+interface Pending {
+  deadline: number;
+  resolve: (msg: Msg) => void;
+  reject: (error: Error) => void;
+}
+
+export class Link {
+  readonly #connection: NatsConnection;
+  readonly #inbox = createInbox();
+  readonly #answers: Subscription;
+  readonly #pending = new Map<string, Pending>();
+  readonly #watchdog: NodeJS.Timeout;
+  readonly #waiting = new Set<() => void>();
+  #outbox: { token: string; subject: string; data: Uint8Array | string; head: MsgHdrs | undefined }[] = [];
+  #tokens = 0;
+  #connected = true;
+
+  static async open(options: NatsOptions, timeoutMs: number): Promise<Link> {
+    const { servers, ...login } = serversOf(options.url);
+    try {
+      const connection = await connect({
+        name: 'tidemark',
+        servers,
+        ...login,
+        ...(options.authenticator && { authenticator: options.authenticator }),
+        ...(options.tls && { tls: options.tls }),
+        timeout: timeoutMs,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: RECONNECT_MS,
+        reconnectJitter: RECONNECT_MS,
+        pingInterval: PING_MS,
+        ignoreAuthErrorAbort: true,
+        noAsyncTraces: true,
+      });
+      return new Link(connection);
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  constructor(connection: NatsConnection) {
+    this.#connection = connection;
+    this.#answers = connection.subscribe(`${this.#inbox}.*`, { callback: (_, msg) => this.#answer(msg) });
+    this.#watchdog = setInterval(() => this.#giveUpOverdue(), TICK_MS).unref();
+    void this.#followStatus();
+  }
+
+  get version(): string {
+    return this.#connection.info?.version ?? 'unknown';
+  }
+
+  /** The name of the cluster, `undefined` for a single server. */
+  get cluster(): string | undefined {
+    return (this.#connection.info as { cluster?: string } | undefined)?.cluster;
+  }
+
+  get maxPayload(): number {
+    return this.#connection.info?.max_payload ?? 1024 * 1024;
+  }
+
+  /** One request and its answer; never sent twice. Rejects with `NobodyAnswers` when nothing was done. */
+  async ask(subject: string, data: Uint8Array | string, call: EngineCall, head?: MsgHdrs): Promise<Msg> {
+    await this.whenConnected(call);
+    return new Promise<Msg>((resolve, reject) => {
+      const token = (++this.#tokens).toString(36);
+      const deadline = Math.min(call.deadline ?? Number.POSITIVE_INFINITY, Date.now() + ANSWER_WITHIN_MS);
+      this.#pending.set(token, { deadline, resolve, reject });
+      if (this.#outbox.length === 0) setImmediate(() => this.#sendAll());
+      this.#outbox.push({ token, subject, data, head });
+    });
+  }
+
+  /** Sends what was asked for in this turn of the event loop: as one piece it takes one call of the system. */
+  #sendAll(): void {
+    const requests = this.#outbox;
+    this.#outbox = [];
+    for (const { token, subject, data, head } of requests) {
+      const pending = this.#pending.get(token);
+      try {
+        if (pending) this.#connection.publish(subject, data, { reply: `${this.#inbox}.${token}`, headers: head });
+      } catch (error) {
+        this.#pending.delete(token);
+        pending!.reject(error as Error);
+      }
+    }
+  }
+
+  /** Asks JetStream something that changes nothing, again and again until the deadline. */
+  async query<T>(subject: string, question: unknown, call: EngineCall): Promise<T> {
+    const data = question === undefined ? '' : JSON.stringify(question);
+    for (;;) {
+      try {
+        return parse<T>(await this.ask(`$JS.API.${subject}`, data, call));
+      } catch (error) {
+        if (!(error instanceof AnswerLost) && !isPassing(error)) throw error;
+        if (isOver(call, PAUSE_MS)) throw unavailable(error as Error);
+        await pause();
+      }
+    }
+  }
+
+  /** Refuses a server without JetStream at once, rather than wait for it. */
+  async requireJetStream(call: EngineCall): Promise<void> {
+    try {
+      await this.ask('$JS.API.INFO', '', call);
+    } catch (error) {
+      if (!(error instanceof NobodyAnswers) || this.#connection.info?.jetstream) return;
+      throw new TidemarkError('UNSUPPORTED', 'This NATS server has no JetStream; start it with `jetstream` enabled', {
+        field: 'url',
+        rule: 'a server with JetStream',
+        cause: error,
+      });
+    }
+  }
+
+  /** Whether JetStream answers. */
+  async ping(call: EngineCall): Promise<void> {
+    await this.query('INFO', undefined, call);
+  }
+
+  /** Messages for a subject of our own, until it is stopped. */
+  listen(onMessage: (msg: Msg) => void): { subject: string; stop: () => void } {
+    const subject = createInbox();
+    const subscription = this.#connection.subscribe(subject, { callback: (_, msg) => onMessage(msg) });
+    return { subject, stop: () => subscription.unsubscribe() };
+  }
+
+  /** Sends a message, if the connection is up; answers, if any, go to a subject somebody listens on. */
+  send(subject: string, data = '', answerTo?: string): void {
+    if (!this.#connected || this.#connection.isClosed()) return;
+    this.#connection.publish(subject, data, answerTo === undefined ? undefined : { reply: answerTo });
+  }
+
+  /** Sends a request whose answer nobody needs. */
+  tell(subject: string): void {
+    this.send(`$JS.API.${subject}`);
+  }
+
+  async whenConnected(call: EngineCall): Promise<void> {
+    while (!this.#connected) {
+      if (this.#connection.isClosed()) throw new TidemarkError('STORE_CLOSED', 'The connection to NATS is closed');
+      // Before the caller's own clock says so, which cannot know that nothing was sent.
+      if (isOver(call, GIVE_UP_MS)) throw unavailable(new Error('the connection is down'));
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(done, PAUSE_MS);
+        const waiting = this.#waiting;
+        function done() {
+          clearTimeout(timer);
+          waiting.delete(done);
+          resolve();
+        }
+        waiting.add(done);
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#watchdog);
+    this.#answers.unsubscribe();
+    await this.#connection.close();
+    this.#breakOff('the store was closed');
+  }
+
+  #answer(msg: Msg): void {
+    const token = msg.subject.slice(this.#inbox.length + 1);
+    const pending = this.#pending.get(token);
+    if (!pending) return;
+    this.#pending.delete(token);
+    if (msg.headers?.code === 503 && msg.data.length === 0)
+      pending.reject(new NobodyAnswers('no server took the request'));
+    else pending.resolve(msg);
+  }
+
+  #giveUpOverdue(): void {
+    const now = Date.now();
+    for (const [token, { deadline, reject }] of this.#pending) {
+      if (deadline > now) continue;
+      this.#pending.delete(token);
+      reject(new AnswerLost('no answer came in time'));
+    }
+  }
+
+  async #followStatus(): Promise<void> {
+    for await (const { type } of this.#connection.status()) {
+      if (type === 'disconnect') this.#breakOff('the connection was lost');
+      if (type !== 'reconnect') continue;
+      this.#connected = true;
+      for (const wake of this.#waiting) wake();
+    }
+    this.#breakOff('the connection was closed');
+  }
+
+  #breakOff(why: string): void {
+    this.#connected = false;
+    for (const { reject } of this.#pending.values()) reject(new AnswerLost(why));
+    this.#pending.clear();
+  }
+}
+
+/** The JSON of an answer; an error in it is thrown. */
+export function parse<T>(msg: Msg): T {
+  const answer = JSON.parse(Buffer.from(msg.data).toString()) as T & {
+    error?: { code: number; err_code?: number; description?: string };
+  };
+  if (answer.error)
+    throw new RefusedByServer(answer.error.err_code ?? answer.error.code, answer.error.description ?? 'an error');
+  return answer;
+}
+
+export function isOver(call: EngineCall, within = 0): boolean {
+  return call.signal?.aborted === true || (call.deadline !== undefined && call.deadline <= Date.now() + within);
+}
+
+export function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+}

@@ -1,0 +1,175 @@
+/** The keys of all records in order, with what decides about scans, jobs and expiry; fed by the stream. About 200 bytes a key. */
+import { compareKeys, type EngineCall, type RecordName, type RecordSpace, SortedKeys } from '@tidemark/core/engine';
+import { HEADER } from './headers.ts';
+import type { Link } from './link.ts';
+import type { Messages, StoredMessage } from './messages.ts';
+import { Mirror } from './mirror.ts';
+import { readRecordHead } from './record-messages.ts';
+import { nameOfSubject } from './subjects.ts';
+
+interface Row {
+  revision: number;
+  expiresAt: number | null;
+  places: string[];
+}
+
+interface Table {
+  rows: Map<string, Row>;
+  keys: SortedKeys;
+  /** Places of jobs, each with its key. */
+  places: SortedKeys;
+}
+
+/** The mark that a deleted record leaves, until every mirror must have seen it. */
+interface Mark {
+  subject: string;
+  seq: number;
+  at: number;
+}
+
+/** Twice as long as a mirror may be away without beginning anew. */
+const KEEP_MARKS_MS = 60 * 60_000;
+const TIME_DIGITS = 16;
+
+export class RecordMirror {
+  readonly #messages: Messages;
+  readonly #mirror: Mirror;
+  readonly #clock: () => number;
+  readonly #tables = new Map<string, Table>();
+  /** When, table and key of every record that expires. */
+  readonly #expiries = new SortedKeys();
+  #marks: Mark[] = [];
+
+  constructor(link: Link, messages: Messages, clock: () => number) {
+    this.#messages = messages;
+    this.#clock = clock;
+    this.#mirror = new Mirror(
+      link,
+      messages,
+      (message) => this.#take(message),
+      () => this.#forget(),
+    );
+  }
+
+  caughtUp(call: EngineCall): Promise<void> {
+    return this.#mirror.caughtUp(call);
+  }
+
+  stop(): void {
+    this.#mirror.stop();
+  }
+
+  /** Whether it runs already, so that catching up costs one question. */
+  get started(): boolean {
+    return this.#mirror.started;
+  }
+
+  /** The revision of a record as it stands, 0 when there is none. */
+  revisionOf({ space, tenantId, key }: RecordName): number {
+    return this.#tables.get(tableId(space, tenantId))?.rows.get(key)?.revision ?? 0;
+  }
+
+  /** Up to `count` keys of live records under a prefix, after one of them. */
+  keys(space: RecordSpace, tenantId: string, prefix: string, after: string | null, count: number): string[] {
+    const table = this.#tables.get(tableId(space, tenantId));
+    const found: string[] = [];
+    for (const key of table?.keys.from(after ?? prefix) ?? []) {
+      if (key === after) continue;
+      if (!key.startsWith(prefix)) break;
+      if (this.#isLive(table!, key)) found.push(key);
+      if (found.length === count) break;
+    }
+    return found;
+  }
+
+  /** Up to `count` places of live jobs, from one on and below another, or after one. */
+  places(
+    tenantId: string,
+    range: { from: string; to: string; after?: { place: string; key: string } },
+    count: number,
+  ): { place: string; key: string }[] {
+    const table = this.#tables.get(tableId('kv', tenantId));
+    const start = range.after ? entryOf(range.after.place, range.after.key) : range.from;
+    const found: { place: string; key: string }[] = [];
+    for (const entry of table?.places.from(start) ?? []) {
+      const [place, key] = entry.split('\0') as [string, string];
+      if (compareKeys(place, range.to) >= 0) break;
+      if ((range.after && entry === start) || !this.#isLive(table!, key)) continue;
+      found.push({ place, key });
+      if (found.length === count) break;
+    }
+    return found;
+  }
+
+  /** Up to `count` records whose time has passed. */
+  expired(count: number): { name: RecordName; revision: number }[] {
+    const now = this.#clock();
+    const found: { name: RecordName; revision: number }[] = [];
+    for (const entry of this.#expiries.from('')) {
+      if (found.length === count || Number(entry.slice(0, TIME_DIGITS)) > now) break;
+      const [, space, tenantId, key] = entry.split('\0') as [string, RecordSpace, string, string];
+      const row = this.#tables.get(tableId(space, tenantId))!.rows.get(key)!;
+      found.push({ name: { space, tenantId, key }, revision: row.revision });
+    }
+    return found;
+  }
+
+  /** Removes up to `count` marks that nobody needs any more; gives how many. */
+  async removeMarks(count: number, call: EngineCall): Promise<number> {
+    const old = this.#marks.slice(0, count).filter(({ at }) => at < Date.now() - KEEP_MARKS_MS);
+    for (const { subject, seq } of old) await this.#messages.purge(subject, seq + 1, call);
+    this.#marks = this.#marks.slice(old.length);
+    return old.length;
+  }
+
+  #isLive(table: Table, key: string): boolean {
+    const { expiresAt } = table.rows.get(key)!;
+    return expiresAt === null || expiresAt > this.#clock();
+  }
+
+  #take({ subject, seq, headers }: StoredMessage): void {
+    const { space, tenantId, name: key } = nameOfSubject(this.#messages.subject, subject, headers[HEADER.name]);
+    const id = tableId(space as RecordSpace, tenantId);
+    const table = this.#tables.get(id) ?? { rows: new Map(), keys: new SortedKeys(), places: new SortedKeys() };
+    this.#tables.set(id, table);
+    this.#drop(id, table, key);
+    const { end, expiresAt, places } = readRecordHead(headers);
+    if (end !== null) {
+      table.keys.delete(key);
+      if (table.rows.size === 0) this.#tables.delete(id);
+      this.#marks.push({ subject, seq, at: Date.now() });
+      return;
+    }
+    table.rows.set(key, { revision: seq, expiresAt, places });
+    table.keys.add(key);
+    for (const place of places) table.places.add(entryOf(place, key));
+    if (expiresAt !== null) this.#expiries.add(expiryOf(expiresAt, id, key));
+  }
+
+  #drop(id: string, table: Table, key: string): void {
+    const row = table.rows.get(key);
+    if (!row) return;
+    table.rows.delete(key);
+    for (const place of row.places) table.places.delete(entryOf(place, key));
+    if (row.expiresAt !== null) this.#expiries.delete(expiryOf(row.expiresAt, id, key));
+  }
+
+  #forget(): void {
+    for (const [id, table] of this.#tables) for (const key of [...table.rows.keys()]) this.#drop(id, table, key);
+    this.#tables.clear();
+    this.#marks = [];
+  }
+}
+
+/** Ids have no NUL: it parts them, and sorts before everything else. */
+function tableId(space: RecordSpace, tenantId: string): string {
+  return `${space}\0${tenantId}`;
+}
+
+function entryOf(place: string, key: string): string {
+  return `${place}\0${key}`;
+}
+
+function expiryOf(expiresAt: number, table: string, key: string): string {
+  return `${String(expiresAt).padStart(TIME_DIGITS, '0')}\0${table}\0${key}`;
+}

@@ -1,0 +1,68 @@
+/**
+ * Bodies that are too large for one message: their parts go first, under the hash of the subject they belong to, and the message names
+ * them. Parts of older versions go once a newer one stands; a writer that lost finds its own gone and begins again.
+ */
+import type { EngineCall } from '@tidemark/core/engine';
+import { sha256Hex } from '@tidemark/core/engine';
+import type { Messages } from './messages.ts';
+import type { Writer } from './writer.ts';
+
+/** Bytes of one part. */
+const PART = 512 * 1024;
+
+/** What a message keeps of a body that was spilled: `id count firstSequence`. */
+export type Spilled = string;
+
+export class Spill {
+  readonly #messages: Messages;
+  readonly #writer: Writer;
+  readonly #random: (length: number) => Uint8Array;
+
+  constructor(messages: Messages, writer: Writer, random: (length: number) => Uint8Array) {
+    this.#messages = messages;
+    this.#writer = writer;
+    this.#random = random;
+  }
+
+  async write(subject: string, body: Buffer, call: EngineCall): Promise<Spilled> {
+    const id = Buffer.from(this.#random(12)).toString('hex');
+    let first = 0;
+    let count = 0;
+    for (let start = 0; start < body.length; start += PART, count++) {
+      const part = body.subarray(start, start + PART);
+      const seq = await this.#writer.publish(
+        { subject: this.#subject(subject, id, count), headers: {}, body: part },
+        call,
+      );
+      first ||= seq!;
+    }
+    return `${id} ${count} ${first}`;
+  }
+
+  /** The body, `null` when it has gone with its version. */
+  async read(subject: string, spilled: Spilled, call: EngineCall): Promise<Buffer | null> {
+    const [id, count] = spilled.split(' ');
+    const parts = await Promise.all(
+      Array.from({ length: Number(count) }, (_, at) => this.#messages.last(this.#subject(subject, id!, at), call)),
+    );
+    return parts.includes(null) ? null : Buffer.concat(parts.map((part) => part!.data));
+  }
+
+  /** Removes the parts of versions before the one that stands now. */
+  async removeBefore(subject: string, current: Spilled, call: EngineCall): Promise<void> {
+    await this.#messages.purge(this.#filter(subject), Number(current.split(' ')[2]), call);
+  }
+
+  /** Removes all parts that were written up to now. */
+  async removeAll(subject: string, call: EngineCall): Promise<void> {
+    await this.#messages.purge(this.#filter(subject), (await this.#messages.lastSeq(call)) + 1, call);
+  }
+
+  #filter(subject: string): string {
+    return `${this.#messages.subject}.parts.${sha256Hex(subject)}.>`;
+  }
+
+  #subject(subject: string, id: string, part: number): string {
+    return `${this.#messages.subject}.parts.${sha256Hex(subject)}.${id}.${part}`;
+  }
+}

@@ -1,0 +1,121 @@
+/** The NATS store: all domains on four streams of one JetStream account. */
+import { invalidArgument, type Store } from '@tidemark/core';
+import {
+  assembleStore,
+  Cleaner,
+  type EngineCall,
+  type Journal,
+  KeyedRuns,
+  keyedAgents,
+  keyedArtifacts,
+  type Records,
+  Signals,
+  StoreContext,
+} from '@tidemark/core/engine';
+import { NatsBlobs } from './blobs.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { examine, requireDurability } from './doctor.ts';
+import { translate } from './errors.ts';
+import { Heads } from './heads.ts';
+import { type JournalPart, NatsJournal } from './journal.ts';
+import { JournalReader } from './journal-reader.ts';
+import { Link } from './link.ts';
+import { Messages } from './messages.ts';
+import { checkPrefix, checkReplicas, type NatsOptions } from './options.ts';
+import { NatsRecords } from './records.ts';
+import { Spill } from './spill.ts';
+import { prepareStreams, type StreamKind, streamName, streamSubject } from './streams.ts';
+import { translating } from './translating.ts';
+import { Writer } from './writer.ts';
+
+/**
+ * Opens a store on NATS with JetStream, server 2.9 or newer.
+ *
+ * @example
+ * const store = await natsStore('nats://localhost:4222');
+ * await store.runs.handle('order-42').append('RunStarted');
+ * await store.close();
+ */
+export async function natsStore(options: string | NatsOptions): Promise<Store> {
+  const given = typeof options === 'string' ? { url: options } : options;
+  if (typeof given.url !== 'string') throw invalidArgument('url', 'a URL such as nats://localhost:4222', given.url);
+  const prefix = checkPrefix(given.prefix);
+  const replicas = checkReplicas(given.replicas);
+  const context = new StoreContext(given);
+  const link = await Link.open(given, context.timeoutMs);
+  try {
+    await link.requireJetStream({ deadline: Date.now() + context.timeoutMs });
+    await prepareStreams(link, prefix, replicas, { deadline: Date.now() + OPEN_WITHIN_MS });
+    return await assemble(context, link, prefix, given);
+  } catch (error) {
+    await link.close();
+    throw translate(error);
+  }
+}
+
+/** What `open('nats://…')` calls. */
+export function openUrl(url: string, options: Omit<NatsOptions, 'url'>): Promise<Store> {
+  return natsStore({ ...options, url });
+}
+
+/** A cluster elects a leader for every new stream. */
+const OPEN_WITHIN_MS = 30_000;
+
+async function assemble(context: StoreContext, link: Link, prefix: string, options: NatsOptions): Promise<Store> {
+  const look = (call: EngineCall) => examine(link, prefix, options.monitoring ?? [], call);
+  const first = await look({ deadline: Date.now() + OPEN_WITHIN_MS });
+  if (options.durability === 'require') requireDurability(first);
+  let { durability } = first;
+  const { clock, random } = context;
+  const part = (kind: StreamKind) => {
+    const messages = new Messages(link, streamName(prefix, kind), streamSubject(prefix, kind));
+    return { messages, writer: new Writer(link, messages, random) };
+  };
+  const bytes = part('bytes');
+  const spill = new Spill(bytes.messages, bytes.writer, random);
+  const checkpoints = new Checkpoints(bytes.messages, bytes.writer);
+  const signals = new Signals();
+  const journalPart = (kind: 'runs' | 'journals'): JournalPart => {
+    const { messages, writer } = part(kind);
+    const reader = new JournalReader(link, messages, spill, checkpoints);
+    const heads = new Heads(
+      link,
+      messages,
+      (name) => journal.announce(name),
+      (name, call) => reader.head(name, call),
+    );
+    return { reader, writer, heads };
+  };
+  const [runs, others] = [journalPart('runs'), journalPart('journals')];
+  const journal: NatsJournal = new NatsJournal(runs, others, signals, context);
+  const records = new NatsRecords({ link, ...part('records'), spill, clock });
+  const blobs = new NatsBlobs({ ...bytes, records, clock, random });
+  const cleaner = new Cleaner([
+    (call, limit) => records.removeExpired(limit, call),
+    (call, limit) => records.removeMarks(limit, call),
+  ]);
+  const ports = { journal: translating<Journal>(journal), records: translating<Records>(records) };
+  return assembleStore(context, {
+    backend: 'nats',
+    version: link.version,
+    can: { 'runs.denseSequences': true, 'runs.feed': true, 'kv.watch': true, reopen: true },
+    durability: () => durability,
+    runs: new KeyedRuns(ports.journal, ports.records),
+    kv: ports.records,
+    agents: keyedAgents(ports.journal, ports.records, context),
+    artifacts: keyedArtifacts(ports.records, translating(blobs)),
+    ping: (call: EngineCall) => link.ping(call),
+    doctor: async (call) => {
+      const examination = await look(call);
+      durability = examination.durability;
+      return examination;
+    },
+    close: async () => {
+      await cleaner.stop();
+      runs.heads.stop();
+      others.heads.stop();
+      records.stop();
+      await link.close();
+    },
+  });
+}

@@ -1,0 +1,171 @@
+/**
+ * The streams of a store: made so that nothing in them is ever dropped or changed, and compared with what the server says it
+ * made of that, since servers drop options they do not know.
+ */
+import { TidemarkError } from '@tidemark/core';
+import type { EngineCall } from '@tidemark/core/engine';
+import { NO_STREAM, RefusedByServer, STREAM_EXISTS } from './errors.ts';
+import type { Link } from './link.ts';
+
+/** How many versions of a record are kept: a watch that is slow sees each of them, a lost acknowledgement is settled by them. */
+const RECORD_VERSIONS = 8;
+
+/** Runs, the journals of agents, records, and bytes that are too many for one message. */
+export const STREAM_KINDS = ['runs', 'journals', 'records', 'bytes'] as const;
+export type StreamKind = (typeof STREAM_KINDS)[number];
+
+export interface StreamConfig {
+  name: string;
+  subjects: string[];
+  storage: string;
+  retention: string;
+  discard: string;
+  num_replicas: number;
+  max_msgs: number;
+  max_bytes: number;
+  max_age: number;
+  max_msgs_per_subject: number;
+  max_msg_size: number;
+  deny_delete: boolean;
+  deny_purge: boolean;
+  allow_direct: boolean;
+  allow_rollup_hdrs: boolean;
+  no_ack?: boolean;
+  sealed?: boolean;
+  persist_mode?: string;
+}
+
+export interface StreamInfo {
+  config: StreamConfig;
+  state: { last_seq: number; messages: number };
+  cluster?: {
+    leader?: string;
+    replicas?: { name: string; current: boolean; offline?: boolean; lag?: number; active: number }[];
+  };
+}
+
+export function streamName(prefix: string, kind: StreamKind): string {
+  return `${prefix}-${kind}`;
+}
+
+/** What the subjects of all its messages begin with. */
+export function streamSubject(prefix: string, kind: StreamKind): string {
+  return `${prefix}.${kind}`;
+}
+
+export function safeConfig(prefix: string, kind: StreamKind, replicas: number): StreamConfig {
+  return {
+    name: streamName(prefix, kind),
+    subjects: [`${streamSubject(prefix, kind)}.>`],
+    storage: 'file',
+    retention: 'limits',
+    discard: 'new',
+    num_replicas: replicas,
+    max_msgs: -1,
+    max_bytes: -1,
+    max_age: 0,
+    max_msgs_per_subject: kind === 'records' ? RECORD_VERSIONS : -1,
+    max_msg_size: -1,
+    deny_delete: true,
+    deny_purge: false,
+    allow_direct: false,
+    allow_rollup_hdrs: false,
+  };
+}
+
+/** Makes the streams that are not there; those that are must be safe. */
+export async function prepareStreams(
+  link: Link,
+  prefix: string,
+  replicas: number | undefined,
+  call: EngineCall,
+): Promise<void> {
+  const wanted = replicas ?? (link.cluster === undefined ? 1 : 3);
+  await Promise.all(STREAM_KINDS.map((kind) => prepareStream(link, safeConfig(prefix, kind, wanted), replicas, call)));
+}
+
+export function streamInfo(link: Link, name: string, call: EngineCall): Promise<StreamInfo> {
+  return link.query<StreamInfo>(`STREAM.INFO.${name}`, undefined, call);
+}
+
+async function prepareStream(
+  link: Link,
+  safe: StreamConfig,
+  replicas: number | undefined,
+  call: EngineCall,
+): Promise<void> {
+  const { config } = (await infoIfThere(link, safe.name, call)) ?? (await createStream(link, safe, call));
+  const weak = weaknessesOf(config, safe).filter(({ loses }) => loses);
+  if (weak.length > 0) throw refusal(safe.name, weak.map(({ problem }) => problem).join('; '));
+  if (replicas !== undefined && config.num_replicas !== replicas)
+    throw refusal(safe.name, `it has ${config.num_replicas} replicas, not the ${replicas} that were asked for`);
+}
+
+async function infoIfThere(link: Link, name: string, call: EngineCall): Promise<StreamInfo | null> {
+  try {
+    return await streamInfo(link, name, call);
+  } catch (error) {
+    if (error instanceof RefusedByServer && error.code === NO_STREAM) return null;
+    throw error;
+  }
+}
+
+async function createStream(link: Link, safe: StreamConfig, call: EngineCall): Promise<StreamInfo> {
+  try {
+    return await link.query<StreamInfo>(`STREAM.CREATE.${safe.name}`, safe, call);
+  } catch (error) {
+    // Another process was quicker.
+    if (error instanceof RefusedByServer && error.code === STREAM_EXISTS) return streamInfo(link, safe.name, call);
+    throw error;
+  }
+}
+
+/** A setting of a stream that is not as it should be. */
+export interface Weakness {
+  setting: keyof StreamConfig;
+  problem: string;
+  /** Whether something acknowledged can be lost by it, or a read can miss it. */
+  loses: boolean;
+}
+
+export function weaknessesOf(config: StreamConfig, safe: StreamConfig): Weakness[] {
+  const found: Weakness[] = [];
+  const compare = (setting: keyof StreamConfig, means: string, loses = true) => {
+    const [is, should] = [config[setting] ?? false, safe[setting] ?? false];
+    if (String(is) !== String(should)) found.push({ setting, problem: `${setting} is ${is}: ${means}`, loses });
+  };
+  compare('storage', 'a restart of the server loses everything');
+  compare('retention', 'what somebody has read is removed');
+  compare('discard', 'at a limit, the oldest is dropped in silence');
+  compare('max_age', 'what is older is dropped');
+  compare('max_msgs', 'at that many messages writes are refused', config.discard !== 'new');
+  compare('max_bytes', 'at that size writes are refused', config.discard !== 'new');
+  compare('max_msgs_per_subject', 'older commits of a run, or versions of a record, are dropped');
+  compare('allow_rollup_hdrs', 'a single message can replace a whole run');
+  compare('allow_direct', 'a read may be answered by a server that is behind');
+  compare('no_ack', 'nothing is acknowledged');
+  compare('sealed', 'nothing can be written');
+  compare('deny_delete', 'single events can be deleted');
+  if (config.persist_mode === 'async')
+    found.push({
+      setting: 'persist_mode',
+      problem: 'persist_mode is async: what is acknowledged need not be stored',
+      loses: true,
+    });
+  const missing = safe.subjects.filter((subject) => !config.subjects?.includes(subject));
+  if (missing.length > 0)
+    found.push({
+      setting: 'subjects',
+      problem: `subjects lack ${missing.join(', ')}: writes find no stream`,
+      loses: true,
+    });
+  return found;
+}
+
+function refusal(name: string, problem: string): TidemarkError {
+  return new TidemarkError(
+    'DURABILITY_TOO_WEAK',
+    `The stream ${name} is not safe to use: ${problem}. Mend it with \`nats stream edit ${name}\`, or choose another prefix`,
+    { current: problem },
+  );
+}

@@ -1,0 +1,84 @@
+/**
+ * Ids as subject tokens (GEN-5): letters, digits, `-` and `_` stand for themselves, every other byte is a mark and two hex
+ * digits. The marks lie where the bytes they stand for would, so encoded tokens sort as the ids do. Nothing raw is in a subject.
+ */
+import { sha256Hex } from '@tidemark/core/engine';
+
+/** A server refuses protocol lines over 4 096 bytes; an id that would take more than this is hashed, and named in the message. */
+const LONGEST_TOKENS = 1_500;
+const EMPTY = '!';
+/** Begins a hash; no encoded id has it. */
+const HASHED = '=';
+
+const ENCODED = Array.from({ length: 256 }, (_, byte) => {
+  const text = String.fromCharCode(byte);
+  return /[A-Za-z0-9_-]/.test(text) ? text : markOf(byte) + byte.toString(16).toUpperCase().padStart(2, '0');
+});
+
+function markOf(byte: number): string {
+  if (byte < 0x2d) return '!';
+  if (byte < 0x30) return '/';
+  if (byte < 0x41) return ':';
+  if (byte < 0x5f) return '[';
+  return byte < 0x61 ? '`' : '~';
+}
+
+/** One id as one token. */
+export function encodeToken(id: string): string {
+  if (id === '') return EMPTY;
+  if (/^[A-Za-z0-9_-]+$/.test(id)) return id;
+  let token = '';
+  for (const byte of Buffer.from(id)) token += ENCODED[byte];
+  return token;
+}
+
+function decodeToken(token: string): string {
+  if (token === EMPTY) return '';
+  const text = token.replace(/[!/:[`~]([0-9A-F]{2})/g, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return Buffer.from(text, 'latin1').toString();
+}
+
+/** What a subject names. */
+export interface SubjectName {
+  space: string;
+  tenantId: string;
+  name: string;
+}
+
+export interface Subject {
+  text: string;
+  /** Whether a part is hashed, so that its message has to carry the name. */
+  hashed: boolean;
+}
+
+/**
+ * The subject of a name under the subject of its stream, `tidemark.records` for example. The dots of a dotted name stay dots, so that
+ * keys can be looked at by their first tokens.
+ */
+export function subjectOf(stream: string, { space, tenantId, name }: SubjectName, dotted = false): Subject {
+  const tenant = shortened(encodeToken(tenantId), tenantId);
+  const tokens = dotted ? name.split('.').map(encodeToken).join('.') : encodeToken(name);
+  const rest = shortened(tokens, name);
+  return { text: `${stream}.${space}.${tenant}.${rest}`, hashed: tenant.startsWith(HASHED) || rest.startsWith(HASHED) };
+}
+
+/** Matches every name of a tenant in a space. */
+export function tenantFilter(stream: string, space: string, tenantId: string): string {
+  return `${stream}.${space}.${shortened(encodeToken(tenantId), tenantId)}.>`;
+}
+
+/** The name of a subject under that of its stream; a message whose subject has a hashed part says it itself. */
+export function nameOfSubject(stream: string, subject: string, inMessage: string | undefined): SubjectName {
+  const [space, tenant, ...rest] = subject.slice(stream.length + 1).split('.');
+  if (inMessage === undefined) {
+    return { space: space!, tenantId: decodeToken(tenant!), name: rest.map(decodeToken).join('.') };
+  }
+  const [tenantId, name] = JSON.parse(inMessage) as [string, string];
+  return { space: space!, tenantId, name };
+}
+
+function shortened(tokens: string, id: string): string {
+  return tokens.length <= LONGEST_TOKENS ? tokens : HASHED + sha256Hex(id);
+}

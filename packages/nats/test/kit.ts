@@ -1,0 +1,29 @@
+/** Registers the conformance kit for servers of one kind: most cases at the same time, the rest alone. */
+import { ALL_CASES, registerConformance } from '@tidemark/conformance';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { openUnderTest, sharesStore } from './kit-parts.ts';
+import { type Setting, WITHOUT_NATS } from './servers.ts';
+
+/** Fewer than by default, since several settings try others each time. */
+const MODEL_RUNS = 20;
+
+export function registerKit(title: string, start: () => Promise<Setting>, holds: (domain: string) => boolean): void {
+  describe.skipIf(WITHOUT_NATS)(title, () => {
+    let setting: Setting;
+    beforeAll(async () => {
+      setting = await start();
+    }, 180_000);
+    afterAll(() => setting?.stop(), 60_000);
+
+    const cases = ALL_CASES.filter(({ domain }) => holds(domain));
+    const open = () => openUnderTest(setting.options);
+    registerConformance({ describe, it: it.concurrent, afterAll }, 'The store, in many calls at once,', open, {
+      cases: cases.filter(sharesStore),
+      modelRuns: MODEL_RUNS,
+    });
+    registerConformance({ describe, it, afterAll }, 'The store', open, {
+      cases: cases.filter((it) => !sharesStore(it)),
+      modelRuns: MODEL_RUNS,
+    });
+  });
+}
