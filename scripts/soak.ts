@@ -13,6 +13,10 @@ const RIGS: Record<string, string[]> = {
   'redis-cluster': ['--rounds', '40'],
   'nats-kill': ['--rounds', '20'],
   jobs: ['--jobs', '10000'],
+  rebuild: ['--rounds', '100'],
+  'crash-points': ['--rounds', '100'],
+  'tail-memory': [],
+  projectors: [],
 };
 
 const named = process.argv.slice(2);

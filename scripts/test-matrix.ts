@@ -4,11 +4,10 @@
  * `npm run test:matrix -- "PostgreSQL 14"`.
  */
 
-import { ALL_CASES, type CaseResult, runConformance, type StoreUnderTest } from '@tidemark/conformance';
+import { ALL_CASES, type CaseResult, runConformance, type StoreUnderTest, sharesStore } from '@tidemark/conformance';
 import { openUnderTest } from '../packages/nats/test/kit-parts.ts';
 import { SETTINGS } from '../packages/nats/test/servers.ts';
 import { allCombinations, describeCombination, startCombination } from '../packages/postgres/test/combinations.ts';
-import { sharesStore } from '../packages/postgres/test/kit-parts.ts';
 
 /** Servers to run the kit on. */
 interface Combination {

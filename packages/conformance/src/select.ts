@@ -21,6 +21,21 @@ export function closesStore(testCase: ConformanceCase): boolean {
   return testCase.closesStore === true || (testCase.needs?.includes('reopen') ?? false);
 }
 
+/** Cases that sweep the whole store with a grace of a millisecond, which takes the bytes that others are just storing. */
+const SWEEPING = [
+  'artifacts/deleting-one-leaves-the-other',
+  'artifacts/tenants-are-apart',
+  'artifacts/swept-when-expired',
+];
+
+/** Whether the case may run at the same time as others on one store, to try many calls at once and to save time. */
+export function sharesStore(testCase: ConformanceCase): boolean {
+  const { id, needs } = testCase;
+  // The feed is everybody's: to walk it beside all other cases takes long.
+  const walksTheFeed = needs?.includes('runs.feed') || id.startsWith('runs/feed');
+  return !closesStore(testCase) && !walksTheFeed && !SWEEPING.includes(id);
+}
+
 function matches(testCase: ConformanceCase, only: string | RegExp): boolean {
   if (typeof only === 'string') return testCase.id.includes(only) || testCase.proves.includes(only);
   return [testCase.id, testCase.title, ...testCase.proves].some((text) => text.search(only) >= 0);

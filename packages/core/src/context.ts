@@ -2,9 +2,9 @@
 import { checkInteger } from './checks/numbers.ts';
 import type { ArtifactRetention } from './contracts/artifacts.ts';
 import type { CallOptions } from './contracts/common.ts';
-import { invalidArgument, isTidemarkError, TidemarkError } from './contracts/errors.ts';
+import { invalidArgument, TidemarkError } from './contracts/errors.ts';
 import type { StoreLimits, StoreOptions } from './contracts/store.ts';
-import { DeadlineWatch } from './deadlines.ts';
+import { DeadlineWatch, NO_WRITE } from './deadlines.ts';
 import type { EngineCall } from './engine/runs.ts';
 
 const DEFAULT_LIMITS: StoreLimits = {
@@ -69,12 +69,12 @@ export class StoreContext {
 
   /** A bounded read: past its limit it is `TIMEOUT`, and nothing has changed. */
   read<T>(options: CallOptions | undefined, run: (call: EngineCall) => Promise<T>): Promise<T> {
-    return this.bounded(options, run, null);
+    return this.bounded(options, run, NO_WRITE);
   }
 
   /** A bounded write: past its limit it is `OUTCOME_UNKNOWN` and carries the write to send again. */
   write<T>(options: CallOptions | undefined, write: unknown, run: (call: EngineCall) => Promise<T>): Promise<T> {
-    return this.bounded(options, run, { write });
+    return this.bounded(options, run, write);
   }
 
   /** Refuses calls on a closed store, calls already aborted, and limits that are none. */
@@ -90,36 +90,20 @@ export class StoreContext {
     return { signal, deadline: Date.now() + timeoutMs, tenantId: this.tenantId };
   }
 
-  private async bounded<T>(
+  /**
+   * On the road of every call: it makes as few promises and closures as it can. Not a `#method`, which views made by
+   * `confinedTo` would lack.
+   */
+  private bounded<T>(
     options: CallOptions | undefined,
     run: (call: EngineCall) => Promise<T>,
-    writing: { write: unknown } | null,
+    write: unknown,
   ): Promise<T> {
-    const call = this.startCall(options);
-    const running =
-      writing === null ? run(call) : run(call).catch((error) => Promise.reject(withWrite(error, writing.write)));
-    return this.deadlines.race(running, call, (why) => {
-      const unwritten = call.phase === 'waiting';
-      if (unwritten) call.phase = 'given up';
-      if (writing && !unwritten) {
-        return new TidemarkError(
-          'OUTCOME_UNKNOWN',
-          `The write ${why} while it was under way; send the same write again to learn what became of it`,
-          { write: writing.write },
-        );
-      }
-      return why === 'was aborted'
-        ? new TidemarkError('ABORTED', 'The call was aborted; nothing was written', { cause: call.signal?.reason })
-        : new TidemarkError(
-            'TIMEOUT',
-            'The call took longer than its time limit and wrote nothing; try again or raise timeoutMs',
-          );
-    });
+    try {
+      const call = this.startCall(options);
+      return this.deadlines.race(run(call), call, write);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
-}
-
-/** An engine that lost the reply does not know the caller's own words for the write; this adds them. */
-function withWrite(error: unknown, write: unknown): unknown {
-  if (!isTidemarkError(error, 'OUTCOME_UNKNOWN') || error.write !== undefined) return error;
-  return new TidemarkError('OUTCOME_UNKNOWN', error.message, { write, cause: error.cause });
 }

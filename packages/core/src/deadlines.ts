@@ -1,62 +1,119 @@
-/** Bounds promises by a deadline and a signal. One timer serves all pending calls: a timer a call costs more than an append. */
-
-import type { TidemarkError } from './contracts/errors.ts';
+/**
+ * Bounds calls by their deadline and signal, and says what became of one that was not waited for (GEN-3, GEN-8). One timer
+ * serves all pending calls: a timer a call costs more than an append.
+ */
+import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
 import type { EngineCall } from './engine/runs.ts';
 
 type GaveUp = 'was aborted' | 'ran out of time';
 
-interface Pending {
-  deadline: number;
-  giveUp: (why: GaveUp) => void;
-}
+/** Stands for the write of a call that makes none. */
+export const NO_WRITE = Symbol('no write');
 
 const TICK_MS = 20;
 
+/** A call that somebody waits for. */
+class Pending<T> {
+  readonly call: EngineCall;
+  readonly write: unknown;
+  readonly #watch: DeadlineWatch;
+  readonly #resolve: (value: T) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #onAbort: (() => void) | undefined;
+
+  constructor(
+    watch: DeadlineWatch,
+    call: EngineCall,
+    write: unknown,
+    resolve: (value: T) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#watch = watch;
+    this.call = call;
+    this.write = write;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    if (!call.signal) return;
+    this.#onAbort = () => this.giveUp('was aborted');
+    call.signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  succeed(value: T): void {
+    this.#end();
+    this.#resolve(value);
+  }
+
+  fail(error: unknown): void {
+    this.#end();
+    this.#reject(this.write === NO_WRITE ? error : withWrite(error, this.write));
+  }
+
+  giveUp(why: GaveUp): void {
+    this.#end();
+    this.#reject(gaveUp(this.call, this.write, why));
+  }
+
+  #end(): void {
+    this.#watch.forget(this as unknown as Pending<never>);
+    if (this.#onAbort) this.call.signal!.removeEventListener('abort', this.#onAbort);
+  }
+}
+
 export class DeadlineWatch {
-  readonly #pending = new Set<Pending>();
+  readonly #pending = new Set<Pending<never>>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** The promise's own outcome, or `failure` once the call's deadline passes or its signal aborts. */
-  race<T>(promise: Promise<T>, call: EngineCall, failure: (why: GaveUp) => TidemarkError): Promise<T> {
+  /** The promise's own outcome, or what giving up means once the call's deadline passes or its signal aborts. */
+  race<T>(promise: Promise<T>, call: EngineCall, write: unknown): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const pending: Pending = {
-        deadline: call.deadline ?? Number.POSITIVE_INFINITY,
-        giveUp: (why) => {
-          done();
-          reject(failure(why));
-        },
-      };
-      const onAbort = () => pending.giveUp('was aborted');
-      const done = () => {
-        this.#pending.delete(pending);
-        if (this.#pending.size === 0) this.#timer?.unref();
-        call.signal?.removeEventListener('abort', onAbort);
-      };
-      this.#pending.add(pending);
-      call.signal?.addEventListener('abort', onAbort, { once: true });
-      if (this.#timer) this.#timer.ref();
-      else this.#timer = setInterval(() => this.#tick(), TICK_MS);
+      const pending = new Pending(this, call, write, resolve, reject);
+      // Whoever waits keeps the process alive; nobody else does.
+      if (this.#pending.size === 0) this.#timer?.ref();
+      this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
+      this.#pending.add(pending as unknown as Pending<never>);
       promise.then(
-        (value) => {
-          done();
-          resolve(value);
-        },
-        (error) => {
-          done();
-          reject(error);
-        },
+        (value) => pending.succeed(value),
+        (error) => pending.fail(error),
       );
     });
+  }
+
+  forget(pending: Pending<never>): void {
+    this.#pending.delete(pending);
+    if (this.#pending.size === 0) this.#timer?.unref();
   }
 
   #tick(): void {
     const now = Date.now();
     for (const pending of this.#pending) {
-      if (pending.deadline <= now) pending.giveUp('ran out of time');
+      if ((pending.call.deadline ?? Number.POSITIVE_INFINITY) <= now) pending.giveUp('ran out of time');
     }
-    if (this.#pending.size === 0) {
-      clearInterval(this.#timer);
-      this.#timer = undefined;
-    }
+    if (this.#pending.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
+}
+
+function gaveUp(call: EngineCall, write: unknown, why: GaveUp): TidemarkError {
+  const unwritten = write === NO_WRITE || call.phase === 'waiting';
+  if (call.phase === 'waiting') call.phase = 'given up';
+  if (!unwritten) {
+    return new TidemarkError(
+      'OUTCOME_UNKNOWN',
+      `The write ${why} while it was under way; send the same write again to learn what became of it`,
+      { write },
+    );
+  }
+  return why === 'was aborted'
+    ? new TidemarkError('ABORTED', 'The call was aborted; nothing was written', { cause: call.signal?.reason })
+    : new TidemarkError(
+        'TIMEOUT',
+        'The call took longer than its time limit and wrote nothing; try again or raise timeoutMs',
+      );
+}
+
+/** An engine that lost the reply does not know the caller's own words for the write; this adds them. */
+function withWrite(error: unknown, write: unknown): unknown {
+  if (!isTidemarkError(error, 'OUTCOME_UNKNOWN') || error.write !== undefined) return error;
+  return new TidemarkError('OUTCOME_UNKNOWN', error.message, { write, cause: error.cause });
 }

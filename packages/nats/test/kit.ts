@@ -1,7 +1,7 @@
 /** Registers the conformance kit for servers of one kind: most cases at the same time, the rest alone. */
-import { ALL_CASES, registerConformance } from '@tidemark/conformance';
+import { ALL_CASES, registerConformance, sharesStore } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { openUnderTest, sharesStore } from './kit-parts.ts';
+import { openUnderTest } from './kit-parts.ts';
 import { type Setting, WITHOUT_NATS } from './servers.ts';
 
 /** Fewer than by default, since several settings try others each time. */

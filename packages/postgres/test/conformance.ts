@@ -1,9 +1,8 @@
 /** Registers the conformance kit for one combination: most cases at the same time, the rest alone. */
-import { ALL_CASES, registerConformance } from '@tidemark/conformance';
+import { ALL_CASES, registerConformance, sharesStore } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { type Combination, describeCombination, type Setting, startCombination } from './combinations.ts';
 import { WITHOUT_POSTGRES } from './databases.ts';
-import { sharesStore } from './kit-parts.ts';
 
 /** Fewer than by default, since five combinations try others each time. */
 const MODEL_RUNS = 20;

@@ -23,7 +23,7 @@ class RedisBlobs implements Blobs {
     let size = 0;
     for await (const chunk of source.chunks) {
       // Redis keeps an empty list as none, and an artifact is bounded: it is held until its hash, its name, is known.
-      if (chunk.length > 0) pieces.push(Uint8Array.from(chunk));
+      if (chunk.length > 0) pieces.push(new Uint8Array(chunk));
       size += chunk.length;
     }
     const keys = this.#keys(tenantId, source.sha256());

@@ -9,7 +9,7 @@ import { overloaded, translate } from './errors.ts';
 
 /** Calls that may wait; beyond, callers hear `OVERLOADED` (GEN-3). */
 const MOST_WAITING = 10_000;
-const MOST_CALLS = 128;
+const MOST_CALLS = 64;
 const MOST_BYTES = 256 * 1024;
 /** While the server works on one group, others are on their way or being answered. */
 const MOST_UNDER_WAY = 2;

@@ -1,25 +1,12 @@
 /** Registers the conformance kit for one way of running Redis: most cases at the same time, the rest alone. */
 import { randomUUID } from 'node:crypto';
-import { ALL_CASES, type ConformanceCase, registerConformance, type StoreUnderTest } from '@tidemark/conformance';
+import { ALL_CASES, registerConformance, type StoreUnderTest, sharesStore } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { redisStore } from '../src/index.ts';
 import { WITHOUT_REDIS } from './servers.ts';
 
 /** Fewer than by default, since they are tried on a server and on a cluster each time. */
 const MODEL_RUNS = 20;
-
-/** Cases that sweep the whole store with a grace of a millisecond, which takes the bytes that others are just storing. */
-const SWEEPING = [
-  'artifacts/deleting-one-leaves-the-other',
-  'artifacts/tenants-are-apart',
-  'artifacts/swept-when-expired',
-];
-
-function sharesStore({ id, closesStore, needs }: ConformanceCase): boolean {
-  // The feed is everybody's: to walk it beside all other cases takes long.
-  const walksTheFeed = needs?.includes('runs.feed') || id.startsWith('runs/feed');
-  return !closesStore && !needs?.includes('reopen') && !walksTheFeed && !SWEEPING.includes(id);
-}
 
 /** `start` gives the URL and what stops the server. */
 export function registerKit(title: string, start: () => Promise<{ url: string; stop(): Promise<void> }>): void {

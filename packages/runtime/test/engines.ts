@@ -3,7 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '@tidemark/core';
+import { natsStore } from '@tidemark/nats';
 import { postgresStore } from '@tidemark/postgres';
+import { redisStore } from '@tidemark/redis';
 import { sqliteStore } from '@tidemark/sqlite';
 import { offeredUrl } from '../../../scripts/servers/index.ts';
 
@@ -27,5 +29,13 @@ export const ENGINES: Record<string, () => Promise<Place>> = {
       open: () => postgresStore({ url: offeredUrl('postgres')!, schema }),
       remove: async () => {},
     };
+  },
+  redis: async () => {
+    const prefix = `runtime-${crypto.randomUUID()}`;
+    return { open: () => redisStore({ url: offeredUrl('redis')!, prefix }), remove: async () => {} };
+  },
+  nats: async () => {
+    const prefix = `runtime_${crypto.randomUUID().slice(0, 8)}`;
+    return { open: () => natsStore({ url: offeredUrl('nats')!, prefix }), remove: async () => {} };
   },
 };

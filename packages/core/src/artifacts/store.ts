@@ -121,7 +121,7 @@ export function createArtifacts(
     async putBytes(bytes, options = {}) {
       if (!(bytes instanceof Uint8Array)) throw invalidArgument('bytes', 'a Uint8Array', bytes ?? null);
       // A copy: what the caller does with its bytes meanwhile must not part them from their hash.
-      return putWhole('putBytes', bytes, Uint8Array.from(bytes), options);
+      return putWhole('putBytes', bytes, new Uint8Array(bytes), options);
     },
 
     async putText(text, options = {}) {

@@ -40,7 +40,7 @@ export function recordAfter(
   const fields = new Map(write.mode === 'merge' ? before?.fields : undefined);
   for (const [field, value] of write.set) {
     if (value === null) fields.delete(field);
-    else fields.set(field, Uint8Array.from(value));
+    else fields.set(field, new Uint8Array(value));
   }
   for (const [field, plus] of write.stamps ?? []) fields.set(field, Buffer.from(String(now + plus)));
   if (fields.size === 0) return null;

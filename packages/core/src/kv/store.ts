@@ -79,7 +79,7 @@ export class Kv implements KvStore {
     checkId(field, 'field');
     const name = this.#name(key);
     const bytes = await this.#context.read(options, (call) => this.#records.getField(name, field, call));
-    return bytes && Uint8Array.from(bytes);
+    return bytes && new Uint8Array(bytes);
   }
 
   async setField(

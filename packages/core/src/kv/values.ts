@@ -33,7 +33,7 @@ function bytesOf(value: unknown): Uint8Array | null {
     case 'boolean':
       return Buffer.from(String(value));
     default:
-      return value instanceof Uint8Array ? Uint8Array.from(value) : null;
+      return value instanceof Uint8Array ? new Uint8Array(value) : null;
   }
 }
 
@@ -62,7 +62,7 @@ export function recordOf(stored: StoredRecord): KvRecord {
 
 function fieldsOf(fields: Fields): Record<string, Uint8Array> {
   const object = Object.create(null) as Record<string, Uint8Array>;
-  for (const [name, bytes] of fields) object[name] = Uint8Array.from(bytes);
+  for (const [name, bytes] of fields) object[name] = new Uint8Array(bytes);
   return object;
 }
 

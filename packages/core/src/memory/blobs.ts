@@ -20,7 +20,7 @@ class MemoryBlobs implements Blobs {
     const chunks: Uint8Array[] = [];
     let sizeBytes = 0;
     for await (const chunk of source.chunks) {
-      chunks.push(Uint8Array.from(chunk));
+      chunks.push(new Uint8Array(chunk));
       sizeBytes += chunk.length;
     }
     const sha256 = source.sha256();
@@ -50,7 +50,7 @@ class MemoryBlobs implements Blobs {
 }
 
 async function* copiesOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
-  for (const chunk of chunks) yield Uint8Array.from(chunk);
+  for (const chunk of chunks) yield new Uint8Array(chunk);
 }
 
 function compareBlobs(a: { tenantId: string; sha256: string }, b: { tenantId: string; sha256: string }): number {
