@@ -4,10 +4,18 @@ import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import type { Argument, Connection, Reply } from './connection.ts';
 import { replyCode, translate } from './errors.ts';
-import { Gathering, isOver, ranOut } from './gathering.ts';
+import { Gathering, type GroupSizes, isOver, ranOut } from './gathering.ts';
 import type { Settings } from './options.ts';
 import { COMMIT, FIELDS, type Script, SET, WRITE } from './scripts.ts';
 import type { Route, Servers } from './servers.ts';
+
+/**
+ * By trying, with 64 callers: the client prepares and answers commits for about as long as the server works on them, so that
+ * small groups keep both busy; looks are so cheap that sending them costs most.
+ */
+const COMMITS: GroupSizes = { calls: 16, underWay: 4 };
+const STEPS: GroupSizes = { calls: 32, underWay: 2 };
+const LOOKS: GroupSizes = { calls: 64, underWay: 2 };
 
 export class Commands {
   readonly #servers: Servers;
@@ -24,10 +32,10 @@ export class Commands {
     this.#gatherings = settings.cluster
       ? null
       : new Map([
-          [SET, new Gathering((keys, args, call) => this.write(0, SET, keys, args, call))],
-          [WRITE, new Gathering((keys, args, call) => this.write(0, WRITE, keys, args, call))],
-          [COMMIT, new Gathering((keys, args, call) => this.write(0, COMMIT, keys, args, call))],
-          [FIELDS, new Gathering((keys, args, call) => this.#fields(keys, args, call))],
+          [SET, new Gathering(STEPS, (keys, args, call) => this.write(0, SET, keys, args, call))],
+          [WRITE, new Gathering(STEPS, (keys, args, call) => this.write(0, WRITE, keys, args, call))],
+          [COMMIT, new Gathering(COMMITS, (keys, args, call) => this.write(0, COMMIT, keys, args, call))],
+          [FIELDS, new Gathering(LOOKS, (keys, args, call) => this.#fields(keys, args, call))],
         ]);
   }
 

@@ -9,10 +9,7 @@ import { overloaded, translate } from './errors.ts';
 
 /** Calls that may wait; beyond, callers hear `OVERLOADED` (GEN-3). */
 const MOST_WAITING = 10_000;
-const MOST_CALLS = 64;
 const MOST_BYTES = 256 * 1024;
-/** While the server works on one group, others are on their way or being answered. */
-const MOST_UNDER_WAY = 2;
 
 interface Waiting {
   keys: string[];
@@ -22,16 +19,25 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
+export interface GroupSizes {
+  /** Calls that travel together. */
+  calls: number;
+  /** Groups under way: while the server works on one, others are on their way or being answered. */
+  underWay: number;
+}
+
 /** Sends calls together; gives one answer each, in order. */
 type Send = (keys: string[], args: Argument[], call: EngineCall) => Promise<Reply>;
 
 export class Gathering {
   readonly #send: Send;
+  readonly #sizes: GroupSizes;
   #waiting: Waiting[] = [];
   #underWay = 0;
   #scheduled = false;
 
-  constructor(send: Send) {
+  constructor(sizes: GroupSizes, send: Send) {
+    this.#sizes = sizes;
     this.#send = send;
   }
 
@@ -46,11 +52,11 @@ export class Gathering {
 
   /** After everybody who was woken in this turn has had his say. */
   #schedule(): void {
-    if (this.#scheduled || this.#waiting.length === 0 || this.#underWay >= MOST_UNDER_WAY) return;
+    if (this.#scheduled || this.#waiting.length === 0 || this.#underWay >= this.#sizes.underWay) return;
     this.#scheduled = true;
     process.nextTick(() => {
       this.#scheduled = false;
-      while (this.#waiting.length > 0 && this.#underWay < MOST_UNDER_WAY) this.#sendNext();
+      while (this.#waiting.length > 0 && this.#underWay < this.#sizes.underWay) this.#sendNext();
     });
   }
 
@@ -72,7 +78,7 @@ export class Gathering {
     const group: Waiting[] = [];
     const now = Date.now();
     let [taken, bytes] = [0, 0];
-    while (taken < this.#waiting.length && group.length < MOST_CALLS && bytes < MOST_BYTES) {
+    while (taken < this.#waiting.length && group.length < this.#sizes.calls && bytes < MOST_BYTES) {
       const waiting = this.#waiting[taken++]!;
       if (isOver(waiting.call, now)) {
         waiting.reject(ranOut());
