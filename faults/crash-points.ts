@@ -1,7 +1,7 @@
 /**
  * Kills a subscription and a projector at every point that has a name, again and again, while the log grows. In the end
  * every event must have had its effect or be a dead letter, and every snapshot must equal the fold of its run.
- * `--what subscription --rounds 100 --seed N`; without `--what` each in turn.
+ * `--what subscription --crashes 100 --seed N`; without `--what` each in turn.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { newSeed, Random } from './random.ts';
 const { values } = parseArgs({
   options: {
     what: { type: 'string' },
-    rounds: { type: 'string', default: '100' },
+    crashes: { type: 'string', default: '100' },
     seed: { type: 'string', default: String(newSeed()) },
   },
 });
@@ -82,16 +82,17 @@ async function* allEvents(store: Store) {
   }
 }
 
-async function crashRepeatedly(what: string, rounds: number): Promise<string[]> {
+async function crashRepeatedly(what: string, wanted: number): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-crash-'));
   const path = join(folder, 'store.db');
   const store = await sqliteStore(path);
   try {
-    let crashes = 0;
-    for (let round = 0; round < rounds; round++) {
-      await appendSome(store, round);
+    let [crashes, rounds] = [0, 0];
+    // Not every round comes to the point it was to crash at.
+    for (; crashes < wanted; rounds++) {
+      await appendSome(store, rounds);
       if (await crashOnce(what, path, folder)) crashes++;
-      if ((round + 1) % 10 === 0) console.error(`${what}: ${round + 1} rounds, ${crashes} crashes`);
+      if ((rounds + 1) % 10 === 0) console.error(`${what}: ${rounds + 1} rounds, ${crashes} crashes`);
     }
     const last = new WriterProcess('crash-child', ['--what', what, '--path', path], join(folder, 'notes'));
     if ((await last.end()) !== 0) return [`the last child failed: ${last.errors}`];
@@ -109,6 +110,6 @@ async function crashRepeatedly(what: string, rounds: number): Promise<string[]> 
 console.error(`crash-points: seed ${values.seed}`);
 const problems: string[] = [];
 for (const what of values.what === undefined ? Object.keys(POINTS) : [values.what])
-  problems.push(...(await crashRepeatedly(what, Number(values.rounds))));
+  problems.push(...(await crashRepeatedly(what, Number(values.crashes))));
 for (const problem of problems.slice(0, 20)) console.log(problem);
 process.exitCode = problems.length === 0 ? 0 : 1;

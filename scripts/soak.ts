@@ -14,7 +14,7 @@ const RIGS: Record<string, string[]> = {
   'nats-kill': ['--rounds', '20'],
   jobs: ['--jobs', '10000'],
   rebuild: ['--rounds', '100'],
-  'crash-points': ['--rounds', '100'],
+  'crash-points': ['--crashes', '100'],
   'tail-memory': [],
   projectors: [],
 };
