@@ -1,6 +1,7 @@
 /** Runs the benchmarks of the engines that are named, prints a table, and writes the figures as JSON. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { benchCodec } from './codec.ts';
 import { benchJobs } from './jobs.ts';
 import { type Figure, formatFigures } from './measure.ts';
 import { benchMemory } from './memory.ts';
@@ -16,6 +17,7 @@ const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) =
   postgres: benchPostgres,
   snapshots: benchSnapshots,
   jobs: benchJobs,
+  codec: benchCodec,
   redis: benchRedis,
   nats: benchNats,
 };

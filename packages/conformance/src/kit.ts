@@ -2,7 +2,7 @@
  * What a conformance case is and what it gets. The kit knows no test runner and no engine: a case takes a store
  * and throws when a promise is broken.
  */
-import type { Capability, Store } from '@tidemark/core';
+import type { Capability, PayloadCodec, Store } from '@tidemark/core';
 
 export type Domain = 'general' | 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts';
 
@@ -32,6 +32,8 @@ export interface StoreUnderTest {
   peer?: () => Promise<Store>;
   /** Closes the store and opens the same data again; where data outlives the store. */
   reopen?: () => Promise<Store>;
+  /** The same data through a payload codec; the kit knows how for stores that `assembleStore` made. */
+  withCodec?: (codec: PayloadCodec) => Store;
   /** Moves the store's clock forward, for stores with an injected clock; otherwise cases really wait. */
   advance?: (ms: number) => void | Promise<void>;
   /** Cleans up after the last case; closing the store is the kit's business. */
@@ -61,6 +63,8 @@ export interface Bench {
   id(hint?: string): string;
   /** A handle of another client on the same data: the peer's where there is one, else the same store. */
   peer(): Promise<Store>;
+  /** The tenant's view of the same data through a payload codec; only in cases that need `payloadCodec`. */
+  encoded(codec: PayloadCodec): Store;
   /** Lets time pass on the store's clock. */
   pass(ms: number): Promise<void>;
   /** Closes the store and opens the same data again; only in cases that need `reopen` and close the store. */

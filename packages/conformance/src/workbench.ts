@@ -1,6 +1,7 @@
 /** Opens the store under test when the first case needs it, and gives each case a bench with a tenant of its own. */
 import { randomUUID } from 'node:crypto';
 import type { Capability, Store } from '@tidemark/core';
+import { engineOf, withCodec } from '@tidemark/core/engine';
 import type { Bench, ConformanceCase, ModelSettings, StoreFactory, StoreUnderTest } from './kit.ts';
 import { closesStore } from './select.ts';
 
@@ -40,7 +41,7 @@ export class Workbench {
   async missingFor(testCase: ConformanceCase): Promise<Capability[]> {
     const under = await this.open();
     const { capabilities } = under.store.info;
-    return (testCase.needs ?? []).filter((it) => !capabilities[it] || (it === 'reopen' && !under.reopen));
+    return (testCase.needs ?? []).filter((it) => !capabilities[it] || !canBeTried(it, under));
   }
 
   /** Runs one case within its time limit; throws what the case throws. */
@@ -81,6 +82,11 @@ export class Workbench {
         this.#peer ??= under.peer ? under.peer() : Promise.resolve(under.store);
         return this.#peer;
       },
+      encoded: (codec) => {
+        if (!under.withCodec)
+          throw new Error('This store under test takes no codec; the case must declare that it needs it');
+        return under.withCodec(codec).forTenant(tenantId);
+      },
       pass: async (ms) => {
         if (under.advance) await under.advance(ms);
         // Timers may fire a millisecond early, and the engine's clock need not tick with ours.
@@ -96,9 +102,17 @@ export class Workbench {
   }
 }
 
+/** Some capabilities take more of the store under test than the store itself. */
+function canBeTried(capability: Capability, under: StoreUnderTest): boolean {
+  if (capability === 'reopen') return under.reopen !== undefined;
+  return capability !== 'payloadCodec' || under.withCodec !== undefined;
+}
+
 async function openStore(factory: StoreFactory): Promise<StoreUnderTest> {
   const made = await factory();
-  return 'store' in made ? { ...made } : { store: made };
+  const under = 'store' in made ? { ...made } : { store: made };
+  if (engineOf(under.store)) under.withCodec ??= (codec) => withCodec(under.store, codec)!;
+  return under;
 }
 
 async function withinLimit(run: Promise<void>): Promise<void> {

@@ -1,6 +1,8 @@
 /** What all parts of one open store share: clock, randomness, limits, and how every call is bounded (GEN-3, GEN-8). */
 import { checkInteger } from './checks/numbers.ts';
+import { Payloads } from './codec/payloads.ts';
 import type { ArtifactRetention } from './contracts/artifacts.ts';
+import type { PayloadCodec } from './contracts/codec.ts';
 import type { CallOptions } from './contracts/common.ts';
 import { invalidArgument, TidemarkError } from './contracts/errors.ts';
 import type { StoreLimits, StoreOptions } from './contracts/store.ts';
@@ -25,11 +27,19 @@ export const DEFAULT_RETENTION: ArtifactRetention = {
 
 const DEFAULT_TIMEOUT_MS = 5_000;
 
+/** What is no codec is refused rather than left out: payloads would be stored plain. */
+function checkCodec(codec: PayloadCodec | undefined): PayloadCodec | null {
+  if (codec === undefined) return null;
+  if (typeof codec?.encode === 'function' && typeof codec.decode === 'function') return codec;
+  throw invalidArgument('codec', 'a payload codec, such as encryption(…) gives', codec);
+}
+
 export class StoreContext {
   readonly clock: () => number;
   readonly random: (length: number) => Uint8Array;
   readonly limits: StoreLimits;
   readonly retention: ArtifactRetention;
+  readonly payloads: Payloads;
   readonly timeoutMs: number;
   readonly deadlines = new DeadlineWatch();
   /** The tenant of the view this context belongs to; `null` for the operator's (GEN-10). */
@@ -41,12 +51,18 @@ export class StoreContext {
     this.random = options.random ?? ((length) => globalThis.crypto.getRandomValues(new Uint8Array(length)));
     this.limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.retention = { ...DEFAULT_RETENTION, ...options.artifacts };
+    this.payloads = new Payloads(checkCodec(options.codec));
     this.timeoutMs = checkInteger(options.timeoutMs ?? DEFAULT_TIMEOUT_MS, 'timeoutMs', 1);
   }
 
   /** The same context for a view confined to one tenant: everything is shared but the tenant. */
   confinedTo(tenantId: string): StoreContext {
     return Object.create(this, { tenantId: { value: tenantId, enumerable: true } }) as StoreContext;
+  }
+
+  /** The same context with another codec: everything else is shared. */
+  encodingBy(codec: PayloadCodec): StoreContext {
+    return Object.create(this, { payloads: { value: new Payloads(codec), enumerable: true } }) as StoreContext;
   }
 
   /** A version 4 UUID from the injected randomness. */

@@ -3,6 +3,7 @@ import { createAgents } from './agents/store.ts';
 import { createArtifacts } from './artifacts/store.ts';
 import { checkId } from './checks/text.ts';
 import type { StoreContext } from './context.ts';
+import type { PayloadCodec } from './contracts/codec.ts';
 import type { CallOptions } from './contracts/common.ts';
 import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
 import {
@@ -42,18 +43,24 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-const engines = new WeakMap<Store, Engine>();
+const assembled = new WeakMap<Store, { context: StoreContext; engine: Engine }>();
 
 /** A store over an engine. */
 export function assembleStore(context: StoreContext, engine: Engine): Store {
   const store = new EngineStore(context, engine, null);
-  engines.set(store, engine);
+  assembled.set(store, { context, engine });
   return store;
 }
 
 /** The engine under a store, to compose another store of its parts; `null` for stores that were not assembled here. */
 export function engineOf(store: Store): Engine | null {
-  return engines.get(store) ?? null;
+  return assembled.get(store)?.engine ?? null;
+}
+
+/** The same data through another codec, closed with the store; `null` for stores that were not assembled here. */
+export function withCodec(store: Store, codec: PayloadCodec): Store | null {
+  const parts = assembled.get(store);
+  return parts ? assembleStore(parts.context.encodingBy(codec), parts.engine) : null;
 }
 
 const AGENT_PARTS = [
@@ -152,6 +159,7 @@ class EngineStore implements Store {
 function capabilitiesOf(engine: Engine): Capabilities {
   const present = new Set<Capability>();
   for (const domain of ['runs', 'kv', 'artifacts'] as const) if (engine[domain]) present.add(domain);
+  present.add('payloadCodec');
   if (engine.kv) present.add('jobs');
   for (const part of AGENT_PARTS) if (engine.agents?.[part]) present.add(part);
   for (const [capability, can] of Object.entries(engine.can)) if (can) present.add(capability as Capability);

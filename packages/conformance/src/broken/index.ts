@@ -1,6 +1,7 @@
 /** Every broken store. They are no part of the package: they prove the kit in its own tests. */
 import { BROKEN_AGENT_STORES } from './agents.ts';
 import { BROKEN_ARTIFACT_STORES } from './artifacts.ts';
+import { BROKEN_CODECS } from './codec.ts';
 import { BROKEN_GENERAL } from './general.ts';
 import { BROKEN_JOB_ENDINGS } from './job-endings.ts';
 import { BROKEN_JOBS } from './jobs.ts';
@@ -12,6 +13,7 @@ import type { BrokenStore } from './wrap.ts';
 
 export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_GENERAL,
+  ...BROKEN_CODECS,
   ...BROKEN_APPENDS,
   ...BROKEN_RUN_READS,
   ...BROKEN_LIVING_STORES,

@@ -8,10 +8,12 @@ import {
   createMemoryStore,
   type JobStore,
   type KvStore,
+  type PayloadCodec,
   type RunStore,
   type Store,
   type StoreOptions,
 } from '@tidemark/core';
+import { withCodec } from '@tidemark/core/engine';
 import type { StoreUnderTest } from '../kit.ts';
 
 /** A store with a known fault, and the case that must notice it. */
@@ -70,7 +72,30 @@ export function broken(
     caughtBy,
     create: () => {
       const { now, ...under } = healthy(options);
-      return { ...under, store: override(under.store, typeof overrides === 'function' ? overrides() : overrides, now) };
+      const faults = typeof overrides === 'function' ? overrides() : overrides;
+      return {
+        ...under,
+        store: override(under.store, faults, now),
+        withCodec: (codec) => override(withCodec(under.store, codec)!, faults, now),
+      };
+    },
+  };
+}
+
+/** A memory store whose payloads pass another codec than the one it was opened with. */
+export function brokenCodec(
+  name: string,
+  fault: string,
+  caughtBy: string,
+  change: (codec: PayloadCodec) => Partial<PayloadCodec>,
+): BrokenStore {
+  return {
+    name,
+    fault,
+    caughtBy,
+    create: () => {
+      const { now: _, ...under } = healthy();
+      return { ...under, withCodec: (codec) => withCodec(under.store, { ...codec, ...change(codec) })! };
     },
   };
 }

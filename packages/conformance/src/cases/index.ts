@@ -3,6 +3,7 @@ import type { ConformanceCase } from '../kit.ts';
 import { MODEL_CASES } from '../model/index.ts';
 import { AGENT_CASES } from './agents/index.ts';
 import { ARTIFACT_CASES } from './artifacts.ts';
+import { CODEC_CASES } from './codec/index.ts';
 import { CLOSING_CASES, GENERAL_CASES } from './general.ts';
 import { JOB_CASES } from './jobs/index.ts';
 import { KV_CASES } from './kv/index.ts';
@@ -10,6 +11,7 @@ import { RUN_CASES } from './runs/index.ts';
 
 export const ALL_CASES: readonly ConformanceCase[] = [
   ...GENERAL_CASES,
+  ...CODEC_CASES,
   ...RUN_CASES,
   ...KV_CASES,
   ...JOB_CASES,

@@ -1,9 +1,10 @@
 /** Runtime events by trace: idempotent by event id or by all fields, read by `ts`, then by insertion (AGT-2). */
-import { decodeJson, encodeJsonObject } from '../checks/json.ts';
+import { encodeJsonObject } from '../checks/json.ts';
 import { checkFinite } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { EventCapability, StoredEvent } from '../contracts/agents.ts';
+import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { EventEngine, FlowEventRow } from '../engine/agents.ts';
 import { boundedItems, collectPages } from '../paging.ts';
@@ -15,7 +16,7 @@ const MAX_BATCH = 1_000;
 export function createEvents(context: StoreContext, engine: EventEngine, tenantId: string): EventCapability {
   return {
     async saveEvent(event, options) {
-      const row = prepareEvent(context, event, '');
+      const row = prepareEvent(context, tenantId, event, '');
       const write = { method: 'saveEvent', args: [event] };
       await context.write(options, write, (call) => engine.append(tenantId, [row], call));
     },
@@ -23,7 +24,7 @@ export function createEvents(context: StoreContext, engine: EventEngine, tenantI
     async saveEvents(events, options) {
       if (!Array.isArray(events)) throw invalidArgument('events', 'an array of events', events ?? null);
       if (events.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, events.length);
-      const rows = events.map((event, index) => prepareEvent(context, event, `events[${index}]`));
+      const rows = events.map((event, index) => prepareEvent(context, tenantId, event, `events[${index}]`));
       if (rows.length === 0) return;
       const write = { method: 'saveEvents', args: [events] };
       await context.write(options, write, (call) => engine.append(tenantId, rows, call));
@@ -32,19 +33,19 @@ export function createEvents(context: StoreContext, engine: EventEngine, tenantI
     async loadHistory(traceId, options) {
       const trace = checkOptionalId(traceId, 'traceId');
       const rows = await context.read(options, (call) => collectPages(engine.read(tenantId, trace, call)));
-      return rows.map(eventOf);
+      return rows.map((row) => eventOf(context, tenantId, row));
     },
 
     async *readHistory(traceId, options) {
       const trace = checkOptionalId(traceId, 'traceId');
       for await (const row of boundedItems(context, options, (call) => engine.read(tenantId, trace, call))) {
-        yield eventOf(row);
+        yield eventOf(context, tenantId, row);
       }
     },
   };
 }
 
-function prepareEvent(context: StoreContext, event: StoredEvent, path: string): FlowEventRow {
+function prepareEvent(context: StoreContext, tenantId: string, event: StoredEvent, path: string): FlowEventRow {
   checkObject(event, path || 'event');
   const field = (name: string) => (path === '' ? name : `${path}.${name}`);
   const traceId = checkOptionalId(event.traceId, field('traceId'));
@@ -53,19 +54,25 @@ function prepareEvent(context: StoreContext, event: StoredEvent, path: string): 
   const nodeName = checkOptionalId(event.nodeName, field('nodeName'));
   const nodeId = checkOptionalId(event.nodeId, field('nodeId'));
   const eventId = checkOptionalId(event.eventId, field('eventId'));
-  const payload = encodeJsonObject(event.payload, field('payload'), context.limits.eventPayloadBytes);
+  const text = encodeJsonObject(event.payload, field('payload'), context.limits.eventPayloadBytes);
   const id = eventIdentity(eventId, [traceId, ts, kind, nodeName, nodeId, event.payload]);
+  const payload = context.payloads.encode(text, placeOf(tenantId, { traceId, id }));
   return { traceId, id, ts, kind, nodeName, nodeId, eventId, payload };
 }
 
-function eventOf(row: FlowEventRow): StoredEvent {
+/** Ids are never empty: events of no trace share their place with none (GEN-5). */
+function placeOf(tenantId: string, { traceId, id }: Pick<FlowEventRow, 'traceId' | 'id'>): PayloadPlace {
+  return { tenantId, kind: 'flow-event', owner: traceId ?? '', item: id };
+}
+
+function eventOf(context: StoreContext, tenantId: string, row: FlowEventRow): StoredEvent {
   return {
     traceId: row.traceId,
     ts: row.ts,
     kind: row.kind,
     nodeName: row.nodeName,
     nodeId: row.nodeId,
-    payload: decodeJson(row.payload),
+    payload: context.payloads.decode(row.payload, placeOf(tenantId, row)),
     ...(row.eventId === null ? {} : { eventId: row.eventId }),
   };
 }

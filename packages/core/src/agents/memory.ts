@@ -1,9 +1,10 @@
 /** Short-term memory: exactly what was saved, the last write wins, each save a version (AGT-5). */
-import { decodeJson, encodeJsonObject } from '../checks/json.ts';
+import { encodeJsonObject } from '../checks/json.ts';
 import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';
 import { checkId, checkOptionalId, checkPrefix } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { MemoryCapability } from '../contracts/agents.ts';
+import type { JsonObject } from '../contracts/common.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { MemoryEngine } from '../engine/agents.ts';
 import { cursorKey, pageOf } from '../paging.ts';
@@ -13,6 +14,8 @@ const MAX_PAGE = 1_000;
 
 /** The memory capability of one tenant. */
 export function createMemory(context: StoreContext, engine: MemoryEngine, tenantId: string): MemoryCapability {
+  const placeOf = (key: string) => ({ tenantId, kind: 'memory', owner: key }) as const;
+
   const load = async (key: string, options: Parameters<MemoryCapability['getMemoryRecord']>[1]) => {
     checkId(key, 'key');
     return context.read(options, (call) => engine.load(tenantId, key, call));
@@ -24,7 +27,8 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
       const ifVersion = options?.ifVersion === undefined ? null : checkInteger(options.ifVersion, 'ifVersion', 0);
       // Minted when absent, so that the write an unknown outcome carries can be sent again without harm (GEN-8).
       const requestId = checkOptionalId(options?.requestId, 'requestId') ?? context.uuid();
-      const body = encodeJsonObject(state, 'state', context.limits.documentBytes);
+      const text = encodeJsonObject(state, 'state', context.limits.documentBytes);
+      const body = context.payloads.encode(text, placeOf(key));
       const write = {
         method: 'saveMemoryState',
         args: [key, state, { requestId, ...(ifVersion === null ? {} : { ifVersion }) }],
@@ -38,13 +42,14 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
 
     async loadMemoryState(key, options) {
       const row = await load(key, options);
-      return row === null ? null : decodeJson(row.state);
+      return row === null ? null : context.payloads.decode(row.state, placeOf(key));
     },
 
     async getMemoryRecord(key, options) {
       const row = await load(key, options);
       if (row === null) return null;
-      return { key, state: decodeJson(row.state), version: row.version, updatedAt: timeText(row.updatedAt) };
+      const state = context.payloads.decode<JsonObject>(row.state, placeOf(key));
+      return { key, state, version: row.version, updatedAt: timeText(row.updatedAt) };
     },
 
     async listMemory(options) {

@@ -2,20 +2,20 @@
  * Pause tokens (AGT-4): handed out once, claimed with a lease, gone at their millisecond. Only the hash of a
  * token leaves this file: neither engines, errors nor logs ever see the token.
  */
-import { decodeJson, encodeJsonObject } from '../checks/json.ts';
+import { encodeJsonObject } from '../checks/json.ts';
 import { checkLimit, checkOptionalDuration, timeText } from '../checks/numbers.ts';
 import { checkId, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { PauseCapability } from '../contracts/agents.ts';
-import type { CallOptions } from '../contracts/common.ts';
+import type { CallOptions, JsonObject } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { PauseEngine } from '../engine/agents.ts';
 import { sha256Hex } from '../hash.ts';
 import { cursorKey, pageOf } from '../paging.ts';
+import { encodeReason, infoOf } from './pause-reason.ts';
 
 const DEFAULT_TTL_MS = 3_600_000;
 const DEFAULT_LEASE_MS = 60_000;
-const MAX_REASON_BYTES = 512;
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
 const TOKEN_BYTES = 32;
@@ -43,14 +43,20 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
     if (!settled) throw claimLost(pauseId);
   };
 
+  const placeOf = (pauseId: string) => ({ tenantId, kind: 'pause', owner: pauseId }) as const;
+
+  const decode = (pauseId: string, payload: string): JsonObject => context.payloads.decode(payload, placeOf(pauseId));
+
   return {
     async savePlannerState(token, payload, options) {
       const pauseId = pauseIdOf(token);
       const ttlMs = checkOptionalDuration(options?.ttl, 'ttl', DEFAULT_TTL_MS);
       const sessionId = checkOptionalId(options?.sessionId, 'sessionId');
       const taskId = checkOptionalId(options?.taskId, 'taskId');
-      const body = encodeJsonObject(payload, 'payload', context.limits.documentBytes);
-      const row = { pauseId, payload: body, ttlMs, sessionId, taskId, reason: reasonOf(payload.reason) };
+      const text = encodeJsonObject(payload, 'payload', context.limits.documentBytes);
+      const body = context.payloads.encode(text, placeOf(pauseId));
+      const reason = encodeReason(context, tenantId, pauseId, payload.reason);
+      const row = { pauseId, payload: body, ttlMs, sessionId, taskId, reason };
       const write = { method: 'savePlannerState', pauseId, args: [payload, { ttl: ttlMs, sessionId, taskId }] };
       const outcome = await context.write(options, write, (call) => engine.save(tenantId, row, call));
       if (outcome === 'consumed') throw tokenConsumed(pauseId);
@@ -61,7 +67,13 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       const requestId = checkOptionalId(options?.requestId, 'requestId') ?? context.uuid();
       const write = { method: 'loadPlannerState', pauseId, args: [{ requestId }] };
       const payload = await context.write(options, write, (call) => engine.consume(tenantId, pauseId, requestId, call));
-      return payload === null ? {} : decodeJson(payload);
+      if (payload === null) return {};
+      try {
+        return decode(pauseId, payload);
+      } catch (error) {
+        // It is consumed now, but not lost: a store that can read it hears it again by the same request.
+        throw isTidemarkError(error, 'CODEC_FAILED') ? Object.assign(error, { write }) : error;
+      }
     },
 
     async claimPlannerState(token, options) {
@@ -73,7 +85,13 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
         engine.claim(tenantId, pauseId, { claimId, leaseMs }, call),
       );
       if (claim === null) return null;
-      return { claimId, payload: decodeJson(claim.payload), leaseUntil: timeText(claim.leaseUntil) };
+      try {
+        return { claimId, payload: decode(pauseId, claim.payload), leaseUntil: timeText(claim.leaseUntil) };
+      } catch (error) {
+        // Given back to those who can read it; where that fails too, it is theirs when the lease ends.
+        await settle('releasePlannerState', token, claimId, 'waiting', options).catch(() => undefined);
+        throw error;
+      }
     },
 
     confirmPlannerState(token, claimId, options) {
@@ -86,7 +104,8 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
 
     async peekPlannerState(token, options) {
       const pauseId = pauseIdOf(token);
-      return context.read(options, (call) => engine.peek(tenantId, pauseId, call));
+      const pause = await context.read(options, (call) => engine.peek(tenantId, pauseId, call));
+      return pause && infoOf(context, tenantId, pause);
     },
 
     async listPauses(options) {
@@ -100,7 +119,7 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
         pauses,
         limit,
         (pause) => pause.pauseId,
-        (pause) => pause,
+        (pause) => infoOf(context, tenantId, pause),
       );
     },
   };
@@ -114,17 +133,6 @@ function pauseIdOf(token: string): string {
     if (isTidemarkError(error) && error.rule) throw invalidArgument('token', error.rule);
     throw error;
   }
-}
-
-/** A payload's reason when it is a text, cut to a size that every list can show. */
-function reasonOf(reason: unknown): string | null {
-  if (typeof reason !== 'string' || reason === '') return null;
-  const text = reason.toWellFormed().replaceAll('\0', '\uFFFD');
-  const bytes = Buffer.from(text);
-  if (bytes.length <= MAX_REASON_BYTES) return text;
-  let end = MAX_REASON_BYTES;
-  while ((bytes[end]! & 0xc0) === 0x80) end--;
-  return bytes.toString('utf8', 0, end);
 }
 
 function claimLost(pauseId: string): TidemarkError {

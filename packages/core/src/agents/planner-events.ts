@@ -1,5 +1,5 @@
 /** Planner events by trace, in order of arrival: idempotent by event id or by all fields (AGT-10). */
-import { checkJsonObject, decodeJson, encodeJsonMembers } from '../checks/json.ts';
+import { checkJsonObject, encodeJsonMembers } from '../checks/json.ts';
 import { checkFinite, checkInteger } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
@@ -14,10 +14,13 @@ export function createPlannerEvents(
   engine: PlannerEventEngine,
   tenantId: string,
 ): PlannerEventCapability {
+  const placeOf = (traceId: string) => ({ tenantId, kind: 'planner-event', owner: traceId }) as const;
+
   return {
     async savePlannerEvent(traceId, event, options) {
       checkId(traceId, 'traceId');
-      const row = preparePlannerEvent(context, event);
+      const { id, text } = preparePlannerEvent(context, event);
+      const row = { id, body: context.payloads.encode(text, placeOf(traceId)) };
       const write = { method: 'savePlannerEvent', args: [traceId, event] };
       await context.write(options, write, (call) => engine.append(tenantId, traceId, row, call));
     },
@@ -25,19 +28,19 @@ export function createPlannerEvents(
     async listPlannerEvents(traceId, options) {
       checkId(traceId, 'traceId');
       const bodies = await context.read(options, (call) => collectPages(engine.read(tenantId, traceId, call)));
-      return bodies.map((body) => decodeJson<PlannerEvent>(body));
+      return bodies.map((body) => context.payloads.decode<PlannerEvent>(body, placeOf(traceId)));
     },
 
     async *readPlannerEvents(traceId, options) {
       checkId(traceId, 'traceId');
       for await (const body of boundedItems(context, options, (call) => engine.read(tenantId, traceId, call))) {
-        yield decodeJson<PlannerEvent>(body);
+        yield context.payloads.decode<PlannerEvent>(body, placeOf(traceId));
       }
     },
   };
 }
 
-function preparePlannerEvent(context: StoreContext, event: PlannerEvent): { id: string; body: string } {
+function preparePlannerEvent(context: StoreContext, event: PlannerEvent): { id: string; text: string } {
   checkObject(event, 'event');
   checkId(event.eventType, 'eventType');
   checkFinite(event.ts, 'ts');
@@ -45,6 +48,6 @@ function preparePlannerEvent(context: StoreContext, event: PlannerEvent): { id: 
   checkOptionalId(event.nodeName, 'nodeName');
   if (event.extra !== undefined) checkJsonObject(event.extra, 'extra');
   const eventId = checkOptionalId(event.eventId, 'eventId');
-  const body = encodeJsonMembers(event, 'event', context.limits.eventPayloadBytes);
-  return { id: eventIdentity(eventId, [event]), body };
+  const text = encodeJsonMembers(event, 'event', context.limits.eventPayloadBytes);
+  return { id: eventIdentity(eventId, [event]), text };
 }

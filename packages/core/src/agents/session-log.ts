@@ -1,28 +1,46 @@
 /** What updates and steering share (AGT-7): an ordered list per session, continued after the id of an item. */
-import { decodeJson } from '../checks/json.ts';
 import { checkLimit } from '../checks/numbers.ts';
 import { checkId, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { SessionListOptions, SessionPage } from '../contracts/agents.ts';
-import type { SessionLogEngine } from '../engine/agents.ts';
+import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
 
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 10_000;
 
+/** The items of one kind and tenant, and what keeps them. */
+export interface SessionLog {
+  context: StoreContext;
+  engine: SessionLogEngine;
+  tenantId: string;
+  kind: 'update' | 'steering';
+}
+
+/** The item as it is stored. */
+export function encodeItem({ context, tenantId, kind }: SessionLog, item: SessionItem): SessionItem {
+  const place = { tenantId, kind, owner: item.sessionId, item: item.id };
+  return { ...item, body: context.payloads.encode(item.body, place) };
+}
+
+/** What a stored item says. */
+export function decodeItem<T>(log: SessionLog, sessionId: string, item: { id: string; body: string }): T {
+  const { context, tenantId, kind } = log;
+  return context.payloads.decode(item.body, { tenantId, kind, owner: sessionId, item: item.id });
+}
+
 /** A page of a session's items; `next` is the id of the last one when more come after it. */
 export async function readSessionPage<T>(
-  context: StoreContext,
-  engine: SessionLogEngine,
-  tenantId: string,
+  log: SessionLog,
   sessionId: string,
   options: SessionListOptions = {},
 ): Promise<SessionPage<T>> {
+  const { context, engine, tenantId } = log;
   checkId(sessionId, 'sessionId');
   const limit = checkLimit(options.limit, DEFAULT_LIMIT, MAX_LIMIT);
   const range = { ...checkFilter(options), limit: limit + 1 };
   const { items, cursorFound } = await context.read(options, (call) => engine.page(tenantId, sessionId, range, call));
   const kept = items.slice(0, limit);
-  const page: SessionPage<T> = { items: kept.map((item) => decodeJson<T>(item.body)), cursorFound };
+  const page: SessionPage<T> = { items: kept.map((item) => decodeItem<T>(log, sessionId, item)), cursorFound };
   if (items.length > limit) page.next = kept.at(-1)!.id;
   return page;
 }

@@ -6,7 +6,7 @@ import type { StoreContext } from '../context.ts';
 import type { SteeringCapability, SteeringEvent, SteeringEventType } from '../contracts/agents.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
 import { sanitizeSteering } from './sanitize.ts';
-import { readSessionPage } from './session-log.ts';
+import { encodeItem, readSessionPage, type SessionLog } from './session-log.ts';
 
 const TYPES: readonly SteeringEventType[] = [
   'INJECT_CONTEXT',
@@ -22,19 +22,21 @@ const TYPES: readonly SteeringEventType[] = [
 
 /** The steering capability of one tenant. */
 export function createSteering(context: StoreContext, engine: SessionLogEngine, tenantId: string): SteeringCapability {
+  const log: SessionLog = { context, engine, tenantId, kind: 'steering' };
+
   return {
     async saveSteering(event, options) {
-      const item = prepareSteering(context, event);
+      const item = encodeItem(log, prepareSteering(context, event));
       const write = { method: 'saveSteering', args: [event] };
       await context.write(options, write, (call) => engine.append(tenantId, item, call));
     },
 
     async listSteering(sessionId, options) {
-      return (await readSessionPage<SteeringEvent>(context, engine, tenantId, sessionId, options)).items;
+      return (await readSessionPage<SteeringEvent>(log, sessionId, options)).items;
     },
 
     async listSteeringPage(sessionId, options) {
-      return readSessionPage<SteeringEvent>(context, engine, tenantId, sessionId, options);
+      return readSessionPage<SteeringEvent>(log, sessionId, options);
     },
   };
 }

@@ -1,5 +1,5 @@
 /** Tasks by session: a save older than the stored one changes nothing; listed in order of creation (AGT-6). */
-import { checkJsonObject, decodeJson, encodeJsonMembers } from '../checks/json.ts';
+import { checkJsonObject, encodeJsonMembers } from '../checks/json.ts';
 import { checkInteger, checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
@@ -12,9 +12,12 @@ const TYPES: readonly TaskType[] = ['FOREGROUND', 'BACKGROUND'];
 
 /** The task capability of one tenant. */
 export function createTasks(context: StoreContext, engine: TaskEngine, tenantId: string): TaskCapability {
+  const placeOf = (sessionId: string) => ({ tenantId, kind: 'task', owner: sessionId }) as const;
+
   return {
     async saveTask(task, options) {
       const row = prepareTask(context, task);
+      row.body = context.payloads.encode(row.body, placeOf(row.sessionId));
       const write = { method: 'saveTask', args: [task] };
       await context.write(options, write, (call) => engine.save(tenantId, row, call));
     },
@@ -22,13 +25,13 @@ export function createTasks(context: StoreContext, engine: TaskEngine, tenantId:
     async listTasks(sessionId, options) {
       checkId(sessionId, 'sessionId');
       const bodies = await context.read(options, (call) => collectPages(engine.read(tenantId, sessionId, call)));
-      return bodies.map((body) => decodeJson<TaskState>(body));
+      return bodies.map((body) => context.payloads.decode<TaskState>(body, placeOf(sessionId)));
     },
 
     async *readTasks(sessionId, options) {
       checkId(sessionId, 'sessionId');
       for await (const body of boundedItems(context, options, (call) => engine.read(tenantId, sessionId, call))) {
-        yield decodeJson<TaskState>(body);
+        yield context.payloads.decode<TaskState>(body, placeOf(sessionId));
       }
     },
   };

@@ -1,5 +1,5 @@
 /** Planner trajectories: a trace belongs to one session, and saving it again makes it the most recent (AGT-9). */
-import { decodeJson, encodeJsonObject } from '../checks/json.ts';
+import { encodeJsonObject } from '../checks/json.ts';
 import { checkLimit } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
@@ -16,11 +16,15 @@ export function createTrajectories(
   engine: TrajectoryEngine,
   tenantId: string,
 ): TrajectoryCapability {
+  const placeOf = (traceId: string, sessionId: string) =>
+    ({ tenantId, kind: 'trajectory', owner: sessionId, item: traceId }) as const;
+
   return {
     async saveTrajectory(traceId, sessionId, trajectory, options) {
       checkId(traceId, 'traceId');
       checkId(sessionId, 'sessionId');
-      const body = encodeJsonObject(trajectory, 'trajectory', context.limits.documentBytes);
+      const text = encodeJsonObject(trajectory, 'trajectory', context.limits.documentBytes);
+      const body = context.payloads.encode(text, placeOf(traceId, sessionId));
       const write = { method: 'saveTrajectory', args: [traceId, sessionId, trajectory] };
       const outcome = await context.write(options, write, (call) =>
         engine.save(tenantId, { traceId, sessionId, body }, call),
@@ -32,7 +36,7 @@ export function createTrajectories(
       checkId(traceId, 'traceId');
       checkId(sessionId, 'sessionId');
       const body = await context.read(options, (call) => engine.get(tenantId, traceId, sessionId, call));
-      return body === null ? null : decodeJson(body);
+      return body === null ? null : context.payloads.decode(body, placeOf(traceId, sessionId));
     },
 
     async listTraces(sessionId, limit, options) {

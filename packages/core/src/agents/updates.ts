@@ -1,5 +1,5 @@
 /** Streaming updates by session: the first write of an id wins; lists and tails never skip or repeat (AGT-7). */
-import { decodeJson, encodeJsonMembers } from '../checks/json.ts';
+import { encodeJsonMembers } from '../checks/json.ts';
 import { checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
@@ -7,7 +7,7 @@ import type { StateUpdate, UpdateCapability, UpdateType } from '../contracts/age
 import type { CallOptions } from '../contracts/common.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
 import { follow } from '../live.ts';
-import { checkFilter, readSessionPage } from './session-log.ts';
+import { checkFilter, decodeItem, encodeItem, readSessionPage, type SessionLog } from './session-log.ts';
 
 const TYPES: readonly UpdateType[] = [
   'THINKING',
@@ -23,19 +23,21 @@ const TAIL_PAGE = 500;
 
 /** The update capability of one tenant. */
 export function createUpdates(context: StoreContext, engine: SessionLogEngine, tenantId: string): UpdateCapability {
+  const log: SessionLog = { context, engine, tenantId, kind: 'update' };
+
   return {
     async saveUpdate(update, options) {
-      const item = prepareUpdate(context, update);
+      const item = encodeItem(log, prepareUpdate(context, update));
       const write = { method: 'saveUpdate', args: [update] };
       await context.write(options, write, (call) => engine.append(tenantId, item, call));
     },
 
     async listUpdates(sessionId, options) {
-      return (await readSessionPage<StateUpdate>(context, engine, tenantId, sessionId, options)).items;
+      return (await readSessionPage<StateUpdate>(log, sessionId, options)).items;
     },
 
     async listUpdatesPage(sessionId, options) {
-      return readSessionPage<StateUpdate>(context, engine, tenantId, sessionId, options);
+      return readSessionPage<StateUpdate>(log, sessionId, options);
     },
 
     async *tailUpdates(sessionId, options = {}) {
@@ -47,7 +49,7 @@ export function createUpdates(context: StoreContext, engine: SessionLogEngine, t
         return items;
       };
       for await (const item of follow(context, options, readPage, (call) => engine.wait(tenantId, sessionId, call))) {
-        yield decodeJson<StateUpdate>(item.body);
+        yield decodeItem<StateUpdate>(log, sessionId, item);
       }
     },
   };

@@ -2,13 +2,23 @@
  * The artifact store of every backend (AGT-11): checks scope, type and limits before the engine is called. Bytes are
  * stored first, then the reference, then what has to give way goes; a crash in between leaves bytes for the sweep.
  */
-import { decodeJson, encodeJsonObject } from '../checks/json.ts';
+import { encodeJsonObject } from '../checks/json.ts';
 import { checkDuration, checkLimit, checkOptionalDuration, timeText } from '../checks/numbers.ts';
 import { checkId, checkOptionalId, checkText } from '../checks/text.ts';
+import {
+  type BlobDescription,
+  decodeChunks,
+  describeBlob,
+  encodeChunks,
+  encodeSource,
+  storedNameOf,
+} from '../codec/blobs.ts';
+import { isEnvelope } from '../codec/envelope.ts';
+import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { ArtifactAccess, ArtifactRef, ArtifactStore, PutArtifactOptions } from '../contracts/artifacts.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
+import type { ArtifactEngine, ArtifactMatch, ArtifactRow, BlobSource } from '../engine/artifacts.ts';
 import type { EngineCall } from '../engine/runs.ts';
 import { sha256Hex } from '../hash.ts';
 import { boundedChunks, cursorKey, pageOf } from '../paging.ts';
@@ -41,6 +51,9 @@ export function createArtifacts(
   confined: boolean,
 ): ArtifactStore {
   const view = { tenantId, confined };
+  const { payloads } = context;
+
+  const refOf = (owner: string, row: ArtifactRow) => referenceOf(row, describeBlob(payloads, owner, row));
 
   /** The reference, if it exists for the caller. */
   const find = async (id: string, scope: CheckedScope, call: EngineCall): Promise<ArtifactRow | null> => {
@@ -48,10 +61,15 @@ export function createArtifacts(
     return row && isLive(row, context.clock()) && isWithin(row, scope) ? row : null;
   };
 
-  const lookUp = async (id: string, access: ArtifactAccess | undefined): Promise<ArtifactRow | null> => {
+  const lookUp = async <T>(
+    id: string,
+    access: ArtifactAccess | undefined,
+    tell: (row: ArtifactRow, owner: string) => T,
+  ) => {
     checkId(id, 'id');
     const scope = checkScope(view, access?.scope);
-    return context.read(access, (call) => find(id, scope, call));
+    const row = await context.read(access, (call) => find(id, scope, call));
+    return row && tell(row, scope.owner);
   };
 
   const neighbours = async (owner: string, match: ArtifactMatch, id: string, call: EngineCall) => {
@@ -89,10 +107,12 @@ export function createArtifacts(
     const createdAt = stored && isLive(stored, now) ? stored.createdAt : now;
     const expiresAt = ttlMs === null ? null : now + ttlMs;
     const times = { createdAt, accessedAt: now, expiresAt };
-    const row: ArtifactRow = { id, sha256, sizeBytes, mimeType, filename, ...parts, namespace, source, ...times };
+    const encoded = encodeSource(payloads, owner, id, sha256, source);
+    const about = { sizeBytes, mimeType, filename, ...parts, namespace, source: encoded, ...times };
+    const row: ArtifactRow = { id, sha256: storedNameOf(payloads, owner, sha256), ...about };
     await engine.putRef(owner, row, call);
     for (const evicted of evict) await engine.deleteRef(owner, evicted, call);
-    return refOf(row);
+    return refOf(owner, row);
   };
 
   const putWhole = async (method: string, input: unknown, bytes: Uint8Array, options: PutArtifactOptions) => {
@@ -102,7 +122,8 @@ export function createArtifacts(
     const id = idOf(intent, sha256);
     return context.write(options, { method, args: [input, resendable(options)] }, async (call) => {
       const evict = await evictionFor(intent.scope, id, bytes.length, call);
-      await engine.putBlob(intent.scope.owner, chunksOf(bytes, sha256), call);
+      const { owner } = intent.scope;
+      await engine.putBlob(owner, storedForm(payloads, owner, chunksOf(bytes, sha256)), call);
       return refer(intent, id, sha256, bytes.length, evict, call);
     });
   };
@@ -142,7 +163,8 @@ export function createArtifacts(
       const intent = checkIntent(context, checkScope(view, options.scope), options);
       const source = new HashedChunks(chunks, (sizeBytes) => checkArtifactSize(sizeBytes, context.retention));
       return context.write(options, { method: 'putStream', args: [resendable(options)] }, async (call) => {
-        await engine.putBlob(intent.scope.owner, source, call);
+        const { owner } = intent.scope;
+        await engine.putBlob(owner, storedForm(payloads, owner, source), call);
         const sha256 = source.sha256();
         const id = idOf(intent, sha256);
         // Only now is the size known; bytes that are refused here have no reference and go with the next sweep.
@@ -159,7 +181,7 @@ export function createArtifacts(
         if (row === null) return null;
         const bytes = new Uint8Array(row.sizeBytes);
         let filled = 0;
-        for await (const chunk of readBlob(engine, scope.owner, row, call)) {
+        for await (const chunk of readBlob(payloads, engine, scope.owner, row, call)) {
           bytes.set(chunk, filled);
           filled += chunk.length;
         }
@@ -171,16 +193,15 @@ export function createArtifacts(
       checkId(id, 'id');
       const scope = checkScope(view, access?.scope);
       const row = await context.read(access, (call) => findForUse(id, scope, call));
-      return row && boundedChunks(context, access, (call) => readBlob(engine, scope.owner, row, call));
+      return row && boundedChunks(context, access, (call) => readBlob(payloads, engine, scope.owner, row, call));
     },
 
     async getRef(id, access) {
-      const row = await lookUp(id, access);
-      return row && refOf(row);
+      return lookUp(id, access, (row, owner) => refOf(owner, row));
     },
 
     async exists(id, access) {
-      return (await lookUp(id, access)) !== null;
+      return (await lookUp(id, access, () => true)) !== null;
     },
 
     async delete(id, access) {
@@ -208,7 +229,13 @@ export function createArtifacts(
         }
         return found;
       });
-      return pageOf('artifacts', rows, limit, (row) => row.id, refOf);
+      return pageOf(
+        'artifacts',
+        rows,
+        limit,
+        (row) => row.id,
+        (row) => refOf(checked.owner, row),
+      );
     },
 
     async sweep(options) {
@@ -249,14 +276,24 @@ function idOf({ scope, namespace }: Intent, sha256: string): string {
 
 /** The bytes of a reference; what does not agree with its size or hash is refused rather than given. */
 async function* readBlob(
+  payloads: Payloads,
   engine: ArtifactEngine,
   owner: string,
   row: ArtifactRow,
   call: EngineCall,
 ): AsyncGenerator<Uint8Array> {
+  const { sha256 } = describeBlob(payloads, owner, row);
   const chunks = await engine.getBlob(owner, row.sha256, call);
-  if (chunks === null) throw corrupt(row.sha256);
-  yield* verified(chunks, row);
+  if (chunks === null) throw corrupt(sha256);
+  const decoded = isEnvelope(row.source) ? decodeChunks(payloads, owner, chunks) : chunks;
+  yield* verified(decoded, { sha256, sizeBytes: row.sizeBytes });
+}
+
+/** Bytes as they are stored; their own hash stays that of the plain ones. */
+function storedForm(payloads: Payloads, owner: string, source: BlobSource): BlobSource {
+  if (payloads.codec === null) return source;
+  const { chunks } = new HashedChunks(encodeChunks(payloads, owner, source.chunks), () => {});
+  return { chunks, sha256: () => storedNameOf(payloads, owner, source.sha256()) };
 }
 
 /** Options without what bounds a single call. */
@@ -264,16 +301,16 @@ function resendable({ signal: _, timeoutMs: __, ...options }: PutArtifactOptions
   return options;
 }
 
-function refOf(row: ArtifactRow): ArtifactRef {
+function referenceOf(row: ArtifactRow, { sha256, source }: BlobDescription): ArtifactRef {
   return {
     id: row.id,
     mimeType: row.mimeType,
     sizeBytes: row.sizeBytes,
     filename: row.filename,
-    sha256: row.sha256,
+    sha256,
     scope: scopeOf(row),
     namespace: row.namespace,
-    source: decodeJson(row.source),
+    source,
     createdAt: timeText(row.createdAt),
     expiresAt: row.expiresAt === null ? null : timeText(row.expiresAt),
   };

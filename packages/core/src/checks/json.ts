@@ -7,6 +7,9 @@ import { isPlainObject } from './text.ts';
 
 export const MAX_JSON_DEPTH = 64;
 
+/** What a stored payload has when a codec encoded it; no payload of a caller may have it. */
+export const RESERVED_MEMBER = '$tidemark';
+
 /** The JSON text of a value, or `INVALID_PAYLOAD` or `PAYLOAD_TOO_LARGE` naming the place. */
 export function encodeJson(value: unknown, field: string, maxBytes: number): string {
   const walk: Walk = { left: maxBytes, field, maxBytes };
@@ -20,13 +23,18 @@ export function encodeJson(value: unknown, field: string, maxBytes: number): str
 
 /** The same for a value that must be a JSON object. */
 export function encodeJsonObject(value: unknown, field: string, maxBytes: number): string {
-  return encodeJson(checkJsonObject(value, field), field, maxBytes);
+  return encodeJson(checkUnreserved(checkJsonObject(value, field), field), field, maxBytes);
 }
 
 /** A plain object, else `INVALID_PAYLOAD`; its members are not looked at. */
 export function checkJsonObject(value: unknown, field: string): Record<string, unknown> {
   if (isPlainObject(value)) return value;
   throw invalidPayload(field, 'a plain JSON object', value);
+}
+
+function checkUnreserved(value: Record<string, unknown>, field: string): Record<string, unknown> {
+  if (!Object.hasOwn(value, RESERVED_MEMBER)) return value;
+  throw invalidPayload(`${field}.${RESERVED_MEMBER}`, 'absent: the name is reserved for encoded payloads');
 }
 
 /**
@@ -36,7 +44,7 @@ export function checkJsonObject(value: unknown, field: string): Record<string, u
 export function encodeJsonMembers(value: unknown, field: string, maxBytes: number): string {
   const members: string[] = [];
   let bytes = '{}'.length;
-  for (const [key, part] of Object.entries(checkJsonObject(value, field))) {
+  for (const [key, part] of Object.entries(checkUnreserved(checkJsonObject(value, field), field))) {
     if (part === undefined) continue;
     const member = `${JSON.stringify(key)}:${encodeJson(part, key, maxBytes)}`;
     bytes += Buffer.byteLength(member) + (members.length > 0 ? 1 : 0);

@@ -72,6 +72,12 @@ export const ERROR_CODES = {
       'A stored event does not match its hash chain; `runId` and `runSeq` say which. Wrong data is never returned.',
     remedy: 'Run `verify`, then restore the run from a backup.',
   },
+  CODEC_FAILED: {
+    retryable: false,
+    meaning:
+      'A payload cannot be encoded or decoded: its key is missing (`keyId` names it), it was altered or moved, or it is not encrypted where it must be. Wrong data is never returned.',
+    remedy: 'Open the store with the codec and keys it was written with; restore what was altered from a backup.',
+  },
   PROJECTION_FAILED: {
     retryable: false,
     meaning: 'A handler of a projection threw; `field` names it, `runId` and `runSeq` the event. Nothing was stored.',
@@ -180,11 +186,16 @@ export interface ErrorDetails {
   rule?: string;
   /** The value that now stands in the store: the run's last sequence, the memory state's version, … */
   current?: unknown;
-  /** For `OUTCOME_UNKNOWN`: the exact write to send again; its keys make sending it again safe. */
+  /**
+   * For `OUTCOME_UNKNOWN`: the exact write to send again; its keys make sending it again safe. For `CODEC_FAILED` of a pause
+   * that was loaded: the load, which gives it to a store that can read it.
+   */
   write?: unknown;
   /** Where a broken or offending event stands. */
   runId?: string;
   runSeq?: number;
+  /** For `CODEC_FAILED`: the key a stored payload was encrypted with. */
+  keyId?: string;
   /** Where an archived run went. */
   archive?: string;
   /** How often the call was made, when it was made again after failures. */
@@ -214,6 +225,7 @@ export class TidemarkError extends Error {
   readonly write?: unknown;
   readonly runId?: string;
   readonly runSeq?: number;
+  readonly keyId?: string;
   readonly archive?: string;
   readonly attempts?: number;
 

@@ -1,6 +1,7 @@
 /** The store: five domains, what it is, and how it is doing. */
 import type { AgentStore } from './agents.ts';
 import type { ArtifactRetention, ArtifactStore } from './artifacts.ts';
+import type { PayloadCodec } from './codec.ts';
 import type { CallOptions } from './common.ts';
 import type { JobStore } from './jobs.ts';
 import type { KvStore } from './kv.ts';
@@ -29,10 +30,14 @@ export const CAPABILITIES = [
   'plannerEvents',
   'sessions',
   'artifacts',
+  'payloadCodec',
   'reopen',
 ] as const;
 
-/** `reopen`: what was stored is there when the store is opened again. */
+/**
+ * `payloadCodec`: payloads can pass a codec on their way to the engine. `reopen`: what was stored is there when the store
+ * is opened again.
+ */
 export type Capability = (typeof CAPABILITIES)[number];
 export type Capabilities = Readonly<Record<Capability, boolean>>;
 
@@ -112,4 +117,6 @@ export interface StoreOptions {
   timeoutMs?: number;
   limits?: Partial<StoreLimits>;
   artifacts?: Partial<ArtifactRetention>;
+  /** What payloads pass before they are hashed and stored, such as `encryption(…)`. Default none. */
+  codec?: PayloadCodec;
 }

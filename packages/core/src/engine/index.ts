@@ -21,7 +21,7 @@ export { FIRST_LINK, rollOf } from '../runs/chain.ts';
 export { readLogPage } from '../runs/log-page.ts';
 export { isRunType, nextRunStatus } from '../runs/transitions.ts';
 export { Signals } from '../signals.ts';
-export { assembleStore, DEFAULT_TENANT, type Engine, engineOf } from '../store.ts';
+export { assembleStore, DEFAULT_TENANT, type Engine, engineOf, withCodec } from '../store.ts';
 export * from './agents.ts';
 export * from './artifacts.ts';
 export * from './blobs.ts';

@@ -2,6 +2,7 @@
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkDuration, checkInteger, checkLimit } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId, checkPrefix } from '../checks/text.ts';
+import { PAYLOADS, type Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration, PageOptions } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
@@ -32,11 +33,13 @@ const SCAN_PAGE = 200;
 const MAX_KEYS = 1_000;
 
 export class Kv implements KvStore {
+  readonly [PAYLOADS]: Payloads;
   readonly #context: StoreContext;
   readonly #records: Records;
   readonly #tenantId: string;
 
   constructor(context: StoreContext, records: Records, tenantId: string) {
+    this[PAYLOADS] = context.payloads;
     this.#context = context;
     this.#records = records;
     this.#tenantId = tenantId;

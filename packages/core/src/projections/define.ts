@@ -84,7 +84,7 @@ class DefinedProjection<State> implements Projection<State> {
   async project(store: Store, runId: string, options: RunReadOptions & { atSeq?: number } = {}) {
     const atSeq = options.atSeq === undefined ? Number.POSITIVE_INFINITY : checkInteger(options.atSeq, 'atSeq', 1);
     const view = await this.#viewOf(store, runId, options);
-    const kept = keptOf(await view.kv.get(this.#keyOf(runId), callOf(options)));
+    const kept = await this.#load(view, runId, options);
     const fold = await this.#fold(view, runId, kept && kept.lastEventSeq <= atSeq ? kept : null, options);
     if (!fold) throw runNotFound(runId);
     return this.#stateOf(view, runId, fold);
@@ -92,7 +92,7 @@ class DefinedProjection<State> implements Projection<State> {
 
   async get(store: Store, runId: string, options: RunReadOptions = {}) {
     const view = await tenantView(store, runId, options);
-    const kept = view && keptOf(await view.kv.get(this.#keyOf(runId), callOf(options)));
+    const kept = view && (await this.#load(view, runId, options));
     if (kept) return this.#stateOf(view, runId, kept);
     if (!view) return null;
     try {
@@ -110,7 +110,7 @@ class DefinedProjection<State> implements Projection<State> {
   async #refresh(view: Store, runId: string, options: RunReadOptions) {
     const key = this.#keyOf(runId);
     const call = callOf(options);
-    let kept = keptOf(await view.kv.get(key, call));
+    let kept = await this.#load(view, runId, options);
     for (;;) {
       const fold = await this.#fold(view, runId, kept, options);
       if (!fold) {
@@ -142,6 +142,11 @@ class DefinedProjection<State> implements Projection<State> {
 
   activeVersion(store: Store, options: Parameters<Projection<State>['activeVersion']>[1] = {}) {
     return activeVersion(store, this.#handlers.name, callOf(options));
+  }
+
+  async #load(view: Store, runId: string, options: RunReadOptions): Promise<KeptState | null> {
+    const key = this.#keyOf(runId);
+    return keptOf(view, key, await view.kv.get(key, callOf(options)));
   }
 
   #keyOf(runId: string): string {

@@ -1,5 +1,7 @@
 /** States as they are kept: one KV record per run and version, written on the revision that was read. */
-import { decodeJson, encodeJson } from '../checks/json.ts';
+import { encodeJson } from '../checks/json.ts';
+import { PAYLOADS, Payloads } from '../codec/payloads.ts';
+import type { PayloadPlace } from '../contracts/codec.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import type { KvRecord } from '../contracts/kv.ts';
 import type { ProjectedState } from '../contracts/projections.ts';
@@ -35,10 +37,14 @@ export interface KeptState {
   revision: number;
 }
 
-export function keptOf(record: KvRecord | null): KeptState | null {
+export function keptOf(store: Store, key: string, record: KvRecord | null): KeptState | null {
   if (!record) return null;
   const { state, seq } = record.fields;
-  return { state: decodeJson(textOf(state)!), lastEventSeq: numberOf(seq)!, revision: record.revision };
+  return {
+    state: payloadsOf(store).decode(textOf(state)!, placeOf(store, key)),
+    lastEventSeq: numberOf(seq)!,
+    revision: record.revision,
+  };
 }
 
 /** Writes a state over the one that was read; gives what stands instead when another was faster. */
@@ -49,10 +55,22 @@ export async function keep(
   over: KeptState | null,
   call: CallOptions,
 ): Promise<KeptState | null> {
-  const state = encodeJson(next.state, 'state', store.info.limits.fieldBytes);
+  const text = encodeJson(next.state, 'state', store.info.limits.fieldBytes);
+  const state = payloadsOf(store).encode(text, placeOf(store, key));
   const set = { run: next.runId, seq: next.lastEventSeq, state };
   const { swapped, record } = await store.kv.swap(key, { revision: over?.revision ?? 0, set }, call);
-  return swapped ? null : keptOf(record);
+  return swapped ? null : keptOf(store, key, record);
+}
+
+const PLAIN = new Payloads(null);
+
+/** What payloads pass in a store; wrappers pass on what the KV store underneath carries. */
+function payloadsOf(store: Store): Payloads {
+  return (store.kv as { [PAYLOADS]?: Payloads })[PAYLOADS] ?? PLAIN;
+}
+
+function placeOf(store: Store, key: string): PayloadPlace {
+  return { tenantId: store.info.tenantId!, kind: 'projection', owner: key };
 }
 
 /** A view of the tenant the run belongs to; `null` for an unknown run. */

@@ -71,7 +71,7 @@ export class FeedReader {
     await this.#check(after, entries, call);
     const items = entries
       .filter((entry) => matches(entry, filter))
-      .map(({ cursor, run, event }) => ({ cursor, event: recordOf(run, event) }));
+      .map(({ cursor, run, event }) => ({ cursor, event: recordOf(this.#context.payloads, run, event) }));
     return { items, next: entries.at(-1)?.cursor ?? after };
   }
 

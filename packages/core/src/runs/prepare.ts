@@ -2,7 +2,9 @@
 import { decodeJson, encodeJsonObject } from '../checks/json.ts';
 import { checkInteger, checkTime, timeText } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
+import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
+import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { RunEventRecord } from '../contracts/runs.ts';
 import type { PreparedEvent, RunKey, StoredRunEvent } from '../engine/runs.ts';
@@ -69,6 +71,7 @@ export function prepareEvent(context: StoreContext, input: unknown, view: RunVie
     it.idempotencyKey === undefined
       ? defaultIdempotencyKey({ ...event, runId: run.runId })
       : checkId(it.idempotencyKey, 'idempotencyKey');
+  if (event.payload !== null) event.payload = context.payloads.encode(event.payload, placeOf(run, event));
   event.leaf = leafOf(run, event);
   return {
     run,
@@ -120,8 +123,13 @@ export function checkLabels(value: unknown, field: string): Record<string, strin
   return labels as Record<string, string>;
 }
 
+/** Where the payload of an event is kept: an event is known by its key before it has a sequence. */
+export function placeOf({ tenantId, runId }: RunKey, { idempotencyKey }: { idempotencyKey: string }): PayloadPlace {
+  return { tenantId, kind: 'event', owner: runId, item: idempotencyKey };
+}
+
 /** A stored event as readers get it: a new object each time. */
-export function recordOf(run: RunKey, stored: StoredRunEvent): RunEventRecord {
+export function recordOf(payloads: Payloads, run: RunKey, stored: StoredRunEvent): RunEventRecord {
   return {
     eventId: stored.eventId,
     eventType: stored.eventType,
@@ -136,7 +144,9 @@ export function recordOf(run: RunKey, stored: StoredRunEvent): RunEventRecord {
     logicalAttemptId: stored.logicalAttemptId,
     idempotencyKey: stored.idempotencyKey,
     ...(stored.stepId === null ? undefined : { stepId: stored.stepId }),
-    ...(stored.payload === null ? undefined : { payload: decodeJson<Record<string, unknown>>(stored.payload) }),
+    ...(stored.payload === null
+      ? undefined
+      : { payload: payloads.decode<Record<string, unknown>>(stored.payload, placeOf(run, stored)) }),
     ...(stored.extra === null ? undefined : decodeJson<Record<string, unknown>>(stored.extra)),
     runSeq: stored.runSeq,
     persistedAt: timeText(stored.persistedAt),

@@ -1,6 +1,7 @@
 /** Snapshots: read the stored one, fold the tail after it, write it back (RUN-13), mark it stale (RUN-14). */
-import { decodeJson } from '../checks/json.ts';
+import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
+import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { RefreshedSnapshot, RunEventRecord, RunSnapshot } from '../contracts/runs.ts';
 import { type EngineCall, isTombstone, type PreparedEvent, type RunEngine, type RunKey } from '../engine/runs.ts';
@@ -75,7 +76,7 @@ export class SnapshotReader {
     const { fold } = await this.#foldOn(run, await this.#load(run, call), call);
     const seq = fold.lastEventSeq;
     for (const event of events) {
-      const violation = fold.apply(asIfStored(run, event, fold.lastEventSeq + 1));
+      const violation = fold.apply(asIfStored(this.#context.payloads, run, event, fold.lastEventSeq + 1));
       if (!violation) continue;
       throw new TidemarkError('INVALID_TRANSITION', `${event.eventType} is not allowed here: ${violation.reason}`, {
         field: 'eventType',
@@ -88,12 +89,13 @@ export class SnapshotReader {
 
   async #load(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
     const stored = await this.#engine.loadSnapshot(run, call);
-    return stored && decodeJson<RunSnapshot>(stored.body);
+    return stored && this.#context.payloads.decode<RunSnapshot>(stored.body, placeOf(run));
   }
 
   async #save(run: RunKey, snapshot: RunSnapshot, call: EngineCall): Promise<void> {
     const { lastEventSeq, status } = snapshot;
-    await this.#engine.saveSnapshot(run, { lastEventSeq, status, body: JSON.stringify(snapshot) }, call);
+    const body = this.#context.payloads.encode(JSON.stringify(snapshot), placeOf(run));
+    await this.#engine.saveSnapshot(run, { lastEventSeq, status, body }, call);
     // The run may have been deleted while it was folded: its snapshot must not outlive it.
     const head = await this.#engine.head(run, call);
     if (isTombstone(head) && head.kind === 'deleted') await this.#engine.remove(run, head, call);
@@ -138,7 +140,7 @@ export class SnapshotReader {
       const limit = Math.min(FOLD_PAGE, upTo - afterSeq);
       const page = await this.#engine.fetch(run, afterSeq, limit, call);
       checkPage(run, afterSeq, page);
-      for (const event of page.events) fold.apply(recordOf(run, event));
+      for (const event of page.events) fold.apply(recordOf(this.#context.payloads, run, event));
       if (page.events.length < limit) return;
       if (fold.lastEventSeq - kept < KEEP_EVERY) continue;
       kept = fold.lastEventSeq;
@@ -147,6 +149,10 @@ export class SnapshotReader {
   }
 }
 
-function asIfStored(run: RunKey, event: PreparedEvent, runSeq: number): RunEventRecord {
-  return recordOf(run, { ...event, runSeq, persistedAt: 0, commitIndex: 1, link: event.leaf });
+function placeOf({ tenantId, runId }: RunKey): PayloadPlace {
+  return { tenantId, kind: 'snapshot', owner: runId };
+}
+
+function asIfStored(payloads: Payloads, run: RunKey, event: PreparedEvent, runSeq: number): RunEventRecord {
+  return recordOf(payloads, run, { ...event, runSeq, persistedAt: 0, commitIndex: 1, link: event.leaf });
 }

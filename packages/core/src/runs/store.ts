@@ -2,6 +2,7 @@
 import { sameJson } from '../checks/json.ts';
 import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
+import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
@@ -24,7 +25,16 @@ import type {
   VerifyReport,
 } from '../contracts/runs.ts';
 import type { EventSchemas } from '../contracts/schemas.ts';
-import type { EngineCall, PlacedEvent, PreparedEvent, RunAppend, RunEngine, RunHead, RunKey } from '../engine/runs.ts';
+import type {
+  EngineCall,
+  PlacedEvent,
+  PreparedEvent,
+  RunAppend,
+  RunEngine,
+  RunHead,
+  RunKey,
+  StoredRunEvent,
+} from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import { digestBytes } from '../hash.ts';
 import { follow } from '../live.ts';
@@ -34,7 +44,7 @@ import { FeedReader } from './feed.ts';
 import { forkRun } from './fork.ts';
 import { createHandle, type HandleDefaults } from './handle.ts';
 import { listRuns } from './list.ts';
-import { type Prepared, prepareEvent, recordOf } from './prepare.ts';
+import { type Prepared, placeOf, prepareEvent, recordOf } from './prepare.ts';
 import { SnapshotReader } from './snapshots.ts';
 import { checkTenant, type RunView, runNotFound } from './view.ts';
 
@@ -85,7 +95,7 @@ export class Runs implements RunStore {
     return this.#context.write(options, write, async (call) => {
       if (options?.rejectInvalidTransitions) return this.#appendValid(prepared, appends, call);
       const outcomes = await this.#engine.append(appends, Object.assign(call, { transaction: options?.transaction }));
-      return resultsOf(prepared, appends, outcomes);
+      return resultsOf(this.#context.payloads, prepared, appends, outcomes);
     });
   }
 
@@ -93,7 +103,7 @@ export class Runs implements RunStore {
   async #appendValid(prepared: Prepared[], appends: RunAppend[], call: EngineCall): Promise<AppendResult[]> {
     const outcomes: (PlacedEvent[] | Error)[] = [];
     for (const append of appends) outcomes.push(await this.#appendOneValid(append, call));
-    return resultsOf(prepared, appends, outcomes);
+    return resultsOf(this.#context.payloads, prepared, appends, outcomes);
   }
 
   async #appendOneValid(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
@@ -124,7 +134,7 @@ export class Runs implements RunStore {
   async #fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<RunEventRecord[]> {
     const page = await this.#engine.fetch(run, afterSeq, limit, call);
     checkPage(run, afterSeq, page);
-    return page.events.map((event) => recordOf(run, event));
+    return page.events.map((event) => recordOf(this.#context.payloads, run, event));
   }
 
   async *readEvents(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord> {
@@ -316,17 +326,18 @@ function groupByRun(prepared: readonly Prepared[]): RunAppend[] {
 
 /** The results in the order of the inputs; the first refusal is thrown. */
 function resultsOf(
+  payloads: Payloads,
   prepared: readonly Prepared[],
   appends: readonly RunAppend[],
   outcomes: readonly (PlacedEvent[] | Error)[],
 ): AppendResult[] {
-  if (prepared.length === 1) return [resultOf(prepared[0]!.event, unwrap(outcomes[0]!)[0]!)];
+  if (prepared.length === 1) return [resultOf(payloads, prepared[0]!, unwrap(outcomes[0]!)[0]!)];
   const placedOf = new Map<PreparedEvent, PlacedEvent>();
   appends.forEach((append, index) => {
     const placed = unwrap(outcomes[index]!);
     for (const [at, event] of append.events.entries()) placedOf.set(event, placed[at]!);
   });
-  return prepared.map(({ event }) => resultOf(event, placedOf.get(event)!));
+  return prepared.map((it) => resultOf(payloads, it, placedOf.get(it.event)!));
 }
 
 function unwrap(outcome: PlacedEvent[] | Error): PlacedEvent[] {
@@ -334,20 +345,24 @@ function unwrap(outcome: PlacedEvent[] | Error): PlacedEvent[] {
   return outcome;
 }
 
-function resultOf(event: PreparedEvent, placed: PlacedEvent): AppendResult {
+function resultOf(payloads: Payloads, { run, event }: Prepared, placed: PlacedEvent): AppendResult {
   const { runSeq, duplicateOf } = placed;
   const persistedAt = timeText(placed.persistedAt);
   if (!duplicateOf) return { eventId: event.eventId, runSeq, persistedAt, idempotent: false, persisted: true };
-  const payloadMatches = saysTheSame(event, duplicateOf);
+  const payloadMatches = saysTheSame(payloads, run, event, duplicateOf);
   return { eventId: duplicateOf.eventId, runSeq, persistedAt, idempotent: true, persisted: false, payloadMatches };
 }
 
-function saysTheSame(
-  sent: PreparedEvent,
-  stored: { eventType: string; stepId: string | null; payload: string | null },
-): boolean {
+function saysTheSame(payloads: Payloads, run: RunKey, sent: PreparedEvent, stored: StoredRunEvent): boolean {
   if (sent.eventType !== stored.eventType || sent.stepId !== stored.stepId) return false;
   if (sent.payload === stored.payload) return true;
   if (sent.payload === null || stored.payload === null) return false;
-  return sameJson(JSON.parse(sent.payload), JSON.parse(stored.payload));
+  const place = placeOf(run, stored);
+  try {
+    return sameJson(payloads.decode(sent.payload, place), payloads.decode(stored.payload, place));
+  } catch (error) {
+    // Others of the batch are written: one whose stored payload cannot be read any more must not deny that.
+    if (isTidemarkError(error, 'CODEC_FAILED')) return false;
+    throw error;
+  }
 }

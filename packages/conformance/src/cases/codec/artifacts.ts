@@ -1,0 +1,64 @@
+/** Artifacts through a codec: bytes of any size, beside the same bytes without it. */
+import { expect, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { bytesOf, sameBytes, sha256 } from '../artifacts/samples.ts';
+import { newCodec } from './places.ts';
+
+const KIB = 1_024;
+const SIZES = [0, 1, 256 * KIB - 1, 256 * KIB, 256 * KIB + 1, 700 * KIB];
+
+async function* piecesOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size);
+}
+
+export const ARTIFACT_CODEC_CASES: readonly ConformanceCase[] = [
+  {
+    id: 'artifacts/codec-bytes-come-back',
+    title: 'Bytes that pass a codec come back whole, and their reference speaks of them as they are',
+    domain: 'artifacts',
+    proves: ['AGT-11'],
+    needs: ['artifacts', 'payloadCodec'],
+    async run(bench) {
+      const { artifacts } = bench.encoded(newCodec());
+      for (const [seed, size] of SIZES.entries()) {
+        const bytes = bytesOf(size, seed + 1);
+        const source = { from: 'the case', size };
+        const ref = await artifacts.putBytes(bytes, { source, ttl: null });
+        expectEqual(
+          { sha256: ref.sha256, sizeBytes: ref.sizeBytes, source: ref.source },
+          { sha256: sha256(bytes), sizeBytes: size, source },
+          'the reference is that of the bytes',
+        );
+        expectEqual(await artifacts.getRef(ref.id), ref, 'also when it is read');
+        expect(sameBytes(await artifacts.get(ref.id), bytes), `${size} bytes come back`);
+        const streamed = await artifacts.putStream(piecesOf(bytes, 100_000), { source, ttl: null });
+        expectEqual(streamed.id, ref.id, 'the same bytes as a stream are the same artifact');
+        const chunks: Uint8Array[] = [];
+        for await (const chunk of (await artifacts.getStream(ref.id))!) chunks.push(new Uint8Array(chunk));
+        expect(sameBytes(Buffer.concat(chunks), bytes), `${size} bytes come back as a stream`);
+      }
+    },
+  },
+
+  {
+    id: 'artifacts/codec-beside-plain',
+    title: 'The same bytes stored with a codec and without are kept apart, and each reader gets its own',
+    domain: 'artifacts',
+    proves: ['AGT-11'],
+    needs: ['artifacts', 'payloadCodec'],
+    async run(bench) {
+      const bytes = bytesOf(300 * KIB);
+      const encoded = bench.encoded(newCodec()).artifacts;
+      const plain = bench.tenant.artifacts;
+      const here = await plain.putBytes(bytes, { scope: { sessionId: 'plain' }, ttl: null });
+      const there = await encoded.putBytes(bytes, { scope: { sessionId: 'encoded' }, ttl: null });
+      expect(
+        sameBytes(await encoded.get(there.id), bytes),
+        'bytes that were stored plain before are stored encoded too',
+      );
+      expect(sameBytes(await plain.get(here.id), bytes), 'and stay where they were');
+      expect(await plain.delete(there.id), 'a reference can be deleted without the codec');
+      expect(sameBytes(await plain.get(here.id), bytes), 'and takes nothing of the other with it');
+    },
+  },
+];

@@ -1,0 +1,58 @@
+/** Keys: older ones stay readable, and a destroyed one takes what it encrypted with it. */
+import { randomBytes } from 'node:crypto';
+import { encryption, type KeyRing } from '@tidemark/core';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { generalCase } from '../define.ts';
+import { runEvent } from '../runs/events.ts';
+import { keptPayloads } from './places.ts';
+
+export const KEY_CASES: readonly ConformanceCase[] = [
+  generalCase({
+    id: 'general/codec-keys-are-changed',
+    title: 'After a change of keys old payloads are read with the old key and new ones written with the new',
+    proves: ['GEN-4'],
+    needs: ['payloadCodec'],
+    async run(bench) {
+      const keys = { old: randomBytes(32), new: randomBytes(32) };
+      const before = bench.encoded(encryption({ keys, current: 'old' }));
+      const after = bench.encoded(encryption({ keys, current: 'new' }));
+      const retired = bench.encoded(encryption({ keys: { new: keys.new }, current: 'new' }));
+      for (const { name, save, load } of keptPayloads(bench)) {
+        const [older, newer] = [bench.id(), bench.id()];
+        await save(before, older, { text: 'old' });
+        await save(after, newer, { text: 'new' });
+        expectEqual<unknown>(await load(after, older), { text: 'old' }, `the old ${name} is read`);
+        expectEqual<unknown>(await load(retired, newer), { text: 'new' }, `the new ${name} does not take the old key`);
+        const error = await expectCode('CODEC_FAILED', `the old ${name} does`, () => load(retired, older));
+        expectEqual(error.keyId, 'old', 'and the error names it');
+      }
+    },
+  }),
+
+  generalCase({
+    id: 'general/codec-key-destroyed',
+    title:
+      'A tenant whose key is destroyed can be neither read nor written, and still be removed; others are as before',
+    proves: ['GEN-10'],
+    needs: ['payloadCodec', 'runs', 'memory'],
+    async run(bench) {
+      const rings = new Map<string, KeyRing>();
+      const codec = encryption({ keyFor: (tenantId) => rings.get(tenantId) ?? null });
+      const store = bench.encoded(codec);
+      rings.set(bench.tenantId, { keys: { own: randomBytes(32) }, current: 'own' });
+      const [runId, key] = [bench.id('run'), bench.id('key')];
+      const event = runEvent(bench, { runId, payload: { text: 'secret' } });
+      await store.runs.appendEvent(event);
+      await store.agents.saveMemoryState(key, { text: 'secret' });
+      rings.delete(bench.tenantId);
+      await expectCode('CODEC_FAILED', 'events are gone', () => store.runs.fetchEvents(runId));
+      await expectCode('CODEC_FAILED', 'memory is gone', () => store.agents.loadMemoryState(key));
+      await expectCode('CODEC_FAILED', 'nothing is written in the clear', () => store.runs.appendEvent({ ...event }));
+      expectEqual(await store.runs.headSeq(runId), 1, 'nothing was written');
+      expect((await store.runs.verify(runId)).ok, 'the chain is verified without the key');
+      expect(await store.runs.deleteRun(runId), 'the run can be deleted');
+      expect(await store.agents.deleteMemoryState(key), 'and the memory state');
+    },
+  }),
+];

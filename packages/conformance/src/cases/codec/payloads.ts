@@ -1,0 +1,194 @@
+/** What passes a codec comes back as it was sent, with everything else a store promises. */
+import { randomBytes } from 'node:crypto';
+import type { EncodedPayload, JsonObject, PayloadCodec, PayloadPlace } from '@tidemark/core';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { generalCase, runsCase } from '../define.ts';
+import { runEvent } from '../runs/events.ts';
+import { KEY_ID, keptPayloads, newCodec } from './places.ts';
+
+const VALUES: readonly JsonObject[] = [{ text: 'wave 🌊' }, { text: 'again and again '.repeat(25) }];
+
+/** Gives everything as it is and writes down where that was. */
+function noting(places: PayloadPlace[]): PayloadCodec {
+  const note = (payload: EncodedPayload, place: PayloadPlace) => {
+    places.push(place);
+    return payload;
+  };
+  return { encrypts: false, formOf: () => 'noted', encode: note, decode: (payload) => payload };
+}
+
+const textOf = ({ tenantId, kind, owner, item }: PayloadPlace) => JSON.stringify([tenantId, kind, owner, item]);
+
+export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
+  generalCase({
+    id: 'general/codec-gives-back-what-was-sent',
+    title: 'What passes a codec comes back as it was sent, and unknown things stay unknown',
+    proves: ['GEN-4'],
+    needs: ['payloadCodec'],
+    async run(bench) {
+      const store = bench.encoded(newCodec());
+      for (const { name, save, load } of keptPayloads(bench)) {
+        expectEqual(await load(store, bench.id()), undefined, `an unknown ${name} is none`);
+        for (const value of VALUES) {
+          const id = bench.id();
+          await save(store, id, value);
+          expectEqual<unknown>(await load(store, id), value, `the ${name} is what was sent`);
+        }
+      }
+    },
+  }),
+
+  generalCase({
+    id: 'general/codec-leaves-nothing-readable',
+    title: 'Without the codec nothing can be read of what passed it, and the error names the key',
+    proves: ['GEN-4', 'GEN-1'],
+    needs: ['payloadCodec'],
+    async run(bench) {
+      const store = bench.encoded(newCodec());
+      for (const { name, save, load } of keptPayloads(bench)) {
+        const id = bench.id();
+        await save(store, id, VALUES[0]!);
+        const error = await expectCode('CODEC_FAILED', `the ${name} is refused`, () => load(bench.tenant, id));
+        expectEqual(error.keyId, KEY_ID, 'the error names the key it takes');
+        expect(!error.retryable && error.message.includes(KEY_ID), 'and says so in words');
+        await expectCode('CODEC_FAILED', `another key of that id does not open the ${name}`, () =>
+          load(bench.encoded(newCodec()), id),
+        );
+      }
+    },
+  }),
+
+  generalCase({
+    id: 'general/codec-refuses-plain-payloads',
+    title: 'Where encryption is required, what was stored without it is refused',
+    proves: ['GEN-4'],
+    needs: ['payloadCodec'],
+    async run(bench) {
+      const store = bench.encoded(newCodec());
+      for (const { name, save, load } of keptPayloads(bench)) {
+        const id = bench.id();
+        await save(bench.tenant, id, VALUES[0]!);
+        await expectCode('CODEC_FAILED', `the plain ${name} is refused`, () => load(store, id));
+      }
+    },
+  }),
+
+  generalCase({
+    id: 'general/codec-places-are-apart',
+    title: 'Each payload is encoded for a place of its own, so that none can stand in for another',
+    proves: ['GEN-5', 'GEN-10'],
+    needs: ['payloadCodec'],
+    async run(bench) {
+      const places: PayloadPlace[] = [];
+      const store = bench.encoded(noting(places));
+      for (const { name, save } of keptPayloads(bench)) {
+        const seen = new Set(places.map(textOf));
+        for (const text of ['one', 'two']) {
+          const before = places.length;
+          await save(store, bench.id(), { text });
+          // The bytes of an artifact are tied to it by their hash, which is only known at their end.
+          const fresh = places.slice(before).filter(({ kind }) => kind !== 'artifact-bytes');
+          expect(fresh.length > 0, `the ${name} passes the codec`);
+          expect(
+            fresh.every((place) => place.tenantId === bench.tenantId && !seen.has(textOf(place))),
+            `the ${name} has a place of its own, in its tenant`,
+          );
+          for (const place of fresh) seen.add(textOf(place));
+        }
+      }
+    },
+  }),
+
+  generalCase({
+    id: 'general/codec-limits-count-plain-bytes',
+    title: 'A payload may be as large as without a codec, and is stored whole although its stored form is larger',
+    proves: ['GEN-4'],
+    needs: ['payloadCodec', 'runs', 'memory'],
+    async run(bench) {
+      const store = bench.encoded(newCodec());
+      const { eventPayloadBytes, documentBytes } = bench.store.info.limits;
+      const largest = (bytes: number) => {
+        const spare = bytes - JSON.stringify({ text: '' }).length;
+        return { text: randomBytes(spare).toString('hex').slice(0, spare) };
+      };
+      const runId = bench.id('run');
+      const payload = largest(eventPayloadBytes);
+      await store.runs.appendEvent(runEvent(bench, { runId, payload }));
+      expect((await store.runs.fetchEvents(runId))[0]?.payload?.text === payload.text, 'the event comes back whole');
+      const key = bench.id('key');
+      const state = largest(documentBytes);
+      await store.agents.saveMemoryState(key, state);
+      expect((await store.agents.loadMemoryState(key))?.text === state.text, 'the memory state comes back whole');
+      await expectCode('PAYLOAD_TOO_LARGE', 'one byte more is refused', () =>
+        store.runs.appendEvent(runEvent(bench, { runId, payload: { text: `${payload.text}1` } })),
+      );
+    },
+  }),
+
+  generalCase({
+    id: 'general/reserved-member-is-refused',
+    title: 'A payload with the member that marks encoded ones is refused before anything is written',
+    proves: ['GEN-4', 'GEN-1'],
+    needs: ['runs', 'memory'],
+    async run({ tenant, tenantId, id }) {
+      const [runId, key] = [id('run'), id('key')];
+      const forged = { $tidemark: { steps: [], data: '' } };
+      const refused = await expectCode('INVALID_PAYLOAD', 'an event with it is refused', () =>
+        tenant.runs.appendEvent(runEvent({ tenantId }, { runId, payload: forged })),
+      );
+      expectEqual(refused.field, 'payload.$tidemark', 'the error names the member');
+      await expectCode('INVALID_PAYLOAD', 'so is a memory state', () => tenant.agents.saveMemoryState(key, forged));
+      expectEqual(await tenant.runs.headSeq(runId), 0, 'no event was written');
+      expectEqual(await tenant.agents.loadMemoryState(key), null, 'and no state');
+      await tenant.agents.saveMemoryState(key, { deeper: forged });
+      expectEqual(
+        await tenant.agents.loadMemoryState(key),
+        { deeper: forged },
+        'further down it is a name like any other',
+      );
+    },
+  }),
+
+  generalCase({
+    id: 'general/codec-failure-loses-no-pause',
+    title: 'A pause that was loaded or claimed without its codec is still there for those who have it',
+    proves: ['AGT-4'],
+    needs: ['payloadCodec', 'pauses'],
+    async run(bench) {
+      const store = bench.encoded(newCodec());
+      const [loaded, claimed] = [bench.id('token'), bench.id('token')];
+      for (const token of [loaded, claimed]) await store.agents.savePlannerState(token, { step: 7 });
+      const error = await expectCode('CODEC_FAILED', 'a load without the codec is refused', () =>
+        bench.tenant.agents.loadPlannerState(loaded),
+      );
+      const { args } = error.write as { args: [{ requestId: string }] };
+      const again = await store.agents.loadPlannerState(loaded, ...args);
+      expectEqual<unknown>(again, { step: 7 }, 'sent again with the codec, the same load hears the payload');
+      await expectCode('CODEC_FAILED', 'so is a claim', () => bench.tenant.agents.claimPlannerState(claimed));
+      const claim = await store.agents.claimPlannerState(claimed);
+      expectEqual<unknown>(claim?.payload, { step: 7 }, 'and the pause can be claimed at once');
+    },
+  }),
+
+  runsCase({
+    id: 'runs/codec-keeps-chain-and-duplicates',
+    title: 'With a codec the chain covers what is stored, and a duplicate is compared by what it says',
+    proves: ['RUN-4', 'RUN-17'],
+    needs: ['payloadCodec'],
+    async run(bench) {
+      const store = bench.encoded(newCodec());
+      const runId = bench.id('run');
+      const event = runEvent(bench, { runId, payload: { a: 1, b: 2 } });
+      await store.runs.appendEvents([event, runEvent(bench, { runId, payload: { text: 'x'.repeat(5_000) } })]);
+      const again = await store.runs.appendEvent({ ...event, payload: { b: 2, a: 1 } });
+      expect(again.idempotent && again.payloadMatches === true, 'the same payload in another order matches');
+      const other = await store.runs.appendEvent({ ...event, payload: { a: 1, b: 3 } });
+      expect(other.idempotent && other.payloadMatches === false, 'another payload does not');
+      for (const view of [store, bench.tenant]) {
+        const { ok, events } = await view.runs.verify(runId);
+        expectEqual({ ok, events }, { ok: true, events: 2 }, 'the chain is verified with the codec and without');
+      }
+    },
+  }),
+];

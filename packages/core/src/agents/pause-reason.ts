@@ -1,0 +1,40 @@
+/** The reason of a pause, which lists show without its token (AGT-4): cut to size, and encoded as the payload it comes from. */
+import { isEnvelope } from '../codec/envelope.ts';
+import type { StoreContext } from '../context.ts';
+import type { PauseInfo } from '../contracts/agents.ts';
+import type { PayloadPlace } from '../contracts/codec.ts';
+
+const MAX_REASON_BYTES = 512;
+
+/** The reason to store; `null` when the payload has none that can be shown. */
+export function encodeReason(context: StoreContext, tenantId: string, pauseId: string, reason: unknown): string | null {
+  const text = reasonOf(reason);
+  if (text === null || context.payloads.codec === null) return text;
+  const encoded = context.payloads.encode(JSON.stringify({ reason: text }), placeOf(tenantId, pauseId));
+  return isEnvelope(encoded) ? encoded : text;
+}
+
+/** What may be known of a pause, with its reason decoded. */
+export function infoOf(context: StoreContext, tenantId: string, pause: PauseInfo): PauseInfo {
+  const { payloads } = context;
+  const stored = pause.reason;
+  if (stored === undefined || (payloads.codec === null && !isEnvelope(stored))) return pause;
+  const body = isEnvelope(stored) ? stored : JSON.stringify({ reason: stored });
+  return { ...pause, ...payloads.decode<{ reason: string }>(body, placeOf(tenantId, pause.pauseId)) };
+}
+
+function placeOf(tenantId: string, pauseId: string): PayloadPlace {
+  return { tenantId, kind: 'pause-reason', owner: pauseId };
+}
+
+/** A payload's reason when it is a text, cut to a size that every list can show. */
+function reasonOf(reason: unknown): string | null {
+  // One that begins as an envelope does could not be told from one.
+  if (typeof reason !== 'string' || reason === '' || isEnvelope(reason)) return null;
+  const text = reason.toWellFormed().replaceAll('\0', '\uFFFD');
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MAX_REASON_BYTES) return text;
+  let end = MAX_REASON_BYTES;
+  while ((bytes[end]! & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}

@@ -1,0 +1,49 @@
+/** What every stored payload passes on its way in and out. Without a codec that is nothing but a look at how it begins. */
+import { decodeJson } from '../checks/json.ts';
+import type { EncodedPayload, PayloadCodec, PayloadPlace } from '../contracts/codec.ts';
+import { bufferOf, envelopeOf, isEnvelope, parseEnvelope } from './envelope.ts';
+import { codecFailed } from './failure.ts';
+
+/** Where a KV store carries them for projections, which keep their states in it. */
+export const PAYLOADS = Symbol('tidemark.payloads');
+
+export class Payloads {
+  readonly codec: PayloadCodec | null;
+
+  constructor(codec: PayloadCodec | null) {
+    this.codec = codec;
+  }
+
+  /** The text to store for a JSON text. */
+  encode(text: string, place: PayloadPlace): string {
+    if (this.codec === null) return text;
+    const encoded = this.codec.encode(plain(Buffer.from(text)), place);
+    return encoded.steps.length === 0 ? text : envelopeOf(encoded);
+  }
+
+  /** The value of a stored text; `CODEC_FAILED` where it cannot be known. */
+  decode<T>(stored: string, place: PayloadPlace): T {
+    if (this.codec === null && !isEnvelope(stored)) return decodeJson(stored);
+    return decodeJson(this.open(stored, place));
+  }
+
+  /** The JSON text of a stored text. */
+  open(stored: string, place: PayloadPlace): string {
+    if (isEnvelope(stored)) return bufferOf(this.bytesOf(parseEnvelope(stored, place), place)).toString();
+    this.codec?.decode(plain(Buffer.from(stored)), place);
+    return stored;
+  }
+
+  /** The plain bytes of an encoded payload. */
+  bytesOf(encoded: EncodedPayload, place: PayloadPlace): Uint8Array {
+    const { steps, keyId, data } = this.codec?.decode(encoded, place) ?? encoded;
+    if (steps.length === 0) return data;
+    const how = `it is encoded by ${steps.join(', ')}${keyId === null ? '' : ` with key ${JSON.stringify(keyId)}`}`;
+    throw codecFailed(place, `${how}, and this store was opened without a codec that reads that`, keyId);
+  }
+}
+
+/** A payload nothing has been done to. */
+export function plain(data: Uint8Array): EncodedPayload {
+  return { steps: [], keyId: null, data };
+}

@@ -1,0 +1,76 @@
+/** A store with a codec where the kit does not look: projections, wrappers, and a batch met by a key that is gone. */
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { createMemoryStore } from '../memory/store.ts';
+import { defineProjection } from '../projections/define.ts';
+import { withCodec } from '../store.ts';
+import { instrument } from '../telemetry/instrument.ts';
+import { retrying } from '../wrappers/retrying.ts';
+import { encryption } from './encryption.ts';
+import { isEnvelope } from './envelope.ts';
+
+const SCOPE = { tenantId: 'acme' };
+const keys = { k1: randomBytes(32), k2: randomBytes(32) };
+const codec = encryption({ keys, current: 'k1' });
+
+const total = defineProjection({
+  name: 'total',
+  version: 1,
+  initial: { cents: 0 },
+  on: {
+    Paid(state, event) {
+      state.cents += event.payload?.cents as number;
+    },
+  },
+});
+
+describe('a store with a codec', () => {
+  it.each([
+    ['as it is', createMemoryStore({ codec })],
+    ['retried and observed', instrument(retrying(createMemoryStore({ codec })), {})],
+  ])('%s, keeps the states of projections encoded', async (_, store) => {
+    const run = store.runs.handle('run', SCOPE);
+    await run.append('Paid', { cents: 5 });
+    await total.refresh(store, 'run');
+    await run.append('Paid', { cents: 7 });
+    await total.refresh(store, 'run');
+    expect((await total.get(store, 'run'))?.state).toEqual({ cents: 12 });
+    const states: string[] = [];
+    for await (const { record } of store.forTenant('acme').kv.scan('tidemark.projections.total.1.')) {
+      states.push(Buffer.from(record.fields.state!).toString());
+    }
+    expect(states.map(isEnvelope)).toEqual([true]);
+    await store.close();
+  });
+
+  it('answers for a batch although the payload of a duplicate cannot be read any more', async () => {
+    const store = createMemoryStore({ codec });
+    const run = store.runs.handle('run', SCOPE);
+    await run.append('Paid', { cents: 5 }, { idempotencyKey: 'first' });
+    const [stored] = await store.runs.fetchEvents('run');
+    const { runSeq: _, persistedAt: __, ...first } = stored!;
+    const second = { ...first, eventId: crypto.randomUUID(), idempotencyKey: 'second' };
+    const later = withCodec(store, encryption({ keys: { k2: keys.k2 }, current: 'k2' }))!;
+    const results = await later.runs.appendEvents([first, second]);
+    expect(results).toMatchObject([
+      { runSeq: 1, idempotent: true, payloadMatches: false },
+      { runSeq: 2, idempotent: false, persisted: true },
+    ]);
+    await store.close();
+  });
+
+  it('is not opened with what is no codec', () => {
+    for (const none of [null, {}, { keys: {}, current: 'k1' }, () => codec]) {
+      expect(() => createMemoryStore({ codec: none as never })).toThrow(expect.objectContaining({ field: 'codec' }));
+    }
+  });
+
+  it('stores a fork and its origin for their own places', async () => {
+    const store = createMemoryStore({ codec });
+    await store.runs.handle('run', SCOPE).append('Paid', { cents: 5 });
+    await store.runs.forkRun('run', { toRunId: 'fork' });
+    const [copy] = await store.runs.fetchEvents('fork');
+    expect(copy?.payload).toEqual({ cents: 5 });
+    await store.close();
+  });
+});
