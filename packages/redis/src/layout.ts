@@ -31,6 +31,10 @@ const RECORD_KINDS: Record<RecordSpace, string> = {
   artifacts: 'artifact',
 };
 
+const NAMES_OF = Object.fromEntries(
+  Object.entries(RECORD_KINDS).map(([space, kind]) => [space, `${kind}-names`]),
+) as Record<RecordSpace, string>;
+
 const SPACE_OF_KIND = new Map(Object.entries(RECORD_KINDS).map(([space, kind]) => [kind, space as RecordSpace]));
 
 /** Spaces whose names are made of parts (`joinKey`). */
@@ -38,10 +42,15 @@ const OF_PARTS: ReadonlySet<RecordSpace> = new Set(['bindings', 'tasks', 'trajec
 /** Of these the last part, the id of an artifact or trace, keeps what belongs together in one bucket; else the first. */
 const BY_LAST_PART: ReadonlySet<RecordSpace> = new Set(['trajectories', 'artifacts']);
 
+/** Tenants may be many; then their keys are built again now and then. */
+const MOST_BUILT = 1_000;
+
 export class Layout {
   readonly prefix: string;
   readonly buckets: number;
   readonly #tags: readonly string[];
+  /** Keys that every write of a tenant names, by what comes after the tag: one for each bucket. */
+  readonly #built = new Map<string, string[]>();
 
   constructor(prefix: string, buckets: number) {
     this.prefix = prefix;
@@ -55,12 +64,20 @@ export class Layout {
 
   /** A key of a bucket as a whole. */
   shared(bucket: number, name: string): string {
-    return this.#tags[bucket]! + name;
+    const known = this.#built.get(name) ?? this.#build(name);
+    return known[bucket]!;
+  }
+
+  #build(name: string): string[] {
+    if (this.#built.size >= MOST_BUILT) this.#built.clear();
+    const keys = this.#tags.map((tag) => tag + name);
+    this.#built.set(name, keys);
+    return keys;
   }
 
   /** A key of a tenant in a bucket. */
   tenants(bucket: number, name: string, tenantId: string): string {
-    return `${this.#tags[bucket]!}${name}:${escaped(tenantId)}`;
+    return this.shared(bucket, `${name}:${escaped(tenantId)}`);
   }
 
   journal({ space, tenantId, name }: JournalName): { bucket: number; head: string; log: string } {
@@ -80,7 +97,7 @@ export class Layout {
 
   /** The index of all records of a space and tenant in a bucket. */
   names(bucket: number, space: RecordSpace, tenantId: string): string {
-    return this.tenants(bucket, `${RECORD_KINDS[space]}-names`, tenantId);
+    return this.tenants(bucket, NAMES_OF[space], tenantId);
   }
 }
 

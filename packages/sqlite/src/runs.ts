@@ -305,7 +305,10 @@ const SELECT_TENANTS = `
   SELECT tenant_id FROM runs
   WHERE run_id = ? AND (removed IS NULL OR json_extract(removed, '$.kind') = 'archived') LIMIT 2`;
 
-const SELECT_SNAPSHOT = 'SELECT last_event_seq, snapshot_data FROM run_snapshots WHERE run_id = ? AND tenant_id = ?';
+/** One that was stored while its run was being removed is none. */
+const SELECT_SNAPSHOT = `
+  SELECT last_event_seq, snapshot_data FROM run_snapshots WHERE run_id = ?1 AND tenant_id = ?2
+    AND NOT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1 AND tenant_id = ?2 AND removed IS NOT NULL)`;
 
 /** An older snapshot never overwrites a newer one (RUN-13). */
 const UPSERT_SNAPSHOT = `

@@ -19,7 +19,7 @@ export class SnapshotReader {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
   /** Runs whose snapshot is being written back, each with the newest one that waits for its turn. */
-  readonly #writingBack = new Map<string, RunSnapshot | null>();
+  readonly #writingBack = new Map<string, { waiting: RunSnapshot | null; done: Promise<void> }>();
 
   constructor(context: StoreContext, engine: RunEngine) {
     this.#context = context;
@@ -101,26 +101,35 @@ export class SnapshotReader {
     if (isTombstone(head) && head.kind === 'deleted') await this.#engine.remove(run, head, call);
   }
 
+  /** Waits for what is being written back of a run, so that its removal comes last. */
+  async settled(run: RunKey): Promise<void> {
+    await this.#writingBack.get(keyOf(run))?.done;
+  }
+
   /** Stores a snapshot beside the answer: the reader neither waits for it nor fails with it. */
   #writeBack(run: RunKey, snapshot: RunSnapshot, call: EngineCall): void {
-    const key = `${run.tenantId}\0${run.runId}`;
-    const waiting = this.#writingBack.get(key);
-    if (waiting === undefined) {
-      this.#writingBack.set(key, null);
-      void this.#writeInTurn(key, run, snapshot, call.tenantId);
-    } else if (waiting === null || waiting.lastEventSeq < snapshot.lastEventSeq) {
-      this.#writingBack.set(key, snapshot);
+    const turn = this.#writingBack.get(keyOf(run));
+    if (turn === undefined) {
+      const begun = { waiting: snapshot, done: Promise.resolve() };
+      this.#writingBack.set(keyOf(run), begun);
+      begun.done = this.#writeInTurn(run, begun, call.tenantId);
+    } else if (turn.waiting === null || turn.waiting.lastEventSeq < snapshot.lastEventSeq) {
+      turn.waiting = snapshot;
     }
   }
 
-  async #writeInTurn(key: string, run: RunKey, first: RunSnapshot, tenantId: EngineCall['tenantId']): Promise<void> {
-    for (let next: RunSnapshot | null = first; next; next = this.#writingBack.get(key) ?? null) {
-      this.#writingBack.set(key, null);
+  async #writeInTurn(
+    run: RunKey,
+    turn: { waiting: RunSnapshot | null },
+    tenantId: EngineCall['tenantId'],
+  ): Promise<void> {
+    for (let next = turn.waiting; next; next = turn.waiting) {
+      turn.waiting = null;
       const call = { deadline: Date.now() + this.#context.timeoutMs, tenantId };
       // What could not be stored is folded again by the next reader.
       await this.#save(run, next, call).catch(() => undefined);
     }
-    this.#writingBack.delete(key);
+    this.#writingBack.delete(keyOf(run));
   }
 
   /** The whole log folded, from a snapshot on; `written` back when much of it was not stored. */
@@ -147,6 +156,10 @@ export class SnapshotReader {
       this.#writeBack(run, fold.snapshot(this.#context.clock()), call);
     }
   }
+}
+
+function keyOf({ tenantId, runId }: RunKey): string {
+  return `${tenantId}\0${runId}`;
 }
 
 function placeOf({ tenantId, runId }: RunKey): PayloadPlace {

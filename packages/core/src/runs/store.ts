@@ -247,7 +247,9 @@ export class Runs implements RunStore {
     checkId(runId, 'runId');
     return this.#context.write(options, { method: 'deleteRun', runId }, async (call) => {
       const run = await this.#find(runId, options, call);
-      return run ? this.#engine.remove(run, { kind: 'deleted', at: this.#context.clock() }, call) : false;
+      if (!run) return false;
+      await this.#snapshots.settled(run);
+      return this.#engine.remove(run, { kind: 'deleted', at: this.#context.clock() }, call);
     });
   }
 

@@ -32,8 +32,9 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
         [1, 'requeued'],
         [1, 'failed'],
       ] as const) {
-        await jobs.progress(await claimed(bench, 'job'), { currentStep: 1 }, { lease: SHORT });
+        const claim = await claimed(bench, 'job');
         expectEqual(await overdueIds(bench, LONG), [], 'a lease that lasts is not overdue');
+        await jobs.progress(claim, { currentStep: 1 }, { lease: SHORT });
         await bench.pass(SHORT);
         expectEqual(await overdueIds(bench, LONG), [['job', 'lease ended']], 'one that ended is, and it alone');
         const recovered = await jobs.recover(await overdueJob(bench, 'job'));
