@@ -1,5 +1,5 @@
 /** Databases and stores that go when the test ends, and what is put into them. */
-import type { Store } from '@tidemark/core';
+import type { FeedItem, Store } from '@tidemark/core';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { neededServers, offeredUrl } from '../../../scripts/servers/index.ts';
@@ -49,4 +49,28 @@ export async function keysOf(store: Store, runId: string): Promise<string[]> {
     keys.push(idempotencyKey);
   }
   return keys;
+}
+
+/**
+ * What the feed has after a cursor, and the cursor to go on from. It waits a while for so many items: tests beside this
+ * one share the server, and their open transactions hold the feed back.
+ */
+export async function readFeed(
+  store: Store,
+  count: number,
+  after?: string,
+): Promise<{ items: FeedItem[]; next: string | undefined }> {
+  const items: FeedItem[] = [];
+  const patience = AbortSignal.timeout(10_000);
+  for (let next = after; ; ) {
+    const page = await store.runs.feedPage({
+      limit: 3,
+      ...(items.length < count ? { wait: 1_000 } : {}),
+      ...(next === undefined ? {} : { after: next }),
+    });
+    items.push(...page.items);
+    const atEnd = page.next === undefined || page.next === next;
+    if (atEnd && (items.length >= count || patience.aborted)) return { items, next };
+    next = page.next;
+  }
 }

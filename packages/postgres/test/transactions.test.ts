@@ -1,19 +1,9 @@
 /** The caller's own transactions, and the feed that must wait for them. */
-import type { Store } from '@tidemark/core';
+import type { FeedItem, Store } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
-import { keysOf, newDatabase, openClient, openStore, runEvent, WITHOUT_POSTGRES } from './databases.ts';
+import { keysOf, newDatabase, openClient, openStore, readFeed, runEvent, WITHOUT_POSTGRES } from './databases.ts';
 
-/** Everything the feed has after a cursor, as `run/sequence`, and the cursor to go on from. */
-async function readFeed(store: Store, after?: string): Promise<{ places: string[]; next: string | undefined }> {
-  const places: string[] = [];
-  let next = after;
-  for (;;) {
-    const page = await store.runs.feedPage({ limit: 3, ...(next === undefined ? {} : { after: next }) });
-    places.push(...page.items.map(({ event }) => `${event.runId}/${event.runSeq}`));
-    if (page.next === undefined || page.next === next) return { places, next };
-    next = page.next;
-  }
-}
+const placesOf = (items: readonly FeedItem[]) => items.map(({ event }) => `${event.runId}/${event.runSeq}`);
 
 describe.skipIf(WITHOUT_POSTGRES)('an append that joins the caller’s transaction', () => {
   it('is committed with the caller’s own rows', async () => {
@@ -75,19 +65,19 @@ describe.skipIf(WITHOUT_POSTGRES)('the feed', () => {
     const store = await openStore(url);
     const client = await openClient(url);
     await store.runs.appendEvents([runEvent('first'), runEvent('first')]);
-    const before = await readFeed(store);
-    expect(before.places).toEqual(['first/1', 'first/2']);
+    const before = await readFeed(store, 2);
+    expect(placesOf(before.items)).toEqual(['first/1', 'first/2']);
 
     await client.query('BEGIN');
     await store.runs.appendEvents([runEvent('held'), runEvent('held')], { transaction: client });
     await store.runs.appendEvents([runEvent('elsewhere'), runEvent('elsewhere')]);
-    const during = await readFeed(store, before.next);
-    expect(during.places).toEqual([]);
+    const during = await readFeed(store, 0, before.next);
+    expect(placesOf(during.items)).toEqual([]);
 
     await client.query('COMMIT');
-    const after = await readFeed(store, during.next);
-    expect(after.places).toEqual(['held/1', 'held/2', 'elsewhere/1', 'elsewhere/2']);
-    expect((await readFeed(store, after.next)).places).toEqual([]);
+    const after = await readFeed(store, 4, during.next);
+    expect(placesOf(after.items)).toEqual(['held/1', 'held/2', 'elsewhere/1', 'elsewhere/2']);
+    expect((await readFeed(store, 0, after.next)).items).toEqual([]);
   });
 
   it('goes past a transaction that was rolled back', async () => {
@@ -98,7 +88,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the feed', () => {
     await store.runs.appendEvents([runEvent('undone')], { transaction: client });
     await store.runs.appendEvent(runEvent('kept'));
     await client.query('ROLLBACK');
-    expect((await readFeed(store)).places).toEqual(['kept/1']);
+    expect(placesOf((await readFeed(store, 1)).items)).toEqual(['kept/1']);
   });
 
   it('keeps a run in order when an older transaction appends to it after a younger one (RUN-2)', async () => {
@@ -112,7 +102,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the feed', () => {
     await store.runs.appendEvents([runEvent('r')], { transaction: client });
     await client.query('COMMIT');
     await store.runs.appendEvent(runEvent('r'));
-    expect((await readFeed(store)).places).toEqual(['r/1', 'r/2', 'r/3']);
+    expect(placesOf((await readFeed(store, 3)).items)).toEqual(['r/1', 'r/2', 'r/3']);
   });
 
   it('keeps every run in order under concurrent writers', { timeout: 60_000 }, async () => {
