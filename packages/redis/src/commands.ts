@@ -4,18 +4,15 @@ import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import type { Argument, Connection, Reply } from './connection.ts';
 import { replyCode, translate } from './errors.ts';
-import { Gathering, type GroupSizes, isOver, ranOut } from './gathering.ts';
+import { Gathering, type GroupSizes, isOver, ranOut, type Send } from './gathering.ts';
 import type { Settings } from './options.ts';
 import { COMMIT, FIELDS, type Script, SET, WRITE } from './scripts.ts';
-import type { Route, Servers } from './servers.ts';
+import { LANES, type Route, type Servers } from './servers.ts';
 
-/**
- * By trying, with 64 callers: the client prepares and answers commits for about as long as the server works on them, so that
- * small groups keep both busy; looks are so cheap that sending them costs most.
- */
-const COMMITS: GroupSizes = { calls: 16, underWay: 4 };
-const STEPS: GroupSizes = { calls: 32, underWay: 2 };
-const LOOKS: GroupSizes = { calls: 64, underWay: 2 };
+/** Of each lane. By trying, with 64 callers: while the server works on the group of one lane, the client prepares the other's. */
+const COMMITS: GroupSizes = { calls: 32, underWay: 1 };
+const STEPS: GroupSizes = { calls: 64, underWay: 1 };
+const LOOKS: GroupSizes = { calls: 64, underWay: 1 };
 
 export class Commands {
   readonly #servers: Servers;
@@ -23,7 +20,7 @@ export class Commands {
   /** The wait that the writes of a moment share, of each connection. */
   readonly #waits = new WeakMap<Connection, Promise<Reply>>();
   /** What several callers ask for in one script, on a single server; in a Cluster the slots of one would hold up the others. */
-  readonly #gatherings: ReadonlyMap<Script, Gathering> | null;
+  readonly #gatherings: ReadonlyMap<Script, readonly Gathering[]> | null;
   #underWay = 0;
 
   constructor(servers: Servers, settings: Pick<Settings, 'cluster' | 'waitReplicas' | 'waitReplicasMs'>) {
@@ -32,10 +29,10 @@ export class Commands {
     this.#gatherings = settings.cluster
       ? null
       : new Map([
-          [SET, new Gathering(STEPS, (keys, args, call) => this.write(0, SET, keys, args, call))],
-          [WRITE, new Gathering(STEPS, (keys, args, call) => this.write(0, WRITE, keys, args, call))],
-          [COMMIT, new Gathering(COMMITS, (keys, args, call) => this.write(0, COMMIT, keys, args, call))],
-          [FIELDS, new Gathering(LOOKS, (keys, args, call) => this.#fields(keys, args, call))],
+          [SET, lanes(STEPS, (lane) => (keys, args, call) => this.write(lane, SET, keys, args, call))],
+          [WRITE, lanes(STEPS, (lane) => (keys, args, call) => this.write(lane, WRITE, keys, args, call))],
+          [COMMIT, lanes(COMMITS, (lane) => (keys, args, call) => this.write(lane, COMMIT, keys, args, call))],
+          [FIELDS, lanes(LOOKS, (lane) => (keys, args, call) => this.#fields(lane, keys, args, call))],
         ]);
   }
 
@@ -56,7 +53,7 @@ export class Commands {
 
   /** A script that answers several callers at once: this one's answer. */
   share(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
-    const gathering = this.#gatherings?.get(script);
+    const gathering = this.#gatherings?.get(script)?.[bucket % LANES];
     return gathering ? gathering.join(keys, args, call) : this.#alone(bucket, script, keys, args, call);
   }
 
@@ -68,13 +65,13 @@ export class Commands {
 
   /** One field of a record. */
   field(bucket: number, record: string, field: string, call: EngineCall): Promise<Reply> {
-    const gathering = this.#gatherings?.get(FIELDS);
+    const gathering = this.#gatherings?.get(FIELDS)?.[bucket % LANES];
     return gathering ? gathering.join([record], [field], call) : this.read(bucket, ['HGET', record, field], call);
   }
 
-  async #fields(records: string[], fields: Argument[], call: EngineCall): Promise<Reply> {
-    if (records.length > 1) return this.look(0, FIELDS, records, fields, call);
-    return [await this.read(0, ['HGET', records[0]!, fields[0]!], call)];
+  async #fields(lane: number, records: string[], fields: Argument[], call: EngineCall): Promise<Reply> {
+    if (records.length > 1) return this.look(lane, FIELDS, records, fields, call);
+    return [await this.read(lane, ['HGET', records[0]!, fields[0]!], call)];
   }
 
   /** A command that writes and may be repeated without harm. */
@@ -130,6 +127,11 @@ export class Commands {
     if ((counted as number) < waitReplicas)
       throw unreplicated(`${counted} of ${waitReplicas} replicas had it within ${waitReplicasMs} ms`);
   }
+}
+
+/** A gathering of each lane. */
+function lanes(sizes: GroupSizes, sendOn: (lane: number) => Send): Gathering[] {
+  return Array.from({ length: LANES }, (_, lane) => new Gathering(sizes, sendOn(lane)));
 }
 
 async function evaluate(route: Route, { sha, text }: Script, keys: string[], args: Argument[]): Promise<Reply> {

@@ -7,8 +7,8 @@ import type { EngineCall } from '@tidemark/core/engine';
 import type { Argument, Reply } from './connection.ts';
 import { overloaded, translate } from './errors.ts';
 
-/** Calls that may wait; beyond, callers hear `OVERLOADED` (GEN-3). */
-const MOST_WAITING = 10_000;
+/** Calls that may wait in a lane; beyond, callers hear `OVERLOADED` (GEN-3). */
+const MOST_WAITING = 5_000;
 const MOST_BYTES = 256 * 1024;
 
 interface Waiting {
@@ -27,7 +27,7 @@ export interface GroupSizes {
 }
 
 /** Sends calls together; gives one answer each, in order. */
-type Send = (keys: string[], args: Argument[], call: EngineCall) => Promise<Reply>;
+export type Send = (keys: string[], args: Argument[], call: EngineCall) => Promise<Reply>;
 
 export class Gathering {
   readonly #send: Send;

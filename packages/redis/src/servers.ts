@@ -19,43 +19,48 @@ export interface Servers {
   close(): void;
 }
 
-export class SingleServer implements Servers {
-  readonly #connection: Connection;
-  readonly #route: Route;
+/**
+ * How many connections a single server gets. What one group asks for is under way while another is prepared or answered:
+ * on one connection the client and the server would read and answer both together, and each wait for the other.
+ */
+export const LANES = 2;
 
-  private constructor(connection: Connection) {
-    this.#connection = connection;
-    this.#route = { connection, send: (args) => connection.send(args) };
+export class SingleServer implements Servers {
+  readonly #routes: readonly Route[];
+
+  private constructor(connections: readonly Connection[]) {
+    this.#routes = connections.map((connection) => ({ connection, send: (args) => connection.send(args) }));
   }
 
   static async open(settings: Settings): Promise<SingleServer> {
-    const connection = new Connection(settings.nodes[0]!, settings);
+    const connections = Array.from({ length: LANES }, () => new Connection(settings.nodes[0]!, settings));
     try {
-      await connection.open();
-      await refuseCluster(connection);
+      await Promise.all(connections.map((connection) => connection.open()));
+      await refuseCluster(connections[0]!);
     } catch (error) {
-      connection.close();
+      for (const connection of connections) connection.close();
       throw error;
     }
-    return new SingleServer(connection);
+    return new SingleServer(connections);
   }
 
-  async reach<T>(_bucket: number, _call: EngineCall, work: (route: Route) => Promise<T>): Promise<T> {
+  async reach<T>(bucket: number, _call: EngineCall, work: (route: Route) => Promise<T>): Promise<T> {
+    const route = this.#routes[bucket % LANES]!;
     try {
-      return await work(this.#route);
+      return await work(route);
     } catch (error) {
       // A master that has become a replica: its name may lead to another server by now.
-      if (replyCode(error) === 'READONLY') this.#connection.renew();
+      if (replyCode(error) === 'READONLY') route.connection.renew();
       throw error;
     }
   }
 
   masters(): readonly Connection[] {
-    return [this.#connection];
+    return [this.#routes[0]!.connection];
   }
 
   close(): void {
-    this.#connection.close();
+    for (const { connection } of this.#routes) connection.close();
   }
 }
 
