@@ -1,5 +1,5 @@
-/** A wrapped store is a store: the kit on the memory store inside `retrying` and `instrument`. */
-import { createMemoryStore, instrument, retrying, type Store } from '@tidemark/core';
+/** A wrapped store is a store: the kit on the memory store inside `retrying`, `withQuotas` and `instrument`. */
+import { createMemoryStore, instrument, retrying, type Store, withQuotas } from '@tidemark/core';
 import { withCodec } from '@tidemark/core/engine';
 import { afterAll, describe, it } from 'vitest';
 import { registerConformance } from './register.ts';
@@ -10,7 +10,9 @@ registerConformance({ describe, it, afterAll }, 'The memory store, wrapped', () 
   let now = Date.now();
   const clock = () => now;
   const logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
-  const wrapped = (store: Store) => instrument(retrying(store), { logger });
+  // More than any case takes: what is counted is still read, held and given back.
+  const quota = { eventsPerSecond: 1_000_000_000, runs: 1_000_000_000, bytes: 1_000_000_000_000 };
+  const wrapped = (store: Store) => instrument(withQuotas(retrying(store), { limits: {}, default: quota }), { logger });
   const inner = createMemoryStore({ clock });
   return {
     store: wrapped(inner),

@@ -1,4 +1,5 @@
 /** Removes what has expired, a little at a time, so that no writer waits long. */
+import type { ArtifactEngine } from './engine/artifacts.ts';
 import type { EngineCall } from './engine/runs.ts';
 
 /** Removes at most `limit` things and tells how many there were. */
@@ -7,6 +8,28 @@ export type CleaningStep = (call: EngineCall, limit: number) => Promise<number>;
 const EVERY_MS = 5_000;
 const STEP = 200;
 const STEP_LIMIT_MS = 5_000;
+const SWEEP_EVERY_MS = 900_000;
+const SWEEP_LIMIT_MS = 60_000;
+/** Bytes that no reference names yet may belong to one that is about to be written. */
+const SWEEP_GRACE_MS = 3_600_000;
+
+/** A step that is due only once in a while, because it is costly to look for what it removes. */
+export function onceInAWhile(everyMs: number, firstAfterMs: number, step: CleaningStep): CleaningStep {
+  let dueAt = Date.now() + firstAfterMs;
+  return async (call, limit) => {
+    if (Date.now() < dueAt) return 0;
+    dueAt = Date.now() + everyMs;
+    return step(call, limit);
+  };
+}
+
+/** Removes references that have expired and bytes that no reference names; processes take turns by chance. */
+export function artifactSweep(artifacts: Pick<ArtifactEngine, 'sweep'>, clock: () => number): CleaningStep {
+  return onceInAWhile(SWEEP_EVERY_MS, SWEEP_EVERY_MS * Math.random(), async (call) => {
+    await artifacts.sweep(null, clock(), SWEEP_GRACE_MS, { ...call, deadline: Date.now() + SWEEP_LIMIT_MS });
+    return 0;
+  });
+}
 
 export class Cleaner {
   readonly #steps: readonly CleaningStep[];

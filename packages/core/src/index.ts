@@ -9,6 +9,7 @@ export { parseJsonText } from './checks/json.ts';
 export { chain } from './codec/chain.ts';
 export { compression } from './codec/compression.ts';
 export { type EncryptionKey, type EncryptionOptions, encryption, type KeyRing } from './codec/encryption.ts';
+export * from './contracts/admin.ts';
 export * from './contracts/agents.ts';
 export * from './contracts/artifacts.ts';
 export * from './contracts/codec.ts';
@@ -42,4 +43,7 @@ export {
   failSafe,
   type StoreFailure,
 } from './wrappers/fail-safe.ts';
+export type { QuotaOptions, TenantQuota } from './wrappers/quota-options.ts';
+export type { QuotaUsage } from './wrappers/quota-usage.ts';
+export { type QuotaStore, withQuotas } from './wrappers/quotas.ts';
 export { type RetryOptions, retrying } from './wrappers/retrying.ts';

@@ -1,11 +1,16 @@
 /** Puts a store together from an engine's parts: the same for every backend, so that all behave alike. */
+import type { AdminEngines } from './admin/engines.ts';
+import { createAdmin } from './admin/store.ts';
 import { createAgents } from './agents/store.ts';
 import { createArtifacts } from './artifacts/store.ts';
 import { checkId } from './checks/text.ts';
+import { Payloads } from './codec/payloads.ts';
 import type { StoreContext } from './context.ts';
+import { TENANT_PARTS, type TenantPart } from './contracts/admin.ts';
 import type { PayloadCodec } from './contracts/codec.ts';
 import type { CallOptions } from './contracts/common.ts';
 import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
+import type { RunEventRecord, RunPart } from './contracts/runs.ts';
 import {
   CAPABILITIES,
   type Capabilities,
@@ -20,8 +25,11 @@ import type { AgentEngine } from './engine/agents.ts';
 import type { ArtifactEngine } from './engine/artifacts.ts';
 import type { Records } from './engine/records.ts';
 import type { EngineCall, RunEngine } from './engine/runs.ts';
+import type { TenancyEngine } from './engine/tenancy.ts';
 import { Jobs } from './jobs/store.ts';
 import { Kv } from './kv/store.ts';
+import { restoredPart } from './runs/exported.ts';
+import { recordOf } from './runs/prepare.ts';
 import { Runs } from './runs/store.ts';
 
 /** Where calls that name no tenant work (GEN-10). */
@@ -32,12 +40,18 @@ export interface Engine {
   backend: string;
   version: string;
   /** What the engine can do beyond having its parts. */
-  can: Partial<Record<'runs.denseSequences' | 'runs.feed' | 'runs.transactions' | 'kv.watch' | 'reopen', boolean>>;
+  can: Partial<
+    Record<
+      'runs.denseSequences' | 'runs.feed' | 'runs.transactions' | 'runs.redaction' | 'kv.watch' | 'reopen',
+      boolean
+    >
+  >;
   durability(): Durability;
   runs?: RunEngine;
   kv?: Records;
   agents?: Partial<AgentEngine>;
   artifacts?: ArtifactEngine;
+  tenancy?: TenancyEngine;
   ping(call: EngineCall): Promise<void>;
   doctor(call: EngineCall): Promise<Omit<DoctorReport, 'backend' | 'ok'>>;
   close(): Promise<void>;
@@ -55,6 +69,13 @@ export function assembleStore(context: StoreContext, engine: Engine): Store {
 /** The engine under a store, to compose another store of its parts; `null` for stores that were not assembled here. */
 export function engineOf(store: Store): Engine | null {
   return assembled.get(store)?.engine ?? null;
+}
+
+/** The events of an exported part as readers of the store get them; without its codec for stores that were not assembled here. */
+export function recordsOf(store: Store, part: RunPart): RunEventRecord[] {
+  const payloads = assembled.get(store)?.context.payloads ?? new Payloads(null);
+  const { head, events } = restoredPart(part);
+  return events.map((event) => recordOf(payloads, head, event));
 }
 
 /** The same data through another codec, closed with the store; `null` for stores that were not assembled here. */
@@ -82,6 +103,7 @@ class EngineStore implements Store {
   readonly jobs: Store['jobs'];
   readonly agents: Store['agents'];
   readonly artifacts: Store['artifacts'];
+  readonly admin: Store['admin'];
   readonly #context: StoreContext;
   readonly #engine: Engine;
   readonly #tenantId: string | null;
@@ -94,11 +116,13 @@ class EngineStore implements Store {
     this.#tenantId = tenantId;
     this.#capabilities = capabilitiesOf(engine);
     const tenant = tenantId ?? DEFAULT_TENANT;
-    this.runs = new Runs(context, engine.runs ?? refusing('runs'), tenantId === null ? null : { tenantId });
+    const view = tenantId === null ? null : { tenantId };
+    this.runs = new Runs(context, engine.runs ?? refusing('runs'), view, engine.can['runs.redaction'] === true);
     this.kv = new Kv(context, engine.kv ?? refusing('kv'), tenant);
     this.jobs = new Jobs(context, engine.kv ?? refusing('jobs'), tenant);
     this.agents = createAgents(context, completeAgents(engine.agents ?? {}), tenant);
     this.artifacts = createArtifacts(context, engine.artifacts ?? refusing('artifacts'), tenant, tenantId !== null);
+    this.admin = createAdmin(context, adminEngines(engine), tenant);
   }
 
   get info(): StoreInfo {
@@ -160,10 +184,22 @@ function capabilitiesOf(engine: Engine): Capabilities {
   const present = new Set<Capability>();
   for (const domain of ['runs', 'kv', 'artifacts'] as const) if (engine[domain]) present.add(domain);
   present.add('payloadCodec');
+  if (engine.tenancy) present.add('admin');
   if (engine.kv) present.add('jobs');
   for (const part of AGENT_PARTS) if (engine.agents?.[part]) present.add(part);
   for (const [capability, can] of Object.entries(engine.can)) if (can) present.add(capability as Capability);
   return Object.fromEntries(CAPABILITIES.map((it) => [it, present.has(it)])) as Record<Capability, boolean>;
+}
+
+function adminEngines(engine: Engine): AdminEngines {
+  const { runs, kv, artifacts, agents = {} } = engine;
+  const has: Partial<Record<TenantPart, unknown>> = { ...agents, runs, kv, artifacts };
+  return {
+    tenancy: engine.tenancy ?? refusing('admin'),
+    agents: completeAgents(agents),
+    artifacts: artifacts ?? refusing('artifacts'),
+    parts: new Set(TENANT_PARTS.filter((part) => has[part])),
+  };
 }
 
 function completeAgents(parts: Partial<AgentEngine>): AgentEngine {

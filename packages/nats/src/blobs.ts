@@ -108,6 +108,10 @@ export class NatsBlobs implements Blobs {
     return applied;
   }
 
+  clear(tenantId: string, call: EngineCall): Promise<void> {
+    return this.#parts.records.clear(SPACE, EVERYBODY, nameOf(tenantId, '').key, call);
+  }
+
   /** Uploads whose process ended before it could name them. */
   async #removeAbandoned(call: EngineCall): Promise<void> {
     const subjects = await this.#parts.messages.subjects(`${this.#uploads}.*.0`, call);

@@ -22,7 +22,8 @@ export function hashOfKey(key: string): KeyHash {
 export interface Commit {
   head: CommitHead;
   state: string;
-  entries: readonly { key: string; body: string }[];
+  /** Entries that are put back have times of their own. */
+  entries: readonly { key: string; body: string; time?: number }[];
 }
 
 /** What does not fit in headers is in the body. */
@@ -39,11 +40,11 @@ export function encodeCommit(
   const keys = Buffer.from(hashes.join(''), 'latin1').toString('base64');
   const stateText = headerJson(state);
   const bodies = entries.map(({ body }) => Buffer.from(body));
-  const lengths = entries.map(({ key }, at) => [key, bodies[at]!.length]);
+  const lengths = entries.map(({ key, time }, at) => [key, bodies[at]!.length, ...(time === undefined ? [] : [time])]);
   const line = JSON.stringify(fits(stateText) ? [lengths] : [lengths, state]);
   return {
     headers: {
-      [HEADER.commit]: `${head.firstSeq} ${head.count} ${head.time} ${head.createdAt}`,
+      [HEADER.commit]: headText(head),
       [HEADER.state]: fits(stateText) ? stateText : undefined,
       [HEADER.keys]: fits(keys) ? keys : undefined,
       [HEADER.name]: name ? headerJson([name.tenantId, name.name]) : undefined,
@@ -52,9 +53,46 @@ export function encodeCommit(
   };
 }
 
+function headText({ firstSeq, count, time, createdAt }: CommitHead): string {
+  return `${firstSeq} ${count} ${time} ${createdAt}`;
+}
+
+/** A step of a restore as a message: a commit that is hidden behind a tombstone, unless it is the last and shows them all. */
+export function encodeRestore(
+  commit: Commit,
+  hashes: readonly KeyHash[],
+  name: JournalName | null,
+  step: { tombstone: string; first: number | null; isLast: boolean },
+): { headers: Record<string, string | undefined>; body: Buffer } {
+  const { headers, body } = encodeCommit(commit, hashes, name);
+  const restored = { ...headers, [HEADER.restored]: step.first === null ? undefined : String(step.first) };
+  if (step.isLast) return { headers: restored, body };
+  const hidden = {
+    [HEADER.commit]: undefined,
+    [HEADER.part]: headText(commit.head),
+    [HEADER.end]: headerJson(step.tombstone),
+    [HEADER.kept]: '1',
+  };
+  return { headers: { ...restored, ...hidden }, body };
+}
+
 /** What the headers say; `null` for a message that is no commit. */
 export function readCommitHead(headers: HeaderValues): CommitHead | null {
-  const text = headers[HEADER.commit];
+  return readHead(headers[HEADER.commit]);
+}
+
+/** The same of a step of a restore that is not the last. */
+export function readPartHead(headers: HeaderValues): CommitHead | null {
+  return readHead(headers[HEADER.part]);
+}
+
+/** Where the restore began that this message goes on with; `null` where it does not. */
+export function restoredFrom(headers: HeaderValues): number | null {
+  const place = headers[HEADER.restored];
+  return place === undefined ? null : Number(place);
+}
+
+function readHead(text: string | undefined): CommitHead | null {
   if (text === undefined) return null;
   const [firstSeq, count, time, createdAt] = text.split(' ').map(Number) as [number, number, number, number];
   return { firstSeq, count, time, createdAt };
@@ -70,10 +108,10 @@ export function readKeyHashes(headers: HeaderValues): KeyHash[] | null {
 
 export function readEntries({ firstSeq, time }: CommitHead, body: Buffer): JournalEntry[] {
   const end = body.indexOf(10);
-  const [lengths] = JSON.parse(body.toString('utf8', 0, end)) as [[string, number][]];
+  const [lengths] = JSON.parse(body.toString('utf8', 0, end)) as [[string, number, number?][]];
   let at = end + 1;
-  return lengths.map(([key, length], index) => {
-    const entry = { seq: firstSeq + index, time, key, body: body.toString('utf8', at, at + length) };
+  return lengths.map(([key, length, own], index) => {
+    const entry = { seq: firstSeq + index, time: own ?? time, key, body: body.toString('utf8', at, at + length) };
     at += length;
     return entry;
   });

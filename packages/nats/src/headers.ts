@@ -13,10 +13,16 @@ export const HEADER = {
   name: 'Tidemark-Name',
   /** `removed`, `archived`, …: the message ends what came before it. */
   end: 'Tidemark-End',
+  /** Beside `end`: the name is still known, for readers to hear where its content is. */
+  kept: 'Tidemark-Kept',
   /** Where the body is, when it was too large for one message. */
   parts: 'Tidemark-Parts',
   /** Of a commit: first sequence, number of entries, time, time of the first commit. */
   commit: 'Tidemark-Commit',
+  /** The same of a step of a restore that is not the last: hidden behind the tombstone in `end` until then. */
+  part: 'Tidemark-Part',
+  /** Of steps of a restore after the first: where in the stream the first is. */
+  restored: 'Tidemark-Restored',
   state: 'Tidemark-State',
   keys: 'Tidemark-Keys',
   /** Of a record. */

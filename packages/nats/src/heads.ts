@@ -1,6 +1,7 @@
 /** The journals of a stream in the order they were begun, for lists; fed by the stream itself. A few hundred bytes a journal. */
 import {
   type EngineCall,
+  firstAfter,
   type JournalHead,
   type JournalName,
   type JournalSpace,
@@ -10,6 +11,7 @@ import { headAfter, readCommitHead, readState } from './commits.ts';
 import { Follower } from './consumers.ts';
 import { HEADER } from './headers.ts';
 import { idOf } from './journal-names.ts';
+import { REMOVED } from './journal-reader.ts';
 import type { Link } from './link.ts';
 import type { Messages, StoredMessage } from './messages.ts';
 import { Mirror } from './mirror.ts';
@@ -41,6 +43,8 @@ export class Heads {
   readonly #listed = new Map<string, Listed>();
   /** `createdAt`, tenant and name of each, so that they sort as lists do. */
   readonly #places = new SortedKeys();
+  /** Removed journals that refuse later commits. */
+  readonly #tombstones = new Map<string, JournalName>();
   readonly #tenants = new Map<string, Set<string>>();
   #listener: Follower | null = null;
 
@@ -72,6 +76,35 @@ export class Heads {
   async tenantsOf(name: string, call: EngineCall): Promise<string[]> {
     await this.#mirror.caughtUp(call);
     return [...(this.#tenants.get(name) ?? [])].slice(0, 2);
+  }
+
+  /** Tenants that have a journal or a tombstone of one. */
+  async tenants(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]> {
+    await this.#mirror.caughtUp(call);
+    const names = this.#known(space).map(({ tenantId }) => tenantId);
+    return firstAfter(names, after, limit);
+  }
+
+  /** Journals and tombstones of a tenant. */
+  async names(
+    space: JournalSpace,
+    tenantId: string,
+    after: string | null,
+    limit: number,
+    call: EngineCall,
+  ): Promise<string[]> {
+    await this.#mirror.caughtUp(call);
+    const own = this.#known(space).filter((name) => name.tenantId === tenantId);
+    return firstAfter(
+      own.map(({ name }) => name),
+      after,
+      limit,
+    );
+  }
+
+  #known(space: JournalSpace): JournalName[] {
+    const listed = Array.from(this.#listed.values(), ({ name }) => name);
+    return [...listed, ...this.#tombstones.values()].filter((name) => name.space === space);
   }
 
   async list(
@@ -111,6 +144,10 @@ export class Heads {
     const id = idOf(name);
     const commit = readCommitHead(message.headers);
     const known = this.#listed.get(id);
+    const end = message.headers[HEADER.end];
+    if (end !== undefined && end !== REMOVED) this.#tombstones.set(id, name);
+    else this.#tombstones.delete(id);
+    this.#nameTenant(name, commit !== null || message.headers[HEADER.kept] !== undefined);
     if (known && (!commit || known.head.createdAt !== commit.createdAt)) this.#drop(id, known);
     if (commit) {
       const state = readState(message.headers);
@@ -128,20 +165,24 @@ export class Heads {
 
   #add({ name, head }: Listed): void {
     this.#places.add(placeOf(head.createdAt, name.tenantId, name.name));
-    const tenants = this.#tenants.get(name.name) ?? new Set();
-    this.#tenants.set(name.name, tenants.add(name.tenantId));
   }
 
   #drop(id: string, { name, head }: Listed): void {
     this.#listed.delete(id);
     this.#places.delete(placeOf(head.createdAt, name.tenantId, name.name));
-    const tenants = this.#tenants.get(name.name);
-    tenants?.delete(name.tenantId);
-    if (tenants?.size === 0) this.#tenants.delete(name.name);
+  }
+
+  #nameTenant({ tenantId, name }: JournalName, isNamed: boolean): void {
+    const tenants = this.#tenants.get(name) ?? new Set();
+    if (isNamed) this.#tenants.set(name, tenants.add(tenantId));
+    else tenants.delete(tenantId);
+    if (tenants.size === 0) this.#tenants.delete(name);
   }
 
   #forget(): void {
     for (const [id, listed] of this.#listed) this.#drop(id, listed);
+    this.#tombstones.clear();
+    this.#tenants.clear();
   }
 }
 

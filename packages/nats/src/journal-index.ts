@@ -40,7 +40,14 @@ export class JournalIndex {
     this.#since.commits.push([commit.firstSeq, place]);
     this.#since.hashes.push(...hashes);
     this.head = headAfter(commit, state);
+    this.tombstone = null;
     this.last = place;
+  }
+
+  /** Takes in a step of a restore: its keys and places count once a commit follows. */
+  addHidden(part: CommitHead, tombstone: string | null, hashes: readonly KeyHash[], place: number): void {
+    this.add(part, '', hashes, place);
+    this.tombstone = tombstone;
   }
 
   /** Takes in a stretch that begins where this index ends; tells whether it does. */

@@ -1,5 +1,5 @@
 /** Reads journals of one stream: heads, entries and the indexes that writers need. */
-import type { EngineCall, JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
+import type { EngineCall, JournalEntry, JournalHead, JournalName, JournalSpace } from '@tidemark/core/engine';
 import { CHECKPOINT_EVERY, type Checkpoints } from './checkpoints.ts';
 import {
   type CommitHead,
@@ -8,7 +8,9 @@ import {
   readCommitHead,
   readEntries,
   readKeyHashes,
+  readPartHead,
   readState,
+  restoredFrom,
   stateInBody,
 } from './commits.ts';
 import { walk } from './consumers.ts';
@@ -16,10 +18,11 @@ import { HEADER } from './headers.ts';
 import { JournalIndex } from './journal-index.ts';
 import { idOf } from './journal-names.ts';
 import type { Link } from './link.ts';
+import { removeMarks } from './marks.ts';
 import type { Messages, StoredMessage } from './messages.ts';
 import { Recent } from './recent.ts';
 import type { Spill } from './spill.ts';
-import { type Subject, subjectOf } from './subjects.ts';
+import { type Subject, subjectOf, tenantFilter } from './subjects.ts';
 
 /** What ends a journal that may be begun again; any other end is a tombstone. */
 export const REMOVED = 'removed';
@@ -60,8 +63,11 @@ export class JournalReader {
     const message = await this.#messages.last(this.#subjectOf(name), call);
     if (!message) return { head: null, tombstone: null, last: 0 };
     const commit = readCommitHead(message.headers);
-    if (!commit) return { head: null, tombstone: tombstoneIn(message), last: message.seq };
-    return { head: headAfter(commit, await this.#stateOf(message, call)), tombstone: null, last: message.seq };
+    if (commit)
+      return { head: headAfter(commit, await this.#stateOf(message, call)), tombstone: null, last: message.seq };
+    const part = readPartHead(message.headers);
+    const restoring = part && { from: restoredFrom(message.headers) ?? message.seq };
+    return { head: part && headAfter(part, ''), tombstone: tombstoneIn(message), last: message.seq, restoring };
   }
 
   /** A new index: of the whole journal, or of one that is thought empty. */
@@ -80,14 +86,17 @@ export class JournalReader {
       index.clear();
       return;
     }
-    const commit = readCommitHead(last.headers);
+    const commit = readCommitHead(last.headers) ?? readPartHead(last.headers);
     const missing = commit ? commit.firstSeq - 1 - (index.head?.seq ?? 0) : 0;
-    if (!commit || missing === 0 || commit.firstSeq === 1) return this.#takeIn(index, last, call);
+    // Sequences alone do not tell: the journal may have been removed and restored meanwhile.
+    const isNext = last.headers[HEADER.expected] === String(index.last);
+    if (!commit || isNext || commit.firstSeq === 1) return this.#takeIn(index, last, call);
     if (index.last === 0 && missing >= CHECKPOINT_EVERY) await this.#takeInCheckpoints(subject, index, call);
     for await (const message of this.#between(subject, index.last + 1, last, missing, call)) {
       await this.#takeIn(index, message, call);
     }
-    if (index.last === last.seq) index.head = headAfter(commit, await this.#stateOf(last, call));
+    if (index.last === last.seq && index.tombstone === null)
+      index.head = headAfter(commit, await this.#stateOf(last, call));
   }
 
   async #takeInCheckpoints(subject: string, index: JournalIndex, call: EngineCall): Promise<void> {
@@ -121,7 +130,8 @@ export class JournalReader {
   }
 
   async #takeIn(index: JournalIndex, message: StoredMessage, call: EngineCall): Promise<void> {
-    const commit = readCommitHead(message.headers);
+    const part = readPartHead(message.headers);
+    const commit = readCommitHead(message.headers) ?? part;
     if (!commit) {
       index.end(tombstoneIn(message), message.seq);
       return;
@@ -129,7 +139,8 @@ export class JournalReader {
     // It was removed, and begun again since.
     if (commit.firstSeq === 1) index.clear();
     const hashes = readKeyHashes(message.headers) ?? (await this.#hashesInBody(commit, message.seq, call));
-    index.add(commit, await this.#stateOf(message, call), hashes, message.seq);
+    if (part) index.addHidden(part, tombstoneIn(message), hashes, message.seq);
+    else index.add(commit, await this.#stateOf(message, call), hashes, message.seq);
   }
 
   async #hashesInBody(commit: CommitHead, place: number, call: EngineCall): Promise<string[]> {
@@ -154,9 +165,13 @@ export class JournalReader {
     call: EngineCall,
   ): Promise<JournalEntry[]> {
     const id = idOf(name);
+    const subject = this.#subjectOf(name);
     const entries: JournalEntry[] = [];
-    for await (const message of this.after(this.#subjectOf(name), this.#startOf(id, afterSeq, index), call)) {
-      const commit = readCommitHead(message.headers);
+    let isLive: boolean | undefined;
+    for await (const message of this.after(subject, this.#startOf(id, afterSeq, index), call)) {
+      const part = readPartHead(message.headers);
+      if (part) isLive ??= await this.#isLive(subject, call);
+      const commit = part && isLive ? part : readCommitHead(message.headers);
       if (!commit) entries.length = 0;
       else if (commit.firstSeq + commit.count - 1 > afterSeq) {
         const body = await this.bodyOf(message, call);
@@ -168,6 +183,12 @@ export class JournalReader {
       if (entries.length === limit) break;
     }
     return entries;
+  }
+
+  /** Whether the journal ends with a commit: then what was put back of it is shown. */
+  async #isLive(subject: string, call: EngineCall): Promise<boolean> {
+    const last = await this.#messages.last(subject, call);
+    return last !== null && readCommitHead(last.headers) !== null;
   }
 
   /** From where on the stream has to be looked at for what comes after a sequence. */
@@ -208,7 +229,7 @@ export class JournalReader {
 
   async #commitAt(name: JournalName, place: number, call: EngineCall): Promise<JournalEntry[]> {
     const message = await this.#messages.at(place, call);
-    const commit = message && readCommitHead(message.headers);
+    const commit = message && (readCommitHead(message.headers) ?? readPartHead(message.headers));
     const body = commit && message.subject === this.#subjectOf(name) && (await this.bodyOf(message, call));
     return body ? readEntries(commit, body) : [];
   }
@@ -232,12 +253,29 @@ export class JournalReader {
     return parts === undefined ? message.data : this.spill.read(message.subject, parts, call);
   }
 
-  /** Removes all that stands before the end of a journal. */
-  async removeBefore(name: JournalName, end: number, call: EngineCall): Promise<void> {
+  /** A message as it is published: a body that is too large for one is spilled. */
+  async fitting(
+    subject: string,
+    headers: Record<string, string | undefined>,
+    body: Buffer,
+    largestBody: number,
+    call: EngineCall,
+  ): Promise<{ headers: Record<string, string | undefined>; body: Buffer | string }> {
+    if (body.length <= largestBody) return { headers, body };
+    return { headers: { ...headers, [HEADER.parts]: await this.spill.write(subject, body, call) }, body: '' };
+  }
+
+  /** Removes all that stands before the end of a journal, with parts up to where they were written before that end was. */
+  async removeBefore(name: JournalName, end: number, spilledUpTo: number | null, call: EngineCall): Promise<void> {
     const subject = this.#subjectOf(name);
     await this.#messages.purge(subject, end, call);
-    await this.spill.removeAll(subject, call);
+    if (spilledUpTo !== null) await this.spill.removeUpTo(subject, spilledUpTo, call);
     await this.checkpoints.remove(subject, call);
+  }
+
+  /** Removes what still tells of a tenant whose journals are all forgotten. */
+  removeMarks(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
+    return removeMarks(this.#messages, tenantFilter(this.subject, space, tenantId), call);
   }
 
   #subjectOf(name: JournalName): string {

@@ -2,6 +2,7 @@
  * The journal primitive on JetStream: one subject per journal, one message per commit, published against the sequence of the commit
  * before it. So the server itself keeps sequences dense and lets one writer through; keys are checked against an index of them all.
  */
+import { TidemarkError } from '@tidemark/core';
 import {
   decodeCursor,
   type EngineCall,
@@ -11,17 +12,30 @@ import {
   type JournalHead,
   type JournalName,
   type JournalOutcome,
+  type JournalRestore,
   type JournalSpace,
+  type RemoveOptions,
   type Signals,
+  seqConflict,
   Turns,
 } from '@tidemark/core/engine';
-import { encodeCommit, hashOfKey, type KeyHash, readCommitHead, readEntries } from './commits.ts';
+import {
+  type CommitHead,
+  encodeCommit,
+  encodeRestore,
+  hashOfKey,
+  type KeyHash,
+  readCommitHead,
+  readEntries,
+  restoredFrom,
+} from './commits.ts';
 import { outcomeUnknown } from './errors.ts';
 import { HEADER, headerJson } from './headers.ts';
 import type { Heads } from './heads.ts';
 import type { JournalIndex } from './journal-index.ts';
 import { idOf } from './journal-names.ts';
 import { type JournalReader, REMOVED, subjectOfJournal } from './journal-reader.ts';
+import type { StoredMessage } from './messages.ts';
 import { Recent } from './recent.ts';
 import { nameOfSubject } from './subjects.ts';
 import type { Writer } from './writer.ts';
@@ -108,10 +122,7 @@ export class NatsJournal implements Journal {
       createdAt: index.head?.createdAt ?? time,
     };
     const { headers, body } = encodeCommit({ head, state, entries }, hashes, subject.hashed ? name : null);
-    const content =
-      body.length <= writer.largestBody
-        ? { headers, body }
-        : { headers: { ...headers, [HEADER.parts]: await reader.spill.write(subject.text, body, call) }, body: '' };
+    const content = await reader.fitting(subject.text, headers, body, writer.largestBody, call);
     const place = await writer.publish({ subject: subject.text, expected: index.last, ...content }, call);
     if (place === null) return null;
     index.add(head, state, hashes, place);
@@ -171,28 +182,111 @@ export class NatsJournal implements Journal {
     return entries.map((entry, at) => (entry?.key === keys[at] ? entry : null));
   }
 
-  async remove(name: JournalName, tombstone: string | null, call: EngineCall): Promise<number> {
+  async remove(
+    name: JournalName,
+    tombstone: string | null,
+    { atSeq, keepsName, ...call }: RemoveOptions,
+  ): Promise<number> {
     const { reader, writer } = this.#part(name.space);
     const subject = subjectOfJournal(reader.subject, name);
     this.#indexes.delete(idOf(name));
     for (;;) {
-      const { head, last } = await reader.headWithPlace(name, call);
+      const spilledUpTo = await reader.spill.writtenUpTo(call);
+      const { head, last, restoring } = await reader.headWithPlace(name, call);
       if (head === null) {
         // A removal that was cut short may have left what stood before the end.
-        if (last > 0) await reader.removeBefore(name, last, call);
+        if (last > 0) await reader.removeBefore(name, last, spilledUpTo, call);
         return 0;
       }
+      if (atSeq !== undefined && restoring) return 0;
+      if (atSeq !== undefined && head.seq !== atSeq) throw seqConflict(name.name, atSeq, head.seq);
       const headers = {
         [HEADER.end]: tombstone === null ? REMOVED : headerJson(tombstone),
+        [HEADER.kept]: keepsName ? '1' : undefined,
         [HEADER.name]: subject.hashed ? headerJson([name.tenantId, name.name]) : undefined,
       };
       const place = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
       if (place === null) continue;
       // The end stands first: a crash from here on leaves bytes behind, never half a journal.
-      await reader.removeBefore(name, place, call).catch((error) => Promise.reject(outcomeUnknown(error)));
+      await reader.removeBefore(name, place, spilledUpTo, call).catch((error) => Promise.reject(outcomeUnknown(error)));
       this.announce(name);
       return head.seq;
     }
+  }
+
+  /** Each step is a message; the tombstone it carries hides it until the last step, which is a commit like any other. */
+  restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean> {
+    const id = idOf(name);
+    const { reader, writer } = this.#part(name.space);
+    return this.#turns.take(id, call, async () => {
+      const { head, tombstone, last, restoring } = await reader.headWithPlace(name, call);
+      const isKnown = tombstone === step.known.tombstone && (restoring ? head!.seq : 0) === step.known.seq;
+      if (!isKnown || (head && !restoring)) return false;
+      // Parts stay: some may be those of another who restores the same.
+      if (!restoring && last > 0) await reader.removeBefore(name, last, null, call);
+      this.#indexes.delete(id);
+      const subject = subjectOfJournal(reader.subject, name);
+      const first = restoring?.from ?? null;
+      const { headers, body } = encodeRestore(
+        { head: restoredHead(step), state: step.head.state, entries: step.entries },
+        step.entries.map(({ key }) => hashOfKey(key)),
+        subject.hashed ? name : null,
+        { tombstone: step.tombstone, first, isLast: step.isLast },
+      );
+      const content = await reader.fitting(subject.text, headers, body, writer.largestBody, call);
+      const place = await writer.publish({ subject: subject.text, expected: last, ...content }, call);
+      if (place !== null && step.isLast) this.announce(name);
+      return place !== null;
+    });
+  }
+
+  /** A message cannot be replaced: the stream denies deletes, and a copy would break its order. */
+  async rewrite(): Promise<boolean> {
+    throw new TidemarkError('UNSUPPORTED', 'A message of a JetStream stream cannot be changed', {
+      field: 'runs.redaction',
+      rule: 'a capability of the store',
+    });
+  }
+
+  async forget(name: JournalName, call: EngineCall): Promise<number> {
+    const { reader, writer } = this.#part(name.space);
+    const subject = subjectOfJournal(reader.subject, name);
+    this.#indexes.delete(idOf(name));
+    for (;;) {
+      const spilledUpTo = await reader.spill.writtenUpTo(call);
+      const { head, tombstone, last } = await reader.headWithPlace(name, call);
+      if (head === null && tombstone === null) {
+        if (last > 0) await reader.removeBefore(name, last, spilledUpTo, call);
+        return 0;
+      }
+      const headers = {
+        [HEADER.end]: REMOVED,
+        [HEADER.name]: subject.hashed ? headerJson([name.tenantId, name.name]) : undefined,
+      };
+      const place = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
+      if (place === null) continue;
+      await reader.removeBefore(name, place, spilledUpTo, call).catch((error) => Promise.reject(outcomeUnknown(error)));
+      this.announce(name);
+      return head?.seq ?? 0;
+    }
+  }
+
+  tenants(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]> {
+    return this.#part(space).heads.tenants(space, after, limit, call);
+  }
+
+  names(
+    space: JournalSpace,
+    tenantId: string,
+    after: string | null,
+    limit: number,
+    call: EngineCall,
+  ): Promise<string[]> {
+    return this.#part(space).heads.names(space, tenantId, after, limit, call);
+  }
+
+  clear(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
+    return this.#part(space).reader.removeMarks(space, tenantId, call);
   }
 
   tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]> {
@@ -220,18 +314,37 @@ export class NatsJournal implements Journal {
       if (message.seq !== place) skip = 0;
       place = message.seq;
       const commit = readCommitHead(message.headers);
-      const body = commit && (await reader.bodyOf(message, call));
-      if (!commit || !body) continue;
-      const { tenantId, name } = nameOfSubject(reader.subject, message.subject, message.headers[HEADER.name]);
-      const entries = readEntries(commit, body);
-      for (let at = skip; at < entries.length && found.length < limit; at++) {
+      if (!commit) continue;
+      const named = nameOfSubject(reader.subject, message.subject, message.headers[HEADER.name]);
+      const name = { space, tenantId: named.tenantId, name: named.name };
+      const { count, entries } = await this.#fedBy(name, message, commit, skip, limit - found.length, call);
+      for (const [at, entry] of entries.entries()) {
         // Inside a commit the cursor says how many of its entries were given; after it, only where it is.
-        const cursor = encodeCursor([place, at + 1 === entries.length ? 0 : at + 1]);
-        found.push({ cursor, name: { space, tenantId, name }, entry: entries[at]! });
+        const cursor = encodeCursor([place, skip + at + 1 === count ? 0 : skip + at + 1]);
+        found.push({ cursor, name: { ...name }, entry });
       }
       if (found.length === limit) break;
     }
     return found;
+  }
+
+  /** The entries of a commit in the feed, after so many of them; the last step of a restore stands for the whole journal. */
+  async #fedBy(
+    name: JournalName,
+    message: StoredMessage,
+    commit: CommitHead,
+    skip: number,
+    limit: number,
+    call: EngineCall,
+  ): Promise<{ count: number; entries: JournalEntry[] }> {
+    const { reader } = this.#part(name.space);
+    if (restoredFrom(message.headers) === null) {
+      const body = await reader.bodyOf(message, call);
+      return { count: commit.count, entries: body ? readEntries(commit, body).slice(skip, skip + limit) : [] };
+    }
+    const count = commit.firstSeq + commit.count - 1;
+    const entries = await reader.read(name, skip, Math.min(limit, count - skip), undefined, call);
+    return { count, entries: entries.filter(({ seq }) => seq <= count) };
   }
 
   wait(space: JournalSpace, name: JournalName | null, call: EngineCall): Promise<void> {
@@ -248,6 +361,12 @@ export class NatsJournal implements Journal {
   #part(space: JournalSpace): JournalPart {
     return space === 'runs' ? this.#runs : this.#others;
   }
+}
+
+/** The head of a step: times are those of its entries, and in the end of the whole journal. */
+function restoredHead({ head, entries }: JournalRestore): CommitHead {
+  const firstSeq = entries[0]?.seq ?? head.seq + 1;
+  return { firstSeq, count: entries.length, time: head.updatedAt, createdAt: head.createdAt };
 }
 
 function isFeedCursor(values: unknown[]): boolean {

@@ -22,6 +22,7 @@ interface Table {
 
 /** The mark that a deleted record leaves, until every mirror must have seen it. */
 interface Mark {
+  name: RecordName;
   subject: string;
   seq: number;
   at: number;
@@ -114,6 +115,26 @@ export class RecordMirror {
     return found;
   }
 
+  /** Tenants that have a record of a space. */
+  tenants(space: RecordSpace): string[] {
+    const tables = [...this.#tables].filter(([, table]) => table.rows.size > 0);
+    const ids = tables.map(([id]) => id.split('\0') as [RecordSpace, string]);
+    return ids.filter(([of]) => of === space).map(([, tenantId]) => tenantId);
+  }
+
+  /** Up to `count` records of a tenant, expired or not. */
+  records(space: RecordSpace, tenantId: string, count: number): { key: string; revision: number }[] {
+    const rows = this.#tables.get(tableId(space, tenantId))?.rows ?? new Map<string, Row>();
+    return Array.from(rows, ([key, { revision }]) => ({ key, revision })).slice(0, count);
+  }
+
+  /** The subjects of marks whose keys begin with a prefix. */
+  marked(space: RecordSpace, tenantId: string, prefix: string): string[] {
+    const isOurs = ({ name }: Mark) =>
+      name.space === space && name.tenantId === tenantId && name.key.startsWith(prefix);
+    return this.#marks.filter(isOurs).map(({ subject }) => subject);
+  }
+
   /** Removes up to `count` marks that nobody needs any more; gives how many. */
   async removeMarks(count: number, call: EngineCall): Promise<number> {
     const old = this.#marks.slice(0, count).filter(({ at }) => at < Date.now() - KEEP_MARKS_MS);
@@ -137,7 +158,7 @@ export class RecordMirror {
     if (end !== null) {
       table.keys.delete(key);
       if (table.rows.size === 0) this.#tables.delete(id);
-      this.#marks.push({ subject, seq, at: Date.now() });
+      this.#marks.push({ name: { space: space as RecordSpace, tenantId, key }, subject, seq, at: Date.now() });
       return;
     }
     table.rows.set(key, { revision: seq, expiresAt, places });

@@ -6,6 +6,7 @@ import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
   ChangeQueue,
   type EngineCall,
+  firstAfter,
   isAnswered,
   meets,
   type PlacedRecord,
@@ -25,6 +26,7 @@ import { Follower } from './consumers.ts';
 import { outcomeUnknown } from './errors.ts';
 import { HEADER } from './headers.ts';
 import { isOver, type Link, pause } from './link.ts';
+import { removeMarks, removeMarksOf } from './marks.ts';
 import type { Messages, StoredMessage } from './messages.ts';
 import { Recent } from './recent.ts';
 import {
@@ -304,6 +306,34 @@ export class NatsRecords implements Records {
       if (ended !== null) removed++;
     }
     return removed;
+  }
+
+  async tenants(space: RecordSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]> {
+    await this.#mirror.caughtUp(call);
+    return firstAfter(this.#mirror.tenants(space), after, limit);
+  }
+
+  async erase(space: RecordSpace, tenantId: string, limit: number, call: EngineCall): Promise<string[]> {
+    await this.#mirror.caughtUp(call);
+    const { messages } = this.#parts;
+    const found = this.#mirror.records(space, tenantId, limit);
+    for (const { key, revision } of found) {
+      const name = { space, tenantId, key };
+      const subject = this.#subjectOf(name);
+      this.#seen.delete(subject.text);
+      const place = await this.#end(name, subject, { revision, spilled: true }, 'delete', call);
+      // One that was written meanwhile is found again. Versions before the mark go at once: they hold what was in it.
+      if (place !== null) await messages.purge(subject.text, place, call);
+    }
+    if (found.length === 0) await removeMarks(messages, tenantFilter(messages.subject, space, tenantId), call);
+    return found.map(({ key }) => key);
+  }
+
+  /** Removes the marks of records whose keys begin with a prefix, all of which are gone. */
+  async clear(space: RecordSpace, tenantId: string, prefix: string, call: EngineCall): Promise<void> {
+    await this.#mirror.caughtUp(call);
+    const subjects = new Set(this.#mirror.marked(space, tenantId, prefix));
+    await removeMarksOf(this.#parts.messages, [...subjects], call);
   }
 
   /** Removes the marks of records that are long gone. */

@@ -55,7 +55,16 @@ export class Spill {
 
   /** Removes all parts that were written up to now. */
   async removeAll(subject: string, call: EngineCall): Promise<void> {
-    await this.#messages.purge(this.#filter(subject), (await this.#messages.lastSeq(call)) + 1, call);
+    await this.removeUpTo(subject, await this.writtenUpTo(call), call);
+  }
+
+  /** How far parts are written now: what is removed up to here takes none that are written later. */
+  writtenUpTo(call: EngineCall): Promise<number> {
+    return this.#messages.lastSeq(call);
+  }
+
+  async removeUpTo(subject: string, place: number, call: EngineCall): Promise<void> {
+    await this.#messages.purge(this.#filter(subject), place + 1, call);
   }
 
   #filter(subject: string): string {

@@ -1,13 +1,16 @@
 /** The NATS store: all domains on four streams of one JetStream account. */
 import { invalidArgument, type Store } from '@tidemark/core';
 import {
+  artifactSweep,
   assembleStore,
+  type Blobs,
   Cleaner,
   type EngineCall,
   type Journal,
   KeyedRuns,
   keyedAgents,
   keyedArtifacts,
+  keyedTenancy,
   type Records,
   Signals,
   StoreContext,
@@ -90,20 +93,28 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
   const journal: NatsJournal = new NatsJournal(runs, others, signals, context);
   const records = new NatsRecords({ link, ...part('records'), spill, clock });
   const blobs = new NatsBlobs({ ...bytes, records, clock, random });
+  const ports = {
+    journal: translating<Journal>(journal),
+    records: translating<Records>(records),
+    blobs: translating<Blobs>(blobs),
+  };
+  const artifacts = keyedArtifacts(ports.records, ports.blobs);
   const cleaner = new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
     (call, limit) => records.removeMarks(limit, call),
+    artifactSweep(artifacts, clock),
   ]);
-  const ports = { journal: translating<Journal>(journal), records: translating<Records>(records) };
+  const keyedRuns = new KeyedRuns(ports.journal, ports.records);
   return assembleStore(context, {
     backend: 'nats',
     version: link.version,
     can: { 'runs.denseSequences': true, 'runs.feed': true, 'kv.watch': true, reopen: true },
     durability: () => durability,
-    runs: new KeyedRuns(ports.journal, ports.records),
+    runs: keyedRuns,
     kv: ports.records,
     agents: keyedAgents(ports.journal, ports.records, context),
-    artifacts: keyedArtifacts(ports.records, translating(blobs)),
+    artifacts,
+    tenancy: keyedTenancy(ports.journal, ports.records, ports.blobs, keyedRuns),
     ping: (call: EngineCall) => link.ping(call),
     doctor: async (call) => {
       const examination = await look(call);

@@ -11,7 +11,7 @@ import {
   rollOf,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
-import { eventOf } from '@tidemark/sql';
+import { EVENT_COLUMNS, eventOf } from '@tidemark/sql';
 import { EVENT_PARAMETERS, RUN_PARAMETERS, STATUS_PLACES } from './append-sql.ts';
 import { BinaryArray } from './binary-arrays.ts';
 
@@ -202,7 +202,9 @@ function duplicateOf(event: PreparedEvent, place: Place): StoredRunEvent | null 
   return { ...body, runSeq, persistedAt, commitIndex, link: leaf };
 }
 
+const LINK = EVENT_COLUMNS.indexOf('link');
+
 /** A stored event of the answer: every column as text, its link in hex. */
 function storedOf(columns: readonly (string | null)[]): StoredRunEvent {
-  return eventOf([...columns.slice(0, -1), Buffer.from(columns.at(-1)!, 'hex')]);
+  return eventOf([...columns.slice(0, LINK), Buffer.from(columns[LINK]!, 'hex'), ...columns.slice(LINK + 1)]);
 }

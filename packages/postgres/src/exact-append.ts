@@ -7,10 +7,11 @@ import {
   planAppend,
   type RunAppend,
   type RunHead,
+  type RunKey,
   type RunTombstone,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
-import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent } from '@tidemark/sql';
+import { EVENT_COLUMNS, type EventValue, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent } from '@tidemark/sql';
 import type pg from 'pg';
 import { FEED_PLACE, storedAtKey } from './append-sql.ts';
 import { types } from './pool.ts';
@@ -36,11 +37,11 @@ const MOVE_HEAD = `
   UPDATE @runs r SET status = $3, last_seq = $4, link = $5, link_before = $6, updated_at = $7,${FEED_PLACE}
   WHERE run_id = $1 AND tenant_id = $2`;
 
-const ADD_EVENTS = `
+export const ADD_EVENTS = `
   INSERT INTO @run_events (tenant_id, run_id, ${EVENT_COLUMNS.join(', ')}, epoch, xid)
   SELECT r.tenant_id, r.run_id, e.*, r.feed_epoch, r.feed_xid FROM @runs r CROSS JOIN unnest(
     $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[],
-    $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::json[], $17::json[], $18::int[], $19::bytea[]
+    $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::json[], $17::json[], $18::int[], $19::bytea[], $20::text[]
   ) AS e WHERE r.tenant_id = $1 AND r.run_id = $2`;
 
 /** Appends inside the client's open transaction; throws why nothing may be written. The client may be a caller's own, which reads values its own way. */
@@ -51,24 +52,28 @@ export async function appendExactly(
 ): Promise<PlacedEvent[]> {
   const { runId, tenantId } = append.run;
   for (let race = 0; race < MOST_RACES; race++) {
-    const head = await lockHead(client, dialect, append);
+    const head = await lockHead(client, dialect, append.run);
     const stored = head === null ? new Map<string, StoredRunEvent>() : await findKeys(client, dialect, append);
     const { rows } = await client.query({ text: dialect.script('SELECT @tidemark_now() AS now'), types });
     const plan = planAppend(append, head, stored, rows[0].now);
     if (plan.rows.length === 0) return plan.placed;
     if (!(await writeHead(client, dialect, head as RunHead | null, plan.head))) continue;
-    const values = plan.rows.map(valuesOfEvent);
-    const columns = EVENT_COLUMNS.map((_, column) => values.map((row) => row[column]));
+    const columns = columnsOf(plan.rows.map(valuesOfEvent));
     await client.query(dialect.script(ADD_EVENTS), [tenantId, runId, ...columns]);
     return plan.placed;
   }
   throw new Error(`Run ${runId} could not be locked`);
 }
 
-async function lockHead(
+/** Rows turned into the arrays that `ADD_EVENTS` takes. */
+export function columnsOf(rows: readonly EventValue[][]): EventValue[][] {
+  return EVENT_COLUMNS.map((_, column) => rows.map((row) => row[column]!));
+}
+
+export async function lockHead(
   client: pg.ClientBase,
   dialect: Dialect,
-  { run }: RunAppend,
+  run: RunKey,
 ): Promise<RunHead | RunTombstone | null> {
   const { rows } = await client.query({
     text: dialect.script(LOCK_HEAD),

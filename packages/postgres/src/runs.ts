@@ -1,6 +1,7 @@
 /** The run engine on PostgreSQL: groups of appends in one statement, everything it leaves undone by the exact way. */
 import { invalidArgument, isTidemarkError } from '@tidemark/core';
 import {
+  checkRemoval,
   compareKeys,
   decodeCursor,
   digestOf,
@@ -11,6 +12,7 @@ import {
   GroupCommit,
   type LogPage,
   type PlacedEvent,
+  type RestoredPart,
   type RunAppend,
   type RunEngine,
   type RunHead,
@@ -18,16 +20,18 @@ import {
   type RunQuery,
   type RunTombstone,
   readLogPage,
+  type StoredRedaction,
   type StoredSnapshot,
 } from '@tidemark/core/engine';
-import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, runListSql } from '@tidemark/sql';
+import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, redactEvent, runListSql } from '@tidemark/sql';
 import type pg from 'pg';
 import { AppendGroup, type GroupOutcome } from './append-group.ts';
 import { APPEND, APPEND_KEEPING_STATUS } from './append-sql.ts';
 import type { Database } from './database.ts';
 import { isSerializationFailure, isUniqueViolation, translateRead, translateWrite } from './errors.ts';
-import { appendExactly } from './exact-append.ts';
+import { appendExactly, lockHead } from './exact-append.ts';
 import { ANY_RUN, type Notifications, topicOf } from './notifications.ts';
+import { writePart } from './run-restore.ts';
 
 /** Events removed in one transaction, so that locks are never held long. */
 const REMOVE_STEP = 1_000;
@@ -150,23 +154,38 @@ export class PostgresRuns implements RunEngine {
     );
   }
 
-  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean> {
+  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall & { atSeq?: number }): Promise<boolean> {
     const { dialect } = this.#database;
     const place = [run.runId, run.tenantId];
     const marked = await this.#database.transaction([run.tenantId], call, async (client) => {
-      const { rowCount } = await client.query(dialect.script(MARK_REMOVED), [...place, JSON.stringify(tombstone)]);
+      const isThere = checkRemoval(run, await lockHead(client, dialect, run), tombstone, call.atSeq);
+      if (isThere) await client.query(dialect.script(MARK_REMOVED), [...place, JSON.stringify(tombstone)]);
       await client.query(dialect.script('DELETE FROM @run_snapshots WHERE run_id = $1 AND tenant_id = $2'), place);
-      return rowCount === 1;
+      return isThere;
     });
     await this.#removeEvents(run, call);
     return marked;
   }
 
+  async restore(run: RunKey, part: RestoredPart, call: EngineCall & { overDeleted?: boolean }): Promise<void> {
+    const write = (client: pg.ClientBase) => writePart(client, this.#database.dialect, run, part, call.overDeleted);
+    for (;;) {
+      const outcome = await this.#database.transaction([run.tenantId], call, write);
+      if (outcome === 'leftovers') await this.#removeEvents(run, call);
+      else if (outcome !== 'raced') break;
+    }
+    if (part.isLast) this.#notifications.announce([run]);
+  }
+
+  /** Until nothing is left, also of what another process removes at the same time: its steps take rows out of ours. */
   async #removeEvents(run: RunKey, call: EngineCall): Promise<void> {
-    const text = this.#database.dialect.script(DELETE_EVENTS);
-    const step = async (client: pg.ClientBase) =>
-      (await client.query(text, [run.runId, run.tenantId, REMOVE_STEP])).rowCount;
-    while ((await this.#database.transaction([run.tenantId], call, step)) === REMOVE_STEP);
+    const { dialect } = this.#database;
+    const place = [run.runId, run.tenantId];
+    const step = async (client: pg.ClientBase) => {
+      const { rowCount } = await client.query(dialect.script(DELETE_EVENTS), [...place, REMOVE_STEP]);
+      return rowCount === REMOVE_STEP || (await client.query(dialect.script(SELECT_LEFT), place)).rows.length > 0;
+    };
+    while (await this.#database.transaction([run.tenantId], call, step));
   }
 
   /** Finishes the removal of runs that a crash interrupted. */
@@ -174,6 +193,10 @@ export class PostgresRuns implements RunEngine {
     for (const [tenantId, runId] of await this.#database.readArrays(SELECT_LEFTOVERS, [], 'all')) {
       await this.#removeEvents({ tenantId: tenantId as string, runId: runId as string }, call);
     }
+  }
+
+  redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean> {
+    return redactEvent(this.#database, run, runSeq, redaction, call);
   }
 
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
@@ -231,7 +254,7 @@ const SELECT_EVENTS = `
   ORDER BY run_seq LIMIT $4`;
 
 const SELECT_TENANTS = `
-  SELECT tenant_id FROM @runs WHERE run_id = $1 AND (removed IS NULL OR removed ->> 'kind' = 'archived') LIMIT 2`;
+  SELECT tenant_id FROM @runs WHERE run_id = $1 AND (removed IS NULL OR removed ->> 'kind' <> 'deleted') LIMIT 2`;
 
 /** One that was stored while its run was being removed is none. */
 const SELECT_SNAPSHOT = `
@@ -247,26 +270,38 @@ const UPSERT_SNAPSHOT = `
       snapshot_data = excluded.snapshot_data, projected_at = excluded.projected_at
   WHERE excluded.last_event_seq >= stored.last_event_seq`;
 
-const MARK_REMOVED = 'UPDATE @runs SET removed = $3 WHERE run_id = $1 AND tenant_id = $2 AND removed IS NULL';
+const MARK_REMOVED = 'UPDATE @runs SET removed = $3 WHERE run_id = $1 AND tenant_id = $2';
+
+/** What is being restored is no leftover. */
+const IS_GONE = "removed IS NOT NULL AND removed ->> 'kind' <> 'restoring'";
 
 const SELECT_LEFTOVERS = `
   SELECT tenant_id, run_id FROM @runs r
-  WHERE removed IS NOT NULL
+  WHERE ${IS_GONE}
     AND EXISTS (SELECT 1 FROM @run_events e WHERE e.run_id = r.run_id AND e.tenant_id = r.tenant_id)`;
+
+const SELECT_LEFT = `
+  SELECT 1 FROM @run_events WHERE run_id = $1 AND tenant_id = $2
+    AND EXISTS (SELECT 1 FROM @runs WHERE run_id = $1 AND tenant_id = $2 AND ${IS_GONE})
+  LIMIT 1`;
 
 /** By comparison with one number: with a list of them, a table without statistics gets a plan that takes quadratic time. */
 const DELETE_EVENTS = `
   DELETE FROM @run_events WHERE run_id = $1 AND tenant_id = $2 AND run_seq > (
-    SELECT max(run_seq) - $3::bigint FROM @run_events WHERE run_id = $1 AND tenant_id = $2)`;
+    SELECT max(run_seq) - $3::bigint FROM @run_events WHERE run_id = $1 AND tenant_id = $2)
+  AND EXISTS (SELECT 1 FROM @runs WHERE run_id = $1 AND tenant_id = $2 AND ${IS_GONE})`;
 
 /**
  * In the order of transactions, and never beyond the oldest one still open: an event that is about to be committed
- * behind a reader's cursor would be skipped for ever. Earlier epochs are complete.
+ * behind a reader's cursor would be skipped for ever. Earlier epochs are complete. The link is asked for in the order of
+ * sequences, so that the planner does not read a whole run for it by the index of keys.
  */
 const SELECT_FEED = `
   SELECT e.epoch, e.xid::text, e.position, e.tenant_id, e.run_id,
     (SELECT b.link FROM @run_events b
-     WHERE b.run_id = e.run_id AND b.tenant_id = e.tenant_id AND b.run_seq = e.run_seq - e.commit_index) AS link_before,
+     WHERE b.run_id = e.run_id AND b.tenant_id = e.tenant_id
+       AND b.run_seq >= e.run_seq - e.commit_index AND b.run_seq <= e.run_seq - e.commit_index
+     ORDER BY b.run_seq LIMIT 1) AS link_before,
     ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
   FROM @run_events e
   WHERE (e.epoch, e.xid, e.position) > ($1::int, $2::text::xid8, $3::bigint)

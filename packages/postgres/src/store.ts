@@ -1,7 +1,7 @@
 /** The PostgreSQL store: all domains on one schema, durable by statement and not by hope. */
 import { type Durability, invalidArgument, type Store } from '@tidemark/core';
 import { assembleStore, type EngineCall, StoreContext } from '@tidemark/core/engine';
-import { sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords } from '@tidemark/sql';
+import { sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords, sqlTenancy } from '@tidemark/sql';
 import type pg from 'pg';
 import { Database } from './database.ts';
 import { examine } from './doctor.ts';
@@ -80,18 +80,27 @@ async function assemble(
   const runs = new PostgresRuns(database, notifications);
   const records = sqlRecords(database, signals);
   const agents = sqlAgents(database, signals);
-  const cleaner = sqlCleaner(records, agents, runs);
+  const artifacts = sqlArtifacts(database);
+  const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context.clock);
   let durability: Durability = await durabilityOf(pool, dialect);
   const { rows } = await pool.query('SHOW server_version');
   return assembleStore(context, {
     backend: 'postgres',
     version: rows[0].server_version,
-    can: { 'runs.denseSequences': true, 'runs.feed': true, 'runs.transactions': true, 'kv.watch': true, reopen: true },
+    can: {
+      'runs.denseSequences': true,
+      'runs.feed': true,
+      'runs.transactions': true,
+      'runs.redaction': true,
+      'kv.watch': true,
+      reopen: true,
+    },
     durability: () => durability,
     runs,
     kv: records,
     agents,
-    artifacts: sqlArtifacts(database),
+    artifacts,
+    tenancy: sqlTenancy(database, runs, records),
     ping: async () => void (await pool.query('SELECT 1')),
     doctor: async () => {
       durability = await durabilityOf(pool, dialect);

@@ -2,7 +2,8 @@
 -- otherwise writes nothing and answers with the head as it stands and the entries that are there already. Commits of several
 -- callers travel together; one that fails fails alone.
 --
--- KEYS  of each commit: head, log; for runs also feed; for the first commit of a run also list, list of the tenant, names
+-- KEYS  of each commit: head, log; for runs also feed; for the first commit of a run also list, list of the tenant, names;
+--       for the first commit of any journal also journals of the tenant, tenants
 -- ARGV  of each commit: how many keys, how many entries, known, state, tenant, name, then key and body of each entry
 -- The head is a hash: '\0head' holds `seq createdAt updatedAt`, a line end and the owner's state; every key its sequence.
 
@@ -35,6 +36,10 @@ local function write(commit, seq, createdAt, time)
     redis.call('ZADD', commit.tenantList, 0, since .. name)
     redis.call('ZADD', commit.names, 0, name .. '\0' .. tenant)
   end
+  if commit.journals then
+    redis.call('ZADD', commit.journals, 0, name)
+    redis.call('ZADD', commit.tenants, 0, tenant)
+  end
 end
 
 local function carryOut(commit)
@@ -65,8 +70,9 @@ local replies, keyAt, at = {}, 0, 0
 while at < #ARGV do
   local keys, count = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local commit = {
-    head = KEYS[keyAt + 1], log = KEYS[keyAt + 2], feed = keys > 2 and KEYS[keyAt + 3],
-    list = keys > 3 and KEYS[keyAt + 4], tenantList = KEYS[keyAt + 5], names = KEYS[keyAt + 6],
+    head = KEYS[keyAt + 1], log = KEYS[keyAt + 2], feed = (keys == 3 or keys == 8) and KEYS[keyAt + 3],
+    list = keys > 4 and KEYS[keyAt + 4], tenantList = KEYS[keyAt + 5], names = KEYS[keyAt + 6],
+    journals = keys > 3 and KEYS[keyAt + keys - 1], tenants = KEYS[keyAt + keys],
     count = count, known = tonumber(ARGV[at + 3]), state = ARGV[at + 4], tenant = ARGV[at + 5], name = ARGV[at + 6],
     at = at + 6,
   }

@@ -12,5 +12,6 @@ else
 end
 if meta then return 0 end
 redis.call('ZREM', KEYS[2], ARGV[1])
+dropTenant(KEYS[2])
 if KEYS[4] then place(KEYS[1], KEYS[4], KEYS[5], ARGV[1], ARGV[3]) end
 return 1

@@ -1,16 +1,29 @@
--- Removes a journal and answers how many entries it had. A tombstone, if one is given, stays behind in its head.
+-- Removes a journal, or what was put back of one, and answers how many entries there were. A tombstone, if one is given, stays
+-- behind in its head. With a sequence it is removed only while that is its last one, else the answer is minus the last one.
 --
--- KEYS  head, log; for runs also list, list of the tenant, names
--- ARGV  tombstone or '', tenant, name
+-- KEYS  head, log; for runs also list, list of the tenant, names, log of what is put back; for others journals, tenants
+-- ARGV  tombstone or '', tenant, name, last sequence or '', '1' for a run that keeps its place among the names
 
-local head = redis.call('HGET', KEYS[1], '\0head')
-if not head then return 0 end
+local stored = redis.call('HMGET', KEYS[1], '\0head', '\0restored')
+local head, restored = stored[1], stored[2]
+local atSeq, keepsName = ARGV[4] or '', ARGV[5] == '1'
+if not head then
+  if not restored or atSeq ~= '' then return 0 end
+  redis.call('UNLINK', KEYS[1], KEYS[6])
+  if not keepsName then redis.call('ZREM', KEYS[5], ARGV[3] .. '\0' .. ARGV[2]) end
+  if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], '\0tombstone', ARGV[1]) end
+  return tonumber(restored)
+end
 local seq, createdAt = string.match(head, '^(%d+) (%d+) ')
+if atSeq ~= '' and atSeq ~= seq then return -tonumber(seq) end
 redis.call('UNLINK', KEYS[1], KEYS[2])
 if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], '\0tombstone', ARGV[1]) end
-if KEYS[3] then
+if KEYS[6] then
   redis.call('ZREM', KEYS[3], string.format('%016.0f', createdAt) .. '\0' .. ARGV[2] .. '\0' .. ARGV[3])
   redis.call('ZREM', KEYS[4], string.format('%016.0f', createdAt) .. '\0' .. ARGV[3])
-  redis.call('ZREM', KEYS[5], ARGV[3] .. '\0' .. ARGV[2])
+  if not keepsName then redis.call('ZREM', KEYS[5], ARGV[3] .. '\0' .. ARGV[2]) end
+else
+  redis.call('ZREM', KEYS[3], ARGV[3])
+  if redis.call('ZCARD', KEYS[3]) == 0 then redis.call('ZREM', KEYS[4], ARGV[2]) end
 end
 return tonumber(seq)

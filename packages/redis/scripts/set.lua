@@ -41,7 +41,10 @@ local function carryOut(record, names, counter, shape, exists, expected, absent,
   else
     call('HSET', record, META, written, unpack(ARGV, set, ends - 1))
   end
-  if not meta then call('ZADD', names, 0, string.sub(shape, 5)) end
+  if not meta then
+    call('ZADD', names, 0, string.sub(shape, 5))
+    noteTenant(names)
+  end
   return 8 * revision + 4 + existed
 end
 

@@ -67,6 +67,7 @@ end
 local function drop(step)
   redis.call('DEL', step.record)
   redis.call('ZREM', step.names, step.key)
+  dropTenant(step.names)
   if step.expiresAt then redis.call('ZREM', step.expiring, step.expiryMember) end
   step.after, step.expiresAt = nil, nil
 end
@@ -121,7 +122,10 @@ local function change(step)
     drop(step)
     return
   end
-  if not step.existed then redis.call('ZADD', step.names, 0, step.key) end
+  if not step.existed then
+    redis.call('ZADD', step.names, 0, step.key)
+    noteTenant(step.names)
+  end
   if expiresAt ~= step.expiresAt or (expiresAt and step.mode == 'replace') then expire(step, expiresAt) end
 end
 

@@ -91,6 +91,9 @@ class RedisBlobs implements Blobs {
     return (await this.#commands.write(bucket, REMOVE_BLOB, [info, bytes, blobs], args, call)) === 1;
   }
 
+  /** Nothing is left once the blobs are gone; uploads that were cut short end by themselves. */
+  async clear(): Promise<void> {}
+
   #keys(tenantId: string, sha256: string): BlobKeys {
     const bucket = this.#layout.bucketOf(tenantId, sha256);
     return {

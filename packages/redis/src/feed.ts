@@ -25,15 +25,17 @@ export interface FeedSource {
   buckets: number;
   keyOf(bucket: number): string;
   /** Those of a commit that are still there. */
-  entries(name: JournalName, first: number, count: number): Promise<JournalEntry[]>;
+  entries(commit: Commit): Promise<JournalEntry[]>;
 }
 
-interface Commit {
+export interface Commit {
   bucket: number;
   id: string;
   name: JournalName;
   first: number;
   count: number;
+  /** Of a journal that was restored: entries of other lives are not meant. */
+  life: string | undefined;
 }
 
 /** The last commit of a bucket that was given whole, or with `:n` the one of which n entries were; empty at the start. */
@@ -60,7 +62,7 @@ export async function readFeed(
   while (items.length < limit) {
     const wanted = limit - items.length;
     const commits = await merge.take(wanted);
-    const entries = await Promise.all(commits.map(({ name, first, count }) => source.entries(name, first, count)));
+    const entries = await Promise.all(commits.map((commit) => source.entries(commit)));
     for (const [at, commit] of commits.entries()) {
       if (items.length === limit) break;
       give(items, commit, entries[at]!, places, limit);
@@ -98,10 +100,11 @@ async function readCommits(
     ['XRANGE', key, from, '+', 'COUNT', String(count)],
     call,
   )) as StreamEntry[];
-  return entries.map(([id, [, run, , events]]) => {
+  return entries.map(([id, [, run, , events, , life]]) => {
     const [tenantId, name] = run!.toString().split('\0') as [string, string];
     const [first, size] = events!.toString().split(' ').map(Number) as [number, number];
-    return { bucket, id: id.toString(), name: { space: 'runs', tenantId, name }, first, count: size };
+    const place = { bucket, id: id.toString(), first, count: size, life: life?.toString() };
+    return { ...place, name: { space: 'runs', tenantId, name } };
   });
 }
 
@@ -116,4 +119,23 @@ function placesOf(cursor: string, buckets: number): string[] {
   const isVector = (values: unknown[]) =>
     values.length === buckets && values.every((place) => typeof place === 'string' && PLACE.test(place));
   return [...decodeCursor<string[]>(cursor, isVector)];
+}
+
+const REMOVE_PAGE = 1_000;
+
+/** Removes the commits of a tenant's runs from the feed of a bucket. */
+export async function removeFromFeed(
+  commands: Commands,
+  bucket: number,
+  key: string,
+  tenantId: string,
+  call: EngineCall,
+): Promise<void> {
+  for (let place = ''; ; ) {
+    const commits = await readCommits(commands, bucket, key, place, REMOVE_PAGE, call);
+    const own = commits.filter(({ name }) => name.tenantId === tenantId).map(({ id }) => id);
+    if (own.length > 0) await commands.put(bucket, ['XDEL', key, ...own], call);
+    if (commits.length < REMOVE_PAGE) return;
+    place = commits.at(-1)!.id;
+  }
 }

@@ -1,26 +1,36 @@
 /** The journal primitive on Redis: a head and a stream per journal, committed to by one script. */
 
 import { TidemarkError } from '@tidemark/core';
-import type {
-  EngineCall,
-  Journal,
-  JournalEntry,
-  JournalHead,
-  JournalName,
-  JournalOutcome,
-  JournalSpace,
+import {
+  type EngineCall,
+  type Journal,
+  type JournalEntry,
+  type JournalHead,
+  type JournalName,
+  type JournalOutcome,
+  type JournalRestore,
+  type JournalSpace,
+  type RemoveOptions,
+  seqConflict,
+  sha256Hex,
 } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
-import { type FeedItem, readFeed, type StreamEntry } from './feed.ts';
+import { type Commit, type FeedItem, readFeed, removeFromFeed, type StreamEntry } from './feed.ts';
 import type { Hints } from './hints.ts';
 import type { Layout } from './layout.ts';
-import { excluded, included, type LexicalRange, mergeLexical, readLexical } from './lexical.ts';
-import { COMMIT, REMOVE_JOURNAL } from './scripts.ts';
+import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, readLexical } from './lexical.ts';
+import { COMMIT, FORGET_JOURNAL, REMOVE_JOURNAL, RESTORE_JOURNAL, REWRITE } from './scripts.ts';
 
 /** Fields of a head that are no keys of entries: those have no NUL. */
 const HEAD = '\0head';
 const TOMBSTONE = '\0tombstone';
+const RESTORED = '\0restored';
+const LIFE_DIGITS = 16;
+const REWRITES = '\0rewrites';
 const TIME_DIGITS = 16;
+const REWRITE_PAGE = 100;
+/** What is left of a rewrite that was cut short goes after this time. */
+const COPY_LIVES_MS = '600000';
 
 export interface JournalParts {
   commands: Commands;
@@ -41,11 +51,10 @@ class RedisJournal implements Journal {
 
   async head(name: JournalName, call: EngineCall) {
     const { bucket, head } = this.#layout.journal(name);
-    const [found, tombstone] = (await this.#commands.read(bucket, ['HMGET', head, HEAD, TOMBSTONE], call)) as [
-      Buffer | null,
-      Buffer | null,
-    ];
-    return { head: found && headOf(found), tombstone: tombstone?.toString() ?? null };
+    const args = ['HMGET', head, HEAD, TOMBSTONE, RESTORED];
+    const [found, tombstone, restored] = (await this.#commands.read(bucket, args, call)) as Texts;
+    const known = restored ? { seq: Number(restored), createdAt: 0, updatedAt: 0, state: '' } : null;
+    return { head: found ? headOf(found) : known, tombstone: tombstone?.toString() ?? null };
   }
 
   async commit(
@@ -57,6 +66,7 @@ class RedisJournal implements Journal {
     const keys = [head, log];
     if (isListed(name.space)) keys.push(this.#feedKey(bucket));
     if (isListed(name.space) && commit.known === 0) keys.push(...this.#listKeys(bucket, name.tenantId));
+    if (commit.known === 0) keys.push(...this.#nameKeys(bucket, name));
     const args = [String(keys.length), String(commit.entries.length), String(commit.known), commit.state];
     args.push(name.tenantId, name.name);
     for (const { key, body } of commit.entries) args.push(key, body);
@@ -75,9 +85,13 @@ class RedisJournal implements Journal {
   }
 
   async read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]> {
+    return (await this.#readLog(name, afterSeq, limit, call)).map(entryOf);
+  }
+
+  async #readLog(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<StreamEntry[]> {
     const { bucket, log } = this.#layout.journal(name);
     const args = ['XRANGE', log, `${afterSeq + 1}-0`, '+', 'COUNT', String(limit)];
-    return ((await this.#commands.read(bucket, args, call)) as StreamEntry[]).map(entryOf);
+    return (await this.#commands.read(bucket, args, call)) as StreamEntry[];
   }
 
   async find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]> {
@@ -97,11 +111,82 @@ class RedisJournal implements Journal {
     );
   }
 
-  async remove(name: JournalName, tombstone: string | null, call: EngineCall): Promise<number> {
+  async remove(
+    name: JournalName,
+    tombstone: string | null,
+    { atSeq, keepsName, ...call }: RemoveOptions,
+  ): Promise<number> {
+    const { bucket, head, log, restoring } = this.#layout.journal(name);
+    const keys = [head, log];
+    if (isListed(name.space)) keys.push(...this.#listKeys(bucket, name.tenantId), restoring);
+    else keys.push(...this.#nameKeys(bucket, name));
+    const args = [tombstone ?? '', name.tenantId, name.name, String(atSeq ?? ''), keepsName ? '1' : '0'];
+    const removed = (await this.#commands.write(bucket, REMOVE_JOURNAL, keys, args, call)) as number;
+    if (removed < 0) throw seqConflict(name.name, atSeq!, -removed);
+    return removed;
+  }
+
+  async restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean> {
+    const { bucket, head, log, restoring } = this.#layout.journal(name);
+    const keys = [head, log, restoring, this.#feedKey(bucket), ...this.#listKeys(bucket, name.tenantId)];
+    keys.push(...this.#nameKeys(bucket, name));
+    const { seq, createdAt, updatedAt, state } = step.head;
+    const args = [step.known.tombstone ?? '', String(step.known.seq), step.tombstone, step.isLast ? '1' : '0'];
+    args.push(`${seq} ${createdAt} ${updatedAt}\n${state}`, String(createdAt), String(seq), name.tenantId, name.name);
+    args.push(sha256Hex(step.tombstone).slice(0, LIFE_DIGITS));
+    for (const entry of step.entries) args.push(String(entry.seq), String(entry.time), entry.key, entry.body);
+    const isDone = (await this.#commands.write(bucket, RESTORE_JOURNAL, keys, args, call)) === 1;
+    if (isDone && step.isLast) this.#hints.journalChanged(name);
+    return isDone;
+  }
+
+  async rewrite(
+    name: JournalName,
+    seq: number,
+    body: { from: string; to: string },
+    call: EngineCall,
+  ): Promise<boolean> {
     const { bucket, head, log } = this.#layout.journal(name);
-    const keys = [head, log, ...(isListed(name.space) ? this.#listKeys(bucket, name.tenantId) : [])];
-    const args = [tombstone ?? '', name.tenantId, name.name];
-    return (await this.#commands.write(bucket, REMOVE_JOURNAL, keys, args, call)) as number;
+    for (;;) {
+      const rewrites = (await this.#commands.read(bucket, ['HGET', head, REWRITES], call)) ?? '0';
+      const keys = [head, log, `${log}:copy-${crypto.randomUUID()}`];
+      let answer = '0';
+      while (/^\d+$/.test(answer)) {
+        const args = [String(rewrites), answer, String(REWRITE_PAGE), String(seq), body.from, body.to, COPY_LIVES_MS];
+        answer = String(await this.#commands.write(bucket, REWRITE, keys, args, call));
+      }
+      if (answer !== 'again') return answer === 'done';
+    }
+  }
+
+  async forget(name: JournalName, call: EngineCall): Promise<number> {
+    const { bucket, head, log, restoring } = this.#layout.journal(name);
+    const keys = [head, log, ...this.#nameKeys(bucket, name)];
+    if (isListed(name.space)) keys.push(...this.#listKeys(bucket, name.tenantId), restoring);
+    return (await this.#commands.write(bucket, FORGET_JOURNAL, keys, [name.tenantId, name.name], call)) as number;
+  }
+
+  tenants(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]> {
+    const key = (bucket: number) => this.#layout.journalTenants(bucket, space);
+    return distinctLexical(this.#commands, this.#layout.buckets, key, after, limit, call);
+  }
+
+  names(
+    space: JournalSpace,
+    tenantId: string,
+    after: string | null,
+    limit: number,
+    call: EngineCall,
+  ): Promise<string[]> {
+    const key = (bucket: number) => this.#layout.journals(bucket, space, tenantId);
+    return distinctLexical(this.#commands, this.#layout.buckets, key, after, limit, call);
+  }
+
+  /** Places in the feed say whose run it was. They are not indexed: the feed is walked, page by page. */
+  async clear(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
+    if (!isListed(space)) return;
+    for (let bucket = 0; bucket < this.#layout.buckets; bucket++)
+      await removeFromFeed(this.#commands, bucket, this.#feedKey(bucket), tenantId, call);
   }
 
   async tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]> {
@@ -149,9 +234,12 @@ class RedisJournal implements Journal {
     const source = {
       buckets: this.#layout.buckets,
       keyOf: (bucket: number) => this.#feedKey(bucket),
-      entries: async (name: JournalName, first: number, count: number) => {
-        const entries = await this.read(name, first - 1, count, call);
-        return entries.filter(({ seq }) => seq < first + count);
+      entries: async ({ name, first, count, life }: Commit) => {
+        const entries = await this.#readLog(name, first - 1, count, call);
+        return entries
+          .filter((entry) => lifeOf(entry) === life)
+          .map(entryOf)
+          .filter(({ seq }) => seq < first + count);
       },
     };
     return readFeed(this.#commands, source, after, limit, call);
@@ -163,6 +251,11 @@ class RedisJournal implements Journal {
 
   #feedKey(bucket: number): string {
     return this.#layout.shared(bucket, 'feed');
+  }
+
+  /** Where the name of a journal stands from its first commit until nothing of it is left. */
+  #nameKeys(bucket: number, { space, tenantId }: JournalName): string[] {
+    return [this.#layout.journals(bucket, space, tenantId), this.#layout.journalTenants(bucket, space)];
   }
 
   #listKeys(bucket: number, tenantId: string): string[] {
@@ -195,6 +288,11 @@ function headOf(bytes: Buffer): JournalHead {
 
 function entryOf([id, [, time, , key, , body]]: StreamEntry): JournalEntry {
   return { seq: Number.parseInt(id.toString(), 10), time: Number(time), key: key!.toString(), body: body!.toString() };
+}
+
+/** Of an entry that was restored. */
+function lifeOf([, fields]: StreamEntry): string | undefined {
+  return fields[7]?.toString();
 }
 
 function listRange(range: {

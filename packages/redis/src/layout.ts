@@ -80,10 +80,26 @@ export class Layout {
     return this.shared(bucket, `${name}:${escaped(tenantId)}`);
   }
 
-  journal({ space, tenantId, name }: JournalName): { bucket: number; head: string; log: string } {
+  /** `restoring` is the log of what is put back of a journal. */
+  journal({ space, tenantId, name }: JournalName): { bucket: number; head: string; log: string; restoring: string } {
     const bucket = this.bucketOf(tenantId, name);
     const [tag, kind, place] = [this.#tags[bucket]!, JOURNAL_KINDS[space], `${escaped(tenantId)}:${escaped(name)}`];
-    return { bucket, head: `${tag}${kind}-head:${place}`, log: `${tag}${kind}:${place}` };
+    const [head, log] = [`${tag}${kind}-head:${place}`, `${tag}${kind}:${place}`];
+    return { bucket, head, log, restoring: `${tag}${kind}-restoring:${place}` };
+  }
+
+  /** The names of all journals of a space and tenant in a bucket, removed ones that left a tombstone too. */
+  journals(bucket: number, space: JournalSpace, tenantId: string): string {
+    return this.tenants(bucket, `${JOURNAL_KINDS[space]}-journals`, tenantId);
+  }
+
+  journalTenants(bucket: number, space: JournalSpace): string {
+    return this.shared(bucket, `${JOURNAL_KINDS[space]}-tenants`);
+  }
+
+  /** As `tenants.lua` makes it of the index of names. */
+  recordTenants(bucket: number, space: RecordSpace): string {
+    return this.shared(bucket, `${RECORD_KINDS[space]}-tenants`);
   }
 
   bucketOfRecord({ space, tenantId, key }: RecordName): number {

@@ -73,3 +73,22 @@ export async function readLexical(
 function boundArgument(bound: Bound | null, none: string): string | Buffer {
   return bound === null ? none : Buffer.concat([Buffer.from(bound.included ? '[' : '('), bound.member]);
 }
+
+/** The first members after one of an index that every bucket has a part of, each once. */
+export async function distinctLexical(
+  commands: Commands,
+  buckets: number,
+  keyOf: (bucket: number) => string,
+  after: string | null,
+  limit: number,
+  call: EngineCall,
+): Promise<string[]> {
+  const merge = mergeLexical(commands, buckets, keyOf, prefixRange('', after), limit, call);
+  const found = new Set<string>();
+  while (found.size < limit) {
+    const members = await merge.take(limit);
+    for (const member of members) if (found.size < limit) found.add(member.toString());
+    if (members.length < limit) break;
+  }
+  return [...found];
+}

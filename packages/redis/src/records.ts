@@ -14,8 +14,8 @@ import type {
 import type { Commands } from './commands.ts';
 import type { Argument } from './connection.ts';
 import type { Hints } from './hints.ts';
-import { type Layout, recordOfMember } from './layout.ts';
-import { excluded, included, type LexicalRange, mergeLexical, prefixRange } from './lexical.ts';
+import { expiryMember, type Layout, recordOfMember } from './layout.ts';
+import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, prefixRange } from './lexical.ts';
 import type { Merge } from './merge.ts';
 import {
   jobTypeOfRecord,
@@ -194,6 +194,25 @@ class RedisRecords implements Records {
       removed += forgotten.reduce((sum, count) => sum + count, 0);
     }
     return removed;
+  }
+
+  tenants(space: RecordSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]> {
+    const key = (bucket: number) => this.#layout.recordTenants(bucket, space);
+    return distinctLexical(this.#commands, this.#layout.buckets, key, after, limit, call);
+  }
+
+  async erase(space: RecordSpace, tenantId: string, limit: number, call: EngineCall): Promise<string[]> {
+    const index = (bucket: number) => this.#layout.names(bucket, space, tenantId);
+    const keys = await distinctLexical(this.#commands, this.#layout.buckets, index, null, limit, call);
+    await Promise.all(keys.map((key) => this.#erase({ space, tenantId, key }, call)));
+    return keys;
+  }
+
+  /** One that has expired is gone already; what is left of it is in the indexes. */
+  async #erase(name: RecordName, call: EngineCall): Promise<void> {
+    const { existed } = await this.write({ name, mode: 'delete', set: new Map() }, call);
+    const bucket = this.#layout.bucketOfRecord(name);
+    if (!existed) await this.#forget(bucket, this.#layout.shared(bucket, 'expiring'), expiryMember(name), call);
   }
 
   async #forget(bucket: number, expiring: string, member: string, call: EngineCall): Promise<number> {

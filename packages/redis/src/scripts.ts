@@ -18,11 +18,14 @@ function scriptOf(...names: string[]): Script {
 
 /** These carry out what several callers ask for, and answer each. */
 export const COMMIT = scriptOf('attempt', 'commit');
-export const WRITE = scriptOf('attempt', 'places', 'step', 'write');
-export const SET = scriptOf('set');
+export const WRITE = scriptOf('attempt', 'places', 'tenants', 'step', 'write');
+export const SET = scriptOf('tenants', 'set');
 export const FIELDS = scriptOf('fields');
 export const REMOVE_JOURNAL = scriptOf('remove-journal');
+export const RESTORE_JOURNAL = scriptOf('restore-journal');
+export const FORGET_JOURNAL = scriptOf('forget-journal');
+export const REWRITE = scriptOf('rewrite');
 export const DUE = scriptOf('due');
-export const FORGET = scriptOf('places', 'forget');
+export const FORGET = scriptOf('places', 'tenants', 'forget');
 export const KEEP_BLOB = scriptOf('keep-blob');
 export const REMOVE_BLOB = scriptOf('remove-blob');

@@ -1,6 +1,15 @@
 /** The Redis store: all domains on one server, a replicated one, or a Cluster; also on Valkey. */
 import type { Durability, Store } from '@tidemark/core';
-import { assembleStore, Cleaner, KeyedRuns, keyedAgents, keyedArtifacts, StoreContext } from '@tidemark/core/engine';
+import {
+  artifactSweep,
+  assembleStore,
+  Cleaner,
+  KeyedRuns,
+  keyedAgents,
+  keyedArtifacts,
+  keyedTenancy,
+  StoreContext,
+} from '@tidemark/core/engine';
 import { redisBlobs } from './blobs.ts';
 import { Cluster } from './cluster.ts';
 import { Commands } from './commands.ts';
@@ -62,17 +71,30 @@ async function assemble(
   const hints = new Hints(commands, settings, () => servers.masters().map(({ address }) => address));
   const journal = redisJournal({ commands, layout, hints });
   const records = redisRecords({ commands, layout, hints });
-  const cleaner = new Cleaner([(call, limit) => records.removeExpired(limit, call)]);
+  const blobs = redisBlobs(commands, layout);
+  const runs = new KeyedRuns(journal, records);
+  const artifacts = keyedArtifacts(records, blobs);
+  const cleaner = new Cleaner([
+    (call, limit) => records.removeExpired(limit, call),
+    artifactSweep(artifacts, context.clock),
+  ]);
   let durability: Durability = await durabilityOf(servers, settings);
   return assembleStore(context, {
     backend: 'redis',
     version: await versionOf(servers),
-    can: { 'runs.denseSequences': true, 'runs.feed': true, 'kv.watch': true, reopen: true },
+    can: {
+      'runs.denseSequences': true,
+      'runs.feed': true,
+      'runs.redaction': true,
+      'kv.watch': true,
+      reopen: true,
+    },
     durability: () => durability,
-    runs: new KeyedRuns(journal, records),
+    runs,
     kv: records,
     agents: keyedAgents(journal, records, context),
-    artifacts: keyedArtifacts(records, redisBlobs(commands, layout)),
+    artifacts,
+    tenancy: keyedTenancy(journal, records, blobs, runs),
     ping: async (call) => void (await commands.read(0, ['PING'], call)),
     doctor: async () => {
       durability = await durabilityOf(servers, settings);

@@ -89,9 +89,11 @@ describe.skipIf(WITHOUT_REDIS)('a store in Redis', () => {
     expect(await client.zCard(`${prefix}:{b00}:expiring`)).toBe(3);
     await store.kv.delete('gbe.state.tasks.mail.deleted');
     // The cleaner comes round every few seconds.
-    await expect.poll(() => client.keys(`${prefix}:*`), { timeout: 15_000, interval: 200 }).toHaveLength(4);
+    await expect.poll(() => client.keys(`${prefix}:*`), { timeout: 15_000, interval: 200 }).toHaveLength(5);
     expect((await client.keys(`${prefix}:*`)).sort()).toEqual(
-      ['kv-names:default', 'kv:default:again', 'revision', 'store'].map((name) => `${prefix}:{b00}:${name}`),
+      ['kv-names:default', 'kv-tenants', 'kv:default:again', 'revision', 'store'].map(
+        (name) => `${prefix}:{b00}:${name}`,
+      ),
     );
     expect(await client.zRange(`${prefix}:{b00}:kv-names:default`, 0, -1)).toEqual(['again']);
   });

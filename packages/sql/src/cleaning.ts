@@ -1,17 +1,32 @@
 /** What every SQL engine cleans up beside its work: what has expired, and what a crash left of removed runs. */
-import { type AgentEngine, Cleaner, type EngineCall, type Records } from '@tidemark/core/engine';
+import {
+  type AgentEngine,
+  type ArtifactEngine,
+  artifactSweep,
+  Cleaner,
+  type EngineCall,
+  onceInAWhile,
+  type Records,
+} from '@tidemark/core/engine';
 
-export function sqlCleaner(
-  records: Records,
-  agents: AgentEngine,
-  runs: { removeLeftovers(call: EngineCall): Promise<void> },
-): Cleaner {
+/** Leftovers are found by a look at all runs. */
+const LEFTOVERS_EVERY_MS = 600_000;
+
+interface Cleaned {
+  records: Records;
+  agents: AgentEngine;
+  artifacts: ArtifactEngine;
+  runs: { removeLeftovers(call: EngineCall): Promise<void> };
+}
+
+export function sqlCleaner({ records, agents, artifacts, runs }: Cleaned, clock: () => number): Cleaner {
   return new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
     (call, limit) => agents.pauses.removeExpired(limit, call),
-    async (call) => {
+    onceInAWhile(LEFTOVERS_EVERY_MS, 0, async (call) => {
       await runs.removeLeftovers(call);
       return 0;
-    },
+    }),
+    artifactSweep(artifacts, clock),
   ]);
 }

@@ -11,6 +11,8 @@ export {
   type SqlValue,
 } from './database.ts';
 export { sqlRecords } from './records.ts';
+export { redactEvent } from './redaction.ts';
 export { runListSql } from './run-list.ts';
-export { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent, valuesOfHead } from './runs.ts';
+export { EVENT_COLUMNS, type EventValue, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent, valuesOfHead } from './runs.ts';
+export { sqlTenancy } from './tenancy.ts';
 export { integerOf, type SqlInteger } from './values.ts';

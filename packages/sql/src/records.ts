@@ -18,7 +18,7 @@ import { keyRange } from './ranges.ts';
 import { type FieldRow, gatherPlaced, gatherRecords, IS_LIVE } from './records/rows.ts';
 import { type MadeChange, Raced, takeSteps } from './records/step.ts';
 import { RecordWatcher } from './records/watch.ts';
-import { paddedKeys, removeInSteps } from './statements.ts';
+import { distinctSql, paddedKeys, removeInSteps } from './statements.ts';
 import { integerOf, type SqlInteger } from './values.ts';
 
 const MOST_RACES = 50;
@@ -58,6 +58,10 @@ const REMOVE_EXPIRED = `
     SELECT tenant_id, key FROM @kv_records WHERE expires_at <= ${NOW} ORDER BY expires_at LIMIT ?
   )
   RETURNING tenant_id, key`;
+
+const ERASE = `
+  DELETE FROM @kv_records WHERE tenant_id = ? AND key IN (SELECT key FROM @kv_records WHERE tenant_id = ? LIMIT ?)
+  RETURNING key`;
 
 class SqlRecords implements Records {
   readonly #db: SqlDatabase;
@@ -151,6 +155,22 @@ class SqlRecords implements Records {
         return removed.length;
       }, call),
     );
+  }
+
+  async tenants(_space: RecordSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]> {
+    const sql = distinctSql('kv_records', 'tenant_id');
+    return (await this.#db.read<{ item: string }>(sql, [after ?? '', limit], call)).map(({ item }) => item);
+  }
+
+  erase(_space: RecordSpace, tenantId: string, limit: number, call: EngineCall): Promise<string[]> {
+    return this.#db.write(async (tx) => {
+      const removed = await tx.all<{ key: string }>(ERASE, [tenantId, tenantId, limit]);
+      for (const { key } of removed) {
+        await tx.all('DELETE FROM @kv_fields WHERE tenant_id = ? AND key = ?', [tenantId, key]);
+        await tx.all('DELETE FROM @kv_places WHERE tenant_id = ? AND key = ?', [tenantId, key]);
+      }
+      return removed.map(({ key }) => key);
+    }, call);
   }
 
   #report(changes: readonly MadeChange[]): void {

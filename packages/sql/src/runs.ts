@@ -1,5 +1,12 @@
 /** Rows of `runs` and `run_events`, the same on every SQL engine: column lists and how values go in and come out. */
-import { digestBytes, digestOf, type RunHead, type RunTombstone, type StoredRunEvent } from '@tidemark/core/engine';
+import {
+  digestBytes,
+  digestOf,
+  type RunHead,
+  type RunTombstone,
+  type StoredRedaction,
+  type StoredRunEvent,
+} from '@tidemark/core/engine';
 
 /** The columns of an event after its run, in the order `eventOf` and `valuesOfEvent` have them. */
 export const EVENT_COLUMNS = [
@@ -20,6 +27,7 @@ export const EVENT_COLUMNS = [
   'payload',
   'commit_index',
   'link',
+  'redaction',
 ] as const;
 
 export type EventValue = string | number | null | Uint8Array;
@@ -43,12 +51,13 @@ export function valuesOfEvent(event: StoredRunEvent): EventValue[] {
     event.payload,
     event.commitIndex,
     digestBytes(event.link),
+    event.redaction ? JSON.stringify(event.redaction) : null,
   ];
 }
 
 /** An event from a row that has `EVENT_COLUMNS` from a place on. Numbers may come as text (RUN-16). */
 export function eventOf(row: readonly unknown[], from = 0): StoredRunEvent {
-  return {
+  const event: StoredRunEvent = {
     runSeq: Number(row[from]),
     eventId: row[from + 1] as string,
     eventType: row[from + 2] as string,
@@ -67,6 +76,9 @@ export function eventOf(row: readonly unknown[], from = 0): StoredRunEvent {
     commitIndex: Number(row[from + 15]),
     link: digestOf(row[from + 16]),
   };
+  const redaction = row[from + 17] as string | null;
+  if (redaction !== null) event.redaction = JSON.parse(redaction) as StoredRedaction;
+  return event;
 }
 
 /** The columns of a head, in the order `headOf` and `valuesOfHead` have them. */

@@ -37,3 +37,14 @@ export async function removeInSteps(
   }
   return removed;
 }
+
+/** The values of a text column after one of them, from each straight to the next by an index that begins with them. */
+export function distinctSql(table: string, column: string, of = ''): string {
+  return `
+    WITH RECURSIVE found (item) AS (
+      SELECT min(${column}) FROM @${table} WHERE ${of}${column} > ?
+      UNION ALL
+      SELECT (SELECT min(${column}) FROM @${table} WHERE ${of}${column} > found.item) FROM found WHERE found.item IS NOT NULL
+    )
+    SELECT item FROM found WHERE item IS NOT NULL LIMIT ?`;
+}

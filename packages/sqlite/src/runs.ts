@@ -1,6 +1,7 @@
 /** The run engine on SQLite: writers take turns inside the group commit, so the head they see is the head. */
 import {
   type AppendPlan,
+  checkRemoval,
   decodeCursor,
   digestOf,
   type EngineCall,
@@ -11,6 +12,7 @@ import {
   type LogPage,
   type PlacedEvent,
   planAppend,
+  type RestoredPart,
   type RunAppend,
   type RunEngine,
   type RunHead,
@@ -19,13 +21,24 @@ import {
   type RunTombstone,
   readLogPage,
   type StoreContext,
+  type StoredRedaction,
   type StoredRunEvent,
   type StoredSnapshot,
 } from '@tidemark/core/engine';
-import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, runListSql, valuesOfEvent, valuesOfHead } from '@tidemark/sql';
+import {
+  EVENT_COLUMNS,
+  eventOf,
+  HEAD_COLUMNS,
+  headOf,
+  redactEvent,
+  runListSql,
+  valuesOfEvent,
+  valuesOfHead,
+} from '@tidemark/sql';
 import { type Connection, connectionOf } from './connection.ts';
 import { type CommitListener, type Database, nativeSql } from './database.ts';
 import { translateError } from './errors.ts';
+import { INSERT_EVENT, type RestoreOutcome, writePart } from './run-restore.ts';
 
 const MAX_CACHED_HEADS = 50_000;
 /** Events removed in one transaction, so that other writers never wait long. */
@@ -160,9 +173,9 @@ export class SqliteRuns implements RunEngine, CommitListener {
     );
   }
 
-  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean> {
+  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall & { atSeq?: number }): Promise<boolean> {
     const marked = await this.#database.submit<boolean>(
-      { savepoint: true, run: (connection) => this.#mark(connection, run, tombstone) },
+      { savepoint: true, run: (connection) => this.#mark(connection, run, tombstone, call.atSeq) },
       call,
     );
     await this.removeLeftovers(call, run);
@@ -170,14 +183,31 @@ export class SqliteRuns implements RunEngine, CommitListener {
   }
 
   /** From here on the run is gone for readers and writers; what is left of it goes in small steps. */
-  #mark(connection: Connection, run: RunKey, tombstone: RunTombstone): boolean {
+  #mark(connection: Connection, run: RunKey, tombstone: RunTombstone, atSeq: number | undefined): boolean {
     const key = keyOf(run);
     const moved = this.#moved.get(key);
+    const isThere = checkRemoval(run, moved ?? readHead(connection, run), tombstone, atSeq);
     if (moved) connection.run(UPSERT_HEAD, ...valuesOfHead(moved));
     this.#moved.delete(key);
     this.#heads.delete(key);
     connection.run('DELETE FROM run_snapshots WHERE run_id = ? AND tenant_id = ?', run.runId, run.tenantId);
-    return connection.run(MARK_REMOVED, JSON.stringify(tombstone), run.runId, run.tenantId) > 0;
+    if (isThere) connection.run(MARK_REMOVED, JSON.stringify(tombstone), run.runId, run.tenantId);
+    return isThere;
+  }
+
+  async restore(run: RunKey, part: RestoredPart, call: EngineCall & { overDeleted?: boolean }): Promise<void> {
+    const step = (connection: Connection) => this.#restore(connection, run, part, call.overDeleted);
+    while ((await this.#database.submit<RestoreOutcome>({ savepoint: true, run: step }, call)) === 'leftovers')
+      await this.removeLeftovers(call, run);
+  }
+
+  #restore(connection: Connection, run: RunKey, part: RestoredPart, overDeleted: boolean | undefined): RestoreOutcome {
+    const key = keyOf(run);
+    const head = this.#moved.get(key) ?? readHead(connection, run);
+    const outcome = writePart(connection, run, part, head, { now: this.#context.clock(), overDeleted });
+    if (outcome === 'written') this.#heads.delete(key);
+    if (outcome === 'written' && part.isLast) this.#moved.set(key, part.head);
+    return outcome;
   }
 
   /** Removes the events of removed runs step by step; also finishes what a crash interrupted. */
@@ -191,6 +221,10 @@ export class SqliteRuns implements RunEngine, CommitListener {
       const step = (connection: Connection) => connection.run(DELETE_EVENTS, runId, tenantId, REMOVE_STEP);
       while ((await this.#database.submit<number>({ savepoint: false, run: step }, call)) === REMOVE_STEP);
     }
+  }
+
+  redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean> {
+    return redactEvent(this.#database, run, runSeq, redaction, call);
   }
 
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
@@ -274,14 +308,6 @@ function readHead(connection: Connection, run: RunKey): Head {
   return row ? headOf(row) : null;
 }
 
-/** Gives way to a stored event of the same key and to nothing else. */
-const INSERT_EVENT = `
-  INSERT INTO run_events (tenant_id, run_id, ${EVENT_COLUMNS.join(', ')})
-  VALUES (${Array(EVENT_COLUMNS.length + 2)
-    .fill('?')
-    .join(', ')})
-  ON CONFLICT (run_id, tenant_id, idempotency_key) DO NOTHING`;
-
 const UPSERT_HEAD = `
   INSERT INTO runs (${HEAD_COLUMNS.join(', ')}) VALUES (${HEAD_COLUMNS.map(() => '?').join(', ')})
   ON CONFLICT (run_id, tenant_id) DO UPDATE
@@ -303,7 +329,7 @@ const SELECT_BY_KEYS = `
 
 const SELECT_TENANTS = `
   SELECT tenant_id FROM runs
-  WHERE run_id = ? AND (removed IS NULL OR json_extract(removed, '$.kind') = 'archived') LIMIT 2`;
+  WHERE run_id = ? AND (removed IS NULL OR json_extract(removed, '$.kind') <> 'deleted') LIMIT 2`;
 
 /** One that was stored while its run was being removed is none. */
 const SELECT_SNAPSHOT = `
@@ -319,16 +345,20 @@ const UPSERT_SNAPSHOT = `
       snapshot_data = excluded.snapshot_data, projected_at = excluded.projected_at
   WHERE excluded.last_event_seq >= run_snapshots.last_event_seq`;
 
-const MARK_REMOVED = 'UPDATE runs SET removed = ? WHERE run_id = ? AND tenant_id = ? AND removed IS NULL';
+const MARK_REMOVED = 'UPDATE runs SET removed = ? WHERE run_id = ? AND tenant_id = ?';
+
+/** What is being restored is no leftover. */
+const IS_GONE = "removed IS NOT NULL AND json_extract(removed, '$.kind') <> 'restoring'";
 
 const SELECT_LEFTOVERS = `
   SELECT tenant_id AS tenantId, run_id AS runId FROM runs r
-  WHERE removed IS NOT NULL
+  WHERE ${IS_GONE}
     AND EXISTS (SELECT 1 FROM run_events e WHERE e.run_id = r.run_id AND e.tenant_id = r.tenant_id)`;
 
 const DELETE_EVENTS = `
   DELETE FROM run_events WHERE position IN (
-    SELECT position FROM run_events WHERE run_id = ? AND tenant_id = ? ORDER BY run_seq DESC LIMIT ?)`;
+    SELECT position FROM run_events WHERE run_id = ?1 AND tenant_id = ?2 ORDER BY run_seq DESC LIMIT ?3)
+  AND EXISTS (SELECT 1 FROM runs WHERE run_id = ?1 AND tenant_id = ?2 AND ${IS_GONE})`;
 
 /** In the order of commits, each with the link before its own commit. */
 const SELECT_FEED = `

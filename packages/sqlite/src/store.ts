@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { type DoctorFinding, invalidArgument, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
 import { assembleStore, type EngineCall, StoreContext } from '@tidemark/core/engine';
-import { sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords } from '@tidemark/sql';
+import { sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords, sqlTenancy } from '@tidemark/sql';
 import { artifactsDirectory, backupFile } from './backup.ts';
 import { directoryBlobs } from './blobs.ts';
 import { Database } from './database.ts';
@@ -57,16 +57,26 @@ function assemble(path: string, context: StoreContext, database: Database): Sqli
   const runs = new SqliteRuns(context, database);
   const records = sqlRecords(database, signals);
   const agents = sqlAgents(database, signals);
-  const cleaner = sqlCleaner(records, agents, runs);
+  const blobs = directoryBlobs(artifactsDirectory(path));
+  const artifacts = sqlArtifacts(database, blobs);
+  const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context.clock);
   const store = assembleStore(context, {
     backend: 'sqlite',
     version: database.reader.get<{ version: string }>('SELECT sqlite_version() AS version')!.version,
-    can: { 'runs.denseSequences': true, 'runs.feed': true, 'runs.transactions': true, 'kv.watch': true, reopen: true },
+    can: {
+      'runs.denseSequences': true,
+      'runs.feed': true,
+      'runs.transactions': true,
+      'runs.redaction': true,
+      'kv.watch': true,
+      reopen: true,
+    },
     durability: () => durability,
     runs,
     kv: records,
     agents,
-    artifacts: sqlArtifacts(database, directoryBlobs(artifactsDirectory(path))),
+    artifacts,
+    tenancy: sqlTenancy(database, runs, records, blobs),
     ping: (call) => database.reading(call, (connection) => void connection.get('SELECT 1')),
     doctor: async () => ({ durability: durabilityOf(path, database.writer), findings: examine(path, database.writer) }),
     close: async () => {

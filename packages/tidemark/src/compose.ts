@@ -1,5 +1,5 @@
 /** One store out of several: each part of the contract is served by the engine chosen for it (AGT-1). */
-import { type Durability, invalidArgument, type Store } from '@tidemark/core';
+import { type Durability, invalidArgument, type Store, TENANT_PARTS, type TenantPart } from '@tidemark/core';
 import {
   type AgentEngine,
   assembleStore,
@@ -7,7 +7,9 @@ import {
   engineOf,
   type RunEngine,
   StoreContext,
+  type TenancyEngine,
 } from '@tidemark/core/engine';
+import { composeTenancy } from './compose-tenancy.ts';
 import type { OpenOptions } from './drivers.ts';
 
 /** The parts a composed store can be made of. All of a session lives in one place, so that it can be deleted whole. */
@@ -59,6 +61,7 @@ export function composeStores(parts: Parts, options: OpenOptions): Store {
       'runs.denseSequences': engine('runs').can['runs.denseSequences'],
       'runs.feed': engine('runs').can['runs.feed'],
       'runs.transactions': engine('runs').can['runs.transactions'],
+      'runs.redaction': engine('runs').can['runs.redaction'],
       'kv.watch': engine('kv').can['kv.watch'],
       reopen: all.every((it) => it.can.reopen),
     },
@@ -67,10 +70,20 @@ export function composeStores(parts: Parts, options: OpenOptions): Store {
     kv: engine('kv').kv,
     agents: Object.fromEntries(agents) as Partial<AgentEngine>,
     artifacts: engine('artifacts').artifacts,
+    tenancy: tenancyOf(engine),
     ping: async (call) => void (await Promise.all(all.map((it) => it.ping(call)))),
     doctor: async (call) => doctorOf(all, await Promise.all(all.map((it) => it.doctor(call)))),
     close: () => closeAll(Object.values(parts)),
   });
+}
+
+/** Each part by the engine it is on; only where all of them can tell tenants apart. */
+function tenancyOf(engine: (part: PartName) => Engine): TenancyEngine | undefined {
+  const of = (part: TenantPart) =>
+    engine(part in AGENT_PARTS ? AGENT_PARTS[part as keyof AgentEngine] : (part as PartName));
+  const engines = [...TENANT_PARTS.map(of), engine('snapshots')];
+  if (!engines.every((it) => it.tenancy)) return undefined;
+  return composeTenancy((part) => of(part).tenancy!, engine('snapshots').tenancy!);
 }
 
 function engineUnder(store: Store, part: string): Engine {
@@ -95,6 +108,8 @@ function runsOf(runs: RunEngine | undefined, snapshots: RunEngine | undefined): 
       await snapshots.remove(run, tombstone, call);
       return removed;
     },
+    restore: (run, part, options) => runs.restore(run, part, options),
+    redact: (run, runSeq, redaction, call) => runs.redact(run, runSeq, redaction, call),
     feed: (after, limit, call) => runs.feed(after, limit, call),
     waitForEvents: (run, call) => runs.waitForEvents(run, call),
   };

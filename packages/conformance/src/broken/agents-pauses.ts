@@ -112,6 +112,43 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
   }),
 
   broken(
+    'carried-pause-lives-anew',
+    'A pause that is carried over begins its life again',
+    'general/admin-carries-pauses',
+    {
+      admin: (admin) => ({
+        putPause: (pause, options) =>
+          admin.putPause({ ...pause, expiresAt: new Date(Date.now() + 86_400_000).toISOString() }, options),
+      }),
+    },
+  ),
+
+  broken(
+    'carried-pause-revives',
+    'A pause that has expired on the way waits again',
+    'general/admin-carries-no-dead-pauses',
+    {
+      admin: (admin) => ({
+        putPause: (pause, options) => {
+          const isOver = Date.parse(pause.expiresAt) < Date.now();
+          return admin.putPause(isOver ? { ...pause, expiresAt: '2100-01-01T00:00:00.000Z' } : pause, options);
+        },
+      }),
+    },
+  ),
+
+  broken(
+    'delete-version-ignored',
+    'A state that was saved since is deleted all the same',
+    'agents/memory/deleted-at-a-version',
+    {
+      agents: (agents) => ({
+        deleteMemoryState: (key, { ifVersion: _, ...options } = {}) => agents.deleteMemoryState(key, options),
+      }),
+    },
+  ),
+
+  broken(
     'memory-request-ignored',
     'A save that is sent again counts twice',
     'agents/memory/retried-save-hears-the-same',

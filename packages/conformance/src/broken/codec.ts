@@ -60,6 +60,9 @@ export const BROKEN_CODECS: readonly BrokenStore[] = [
       }
     },
   })),
+  broken('feed-passes-over-unasked', 'skips what it cannot read', 'runs/feed-passes-over-destroyed-keys', () => ({
+    runs: (runs) => ({ feedPage: (options) => runs.feedPage({ ...options, unreadable: 'skip' }) }),
+  })),
   broken('hash-of-the-stored-form', 'tells the hash of what it stored', 'artifacts/codec-bytes-come-back', () => ({
     artifacts: (artifacts) => ({
       putBytes: async (bytes, options) => ({ ...(await artifacts.putBytes(bytes, options)), sha256: '0'.repeat(64) }),

@@ -1,12 +1,15 @@
 /** Every broken store. They are no part of the package: they prove the kit in its own tests. */
+import { BROKEN_ADMINS } from './admin.ts';
 import { BROKEN_AGENT_STORES } from './agents.ts';
 import { BROKEN_ARTIFACT_STORES } from './artifacts.ts';
+import { BROKEN_CARRIED_RUNS } from './carried-runs.ts';
 import { BROKEN_CODECS } from './codec.ts';
 import { BROKEN_GENERAL } from './general.ts';
 import { BROKEN_JOB_ENDINGS } from './job-endings.ts';
 import { BROKEN_JOBS } from './jobs.ts';
 import { BROKEN_KV } from './kv.ts';
 import { BROKEN_LIVING_STORES } from './living.ts';
+import { BROKEN_REDACTIONS } from './redaction.ts';
 import { BROKEN_RUN_READS } from './run-reads.ts';
 import { BROKEN_APPENDS } from './runs.ts';
 import type { BrokenStore } from './wrap.ts';
@@ -14,8 +17,11 @@ import type { BrokenStore } from './wrap.ts';
 export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_GENERAL,
   ...BROKEN_CODECS,
+  ...BROKEN_ADMINS,
   ...BROKEN_APPENDS,
   ...BROKEN_RUN_READS,
+  ...BROKEN_REDACTIONS,
+  ...BROKEN_CARRIED_RUNS,
   ...BROKEN_LIVING_STORES,
   ...BROKEN_KV,
   ...BROKEN_JOBS,

@@ -177,6 +177,11 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
       },
     }),
   })),
+  broken('delete-without-fence', 'deletes a run that has gone on', 'runs/deletion-at-a-sequence', {
+    runs: (runs) => ({
+      deleteRun: (runId, { atSeq: _, ...options } = {}) => runs.deleteRun(runId, options),
+    }),
+  }),
   broken(
     'delete-without-tombstone',
     'lets a late retry start a deleted run again',

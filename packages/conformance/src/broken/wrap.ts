@@ -3,6 +3,7 @@
  * that lets its broken store pass proves nothing.
  */
 import {
+  type AdminStore,
   type AgentStore,
   type ArtifactStore,
   createMemoryStore,
@@ -33,6 +34,7 @@ export interface Overrides {
   jobs?: (jobs: JobStore, whole: Store, view: Store) => Partial<JobStore>;
   agents?: (agents: AgentStore, whole: Store, now: () => number) => Partial<AgentStore>;
   artifacts?: (artifacts: ArtifactStore, whole: Store, now: () => number) => Partial<ArtifactStore>;
+  admin?: (admin: AdminStore, whole: Store, view: Store) => Partial<AdminStore>;
   store?: (view: Store) => Partial<Store>;
 }
 
@@ -44,6 +46,7 @@ function override(store: Store, overrides: Overrides, now: () => number, whole: 
     jobs: replace(store.jobs, overrides.jobs?.(store.jobs, whole, store)),
     agents: replace(store.agents, overrides.agents?.(store.agents, whole, now)),
     artifacts: replace(store.artifacts, overrides.artifacts?.(store.artifacts, whole, now)),
+    admin: replace(store.admin, overrides.admin?.(store.admin, whole, store)),
     forTenant: (tenantId) => override(store.forTenant(tenantId), overrides, now, whole),
     ...overrides.store?.(store),
   });

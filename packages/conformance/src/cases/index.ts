@@ -1,6 +1,7 @@
 /** Every case of the kit. */
 import type { ConformanceCase } from '../kit.ts';
 import { MODEL_CASES } from '../model/index.ts';
+import { ADMIN_CASES } from './admin/index.ts';
 import { AGENT_CASES } from './agents/index.ts';
 import { ARTIFACT_CASES } from './artifacts.ts';
 import { CODEC_CASES } from './codec/index.ts';
@@ -12,6 +13,7 @@ import { RUN_CASES } from './runs/index.ts';
 export const ALL_CASES: readonly ConformanceCase[] = [
   ...GENERAL_CASES,
   ...CODEC_CASES,
+  ...ADMIN_CASES,
   ...RUN_CASES,
   ...KV_CASES,
   ...JOB_CASES,

@@ -47,7 +47,8 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('RUN-14', 'a snapshot is stale from a mark until it is refreshed'),
   ...ruling('RUN-14', 'the projector: watermark, staleness, resync, alerts', 'arrives with the projector'),
   ...ruling('RUN-15', 'append-only; deleted runs leave a tombstone'),
-  ...ruling('RUN-15', 'archived runs name their archive', 'arrives with the archiver'),
+  ...ruling('RUN-15', 'archived runs name their archive; restored ones are the same'),
+  ...ruling('RUN-15', 'the archiver: written, read back, then removed', 'tests of the runtime, which kill it'),
   ...ruling('RUN-16', 'sequences are safe integers, not text'),
   ...ruling('RUN-17', 'verify confirms a whole history and names its head'),
   ...ruling(

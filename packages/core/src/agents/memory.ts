@@ -72,8 +72,13 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
 
     async deleteMemoryState(key, options) {
       checkId(key, 'key');
-      const write = { method: 'deleteMemoryState', args: [key] };
-      return context.write(options, write, (call) => engine.delete(tenantId, key, call));
+      const ifVersion = options?.ifVersion === undefined ? null : checkInteger(options.ifVersion, 'ifVersion', 1);
+      const write = { method: 'deleteMemoryState', args: [key, ifVersion === null ? {} : { ifVersion }] };
+      const { deleted, version } = await context.write(options, write, (call) =>
+        engine.delete(tenantId, { key, ifVersion }, call),
+      );
+      if (!deleted && version !== 0) throw versionConflict(ifVersion, version);
+      return deleted;
     },
   };
 }

@@ -3,6 +3,7 @@
  * engine; what would be changed on the way is refused before anything is written.
  */
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
+import { byteLength } from './bytes.ts';
 import { isPlainObject } from './text.ts';
 
 export const MAX_JSON_DEPTH = 64;
@@ -15,7 +16,7 @@ export function encodeJson(value: unknown, field: string, maxBytes: number): str
   const walk: Walk = { left: maxBytes, field, maxBytes };
   checkJson(value, field, 1, walk);
   const text = JSON.stringify(value);
-  if (text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes)) {
+  if (text.length > maxBytes || (text.length * 3 > maxBytes && byteLength(text) > maxBytes)) {
     throw tooLarge(field, maxBytes);
   }
   return text;
@@ -47,7 +48,7 @@ export function encodeJsonMembers(value: unknown, field: string, maxBytes: numbe
   for (const [key, part] of Object.entries(checkUnreserved(checkJsonObject(value, field), field))) {
     if (part === undefined) continue;
     const member = `${JSON.stringify(key)}:${encodeJson(part, key, maxBytes)}`;
-    bytes += Buffer.byteLength(member) + (members.length > 0 ? 1 : 0);
+    bytes += byteLength(member) + (members.length > 0 ? 1 : 0);
     if (bytes > maxBytes) throw tooLarge(field, maxBytes);
     members.push(member);
   }
@@ -115,16 +116,17 @@ const NUMBER = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y;
 
 /**
  * Parses JSON text that came from outside. Refuses what JavaScript would silently change (integers beyond
- * 2^53, numbers beyond the double range) and nesting that would later break readers.
+ * 2^53, numbers beyond the double range) and nesting that would later break readers; `maxDepth` leaves room for what a
+ * transport wraps around values.
  */
-export function parseJsonText(text: string, field: string): unknown {
+export function parseJsonText(text: string, field: string, maxDepth = MAX_JSON_DEPTH): unknown {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
     if (char === 0x22) {
       at = endOfString(text, at);
     } else if (char === 0x7b || char === 0x5b) {
-      if (++depth > MAX_JSON_DEPTH) throw invalidPayload(field, `nested at most ${MAX_JSON_DEPTH} levels deep`);
+      if (++depth > maxDepth) throw invalidPayload(field, `nested at most ${maxDepth} levels deep`);
     } else if (char === 0x7d || char === 0x5d) {
       depth--;
     } else if (char === 0x2d || (char >= 0x30 && char <= 0x39)) {

@@ -1,5 +1,6 @@
 /** Checks of ids, names and other short texts (GEN-5): well-formed Unicode, 1 to 512 UTF-8 bytes, no NUL. */
 import { invalidArgument } from '../contracts/errors.ts';
+import { byteLength } from './bytes.ts';
 
 const MAX_ID_BYTES = 512;
 const ID_RULE = 'well-formed Unicode text of 1 to 512 UTF-8 bytes without NUL';
@@ -24,7 +25,7 @@ export function checkPrefix(value: unknown, field: string): string {
 function isIdText(value: string): boolean {
   if (value.includes('\0') || !value.isWellFormed()) return false;
   // Three bytes a code unit at most: short texts need no count.
-  return value.length * 3 <= MAX_ID_BYTES || Buffer.byteLength(value) <= MAX_ID_BYTES;
+  return value.length * 3 <= MAX_ID_BYTES || byteLength(value) <= MAX_ID_BYTES;
 }
 
 /** One of a fixed set of words. */
@@ -36,7 +37,7 @@ export function checkOneOf<T extends string>(value: unknown, field: string, allo
 /** A text that may be anything well-formed, up to a number of bytes. */
 export function checkText(value: unknown, field: string, maxBytes: number): string {
   if (typeof value === 'string' && value.isWellFormed() && !value.includes('\0')) {
-    if (Buffer.byteLength(value) <= maxBytes) return value;
+    if (byteLength(value) <= maxBytes) return value;
   }
   throw invalidArgument(
     field,

@@ -120,7 +120,8 @@ export interface MemoryCapability {
   getMemoryRecord(key: string, options?: CallOptions): Promise<MemoryRecord | null>;
   /** Keys in byte order with version and time, without the states. */
   listMemory(options?: PageOptions & { prefix?: string }): Promise<Page<Omit<MemoryRecord, 'state'>>>;
-  deleteMemoryState(key: string, options?: CallOptions): Promise<boolean>;
+  /** With `ifVersion` only while it has that version, else `VERSION_CONFLICT`. Tells whether there was one. */
+  deleteMemoryState(key: string, options?: CallOptions & { ifVersion?: number }): Promise<boolean>;
 }
 
 export type TaskStatus = 'PENDING' | 'RUNNING' | 'PAUSED' | 'COMPLETE' | 'FAILED' | 'CANCELLED';

@@ -51,6 +51,12 @@ export const ERROR_CODES = {
     meaning: 'Several tenants have a run of this id.',
     remedy: 'Name one with `tenantId`, or use `forTenant`.',
   },
+  QUOTA_EXCEEDED: {
+    retryable: false,
+    meaning:
+      'The tenant has used up what it may have; `field` names the quota and `rule` its size. Nothing was written.',
+    remedy: 'Wait until the rate allows it, remove what is no longer needed, or raise the quota.',
+  },
   RUN_NOT_FOUND: {
     retryable: false,
     meaning: 'There is no such run.',
@@ -108,10 +114,20 @@ export const ERROR_CODES = {
     meaning: 'A session or trace holds as many artifacts, or bytes, as its retention allows.',
     remedy: 'Delete some, or choose the strategy lru or fifo.',
   },
-  QUOTA_EXCEEDED: {
-    retryable: true,
-    meaning: 'The tenant has used up its quota. Nothing was written.',
-    remedy: 'Send it again later, or raise the quota.',
+  NOT_FOUND: {
+    retryable: false,
+    meaning: 'Over HTTP: there is no such record, job, artifact or state.',
+    remedy: 'Check the id and the tenant.',
+  },
+  UNAUTHENTICATED: {
+    retryable: false,
+    meaning: 'The server does not know who asks: the key or token is missing, wrong, expired or revoked.',
+    remedy: 'Send a valid one.',
+  },
+  FORBIDDEN: {
+    retryable: false,
+    meaning: 'The server knows who asks, and this is not for them; `rule` says what is missing.',
+    remedy: 'Ask with a key that has the scope, tenant or session.',
   },
   UNSUPPORTED: {
     retryable: false,
@@ -198,6 +214,8 @@ export interface ErrorDetails {
   keyId?: string;
   /** Where an archived run went. */
   archive?: string;
+  /** For `QUOTA_EXCEEDED` of a rate: after how many milliseconds it may be sent again. */
+  retryAfterMs?: number;
   /** How often the call was made, when it was made again after failures. */
   attempts?: number;
   /** What failed underneath. */
@@ -227,6 +245,7 @@ export class TidemarkError extends Error {
   readonly runSeq?: number;
   readonly keyId?: string;
   readonly archive?: string;
+  readonly retryAfterMs?: number;
   readonly attempts?: number;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {

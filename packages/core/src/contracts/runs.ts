@@ -76,6 +76,15 @@ export interface RunEventRecord extends RunEventWrite {
   runSeq: number;
   /** Append authority's clock, RFC 3339 UTC with milliseconds; never decreases along `runSeq`. */
   persistedAt: string;
+  /** Set when the payload was taken out by `redactEvent`. */
+  redacted?: Redaction;
+}
+
+/** Who took the payload out of an event, when and why. */
+export interface Redaction {
+  at: string;
+  by: string;
+  reason: string;
 }
 
 /** What an append tells. */
@@ -173,6 +182,8 @@ export interface RunSnapshot {
   violations: TransitionViolation[];
   freshness: 'FRESH' | 'STALE';
   projectedAt: string;
+  /** How many of the events were redacted when they were folded; absent for none. */
+  redactions?: number;
   /** Counts the stored projections of this run. */
   version: number;
 }
@@ -225,6 +236,71 @@ export interface RunSummary {
   updatedAt: string;
   labels: Record<string, string>;
   parentRunId?: string;
+}
+
+/**
+ * An event as it is stored, to be archived or copied: the texts that were hashed, so that the chain can be checked
+ * wherever it lies. Payloads are as the codec left them.
+ */
+export interface ExportedEvent {
+  runSeq: number;
+  eventId: string;
+  eventType: string;
+  emittedAt: string;
+  persistedAt: string;
+  projectId: string;
+  environmentId: string;
+  planId: string;
+  planVersion: string;
+  engineAttemptId: number;
+  logicalAttemptId: number;
+  idempotencyKey: string;
+  stepId: string | null;
+  /** JSON text of all other fields. */
+  extra: string | null;
+  /** JSON text of the payload. */
+  payload: string | null;
+  /** 1 for the first event of a commit, 2 for the second, … */
+  commitIndex: number;
+  /** Hex. */
+  link: string;
+  /** Of an event whose payload was taken out; `payloadHash` is the hex SHA-256 of its text. */
+  redaction?: Redaction & { payloadHash: string };
+}
+
+/** What is kept of a run besides its events, as of its last one. */
+export interface ExportedRun {
+  tenantId: string;
+  runId: string;
+  projectId: string;
+  environmentId: string;
+  planId: string;
+  planVersion: string;
+  status: RunStatus | null;
+  lastEventSeq: number;
+  /** Hex of the last link. */
+  head: string;
+  createdAt: string;
+  updatedAt: string;
+  labels: Record<string, string>;
+  parentRunId: string | null;
+}
+
+/** A part of an exported run; plain JSON. */
+export interface RunPart {
+  /** The same in every part of one export. */
+  run: ExportedRun;
+  events: ExportedEvent[];
+  isLast: boolean;
+}
+
+/** What `restoreRun` gives. */
+export interface RestoreResult {
+  tenantId: string;
+  runId: string;
+  lastEventSeq: number;
+  /** False when the very same run was there already. */
+  restored: boolean;
 }
 
 /** Which runs to list; all given conditions hold together. */
@@ -281,6 +357,8 @@ export interface FeedOptions extends CallOptions {
   after?: string;
   /** Only these. */
   filter?: { tenantId?: string; eventTypes?: string[] };
+  /** `skip` passes over events that cannot be decoded, such as those of a key that was destroyed. Default: `CODEC_FAILED`. */
+  unreadable?: 'skip';
 }
 
 /** What a handle fills in for each event. */
@@ -400,8 +478,39 @@ export interface RunStore {
   headSeq(runId: string, options?: RunReadOptions): Promise<number>;
   /** Recomputes the hash chain of a run and tells the first thing that is wrong. */
   verify(runId: string, options?: RunReadOptions): Promise<VerifyReport>;
-  /** Removes a whole run; a tombstone refuses late retries with `RUN_DELETED`. Tells whether there was one. */
-  deleteRun(runId: string, options?: RunReadOptions): Promise<boolean>;
+  /**
+   * Removes a whole run; a tombstone refuses late retries with `RUN_DELETED`. With `atSeq` only while that is its last
+   * sequence, else `SEQ_CONFLICT`. Tells whether there was one.
+   */
+  deleteRun(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<boolean>;
+  /** A run with all it has now, in parts of up to 1 000 events, verified as they are read. `RUN_NOT_FOUND` if unknown. */
+  exportRun(runId: string, options?: RunReadOptions): AsyncIterable<RunPart>;
+  /**
+   * Puts an exported run back under its own tenant and id: same sequences, times and links, checked before anything is
+   * written. Sent again, or after a crash, it goes on where it was; until the last part the run is not readable. Over
+   * a run that is there and is another, or has grown, it is `CONFLICT`; over a deleted one `RUN_DELETED` unless
+   * `overDeleted`.
+   */
+  restoreRun(
+    parts: AsyncIterable<RunPart> | Iterable<RunPart>,
+    options?: CallOptions & { overDeleted?: boolean },
+  ): Promise<RestoreResult>;
+  /**
+   * Removes a whole run that lies safe elsewhere, if `atSeq` is still its last sequence, else `SEQ_CONFLICT`. Later
+   * calls hear `RUN_ARCHIVED` with the location. Tells whether there was one.
+   */
+  archiveRun(runId: string, options: RunReadOptions & { location: string; atSeq: number }): Promise<boolean>;
+  /** Where an archived run lies; `null` for any other. */
+  archivedAt(runId: string, options?: RunReadOptions): Promise<string | null>;
+  /**
+   * Takes the payload out of an event for good, and out of the stored snapshot; the chain stays valid and the event
+   * tells who did it, when and why. The first redaction stays. Tells whether there is such an event.
+   */
+  redactEvent(
+    runId: string,
+    runSeq: number,
+    options: RunReadOptions & { by: string; reason: string },
+  ): Promise<boolean>;
   /** All events of all runs, per-run order kept, then each new one, until aborted. */
   feed(options?: FeedOptions): AsyncIterable<FeedItem>;
   /**

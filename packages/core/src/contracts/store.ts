@@ -1,4 +1,5 @@
 /** The store: five domains, what it is, and how it is doing. */
+import type { AdminStore } from './admin.ts';
 import type { AgentStore } from './agents.ts';
 import type { ArtifactRetention, ArtifactStore } from './artifacts.ts';
 import type { PayloadCodec } from './codec.ts';
@@ -16,6 +17,7 @@ export const CAPABILITIES = [
   'runs.denseSequences',
   'runs.feed',
   'runs.transactions',
+  'runs.redaction',
   'kv',
   'kv.watch',
   'jobs',
@@ -30,6 +32,7 @@ export const CAPABILITIES = [
   'plannerEvents',
   'sessions',
   'artifacts',
+  'admin',
   'payloadCodec',
   'reopen',
 ] as const;
@@ -96,6 +99,8 @@ export interface Store extends AsyncDisposable {
   readonly jobs: JobStore;
   readonly agents: AgentStore;
   readonly artifacts: ArtifactStore;
+  /** The operator's calls. */
+  readonly admin: AdminStore;
   readonly info: StoreInfo;
   /** The same store, confined to one tenant (GEN-10). Closing the view closes nothing. */
   forTenant(tenantId: string): Store;

@@ -61,6 +61,8 @@ export interface PauseEngine {
     call: EngineCall,
   ): Promise<boolean>;
   peek(tenantId: string, pauseId: string, call: EngineCall): Promise<PauseInfo | null>;
+  /** Of one that waits: what it holds, consuming nothing. */
+  payload(tenantId: string, pauseId: string, call: EngineCall): Promise<string | null>;
   /** Unexpired pauses by id. */
   list(
     tenantId: string,
@@ -90,7 +92,12 @@ export interface MemoryEngine {
     range: { prefix: string; after: string | null; limit: number },
     call: EngineCall,
   ): Promise<Omit<MemoryRow, 'state'>[]>;
-  delete(tenantId: string, key: string, call: EngineCall): Promise<boolean>;
+  /** Removes it, with `ifVersion` only at that version; `version` is what stood there, 0 for none. */
+  delete(
+    tenantId: string,
+    memory: { key: string; ifVersion: number | null },
+    call: EngineCall,
+  ): Promise<{ deleted: boolean; version: number }>;
 }
 
 /** A task; `createdAt` and `updatedAt` are milliseconds for ordering, `body` holds everything. */

@@ -25,6 +25,8 @@ export interface Blobs {
   get(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null>;
   /** Blobs of all tenants in byte order of (tenant, hash), after one of them. */
   list(after: { tenantId: string; sha256: string } | null, limit: number, call: EngineCall): Promise<BlobInfo[]>;
+  /** Removes what still tells of a tenant whose blobs are all removed. */
+  clear(tenantId: string, call: EngineCall): Promise<void>;
   /** Removes a blob in one step if it was last stored before a time; tells whether it did. */
   remove(tenantId: string, sha256: string, renewedBefore: number, call: EngineCall): Promise<boolean>;
 }

@@ -39,7 +39,26 @@ export type JournalOutcome =
   | { committed: true; time: number }
   | { committed: false; head: JournalHead | null; tombstone: string | null; found: JournalEntry[] };
 
+export interface RemoveOptions extends EngineCall {
+  atSeq?: number;
+  keepsName?: boolean;
+}
+
+/** A step of putting a journal back. */
+export interface JournalRestore {
+  /** The tombstone that stands in its place, and how many entries were put back before. */
+  known: { tombstone: string | null; seq: number };
+  /** Stands in its place until the last step. */
+  tombstone: string;
+  /** Those that follow, with their own sequences and times. */
+  entries: readonly JournalEntry[];
+  /** As of the last entry of the last step. */
+  head: JournalHead;
+  isLast: boolean;
+}
+
 export interface Journal {
+  /** While a journal is put back, it has a tombstone and a head that tells how far that is. */
   head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }>;
   /** Appends if the last sequence is `known` and none of the keys is stored. */
   commit(
@@ -51,9 +70,37 @@ export interface Journal {
   read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]>;
   /** The entry of each key, `null` where there is none. */
   find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]>;
-  /** Removes the journal; a tombstone, if given, refuses every later commit. Gives how many entries there were. */
-  remove(name: JournalName, tombstone: string | null, call: EngineCall): Promise<number>;
-  /** Tenants that have a live journal of this name; two are enough. */
+  /**
+   * Removes the journal, or what was put back of it; a tombstone, if given, refuses every later commit. Gives how many
+   * entries there were. With `atSeq` only a whole journal, and while that is its last sequence, else `SEQ_CONFLICT`; with
+   * `keepsName` `tenantsOf` goes on to know it.
+   */
+  remove(name: JournalName, tombstone: string | null, options: RemoveOptions): Promise<number>;
+  /**
+   * Puts entries back behind those put back before; with the last step they are seen, and pass through the feed. False,
+   * and nothing is done, where the journal is live or anything else than what is known.
+   */
+  restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean>;
+  /**
+   * Puts another body in the place of an entry's, for good and wherever it is kept. False, and nothing is done, where
+   * the entry is not there or its body is another than `from`.
+   */
+  rewrite(name: JournalName, seq: number, body: { from: string; to: string }, call: EngineCall): Promise<boolean>;
+  /** Removes the journal with its tombstone: nothing of it is left. Gives how many entries there were. */
+  forget(name: JournalName, call: EngineCall): Promise<number>;
+  /** Tenants that have a journal of a space, or the tombstone of one, in byte order, after one of them. */
+  tenants(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]>;
+  /** Names of a tenant's journals and tombstones in byte order, after one of them. */
+  names(
+    space: JournalSpace,
+    tenantId: string,
+    after: string | null,
+    limit: number,
+    call: EngineCall,
+  ): Promise<string[]>;
+  /** Removes what still tells of a tenant whose journals are all forgotten, such as places in the feed. */
+  clear(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void>;
+  /** Tenants that have a journal of this name, one that is put back, or one that was removed and keeps its name; two are enough. */
   tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]>;
   /** Live journals by (createdAt, tenantId, name), from one onwards. */
   list(

@@ -120,4 +120,11 @@ export interface Records {
   watch(space: RecordSpace, tenantId: string, prefix: string, signal: AbortSignal): AsyncIterable<RecordChange>;
   /** Physically removes up to `limit` expired records; gives how many. */
   removeExpired(limit: number, call: EngineCall): Promise<number>;
+  /** Tenants that have a record of a space, expired or not, in byte order, after one of them. */
+  tenants(space: RecordSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]>;
+  /**
+   * Physically removes up to `limit` records of a tenant, expired or not, with their indexes; gives their keys, none
+   * when nothing is left.
+   */
+  erase(space: RecordSpace, tenantId: string, limit: number, call: EngineCall): Promise<string[]>;
 }

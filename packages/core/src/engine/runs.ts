@@ -43,6 +43,27 @@ export interface StoredRunEvent extends EventBody {
   /** 1 for the first event of a commit, 2 for the second, … (the `j` of RUN-17). */
   commitIndex: number;
   link: Digest;
+  /** Set when the payload was taken out. */
+  redaction?: StoredRedaction;
+}
+
+/** What stays of a payload that was taken out: its hash, so that the chain still holds, and who did it. */
+export interface StoredRedaction {
+  /** Hex SHA-256 of the payload's JSON text. */
+  payloadHash: string;
+  /** Milliseconds. */
+  at: number;
+  by: string;
+  reason: string;
+}
+
+/** A part of a run that is put back; parts come in order, from the first event to the last. */
+export interface RestoredPart {
+  /** As the run was: of its last event. */
+  head: RunHead;
+  events: readonly StoredRunEvent[];
+  /** With it the run is there again. */
+  isLast: boolean;
 }
 
 /** What an engine keeps of a run besides its events. */
@@ -63,9 +84,12 @@ export interface RunHead extends RunKey {
 
 /** What stays of a run that was removed (RUN-15). */
 export interface RunTombstone {
-  kind: 'archived' | 'deleted';
+  /** `restoring`: its events are being put back, and nobody sees them yet. */
+  kind: 'archived' | 'deleted' | 'restoring';
   at: number;
   archive?: string;
+  /** Of a run that is being restored: hex of the last link it will have, so that nobody mixes another one in. */
+  head?: string;
 }
 
 /** Events of one caller for one run: all are written or none. */
@@ -138,8 +162,21 @@ export interface RunEngine {
   loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null>;
   /** Keeps the stored one if it has a higher sequence; at the same sequence the later call wins, so that a mark can be set. */
   saveSnapshot(run: RunKey, snapshot: StoredSnapshot & { status: RunStatus }, call: EngineCall): Promise<void>;
-  /** Removes events and snapshot and leaves the tombstone; false for an unknown run. */
-  remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean>;
+  /**
+   * Removes events and snapshot and leaves the tombstone; false for an unknown run. With `atSeq` only while that is
+   * its last sequence, else `SEQ_CONFLICT`. A tombstone of the kind `deleted` also ends a restore that was begun.
+   */
+  remove(run: RunKey, tombstone: RunTombstone, options: EngineCall & { atSeq?: number }): Promise<boolean>;
+  /**
+   * Puts events back exactly as they were: sequences, times, commits, links. Until the last part the run is a tombstone
+   * of the kind `restoring` that keeps what was there in `archive`; events that are there already are left as they are,
+   * so that any part can be sent again. Over a live run it is `CONFLICT`, unless that run has the same head: then
+   * nothing is done; over a deleted one `RUN_DELETED` unless `overDeleted`. The events pass through the feed again, once
+   * all are there.
+   */
+  restore(run: RunKey, part: RestoredPart, options: EngineCall & { overDeleted?: boolean }): Promise<void>;
+  /** Takes the payload out of an event and leaves the redaction; the first one stays. False for an unknown event. */
+  redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean>;
   feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]>;
   /** Waits for something new: of a run, or of any. Ends early without harm; a missed hint costs latency only. */
   waitForEvents(run: RunKey | null, call: EngineCall): Promise<void>;

@@ -27,7 +27,8 @@ export function defineEvents<S extends EventSchemas>(schemas: S): EventDefinitio
     schemas,
     parsePayload: (eventType, payload) => parse(eventType, payload),
     parseEvent(event) {
-      if (!Object.hasOwn(schemas, event.eventType)) return event as unknown as TypedEvent<S>;
+      // What was taken out fits no schema.
+      if (event.redacted || !Object.hasOwn(schemas, event.eventType)) return event as unknown as TypedEvent<S>;
       const withPayload = (payload: unknown) => ({ ...event, payload }) as unknown as TypedEvent<S>;
       const payload = parse(event.eventType, event.payload, event);
       return payload instanceof Promise ? payload.then(withPayload) : withPayload(payload);

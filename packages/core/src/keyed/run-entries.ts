@@ -1,6 +1,6 @@
 /** How keyed engines write a run's event and head into a journal: text that a person can read. */
 import type { JournalEntry, JournalHead, JournalName } from '../engine/journal.ts';
-import type { RunHead, RunKey, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
+import type { RunHead, RunKey, RunTombstone, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
 import { digestBytes } from '../hash.ts';
 
 /** A line of JSON for the envelope, then the payload as it is; its key, sequence and time are the journal's. */
@@ -19,6 +19,7 @@ export function encodeEvent(event: StoredRunEvent): string {
     event.logicalAttemptId,
     event.stepId,
     event.extra,
+    ...(event.redaction ? [event.redaction] : []),
   ]);
   return event.payload === null ? envelope : `${envelope}\n${event.payload}`;
 }
@@ -37,6 +38,7 @@ type Envelope = [
   number,
   string | null,
   string | null,
+  StoredRedaction?,
 ];
 
 export function decodeEvent(entry: JournalEntry): StoredRunEvent {
@@ -60,6 +62,7 @@ export function decodeEvent(entry: JournalEntry): StoredRunEvent {
     persistedAt: entry.time,
     commitIndex: envelope[0],
     link: Buffer.from(envelope[1], 'base64').toString('latin1'),
+    ...(envelope[13] && { redaction: envelope[13] }),
   };
 }
 

@@ -7,12 +7,14 @@ import type {
   FeedEntry,
   LogPage,
   PlacedEvent,
+  RestoredPart,
   RunAppend,
   RunEngine,
   RunHead,
   RunKey,
   RunQuery,
   RunTombstone,
+  StoredRedaction,
   StoredSnapshot,
 } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
@@ -20,7 +22,8 @@ import { FIRST_LINK } from '../runs/chain.ts';
 import { matchesQuery } from '../runs/list.ts';
 import { readLogPage } from '../runs/log-page.ts';
 import { RunAppender } from './run-appender.ts';
-import { decodeEvent, decodeHead, headOf, nameOf } from './run-entries.ts';
+import { decodeEvent, decodeHead, encodeEvent, headOf, nameOf } from './run-entries.ts';
+import { restoreJournal } from './run-restore.ts';
 
 const LIST_PAGE = 500;
 
@@ -109,12 +112,41 @@ export class KeyedRuns implements RunEngine {
     }
   }
 
-  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean> {
+  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall & { atSeq?: number }): Promise<boolean> {
     this.#appender.forget(nameOf(run));
     // The journal first: with the tombstone in place nobody can bring the run back while its snapshot goes.
-    const removed = await this.#journal.remove(nameOf(run), JSON.stringify(tombstone), call);
-    await this.#records.write({ name: snapshotName(run), mode: 'delete', set: new Map() }, call);
+    const options = { ...call, keepsName: tombstone.kind !== 'deleted' };
+    const removed = await this.#journal.remove(nameOf(run), JSON.stringify(tombstone), options);
+    await this.#removeSnapshot(run, call);
     return removed > 0;
+  }
+
+  async restore(run: RunKey, part: RestoredPart, call: EngineCall & { overDeleted?: boolean }): Promise<void> {
+    this.#appender.forget(nameOf(run));
+    // One that was stored while the run was gone may be of another history.
+    if (part.isLast) await this.#removeSnapshot(run, call);
+    await restoreJournal(this.#journal, run, part, call);
+  }
+
+  async #removeSnapshot(run: RunKey, call: EngineCall): Promise<void> {
+    await this.#records.write({ name: snapshotName(run), mode: 'delete', set: new Map() }, call);
+  }
+
+  async redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean> {
+    const name = nameOf(run);
+    for (;;) {
+      const [entry] = await this.#journal.read(name, runSeq - 1, 1, call);
+      if (entry?.seq !== runSeq) return false;
+      const event = decodeEvent(entry);
+      if (event.redaction) return true;
+      const to = encodeEvent({ ...event, payload: null, redaction });
+      if (await this.#journal.rewrite(name, runSeq, { from: entry.body, to }, call)) return true;
+    }
+  }
+
+  /** Nothing is known here any more of a run whose journal is about to be forgotten. */
+  forget(tenantId: string, runId: string): void {
+    this.#appender.forget(nameOf({ tenantId, runId }));
   }
 
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
@@ -127,6 +159,8 @@ export class KeyedRuns implements RunEngine {
       const beforeSeq = event.runSeq - event.commitIndex;
       const linkBefore =
         beforeSeq === 0 ? FIRST_LINK : (links.get(place(beforeSeq)) ?? (await this.#linkAt(name, beforeSeq, call)));
+      // What one event of a commit had to be read for, the next ones know.
+      links.set(place(beforeSeq), linkBefore);
       links.set(place(event.runSeq), event.link);
       feed.push({ cursor, run: { tenantId: name.tenantId, runId: name.name }, event, linkBefore });
     }

@@ -49,3 +49,9 @@ function byteRank(codeUnit: number): number {
   if (codeUnit < 0xd800) return codeUnit;
   return codeUnit < 0xe000 ? codeUnit + 0x2000 : codeUnit - 0x800;
 }
+
+/** The first texts in byte order after one of them, each once. */
+export function firstAfter(texts: Iterable<string>, after: string | null, limit: number): string[] {
+  const later = [...new Set(texts)].filter((text) => after === null || compareKeys(text, after) > 0);
+  return later.sort(compareKeys).slice(0, limit);
+}

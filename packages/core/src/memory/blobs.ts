@@ -42,6 +42,9 @@ class MemoryBlobs implements Blobs {
       .map(({ chunks: _, ...info }) => info);
   }
 
+  /** Nothing is left once the blobs are gone. */
+  async clear(): Promise<void> {}
+
   async remove(tenantId: string, sha256: string, renewedBefore: number): Promise<boolean> {
     const blob = this.#blobs.get(idOf(tenantId, sha256));
     if (!blob || blob.renewedAt >= renewedBefore) return false;

@@ -7,11 +7,16 @@ import type {
   JournalHead,
   JournalName,
   JournalOutcome,
+  JournalRestore,
   JournalSpace,
+  RemoveOptions,
 } from '../engine/journal.ts';
 import type { EngineCall } from '../engine/runs.ts';
-import { compareKeys } from '../kv/order.ts';
+import { compareKeys, firstAfter } from '../kv/order.ts';
+import { seqConflict } from '../runs/append.ts';
 import { Signals } from '../signals.ts';
+
+const NO_HEAD: JournalHead = { seq: 0, createdAt: 0, updatedAt: 0, state: '' };
 
 interface Log {
   name: JournalName;
@@ -24,11 +29,13 @@ class MemoryJournal implements Journal {
   readonly #context: StoreContext;
   readonly #logs = new Map<string, Log>();
   readonly #tombstones = new Map<string, string>();
+  /** What was put back of logs that are being restored. */
+  readonly #restoring = new Map<string, JournalEntry[]>();
   /** Live logs of each space by (createdAt, tenant, name). */
   readonly #ordered = new Map<JournalSpace, Log[]>();
   readonly #tenants = new Map<string, Set<string>>();
-  /** Every entry of each space in the order of commits; those of removed logs are skipped. */
-  readonly #commits = new Map<JournalSpace, { log: Log; entry: JournalEntry }[]>();
+  /** Every entry of each space in the order of commits; those of removed logs are skipped, those of forgotten ones `null`. */
+  readonly #commits = new Map<JournalSpace, ({ log: Log; entry: JournalEntry } | null)[]>();
   readonly #signals = new Signals();
 
   constructor(context: StoreContext) {
@@ -37,7 +44,8 @@ class MemoryJournal implements Journal {
 
   async head(name: JournalName) {
     const id = idOf(name);
-    const head = this.#logs.get(id)?.head;
+    const restored = this.#restoring.get(id);
+    const head = restored ? { ...NO_HEAD, seq: restored.length } : this.#logs.get(id)?.head;
     return { head: head ? { ...head } : null, tombstone: this.#tombstones.get(id) ?? null };
   }
 
@@ -86,9 +94,19 @@ class MemoryJournal implements Journal {
     const ordered = this.#ordered.get(name.space) ?? [];
     this.#ordered.set(name.space, ordered);
     ordered.splice(placeOf(ordered, log), 0, log);
-    const tenants = this.#tenants.get(`${name.space}\0${name.name}`) ?? new Set();
-    this.#tenants.set(`${name.space}\0${name.name}`, tenants.add(name.tenantId));
+    this.#addTenant(name);
     return log;
+  }
+
+  #addTenant({ space, tenantId, name }: JournalName): void {
+    const tenants = this.#tenants.get(`${space}\0${name}`) ?? new Set();
+    this.#tenants.set(`${space}\0${name}`, tenants.add(tenantId));
+  }
+
+  #dropTenant({ space, tenantId, name }: JournalName): void {
+    const tenants = this.#tenants.get(`${space}\0${name}`);
+    tenants?.delete(tenantId);
+    if (tenants?.size === 0) this.#tenants.delete(`${space}\0${name}`);
   }
 
   async read(name: JournalName, afterSeq: number, limit: number): Promise<JournalEntry[]> {
@@ -101,21 +119,100 @@ class MemoryJournal implements Journal {
     return keys.map((key) => log?.byKey.get(key) ?? null);
   }
 
-  async remove(name: JournalName, tombstone: string | null): Promise<number> {
+  async restore(name: JournalName, { known, tombstone, entries, head, isLast }: JournalRestore): Promise<boolean> {
+    const id = idOf(name);
+    const restored = this.#restoring.get(id) ?? [];
+    const isKnown = (this.#tombstones.get(id) ?? null) === known.tombstone && restored.length === known.seq;
+    if (this.#logs.has(id) || !isKnown) return false;
+    for (const entry of entries) restored.push({ ...entry });
+    this.#addTenant(name);
+    this.#restoring.set(id, restored);
+    this.#tombstones.set(id, tombstone);
+    if (isLast) this.#finishRestore(id, name, head, restored);
+    return true;
+  }
+
+  #finishRestore(id: string, name: JournalName, head: JournalHead, entries: JournalEntry[]): void {
+    this.#restoring.delete(id);
+    this.#tombstones.delete(id);
+    const log = this.#create(id, name, head.createdAt);
+    log.head = { ...head };
+    log.entries = entries;
+    const commits = this.#commitsOf(name.space);
+    for (const entry of entries) {
+      log.byKey.set(entry.key, entry);
+      commits.push({ log, entry });
+    }
+    this.#signals.notify(id);
+    this.#signals.notify(name.space);
+  }
+
+  async remove(
+    name: JournalName,
+    tombstone: string | null,
+    { atSeq, keepsName }: Pick<RemoveOptions, 'atSeq' | 'keepsName'> = {},
+  ): Promise<number> {
     const id = idOf(name);
     const log = this.#logs.get(id);
-    if (!log) return 0;
+    if (!log && (atSeq !== undefined || !this.#restoring.has(id))) return 0;
+    if (log && atSeq !== undefined && log.head.seq !== atSeq) throw seqConflict(name.name, atSeq, log.head.seq);
+    if (!keepsName) this.#dropTenant(name);
+    if (!log) return this.#removeRestored(id, tombstone);
     if (tombstone !== null) this.#tombstones.set(id, tombstone);
     this.#logs.delete(id);
     const ordered = this.#ordered.get(name.space)!;
     ordered.splice(placeOf(ordered, log), 1);
-    const tenants = this.#tenants.get(`${name.space}\0${name.name}`)!;
-    tenants.delete(name.tenantId);
-    if (tenants.size === 0) this.#tenants.delete(`${name.space}\0${name.name}`);
     const removed = log.entries.length;
     log.entries = [];
     log.byKey.clear();
     return removed;
+  }
+
+  #removeRestored(id: string, tombstone: string | null): number {
+    const restored = this.#restoring.get(id)!;
+    this.#restoring.delete(id);
+    if (tombstone === null) this.#tombstones.delete(id);
+    else this.#tombstones.set(id, tombstone);
+    return restored.length;
+  }
+
+  async rewrite(name: JournalName, seq: number, { from, to }: { from: string; to: string }): Promise<boolean> {
+    const entry = this.#logs.get(idOf(name))?.entries[seq - 1];
+    if (entry?.body !== from) return false;
+    entry.body = to;
+    return true;
+  }
+
+  async forget(name: JournalName): Promise<number> {
+    const log = this.#logs.get(idOf(name));
+    const removed = await this.remove(name, null);
+    this.#dropTenant(name);
+    this.#tombstones.delete(idOf(name));
+    const commits = this.#commitsOf(name.space);
+    for (const [at, commit] of commits.entries()) if (commit?.log === log) commits[at] = null;
+    return removed;
+  }
+
+  async tenants(space: JournalSpace, after: string | null, limit: number): Promise<string[]> {
+    return firstAfter(new Set(this.#known(space).map(({ tenantId }) => tenantId)), after, limit);
+  }
+
+  async names(space: JournalSpace, tenantId: string, after: string | null, limit: number): Promise<string[]> {
+    const ofTenant = this.#known(space).filter((name) => name.tenantId === tenantId);
+    return firstAfter(
+      ofTenant.map(({ name }) => name),
+      after,
+      limit,
+    );
+  }
+
+  /** Nothing is left once the journals are. */
+  async clear(): Promise<void> {}
+
+  /** All journals of a space, and all that have a tombstone. */
+  #known(space: JournalSpace): JournalName[] {
+    const ids = [...this.#logs.keys(), ...this.#tombstones.keys()];
+    return ids.map(nameOfId).filter((name) => name.space === space);
   }
 
   async tenantsOf(space: JournalSpace, name: string): Promise<string[]> {
@@ -150,8 +247,8 @@ class MemoryJournal implements Journal {
     let at = after === null ? 0 : decodeCursor<[number]>(after, isPosition)[0];
     const found: { cursor: string; name: JournalName; entry: JournalEntry }[] = [];
     for (; at < commits.length && found.length < limit; at++) {
-      const { log, entry } = commits[at]!;
-      if (log.entries.length > 0)
+      const { log, entry } = commits[at] ?? {};
+      if (log && entry && log.entries.length > 0)
         found.push({ cursor: encodeCursor([at + 1]), name: { ...log.name }, entry: { ...entry } });
     }
     return found;
@@ -170,6 +267,11 @@ class MemoryJournal implements Journal {
 
 function idOf(name: JournalName): string {
   return `${name.space}\0${name.tenantId}\0${name.name}`;
+}
+
+function nameOfId(id: string): JournalName {
+  const [space, tenantId, name] = id.split('\0') as [JournalSpace, string, string];
+  return { space, tenantId, name };
 }
 
 interface Place {

@@ -13,7 +13,7 @@ import type {
 } from '../engine/records.ts';
 import { placesOf } from '../jobs/places.ts';
 import { isAnswered, meets, type RecordState, recordAfter } from '../kv/conditions.ts';
-import { compareKeys } from '../kv/order.ts';
+import { compareKeys, firstAfter } from '../kv/order.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import { ChangeQueue } from './watch.ts';
 
@@ -143,6 +143,23 @@ class MemoryRecords implements Records {
     return removed;
   }
 
+  async tenants(space: RecordSpace, after: string | null, limit: number): Promise<string[]> {
+    const found: string[] = [];
+    for (const [id, table] of this.#tables) {
+      const [tableSpace, tenantId] = id.split('\0') as [RecordSpace, string];
+      if (tableSpace === space && table.rows.size > 0) found.push(tenantId);
+    }
+    return firstAfter(found, after, limit);
+  }
+
+  async erase(space: RecordSpace, tenantId: string, limit: number): Promise<string[]> {
+    const table = this.#table(space, tenantId);
+    const keys = [...table.rows.keys()].slice(0, limit);
+    for (const key of keys) this.#drop(table, key, 'delete');
+    if (table.rows.size === 0 && table.watchers.size === 0) this.#tables.delete(idOf(space, tenantId));
+    return keys;
+  }
+
   #drop(table: Table, key: string, type: 'delete' | 'expire'): void {
     this.#unplace(table, key);
     if (!table.rows.delete(key)) return;
@@ -179,7 +196,7 @@ class MemoryRecords implements Records {
   }
 
   #table(space: RecordSpace, tenantId: string): Table {
-    const id = `${space}\0${tenantId}`;
+    const id = idOf(space, tenantId);
     let table = this.#tables.get(id);
     if (!table) {
       table = { rows: new Map(), keys: new SortedKeys(), places: new SortedKeys(), watchers: new Set() };
@@ -187,6 +204,10 @@ class MemoryRecords implements Records {
     }
     return table;
   }
+}
+
+function idOf(space: RecordSpace, tenantId: string): string {
+  return `${space}\0${tenantId}`;
 }
 
 /** NUL stands in no place and no key and sorts before everything: entries are in order of place, then key. */

@@ -1,16 +1,15 @@
 /** The memory store: the whole contract without durability; the reference the other engines are compared with. */
+import { artifactSweep, Cleaner } from '../cleaner.ts';
 import { StoreContext } from '../context.ts';
 import type { Store, StoreOptions } from '../contracts/store.ts';
 import { keyedAgents } from '../keyed/agents/agents.ts';
 import { keyedArtifacts } from '../keyed/artifacts.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
+import { keyedTenancy } from '../keyed/tenancy.ts';
 import { assembleStore } from '../store.ts';
 import { memoryBlobs } from './blobs.ts';
 import { memoryJournal } from './journal.ts';
 import { memoryRecords } from './records.ts';
-
-const CLEAN_EVERY_MS = 1_000;
-const CLEAN_AT_MOST = 1_000;
 
 /**
  * A store that lives and dies with the process: for tests, for trying things out, and as the model in model-based tests.
@@ -23,16 +22,23 @@ export function createMemoryStore(options?: StoreOptions): Store {
   const context = new StoreContext(options);
   const journal = memoryJournal(context);
   const records = memoryRecords(context);
-  const cleaner = setInterval(() => void records.removeExpired(CLEAN_AT_MOST, {}), CLEAN_EVERY_MS).unref();
+  const blobs = memoryBlobs(context);
+  const runs = new KeyedRuns(journal, records);
+  const artifacts = keyedArtifacts(records, blobs);
+  const cleaner = new Cleaner([
+    (call, limit) => records.removeExpired(limit, call),
+    artifactSweep(artifacts, context.clock),
+  ]);
   return assembleStore(context, {
     backend: 'memory',
     version: process.versions.node,
-    can: { 'runs.denseSequences': true, 'runs.feed': true, 'kv.watch': true },
+    can: { 'runs.denseSequences': true, 'runs.feed': true, 'runs.redaction': true, 'kv.watch': true },
     durability: () => 'none',
-    runs: new KeyedRuns(journal, records),
+    runs,
     kv: records,
     agents: keyedAgents(journal, records, context),
-    artifacts: keyedArtifacts(records, memoryBlobs(context)),
+    artifacts,
+    tenancy: keyedTenancy(journal, records, blobs, runs),
     ping: async () => {},
     doctor: async () => ({
       durability: 'none',
@@ -45,6 +51,6 @@ export function createMemoryStore(options?: StoreOptions): Store {
         },
       ],
     }),
-    close: async () => clearInterval(cleaner),
+    close: () => cleaner.stop(),
   });
 }

@@ -1,7 +1,6 @@
 /** Blame for the built-in snapshot: compares the run's own fields and the one step an event speaks of, before and after it. */
 import type { Blame } from '../contracts/projections.ts';
-import type { RunEventRecord, RunReadOptions, RunSnapshot } from '../contracts/runs.ts';
-import type { Store } from '../contracts/store.ts';
+import type { RunEventRecord, RunReadOptions, RunSnapshot, RunStore } from '../contracts/runs.ts';
 import { RunFold } from '../runs/reducer.ts';
 import { runNotFound } from '../runs/view.ts';
 import { pointer } from './blame.ts';
@@ -20,7 +19,7 @@ const FIRST = 1;
  * (await blameRun(store, 'order-42'))['/steps/0/status']; // 3: event 3 completed the first step
  */
 export async function blameRun(
-  store: Store,
+  store: { readonly runs: Pick<RunStore, 'fetchEvents'> },
   runId: string,
   options: RunReadOptions & { atSeq?: number } = {},
 ): Promise<Blame> {

@@ -71,12 +71,16 @@ function newHead(append: RunAppend, now: number): RunHead {
   };
 }
 
-function checkFence(append: RunAppend, current: number): void {
-  if (append.expectedSeq === undefined || append.expectedSeq === current) return;
-  throw new TidemarkError(
+function checkFence({ run, expectedSeq }: RunAppend, current: number): void {
+  if (expectedSeq !== undefined && expectedSeq !== current) throw seqConflict(run.runId, expectedSeq, current);
+}
+
+/** The refusal of what was meant for another sequence than the run's last. */
+export function seqConflict(runId: string, expected: number, current: number): TidemarkError {
+  return new TidemarkError(
     'SEQ_CONFLICT',
-    `Run ${JSON.stringify(append.run.runId)} is at sequence ${current}, not ${append.expectedSeq}; read what was added and decide again`,
-    { current, runId: append.run.runId },
+    `Run ${JSON.stringify(runId)} is at sequence ${current}, not ${expected}; read what was added and decide again`,
+    { current, runId },
   );
 }
 
@@ -101,6 +105,11 @@ export function tombstoneError(runId: string, tombstone: RunTombstone): Tidemark
   if (tombstone.kind === 'deleted')
     return new TidemarkError('RUN_DELETED', `Run ${name} was deleted; use a new run id`, { runId });
   const archive = tombstone.archive;
+  if (tombstone.kind === 'restoring')
+    return new TidemarkError('RUN_ARCHIVED', `Run ${name} is being restored; try again once it is there`, {
+      runId,
+      archive,
+    });
   return new TidemarkError(
     'RUN_ARCHIVED',
     `Run ${name} is archived${archive ? ` at ${archive}` : ''}; restore it first`,

@@ -87,7 +87,7 @@ export class ChainReader {
     } else if (last === null || event.commitIndex !== last.commitIndex + 1) {
       return `its place in its commit is ${event.commitIndex}, which does not follow the event before it`;
     }
-    this.#roll = rollOf(this.#roll, leafOf(this.#run, event));
+    this.#roll = rollOf(this.#roll, leafOf(this.#run, event, event.redaction?.payloadHash));
     this.#last = event;
     const link = linkOf(this.#linkBefore, this.#roll, event.runSeq);
     return link === event.link ? null : 'its content does not match its link';

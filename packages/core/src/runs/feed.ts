@@ -1,9 +1,9 @@
 /** The feed: events of all runs in the order they were stored, checked against their chains as they pass. */
 import { checkDuration } from '../checks/numbers.ts';
-import { checkId, checkObject } from '../checks/text.ts';
+import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
-import { invalidArgument } from '../contracts/errors.ts';
+import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
 import type { FeedItem, FeedOptions, FeedPage } from '../contracts/runs.ts';
 import type { EngineCall, FeedEntry, RunEngine, RunKey, StoredRunEvent } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
@@ -19,6 +19,7 @@ const LONGEST_WAIT_MS = 60_000;
 interface FeedFilter {
   tenantId: string | null;
   eventTypes: ReadonlySet<string> | null;
+  skipsUnreadable: boolean;
 }
 
 export class FeedReader {
@@ -71,8 +72,17 @@ export class FeedReader {
     await this.#check(after, entries, call);
     const items = entries
       .filter((entry) => matches(entry, filter))
-      .map(({ cursor, run, event }) => ({ cursor, event: recordOf(this.#context.payloads, run, event) }));
+      .flatMap((entry) => this.#itemOf(entry, filter) ?? []);
     return { items, next: entries.at(-1)?.cursor ?? after };
+  }
+
+  #itemOf({ cursor, run, event }: FeedEntry, { skipsUnreadable }: FeedFilter): FeedItem | null {
+    try {
+      return { cursor, event: recordOf(this.#context.payloads, run, event) };
+    } catch (error) {
+      if (skipsUnreadable && isTidemarkError(error, 'CODEC_FAILED')) return null;
+      throw error;
+    }
   }
 
   /** Checks each event against its chain; the part of a commit that lies before this page is read for it. */
@@ -85,7 +95,9 @@ export class FeedReader {
     if (end && end.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq) readers.set(end.key, end.reader);
     for (const { run, event, linkBefore } of entries) {
       const key = keyOf(run);
-      const reader = readers.get(key) ?? (await this.#startReader(run, event, linkBefore, call));
+      // A run that was restored begins again.
+      const known = event.runSeq === 1 ? undefined : readers.get(key);
+      const reader = known ?? (await this.#startReader(run, event, linkBefore, call));
       readers.set(key, reader);
       reader.check(event);
     }
@@ -109,7 +121,9 @@ export class FeedReader {
     if (types !== undefined && !Array.isArray(types))
       throw invalidArgument('filter.eventTypes', 'an array of event types', types);
     const eventTypes = types === undefined ? null : new Set(types.map((type) => checkId(type, 'filter.eventTypes')));
-    return { tenantId, eventTypes };
+    const skipsUnreadable =
+      options?.unreadable !== undefined && checkOneOf(options.unreadable, 'unreadable', ['skip']) === 'skip';
+    return { tenantId, eventTypes, skipsUnreadable };
   }
 }
 

@@ -106,7 +106,7 @@ class Fork {
     return this.#runs.fetchEvents(runId, { ...this.#call, tenantId: this.#plan.tenantId, afterSeq, limit });
   }
 
-  #copyOf({ runSeq, persistedAt: _, ...original }: RunEventRecord): RunEventInput {
+  #copyOf({ runSeq, persistedAt: _, redacted: __, ...original }: RunEventRecord): RunEventInput {
     const { runId, toRunId, atSeq } = this.#plan;
     // A key that the formula gives for the origin becomes the one it gives for the fork: a step that is done stays done.
     const isDerived = original.idempotencyKey === derivedKeyOf(original);

@@ -6,8 +6,8 @@ import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import type { RunEventRecord } from '../contracts/runs.ts';
-import type { PreparedEvent, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import type { Redaction, RunEventRecord } from '../contracts/runs.ts';
+import type { PreparedEvent, RunKey, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
 import { leafOf } from './chain.ts';
 import { defaultIdempotencyKey } from './keys.ts';
 import { isRunType, isStepType } from './transitions.ts';
@@ -34,6 +34,9 @@ const ENVELOPE = new Set([
   'stepId',
   'payload',
 ]);
+
+/** What the store says of an event, and no producer. */
+const ASSIGNED = new Set(['runSeq', 'persistedAt', 'redacted']);
 
 /** An event that may be handed to an engine. */
 export interface Prepared {
@@ -81,7 +84,7 @@ export function prepareEvent(context: StoreContext, input: unknown, view: RunVie
   };
 }
 
-function checkUuid(value: unknown): string {
+export function checkUuid(value: unknown): string {
   if (typeof value === 'string' && UUID_V4.test(value)) return value;
   throw invalidArgument('eventId', 'a version 4 UUID', value ?? null);
 }
@@ -97,7 +100,7 @@ function encodeExtra(it: Record<string, unknown>): string | null {
   let extra: Record<string, unknown> | null = null;
   for (const key of Object.keys(it)) {
     if (ENVELOPE.has(key) || it[key] === undefined) continue;
-    if (key === 'runSeq' || key === 'persistedAt') throw invalidArgument(key, 'absent: the store assigns it');
+    if (ASSIGNED.has(key)) throw invalidArgument(key, 'absent: the store assigns it');
     checkExtension(key, it[key]);
     extra ??= Object.create(null) as Record<string, unknown>;
     extra[key] = it[key];
@@ -150,5 +153,10 @@ export function recordOf(payloads: Payloads, run: RunKey, stored: StoredRunEvent
     ...(stored.extra === null ? undefined : decodeJson<Record<string, unknown>>(stored.extra)),
     runSeq: stored.runSeq,
     persistedAt: timeText(stored.persistedAt),
+    ...(stored.redaction === undefined ? undefined : { redacted: redactionOf(stored.redaction) }),
   };
+}
+
+function redactionOf({ at, by, reason }: StoredRedaction): Redaction {
+  return { at: timeText(at), by, reason };
 }

@@ -61,6 +61,7 @@ export class RunFold {
       });
     }
     state.lastEventSeq = event.runSeq;
+    if (event.redacted) state.redactions = (state.redactions ?? 0) + 1;
     const reason = isRunType(event.eventType)
       ? this.#applyToRun(state, event)
       : isStepType(event.eventType)

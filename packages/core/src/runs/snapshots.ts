@@ -92,13 +92,31 @@ export class SnapshotReader {
     return stored && this.#context.payloads.decode<RunSnapshot>(stored.body, placeOf(run));
   }
 
+  /** Folds the whole log anew and stores that, whatever was stored before: what was redacted since is not in it. */
+  async refold(run: RunKey, call: EngineCall): Promise<void> {
+    await this.settled(run);
+    const fold = new RunFold();
+    await this.#foldTail(run, fold, Number.POSITIVE_INFINITY, call);
+    if (fold.lastEventSeq === 0) return;
+    const snapshot = fold.snapshot(this.#context.clock());
+    for (let stored = await this.#load(run, call); ; ) {
+      if (stored && stored.lastEventSeq > snapshot.lastEventSeq) return this.refold(run, call);
+      await this.#save(run, { ...snapshot, version: (stored?.version ?? 0) + 1 }, call);
+      // Another process may have been about to store what it folded before.
+      stored = await this.#load(run, call);
+      if (!stored || !isOutdated(stored, snapshot)) return;
+    }
+  }
+
   async #save(run: RunKey, snapshot: RunSnapshot, call: EngineCall): Promise<void> {
+    const current = await this.#load(run, call);
+    if (current && isOutdated(snapshot, current)) return;
     const { lastEventSeq, status } = snapshot;
     const body = this.#context.payloads.encode(JSON.stringify(snapshot), placeOf(run));
     await this.#engine.saveSnapshot(run, { lastEventSeq, status, body }, call);
     // The run may have been deleted while it was folded: its snapshot must not outlive it.
     const head = await this.#engine.head(run, call);
-    if (isTombstone(head) && head.kind === 'deleted') await this.#engine.remove(run, head, call);
+    if (isTombstone(head) && head.kind !== 'restoring') await this.#engine.remove(run, head, call);
   }
 
   /** Waits for what is being written back of a run, so that its removal comes last. */
@@ -160,6 +178,11 @@ export class SnapshotReader {
 
 function keyOf({ tenantId, runId }: RunKey): string {
   return `${tenantId}\0${runId}`;
+}
+
+/** Whether a snapshot was folded before a redaction that the other one knows of. */
+function isOutdated(snapshot: RunSnapshot, other: RunSnapshot): boolean {
+  return (snapshot.redactions ?? 0) < (other.redactions ?? 0);
 }
 
 function placeOf({ tenantId, runId }: RunKey): PayloadPlace {

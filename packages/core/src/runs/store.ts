@@ -1,7 +1,7 @@
 /** The run store of every backend: validates and hashes before the engine, verifies and decodes after it. */
 import { sameJson } from '../checks/json.ts';
 import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';
-import { checkId } from '../checks/text.ts';
+import { checkId, checkText } from '../checks/text.ts';
 import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
@@ -19,6 +19,7 @@ import type {
   RunEventInput,
   RunEventRecord,
   RunHandle,
+  RunPart,
   RunReadOptions,
   RunStore,
   TypedRunHandle,
@@ -33,18 +34,22 @@ import type {
   RunEngine,
   RunHead,
   RunKey,
+  RunTombstone,
   StoredRunEvent,
 } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import { digestBytes } from '../hash.ts';
 import { follow } from '../live.ts';
 import { tombstoneError } from './append.ts';
-import { ChainReader, checkPage, FIRST_LINK } from './chain.ts';
+import { ChainReader, checkPage, FIRST_LINK, payloadHashOf } from './chain.ts';
+import { exportParts } from './export.ts';
 import { FeedReader } from './feed.ts';
 import { forkRun } from './fork.ts';
 import { createHandle, type HandleDefaults } from './handle.ts';
 import { listRuns } from './list.ts';
 import { type Prepared, placeOf, prepareEvent, recordOf } from './prepare.ts';
+import { checkRedaction, redactEvent, redactionUnsupported } from './redaction.ts';
+import { type RestoreOptions, restoreParts } from './restore.ts';
 import { SnapshotReader } from './snapshots.ts';
 import { checkTenant, type RunView, runNotFound } from './view.ts';
 
@@ -52,18 +57,21 @@ const MAX_BATCH = 1_000;
 const DEFAULT_FETCH = 1_000;
 const MAX_FETCH = 10_000;
 const VERIFY_PAGE = 1_000;
+const MAX_LOCATION_BYTES = 2_048;
 
 export class Runs implements RunStore {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
   readonly #view: RunView;
+  readonly #canRedact: boolean;
   readonly #snapshots: SnapshotReader;
   readonly #feed: FeedReader;
 
-  constructor(context: StoreContext, engine: RunEngine, view: RunView) {
+  constructor(context: StoreContext, engine: RunEngine, view: RunView, canRedact = false) {
     this.#context = context;
     this.#engine = engine;
     this.#view = view;
+    this.#canRedact = canRedact;
     this.#snapshots = new SnapshotReader(context, engine);
     this.#feed = new FeedReader(context, engine, view);
   }
@@ -133,6 +141,8 @@ export class Runs implements RunStore {
 
   async #fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<RunEventRecord[]> {
     const page = await this.#engine.fetch(run, afterSeq, limit, call);
+    // Nothing more, or nothing any more: an archived run is not an empty one (RUN-15).
+    if (page.events.length === 0) await this.#liveHead(run, call);
     checkPage(run, afterSeq, page);
     return page.events.map((event) => recordOf(this.#context.payloads, run, event));
   }
@@ -165,7 +175,7 @@ export class Runs implements RunStore {
     checkId(runId, 'runId');
     return this.#context.read(options, async (call) => {
       const run = await this.#find(runId, options, call);
-      return run ? this.#snapshots.stored(run, call) : null;
+      return run && ((await this.#snapshots.stored(run, call)) ?? this.#noSnapshot(run, call));
     });
   }
 
@@ -176,6 +186,7 @@ export class Runs implements RunStore {
       const run = await this.#find(runId, options, call);
       const snapshot =
         run && (atSeq === null ? await this.#snapshots.current(run, call) : await this.#snapshots.at(run, atSeq, call));
+      if (run && !snapshot) await this.#noSnapshot(run, call);
       if (!snapshot) throw runNotFound(runId);
       return snapshot;
     });
@@ -185,7 +196,7 @@ export class Runs implements RunStore {
     checkId(runId, 'runId');
     return this.#context.write(options, { method: 'refreshSnapshot', runId }, async (call) => {
       const run = await this.#find(runId, options, call);
-      const refreshed = run && (await this.#snapshots.refresh(run, call));
+      const refreshed = run && ((await this.#snapshots.refresh(run, call)) ?? (await this.#noSnapshot(run, call)));
       if (!refreshed) throw runNotFound(runId);
       return refreshed;
     });
@@ -243,13 +254,64 @@ export class Runs implements RunStore {
     return { ...report, ok: true };
   }
 
-  async deleteRun(runId: string, options?: RunReadOptions): Promise<boolean> {
+  async deleteRun(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<boolean> {
     checkId(runId, 'runId');
+    const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
     return this.#context.write(options, { method: 'deleteRun', runId }, async (call) => {
       const run = await this.#find(runId, options, call);
       if (!run) return false;
       await this.#snapshots.settled(run);
-      return this.#engine.remove(run, { kind: 'deleted', at: this.#context.clock() }, call);
+      return this.#engine.remove(run, { kind: 'deleted', at: this.#context.clock() }, Object.assign(call, { atSeq }));
+    });
+  }
+
+  async *exportRun(runId: string, options?: RunReadOptions): AsyncIterable<RunPart> {
+    checkId(runId, 'runId');
+    const run = await this.#context.read(options, (call) => this.#find(runId, options, call));
+    const head = run && (await this.#context.read(options, (call) => this.#liveHead(run, call)));
+    if (!run || !head) throw runNotFound(runId);
+    yield* exportParts(this.#context, this.#engine, run, head, options);
+  }
+
+  async restoreRun(parts: AsyncIterable<RunPart> | Iterable<RunPart>, options?: RestoreOptions) {
+    return restoreParts(this.#context, this.#engine, this.#view, parts, options);
+  }
+
+  async archiveRun(runId: string, options: RunReadOptions & { location: string; atSeq: number }): Promise<boolean> {
+    checkId(runId, 'runId');
+    const archive = checkText(options?.location, 'location', MAX_LOCATION_BYTES);
+    const atSeq = checkInteger(options.atSeq, 'atSeq', 1);
+    return this.#context.write(options, { method: 'archiveRun', runId }, async (call) => {
+      const run = await this.#find(runId, options, call);
+      if (!run) return false;
+      const head = await this.#engine.head(run, call);
+      if (isTombstone(head) && head.kind === 'restoring') throw tombstoneError(runId, head);
+      await this.#snapshots.settled(run);
+      const tombstone: RunTombstone = { kind: 'archived', at: this.#context.clock(), archive };
+      return this.#engine.remove(run, tombstone, Object.assign(call, { atSeq }));
+    });
+  }
+
+  async redactEvent(
+    runId: string,
+    runSeq: number,
+    options: RunReadOptions & { by: string; reason: string },
+  ): Promise<boolean> {
+    checkId(runId, 'runId');
+    const request = checkRedaction(runSeq, options);
+    if (!this.#canRedact) throw redactionUnsupported();
+    return this.#context.write(options, { method: 'redactEvent', runId, args: [request] }, async (call) => {
+      const run = await this.#find(runId, options, call);
+      return run !== null && redactEvent(this.#context, this.#engine, this.#snapshots, { run, ...request }, call);
+    });
+  }
+
+  async archivedAt(runId: string, options?: RunReadOptions): Promise<string | null> {
+    checkId(runId, 'runId');
+    return this.#context.read(options, async (call) => {
+      const run = await this.#find(runId, options, call);
+      const head = run && (await this.#engine.head(run, call));
+      return isTombstone(head) && head.kind !== 'deleted' ? (head.archive ?? null) : null;
     });
   }
 
@@ -294,10 +356,16 @@ export class Runs implements RunStore {
     return tenantId === null ? null : { tenantId, runId };
   }
 
+  /** There is none of an unknown run; an archived one is `RUN_ARCHIVED` (RUN-15). */
+  async #noSnapshot(run: RunKey, call: EngineCall): Promise<null> {
+    await this.#liveHead(run, call);
+    return null;
+  }
+
   async #liveHead(run: RunKey, call: EngineCall): Promise<RunHead | null> {
     const head = await this.#engine.head(run, call);
     if (!isTombstone(head)) return head;
-    if (head.kind === 'archived') throw tombstoneError(run.runId, head);
+    if (head.kind !== 'deleted') throw tombstoneError(run.runId, head);
     return null;
   }
 }
@@ -357,6 +425,8 @@ function resultOf(payloads: Payloads, { run, event }: Prepared, placed: PlacedEv
 
 function saysTheSame(payloads: Payloads, run: RunKey, sent: PreparedEvent, stored: StoredRunEvent): boolean {
   if (sent.eventType !== stored.eventType || sent.stepId !== stored.stepId) return false;
+  // With a codec the same payload is encoded anew each time, and what a redacted one was cannot be known.
+  if (stored.redaction) return payloadHashOf(sent.payload) === stored.redaction.payloadHash;
   if (sent.payload === stored.payload) return true;
   if (sent.payload === null || stored.payload === null) return false;
   const place = placeOf(run, stored);

@@ -4,7 +4,7 @@ import type { Store } from '../contracts/store.ts';
 import { createHandle, type HandleDefaults } from '../runs/handle.ts';
 
 /** A part of a store that has calls of its own. */
-export type StoreDomain = 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts';
+export type StoreDomain = 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts' | 'admin';
 
 /** A call on its way to the store. */
 export interface StoreCall {
@@ -24,11 +24,12 @@ export interface Interceptor {
 
 /** Calls that give an iterator instead of a promise. */
 const ITERATING: Record<StoreDomain, ReadonlySet<string>> = {
-  runs: new Set(['readEvents', 'tail', 'feed']),
+  runs: new Set(['readEvents', 'tail', 'exportRun', 'feed']),
   kv: new Set(['scan', 'watch']),
   jobs: new Set(),
   agents: new Set(['readHistory', 'readTasks', 'tailUpdates', 'readPlannerEvents']),
   artifacts: new Set(),
+  admin: new Set(),
 };
 
 export class InterceptedStore implements Store {
@@ -37,6 +38,7 @@ export class InterceptedStore implements Store {
   readonly jobs: Store['jobs'];
   readonly agents: Store['agents'];
   readonly artifacts: Store['artifacts'];
+  readonly admin: Store['admin'];
   protected readonly inner: Store;
   readonly #interceptor: Interceptor;
 
@@ -48,6 +50,7 @@ export class InterceptedStore implements Store {
     this.jobs = this.#around('jobs');
     this.agents = this.#around('agents');
     this.artifacts = this.#around('artifacts');
+    this.admin = this.#around('admin');
   }
 
   get info() {

@@ -78,13 +78,15 @@ function mayRepeat(call: StoreCall, error: unknown): boolean {
 }
 
 /** A stream can be read once only. */
-function takesStream({ domain, method }: StoreCall): boolean {
+function takesStream({ domain, method, args }: StoreCall): boolean {
+  if (domain === 'runs' && method === 'restoreRun') return !Array.isArray(args[0]);
   return domain === 'artifacts' && method === 'putStream';
 }
 
 /** Writes that say the same however often they are sent: events by their keys, updates and steering by their ids, … */
 const BY_THEIR_OWN_KEY = new Set([
   ...['runs.appendEvent', 'runs.appendEvents', 'runs.refreshSnapshot', 'runs.markStale', 'runs.forkRun'],
+  ...['runs.restoreRun', 'runs.redactEvent', 'admin.eraseTenant', 'admin.eraseSession'],
   ...['agents.saveEvent', 'agents.saveEvents', 'agents.savePlannerEvent', 'agents.saveUpdate', 'agents.saveSteering'],
   ...['agents.saveRemoteBinding', 'agents.saveTask', 'agents.saveTrajectory'],
   ...['jobs.enqueue', 'jobs.heartbeat', 'jobs.progress', 'jobs.complete', 'jobs.fail', 'jobs.cancel', 'jobs.announced'],

@@ -67,9 +67,14 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
       return rows.map(listedOf);
     },
 
-    async delete(tenantId, key, call) {
-      const sql = 'DELETE FROM @memory_states WHERE tenant_id = ? AND key = ? RETURNING key';
-      return (await db.write((tx) => tx.all(sql, [tenantId, key]), call)).length > 0;
+    delete(tenantId, { key, ifVersion }, call) {
+      return db.write(async (tx) => {
+        const [row] = await tx.all<{ version: SqlInteger }>(LOOK, [tenantId, key]);
+        const version = row ? integerOf(row.version) : 0;
+        if (!row || (ifVersion !== null && ifVersion !== version)) return { deleted: false, version };
+        await tx.all('DELETE FROM @memory_states WHERE tenant_id = ? AND key = ?', [tenantId, key]);
+        return { deleted: true, version };
+      }, call);
     },
   };
 }

@@ -29,6 +29,11 @@ const INFO = `
          lease_until
     FROM @planner_pauses`;
 
+const PAYLOAD = `
+  SELECT payload FROM @planner_pauses
+  WHERE tenant_id = ? AND pause_id = ? AND expires_at > ${NOW}
+    AND (state = 'waiting' OR (state = 'claimed' AND lease_until <= ${NOW}))`;
+
 /**
  * 1. An absent pause is made, and one that expired starts over under the same token.
  * 2. One that waits or is claimed gets the new payload and expiry; a claim is kept: the claimer may be resuming already.
@@ -132,6 +137,11 @@ export function sqlPauses(db: SqlDatabase): PauseEngine {
       const sql = `${INFO} WHERE tenant_id = ? AND pause_id = ? AND expires_at > ${NOW}`;
       const [row] = await db.read<PauseInfoRow>(sql, [tenantId, pauseId], call);
       return row ? infoOf(row) : null;
+    },
+
+    async payload(tenantId, pauseId, call) {
+      const [row] = await db.read<{ payload: string | null }>(PAYLOAD, [tenantId, pauseId], call);
+      return row?.payload ?? null;
     },
 
     async list(tenantId, { after, limit, sessionId }, call) {

@@ -104,6 +104,14 @@ export async function removeLeftUploads(
   }
 }
 
+/** Removes every upload of a tenant that is under way or was left behind. */
+export async function removeUploads(db: SqlDatabase, tenantId: string, call: EngineCall): Promise<void> {
+  const sql = 'SELECT upload_id FROM @artifact_uploads WHERE tenant_id = ?';
+  for (const { upload_id } of await db.read<{ upload_id: string }>(sql, [tenantId], call)) {
+    await db.write((tx) => removeUpload(tx, tenantId, upload_id), call);
+  }
+}
+
 /** Only an upload that has not become a blob: its row is there as long as it is under way. */
 async function removeUpload(tx: SqlTransaction, tenantId: string, uploadId: string): Promise<void> {
   if ((await tx.all(END, [tenantId, uploadId])).length > 0) await removeChunks(tx, tenantId, uploadId);

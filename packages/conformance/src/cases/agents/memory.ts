@@ -244,4 +244,23 @@ export const MEMORY_CASES = [
       expectEqual(await agents.loadMemoryState(key), memoryState(2), 'it is absent to a conditional save');
     },
   }),
+
+  memory({
+    id: 'agents/memory/deleted-at-a-version',
+    title: 'A state that was to be deleted at a version stays when it has been saved since',
+    proves: ['AGT-5'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const key = bench.id('key');
+      const { version } = await agents.saveMemoryState(key, memoryState());
+      const next = await agents.saveMemoryState(key, memoryState(2));
+      await expectCode('VERSION_CONFLICT', 'the version that was seen is not the current one', () =>
+        agents.deleteMemoryState(key, { ifVersion: version }),
+      );
+      expectEqual(await agents.loadMemoryState(key), memoryState(2), 'the state is there');
+      expectEqual(await agents.deleteMemoryState(key, { ifVersion: next.version }), true, 'the current one goes');
+      expectEqual(await agents.loadMemoryState(key), null, 'and is gone');
+      expectEqual(await agents.deleteMemoryState(key, { ifVersion: next.version }), false, 'there is nothing left');
+    },
+  }),
 ];

@@ -5,7 +5,7 @@ import type { ConformanceCase } from '../../kit.ts';
 import { casesOf } from '../agents/samples.ts';
 import { bytesOf, expectThere, listed, sameBytes, TEXT } from './samples.ts';
 
-const TTL = 600;
+const TTL = 1_500;
 
 const artifacts = casesOf('artifacts', 'artifacts');
 

@@ -3,11 +3,40 @@ import { randomBytes } from 'node:crypto';
 import { encryption, type KeyRing } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
-import { generalCase } from '../define.ts';
+import { generalCase, runsCase } from '../define.ts';
 import { runEvent } from '../runs/events.ts';
 import { keptPayloads } from './places.ts';
 
 export const KEY_CASES: readonly ConformanceCase[] = [
+  runsCase({
+    id: 'runs/feed-passes-over-destroyed-keys',
+    title: 'The feed stops at an event whose key was destroyed, or passes over it where that is asked for',
+    proves: ['GEN-10'],
+    needs: ['payloadCodec', 'runs.feed'],
+    async run(bench) {
+      const rings = new Map<string, KeyRing>([[bench.tenantId, { keys: { a: randomBytes(32) }, current: 'a' }]]);
+      const store = bench.encoded(encryption({ keyFor: (tenantId) => rings.get(tenantId) ?? null }));
+      const runId = bench.id('run');
+      const own = { filter: { eventTypes: [bench.id('type')] } };
+      const eventType = own.filter.eventTypes[0]!;
+      await store.runs.appendEvent(runEvent(bench, { runId, eventType, payload: { n: 1 } }));
+      await store.runs.appendEvent(runEvent(bench, { runId, eventType }));
+      rings.delete(bench.tenantId);
+      const read = async (options: Parameters<typeof store.runs.feedPage>[0]) => {
+        const found: number[] = [];
+        for (let after: string | undefined; ; ) {
+          const { items, next } = await store.runs.feedPage({ ...options, after });
+          found.push(...items.map(({ event }) => event.runSeq));
+          if (next === undefined || next === after) return found;
+          after = next;
+        }
+      };
+      await expectCode('CODEC_FAILED', 'nothing is passed over unasked', () => read(own));
+      expectEqual(await read({ ...own, unreadable: 'skip' }), [2], 'an event without a payload needs no key');
+      await expectCode('INVALID_ARGUMENT', 'no other word', () => read({ ...own, unreadable: 'keep' as 'skip' }));
+    },
+  }),
+
   generalCase({
     id: 'general/codec-keys-are-changed',
     title: 'After a change of keys old payloads are read with the old key and new ones written with the new',

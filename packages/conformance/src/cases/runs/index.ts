@@ -1,9 +1,11 @@
 /** All cases about runs. */
 import type { ConformanceCase } from '../../kit.ts';
 import { APPEND_CASES } from './append.ts';
+import { ARCHIVE_CASES } from './archive.ts';
 import { BATCH_CASES } from './batches.ts';
 import { CONCURRENCY_CASES } from './concurrency.ts';
 import { DUPLICATE_CASES } from './duplicates.ts';
+import { EXPORT_CASES } from './export.ts';
 import { FORK_CASES } from './forks.ts';
 import { ID_CASES } from './ids.ts';
 import { INTEGRITY_CASES } from './integrity.ts';
@@ -13,8 +15,10 @@ import { LIVE_CASES } from './live.ts';
 import { LIVE_RESUME_CASES } from './live-resume.ts';
 import { PAYLOAD_CASES } from './payloads.ts';
 import { READ_CASES } from './reads.ts';
+import { REDACTION_CASES } from './redaction.ts';
 import { REFRESH_CASES } from './refresh.ts';
 import { REMOVAL_CASES } from './removal.ts';
+import { RESTORE_CASES } from './restore.ts';
 import { SNAPSHOT_CASES } from './snapshots.ts';
 import { TENANCY_CASES } from './tenancy.ts';
 import { TRANSITION_CASES } from './transitions.ts';
@@ -38,6 +42,10 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...LIVE_CASES,
   ...LIVE_RESUME_CASES,
   ...REMOVAL_CASES,
+  ...EXPORT_CASES,
+  ...ARCHIVE_CASES,
+  ...RESTORE_CASES,
+  ...REDACTION_CASES,
   ...FORK_CASES,
   ...INTEGRITY_CASES,
   ...UPCAST_CASES,

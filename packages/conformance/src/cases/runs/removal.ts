@@ -69,6 +69,25 @@ export const REMOVAL_CASES: readonly ConformanceCase[] = [
     },
   }),
   runsCase({
+    id: 'runs/deletion-at-a-sequence',
+    title: 'a run that was to be deleted at a sequence stays when it has another one by then',
+    proves: ['RUN-15'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const runId = bench.id('run');
+      await appendNumbered(bench, runId, 3);
+      for (const atSeq of [2, 4])
+        await expectCode('SEQ_CONFLICT', `the run is not at ${atSeq}`, () => runs.deleteRun(runId, { atSeq }));
+      expectEqual((await wholeLog(bench.tenant, runId)).length, 3, 'every event is there');
+      expectEqual((await appendNumbered(bench, runId, 1)).length, 1, 'and it goes on');
+      await expectCode('SEQ_CONFLICT', 'it is not at 3 any more', () => runs.deleteRun(runId, { atSeq: 3 }));
+      expectEqual(await runs.deleteRun(runId, { atSeq: 4 }), true, 'at its last sequence it goes');
+      expectEqual(await runs.headSeq(runId), 0, 'and is gone');
+      expectEqual(await runs.deleteRun(runId, { atSeq: 4 }), false, 'the same call again finds nothing');
+      await expectCode('INVALID_ARGUMENT', 'no run has a sequence of 0', () => runs.deleteRun(runId, { atSeq: 0 }));
+    },
+  }),
+  runsCase({
     id: 'runs/deletion-stays-within-the-tenant',
     title: 'deleting one tenant’s run leaves the other tenant’s run of that id alone',
     proves: ['RUN-15', 'GEN-10'],

@@ -7,6 +7,7 @@ import { splitHeader, withHeader } from '../lines.ts';
 import { readJournal } from '../scan.ts';
 
 const PAGE = 500;
+const TRACE = 'trace/';
 
 type Header = [ts: number, kind: string, nodeName: string | null, nodeId: string | null, eventId: string | null];
 
@@ -34,9 +35,14 @@ export function keyedEvents(journal: Journal, contention: Contention): EventEngi
   };
 }
 
+/** The trace a journal is of; `null` for that of events without one. */
+export function traceOfJournal(name: string): string | null {
+  return name.startsWith(TRACE) ? name.slice(TRACE.length) : null;
+}
+
 /** No trace can be named so that it meets the journal of events without one. */
-function journalOf(traceId: string | null): string {
-  return traceId === null ? 'none' : `trace/${traceId}`;
+export function journalOf(traceId: string | null): string {
+  return traceId === null ? 'none' : TRACE + traceId;
 }
 
 function entryOf(row: FlowEventRow): { key: string; body: string } {

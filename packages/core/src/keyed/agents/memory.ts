@@ -54,9 +54,16 @@ export function keyedMemory(records: Records, contention: Contention): MemoryEng
       return rows;
     },
 
-    async delete(tenantId, key, call) {
-      const outcome = await records.write({ name: nameOf(tenantId, key), mode: 'delete', set: new Map() }, call);
-      return outcome.existed;
+    delete(tenantId, { key, ifVersion }, call) {
+      const name = nameOf(tenantId, key);
+      return contention.settle(call, async () => {
+        const [record] = await records.get([name], call);
+        const version = record ? numberField(record, 'version') : 0;
+        if (!record || (ifVersion !== null && ifVersion !== version)) return { deleted: false, version };
+        const expect = { revision: record.revision };
+        const outcome = await records.write({ name, mode: 'delete', set: new Map(), expect }, call);
+        return outcome.applied ? { deleted: true, version } : CONFLICT;
+      });
     },
   };
 }

@@ -108,6 +108,11 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
       return pause && infoOf(pauseId, pause);
     },
 
+    async payload(tenantId, pauseId, call) {
+      const { pause } = await look(nameOf(tenantId, pauseId), call);
+      return pause?.state === 'waiting' ? pause.payload : null;
+    },
+
     async list(tenantId, range, call) {
       const now = await records.now(call);
       const found: PauseInfo[] = [];

@@ -1,0 +1,73 @@
+/** Stores whose operator sees wrongly, or whose erasures leave something, or take too much. */
+import type { PauseContent } from '@tidemark/core';
+import { type BrokenStore, broken } from './wrap.ts';
+
+export const BROKEN_ADMINS: readonly BrokenStore[] = [
+  broken('tenants-in-no-order', 'lists tenants in any order', 'general/admin-lists-tenants', {
+    admin: (admin) => ({
+      async listTenants(options) {
+        const page = await admin.listTenants(options);
+        return { ...page, items: [...page.items].reverse() };
+      },
+    }),
+  }),
+  broken('traces-of-events-only', 'forgets traces that only have bindings', 'general/admin-lists-traces', {
+    admin: (admin, whole) => ({
+      async listTraces(options) {
+        const page = await admin.listTraces(options);
+        const { agents } = whole.forTenant(options?.tenantId ?? 'default');
+        const histories = await Promise.all(page.items.map((traceId) => agents.loadHistory(traceId)));
+        return { ...page, items: page.items.filter((_, at) => histories[at]!.length > 0) };
+      },
+    }),
+  }),
+  broken('pauses-read-for-ever', 'shows what a pause held after its end', 'general/admin-reads-pauses', () => {
+    const read = new Map<string, PauseContent>();
+    return {
+      admin: (admin) => ({
+        async readPause(pauseId, options) {
+          const content = (await admin.readPause(pauseId, options)) ?? read.get(pauseId) ?? null;
+          if (content) read.set(pauseId, content);
+          return content;
+        },
+      }),
+    };
+  }),
+  broken('erasure-forgets-records', 'leaves a record behind', 'general/erased-tenants-leave-nothing', {
+    admin: (admin, whole) => ({
+      async eraseTenant(tenantId, options) {
+        const report = await admin.eraseTenant(tenantId, options);
+        await whole.forTenant(tenantId).kv.put('plain', { text: 'left' });
+        return report;
+      },
+    }),
+  }),
+  broken('erasure-in-silence', 'tells nothing until it is done', 'general/erasure-tells-and-repeats', {
+    admin: (admin) => ({ eraseTenant: (tenantId) => admin.eraseTenant(tenantId) }),
+  }),
+  broken('erasure-without-steps', 'cannot be stopped', 'general/erasure-goes-on-where-it-was', {
+    admin: (admin) => ({
+      eraseTenant: (tenantId, { signal: _, ...options } = {}) => admin.eraseTenant(tenantId, options),
+    }),
+  }),
+  broken('views-erase-others', 'lets a view erase any tenant', 'general/erasure-stays-within-the-view', {
+    admin: (_, whole) => ({ eraseTenant: (tenantId, options) => whole.admin.eraseTenant(tenantId, options) }),
+  }),
+  broken('sessions-without-traces', 'only deletes the session', 'general/erased-sessions-leave-nothing', {
+    admin: (_, __, view) => ({
+      async eraseSession(sessionId) {
+        const removed = { ...(await view.agents.deleteSession(sessionId)) };
+        return { tenantId: view.info.tenantId!, sessionId, removed };
+      },
+    }),
+  }),
+  broken('sessions-of-all', 'erases sessions of all tenants', 'general/session-erasure-stays-within-the-tenant', {
+    admin: (admin, whole) => ({
+      async eraseSession(sessionId, options) {
+        for (const tenantId of (await whole.admin.listTenants()).items)
+          await whole.admin.eraseSession(sessionId, { tenantId });
+        return admin.eraseSession(sessionId, options);
+      },
+    }),
+  }),
+];

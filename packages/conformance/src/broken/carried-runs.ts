@@ -1,0 +1,164 @@
+/** Stores that lose something of a run on its way out, while it is away, or on its way back. */
+import { isTidemarkError, type RunPart, type RunStore } from '@tidemark/core';
+import { sleep } from '../cases/iterate.ts';
+import { type BrokenStore, broken } from './wrap.ts';
+
+/** A run store whose exports are changed. */
+function exporting(change: (part: RunPart) => RunPart): (runs: RunStore) => Partial<RunStore> {
+  return (runs) => ({
+    async *exportRun(runId, options) {
+      for await (const part of runs.exportRun(runId, options)) yield change(part);
+    },
+  });
+}
+
+function later(time: string): string {
+  return new Date(Date.parse(time) + 1).toISOString();
+}
+
+export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
+  broken('exports-no-labels', 'exports a run without its labels', 'runs/export-has-the-whole-run', {
+    runs: exporting((part) => ({ ...part, run: { ...part.run, labels: {} } })),
+  }),
+  broken('exports-links-of-its-own', 'links exported events another way', 'runs/export-can-be-checked', {
+    runs: exporting((part) => ({ ...part, events: part.events.map((event) => ({ ...event, link: '0'.repeat(64) })) })),
+  }),
+  broken('exports-nothing', 'exports an unknown run as an empty one', 'runs/export-of-nothing', {
+    runs: (runs) => ({
+      async *exportRun(runId, options) {
+        if ((await runs.headSeq(runId, options)) > 0) yield* runs.exportRun(runId, options);
+      },
+    }),
+  }),
+  broken('archived-is-empty', 'reads an archived run as an empty one', 'runs/archived-runs-name-their-archive', {
+    runs: (runs) => ({
+      fetchEvents: (runId, options) =>
+        runs
+          .fetchEvents(runId, options)
+          .catch((error) => (isTidemarkError(error, 'RUN_ARCHIVED') ? [] : Promise.reject(error))),
+    }),
+  }),
+  broken('archives-whatever-is-there', 'archives a run that has grown', 'runs/archive-only-what-was-seen', {
+    runs: (runs) => ({
+      archiveRun: async (runId, options) =>
+        runs.archiveRun(runId, { ...options, atSeq: options?.atSeq && (await runs.headSeq(runId)) }),
+    }),
+  }),
+  broken('archives-after-a-look', 'looks first and archives then', 'runs/archive-or-append', {
+    runs: (runs) => ({
+      async archiveRun(runId, options) {
+        await sleep(5);
+        return runs.archiveRun(runId, { ...options, atSeq: await runs.headSeq(runId) });
+      },
+    }),
+  }),
+  broken('archived-for-ever', 'tells the archive of a run that is back', 'runs/archived-run-comes-back', () => {
+    const places = new Map<string, string>();
+    return {
+      runs: (runs) => ({
+        archivedAt: async (runId) => places.get(runId) ?? null,
+        archiveRun(runId, options) {
+          places.set(runId, options.location);
+          return runs.archiveRun(runId, options);
+        },
+      }),
+    };
+  }),
+  broken('restores-as-of-now', 'gives restored events other times', 'runs/restored-run-is-the-same', {
+    runs: (runs) => ({
+      async restoreRun(parts, options) {
+        const changed: RunPart[] = [];
+        for await (const part of parts) {
+          const { createdAt, updatedAt } = part.run;
+          const events = part.events.map((event) => ({ ...event, persistedAt: later(event.persistedAt) }));
+          changed.push({
+            ...part,
+            events,
+            run: { ...part.run, createdAt: later(createdAt), updatedAt: later(updatedAt) },
+          });
+        }
+        return runs.restoreRun(changed, options);
+      },
+    }),
+  }),
+  broken('exports-redacted-payloads', 'exports what was redacted', 'runs/restored-and-redacted', {
+    runs: exporting((part) => ({
+      ...part,
+      events: part.events.map((event) => (event.redaction ? { ...event, payload: '{"n":2}' } : event)),
+    })),
+  }),
+  broken('forgets-keys-of-restored-runs', 'answers no key of a restored run', 'runs/restored-behind-a-writer', () => {
+    const restored = new Set<string>();
+    return {
+      runs: (runs) => ({
+        async restoreRun(parts, options) {
+          const result = await runs.restoreRun(parts, options);
+          restored.add(result.runId);
+          return result;
+        },
+        appendEvent(event, options) {
+          if (!restored.has(event.runId)) return runs.appendEvent(event, options);
+          return runs.appendEvent({ ...event, idempotencyKey: crypto.randomUUID() }, options);
+        },
+      }),
+    };
+  }),
+  broken('restores-anew-each-time', 'says it restored what was there', 'runs/restore-again-changes-nothing', {
+    runs: (runs) => ({
+      restoreRun: async (parts, options) => ({ ...(await runs.restoreRun(parts, options)), restored: true }),
+    }),
+  }),
+  broken('takes-forged-parts', 'takes parts without a look at their links', 'runs/restore-refuses-forgeries', {
+    runs: (runs) => ({
+      restoreRun: (parts, options) =>
+        runs
+          .restoreRun(parts, options)
+          .catch((error) =>
+            isTidemarkError(error, 'CORRUPT_EVENT')
+              ? { tenantId: '', runId: '', lastEventSeq: 0, restored: true }
+              : Promise.reject(error),
+          ),
+    }),
+  }),
+  broken('half-a-run', 'shows a run that is being restored', 'runs/restore-is-whole-or-hidden', {
+    runs: (runs) => ({
+      headSeq: (runId, options) =>
+        runs
+          .headSeq(runId, options)
+          .catch((error) => (/being restored/.test(error.message) ? 1_000 : Promise.reject(error))),
+    }),
+  }),
+  broken('restores-for-ever', 'cannot give a restore up', 'runs/restore-given-up', {
+    runs: (runs) => ({
+      async deleteRun(runId, options) {
+        const error = await runs.headSeq(runId, options).catch((reason) => reason);
+        return isTidemarkError(error, 'RUN_ARCHIVED') ? false : runs.deleteRun(runId, options);
+      },
+    }),
+  }),
+  broken('restores-over-anything', 'takes a run that has grown for the same', 'runs/restore-spares-other-runs', {
+    runs: (runs) => ({
+      restoreRun: (parts, options) =>
+        runs
+          .restoreRun(parts, options)
+          .catch((error) =>
+            isTidemarkError(error, 'CONFLICT')
+              ? { tenantId: '', runId: '', lastEventSeq: 0, restored: false }
+              : Promise.reject(error),
+          ),
+    }),
+  }),
+  broken('feeds-once', 'feeds no event again that was fed before', 'runs/restored-events-pass-the-feed', () => {
+    const fed = new Set<string>();
+    return {
+      runs: (runs) => ({
+        async feedPage(options) {
+          const page = await runs.feedPage(options);
+          const items = page.items.filter(({ event }) => !fed.has(event.eventId));
+          for (const { event } of page.items) fed.add(event.eventId);
+          return { ...page, items };
+        },
+      }),
+    };
+  }),
+];

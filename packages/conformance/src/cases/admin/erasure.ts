@@ -1,0 +1,124 @@
+/** Erasing a tenant: nothing of it is left, nothing of others is touched, and the same call finishes what was cut short. */
+
+import type { ErasureReport, Store } from '@tidemark/core';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { Bench, ConformanceCase } from '../../kit.ts';
+import { casesOf } from '../agents/samples.ts';
+import { type KeptPayload, keptPayloads } from '../codec/places.ts';
+import { allPages } from '../iterate.ts';
+
+const adminCase = casesOf('general', 'admin');
+const MARK = 'to be forgotten';
+
+/** Saves one of everything the store can keep; gives what loads it again. */
+async function fill(bench: Bench, view: Store): Promise<KeptPayload[]> {
+  const places = keptPayloads(bench);
+  for (const place of places) await place.save(view, idOf(place), { text: MARK });
+  await view.kv.put('plain', { text: MARK });
+  await view.kv.put('short', { text: MARK }, { ttl: 60_000 });
+  await view.jobs.enqueue({ taskType: 'mail', taskId: 'job_1' });
+  await view.agents.saveRemoteBinding({ traceId: 't', contextId: null, taskId: 't', agentUrl: MARK });
+  await view.runs.deleteRun('never');
+  await view.runs.handle('deleted').append('Note', { text: MARK });
+  await view.runs.deleteRun('deleted');
+  return places;
+}
+
+const idOf = ({ name }: KeptPayload) => `owner of ${name}`;
+
+async function kept(places: readonly KeptPayload[], view: Store): Promise<string[]> {
+  const found: string[] = [];
+  for (const place of places) if ((await place.load(view, idOf(place))) !== undefined) found.push(place.name);
+  for (const key of ['plain', 'short']) if (await view.kv.get(key)) found.push(key);
+  if (await view.jobs.get({ taskType: 'mail', taskId: 'job_1' })) found.push('job');
+  if ((await view.agents.listRemoteBindings('t')).length > 0) found.push('binding');
+  return found;
+}
+
+async function feedOf(store: Store, tenantId: string): Promise<number> {
+  let events = 0;
+  for (let after: string | undefined; ; ) {
+    const { items, next } = await store.runs.feedPage({ after, filter: { tenantId } });
+    events += items.length;
+    if (next === after || next === undefined) return events;
+    after = next;
+  }
+}
+
+export const ERASURE_CASES: readonly ConformanceCase[] = [
+  adminCase({
+    id: 'general/erased-tenants-leave-nothing',
+    title: 'after an erasure a tenant is as one that never was, and every other is whole',
+    proves: ['GEN-10', 'RUN-15'],
+    async run(bench) {
+      const { store, tenant, tenantId } = bench;
+      const neighbour = store.forTenant(bench.id('tenant'));
+      const places = await fill(bench, tenant);
+      await fill(bench, neighbour);
+      const before = await kept(places, neighbour);
+      expect(before.length > 10, 'there is a lot to be lost');
+      const { removed } = await store.admin.eraseTenant(tenantId);
+      expectEqual(await kept(places, tenant), [], 'nothing is left of the tenant');
+      expectEqual(await kept(places, neighbour), before, 'nothing is missing of its neighbour');
+      expect((removed.runs ?? 0) >= 3, 'the report counts runs, tombstones among them');
+      expectEqual([removed.bindings, removed.memory], [1, 1], 'and documents');
+      expect((removed.kv ?? 0) >= 3, 'and records');
+      const tenants = await allPages((cursor) => store.admin.listTenants({ cursor }));
+      expect(!tenants.includes(tenantId), 'the tenant is not listed any more');
+      expectEqual((await tenant.runs.listRuns()).items, [], 'no run is listed');
+      expectEqual((await tenant.agents.listSessions()).items, [], 'no session is');
+      expectEqual((await tenant.artifacts.list()).items, [], 'no artifact is');
+      if (store.info.capabilities['runs.feed'])
+        expectEqual(await feedOf(store, tenantId), 0, 'the feed has no event of it');
+      const started = await tenant.runs.handle('deleted').append('RunStarted');
+      expectEqual(started.runSeq, 1, 'even tombstones are gone: the ids can be used again');
+    },
+  }),
+  adminCase({
+    id: 'general/erasure-tells-and-repeats',
+    title: 'an erasure tells what it has removed so far, and finds nothing the second time',
+    proves: ['GEN-10', 'GEN-8'],
+    async run(bench) {
+      const { store, tenant, tenantId } = bench;
+      for (let n = 0; n < 250; n++) await tenant.kv.put(`k${n}`, { n: String(n) });
+      const told: ErasureReport[] = [];
+      const report = await store.admin.eraseTenant(tenantId, { onProgress: (so) => told.push(so) });
+      expectEqual(report, { tenantId, removed: { kv: 250 } }, 'the report counts every thing once');
+      expect(told.length >= 2, 'it goes in steps, and tells after each');
+      expectEqual(told.at(-1), report, 'the last of which is the whole');
+      expect(
+        told.every((step, at) => at === 0 || step.removed.kv! > told[at - 1]!.removed.kv!),
+        'each tells more than the one before',
+      );
+      expectEqual(await store.admin.eraseTenant(tenantId), { tenantId, removed: {} }, 'a second call finds nothing');
+    },
+  }),
+  adminCase({
+    id: 'general/erasure-goes-on-where-it-was',
+    title: 'an erasure that was aborted is finished by the same call',
+    proves: ['GEN-8'],
+    async run({ store, tenant, tenantId }) {
+      for (let n = 0; n < 3; n++) await tenant.runs.handle(`r${n}`).append('RunStarted');
+      for (let n = 0; n < 250; n++) await tenant.kv.put(`k${n}`, { n: String(n) });
+      const stop = new AbortController();
+      const erasing = store.admin.eraseTenant(tenantId, { signal: stop.signal, onProgress: () => stop.abort() });
+      await expectCode('ABORTED', 'it stops between two steps', () => erasing);
+      const { removed } = await store.admin.eraseTenant(tenantId);
+      expect((removed.kv ?? 0) > 0, 'there was something left');
+      expectEqual((await tenant.kv.scanPage('')).items, [], 'now there is nothing');
+    },
+  }),
+  adminCase({
+    id: 'general/erasure-stays-within-the-view',
+    title: 'a view erases its own tenant and no other',
+    proves: ['GEN-10'],
+    async run({ store, tenant, tenantId, id }) {
+      const other = id('tenant');
+      await store.forTenant(other).kv.put('k', { a: '1' });
+      await tenant.kv.put('k', { a: '1' });
+      await expectCode('TENANT_MISMATCH', 'another tenant', () => tenant.admin.eraseTenant(other));
+      expectEqual((await tenant.admin.eraseTenant(tenantId)).removed, { kv: 1 }, 'its own');
+      expect((await store.forTenant(other).kv.get('k')) !== null, 'the other is whole');
+    },
+  }),
+];

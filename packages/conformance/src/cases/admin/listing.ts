@@ -1,0 +1,80 @@
+/** What only an operator sees: tenants, traces, and pauses with what they hold (GEN-10). */
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { binding, casesOf, flowEvent, pausePayload, plannerEvent } from '../agents/samples.ts';
+import { allPages } from '../iterate.ts';
+
+const adminCase = casesOf('general', 'admin');
+
+export const LISTING_CASES: readonly ConformanceCase[] = [
+  adminCase({
+    id: 'general/admin-lists-tenants',
+    title: 'tenants are listed once each, in byte order, whatever they have',
+    proves: ['GEN-10', 'GEN-5'],
+    async run({ store, id }) {
+      const tenants = ['a', 'a:b', 'a%', 'A', 'ä'].map((name) => id(name));
+      await store.forTenant(tenants[0]!).kv.put('k', { a: '1' });
+      await store.forTenant(tenants[1]!).kv.put('k', { a: '1' });
+      await store.forTenant(tenants[1]!).agents.saveEvent(flowEvent('t'));
+      await store.forTenant(tenants[2]!).agents.saveMemoryState('m', {});
+      await store.forTenant(tenants[3]!).runs.handle('r').append('RunStarted');
+      await store.forTenant(tenants[4]!).agents.savePlannerEvent('t', plannerEvent());
+      const listed = await allPages((cursor) => store.admin.listTenants({ cursor, limit: 3 }));
+      expectEqual(
+        listed.filter((tenant) => tenants.includes(tenant)),
+        [...tenants].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+        'each of them, once and in order',
+      );
+      const view = store.forTenant(tenants[0]!);
+      expectEqual((await view.admin.listTenants()).items, [tenants[0]!], 'a view lists its own tenant only');
+    },
+  }),
+  adminCase({
+    id: 'general/admin-lists-traces',
+    title: 'traces of a tenant are listed once each, in byte order, and no other tenant’s',
+    proves: ['GEN-10'],
+    async run({ store, tenant, tenantId, id }) {
+      const traces = ['b', 'a/b', 'a', 'a!', 'c'].map((name) => id(name));
+      await tenant.agents.saveEvent(flowEvent(traces[0]!));
+      await tenant.agents.saveRemoteBinding(binding(traces[0]!));
+      await tenant.agents.saveRemoteBinding(binding(traces[1]!));
+      await tenant.agents.saveRemoteBinding(binding(traces[2]!));
+      await tenant.agents.savePlannerEvent(traces[3]!, plannerEvent());
+      await tenant.agents.saveEvent(flowEvent(traces[4]!));
+      await tenant.agents.saveEvent(flowEvent(null));
+      await store.forTenant(id('tenant')).agents.saveEvent(flowEvent(id('other')));
+      const expected = [...traces].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      expectEqual(
+        await allPages((cursor) => store.admin.listTraces({ tenantId, cursor, limit: 2 })),
+        expected,
+        'each of them, once and in order; events without a trace are in none',
+      );
+      expectEqual((await tenant.admin.listTraces()).items, expected, 'a view lists its own');
+    },
+  }),
+  adminCase({
+    id: 'general/admin-reads-pauses',
+    title: 'an operator reads what a waiting pause holds without consuming it; others hold nothing to read',
+    proves: ['AGT-4'],
+    async run({ store, tenant, tenantId, id }) {
+      const token = id('token');
+      const payload = pausePayload();
+      await tenant.agents.savePlannerState(token, payload, { sessionId: 's', taskId: 't' });
+      const [info] = (await tenant.agents.listPauses()).items;
+      const read = await store.admin.readPause(info!.pauseId, { tenantId });
+      expectEqual(read, { ...info!, payload }, 'the payload with what lists show');
+      const claim = await tenant.agents.claimPlannerState(token);
+      expectEqual(claim?.payload, payload, 'the token is as good as before');
+      expectEqual(await tenant.admin.readPause(info!.pauseId), null, 'a claimed pause is its claimer’s');
+      await tenant.agents.confirmPlannerState(token, claim!.claimId);
+      expectEqual(await tenant.admin.readPause(info!.pauseId), null, 'a consumed one is gone');
+      expectEqual(await tenant.admin.readPause('0'.repeat(64)), null, 'as is one that never was');
+      const elsewhere = store.forTenant(id('tenant'));
+      expectEqual(await elsewhere.admin.readPause(info!.pauseId), null, 'no other tenant has it');
+      await expectCode('TENANT_MISMATCH', 'a view names no other tenant', () =>
+        elsewhere.admin.readPause(info!.pauseId, { tenantId }),
+      );
+      expect(claim, 'there was a claim');
+    },
+  }),
+];

@@ -1,0 +1,91 @@
+/** Erasing a session: its tasks, logs, traces, pauses, memory and artifacts go, those of its neighbour stay. */
+import { memoryKey, type Store } from '@tidemark/core';
+import { expect, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { binding, casesOf, flowEvent, plannerEvent, steering, task, trajectory, update } from '../agents/samples.ts';
+
+const adminCase = casesOf('general', 'admin');
+
+async function fill({ agents, artifacts }: Store, session: string): Promise<void> {
+  const trace = `trace of ${session}`;
+  const scope = { sessionId: session };
+  await agents.saveTask(task(session, { traceId: trace }));
+  await agents.saveUpdate(update(session, 'u1'));
+  await agents.saveSteering(steering(session, 's1'));
+  await agents.saveTrajectory(trace, session, trajectory());
+  await agents.saveEvent(flowEvent(trace));
+  await agents.saveRemoteBinding(binding(trace));
+  await agents.savePlannerEvent(trace, plannerEvent());
+  await agents.savePlannerState(`token of ${session}`, { reason: 'wait' }, { sessionId: session });
+  await agents.saveMemoryState(memoryKey('t', 'user', session), { turns: [] });
+  await artifacts.putText('shared by sessions', { scope, ttl: null });
+  await artifacts.putText(`only of ${session}`, { scope, ttl: null });
+}
+
+/** What the store has of a session, counted. */
+async function countsOf({ agents, artifacts }: Store, session: string) {
+  const trace = `trace of ${session}`;
+  const { items } = await artifacts.list({ sessionId: session });
+  const readable = await Promise.all(items.map(({ id }) => artifacts.get(id)));
+  return {
+    tasks: (await agents.listTasks(session)).length,
+    updates: (await agents.listUpdates(session)).length,
+    steering: (await agents.listSteering(session)).length,
+    trajectories: (await agents.listTraces(session)).length,
+    events: (await agents.loadHistory(trace)).length,
+    bindings: (await agents.listRemoteBindings(trace)).length,
+    plannerEvents: (await agents.listPlannerEvents(trace)).length,
+    pauses: (await agents.listPauses({ sessionId: session })).items.length,
+    memory: (await agents.loadMemoryState(memoryKey('t', 'user', session))) === null ? 0 : 1,
+    artifacts: readable.filter((bytes) => bytes !== null).length,
+  };
+}
+
+const ALL = {
+  tasks: 1,
+  updates: 1,
+  steering: 1,
+  trajectories: 1,
+  events: 1,
+  bindings: 1,
+  plannerEvents: 1,
+  pauses: 1,
+  memory: 1,
+  artifacts: 2,
+};
+const NONE = Object.fromEntries(Object.keys(ALL).map((part) => [part, 0])) as typeof ALL;
+
+export const SESSION_ERASURE_CASES: readonly ConformanceCase[] = [
+  adminCase({
+    id: 'general/erased-sessions-leave-nothing',
+    title: 'after an erasure nothing of a session is left, and its neighbour has all it had',
+    proves: ['AGT-6', 'AGT-9', 'AGT-11'],
+    async run({ tenant, tenantId, id }) {
+      const [session, neighbour] = [id('session'), id('session')];
+      await fill(tenant, session);
+      await fill(tenant, neighbour);
+      expectEqual(await countsOf(tenant, session), ALL, 'one of everything');
+      const report = await tenant.admin.eraseSession(session);
+      expectEqual(report, { tenantId, sessionId: session, removed: ALL }, 'the report counts it all');
+      expectEqual(await countsOf(tenant, session), NONE, 'nothing is left');
+      expectEqual(await countsOf(tenant, neighbour), ALL, 'the neighbour is whole, shared bytes and all');
+      const listed = (await tenant.agents.listSessions()).items.map(({ sessionId }) => sessionId);
+      expectEqual(listed, [neighbour], 'the session is not listed any more');
+      expectEqual((await tenant.admin.eraseSession(session)).removed, {}, 'a second call finds nothing');
+    },
+  }),
+  adminCase({
+    id: 'general/session-erasure-stays-within-the-tenant',
+    title: 'erasing a session leaves the session of that id of another tenant alone',
+    proves: ['GEN-10'],
+    async run({ store, tenant, tenantId, id }) {
+      const session = id('session');
+      const other = store.forTenant(id('tenant'));
+      await fill(tenant, session);
+      await fill(other, session);
+      await store.admin.eraseSession(session, { tenantId });
+      expectEqual(await countsOf(other, session), ALL, 'the other is whole');
+      expect((await countsOf(tenant, session)).tasks === 0, 'the one that was named is gone');
+    },
+  }),
+];

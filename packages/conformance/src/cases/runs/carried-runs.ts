@@ -1,0 +1,48 @@
+/** Runs worth carrying elsewhere: several commits, labels, a parent, keys of every kind; and parts as a file would hold them. */
+import type { RunPart, Store } from '@tidemark/core';
+import type { Bench } from '../../kit.ts';
+import { all } from '../iterate.ts';
+import { appendNumbered, runEvent, wholeLog } from './events.ts';
+
+/** A run of many commits; `long` for one that takes two parts to export. */
+export async function carriedRun(bench: Bench, length: 'short' | 'long' = 'short'): Promise<string> {
+  const runId = bench.id('run');
+  const { runs } = bench.tenant;
+  const start = { eventType: 'RunStarted', labels: { team: 'ops', über: '☂' }, parentRunId: bench.id('parent') };
+  await runs.appendEvent(runEvent(bench, { runId, ...start, payload: { n: 0, text: 'é\u2028"\\' } }));
+  await appendNumbered(bench, runId, 5);
+  const step = { eventType: 'StepStarted', stepId: 's', traceparent: '00-1-2-03', extra: { kept: [1, 2.5, null] } };
+  await runs.appendEvent(runEvent(bench, { runId, ...step }));
+  if (length === 'long') for (const from of [0, 600]) await appendNumbered(bench, runId, 600, from);
+  await runs.appendEvent(runEvent(bench, { runId, eventType: 'RunPaused', planVersion: '2' }));
+  return runId;
+}
+
+/** The parts of a run after a journey through JSON text. */
+export async function exported(store: Store, runId: string): Promise<RunPart[]> {
+  return JSON.parse(JSON.stringify(await all(store.runs.exportRun(runId)))) as RunPart[];
+}
+
+/** Whatever can be seen of a run. */
+export async function seenOf(store: Store, runId: string) {
+  const { projectedAt: _, version: __, ...snapshot } = await store.runs.projectSnapshot(runId);
+  const { items } = await store.runs.listRuns();
+  return {
+    log: await wholeLog(store, runId),
+    summary: items.find((run) => run.runId === runId),
+    head: await store.runs.headSeq(runId),
+    verified: await store.runs.verify(runId),
+    snapshot,
+  };
+}
+
+/** Removes a run as an archiver does. */
+export async function archive(store: Store, runId: string, location = 'somewhere'): Promise<void> {
+  await store.runs.archiveRun(runId, { location, atSeq: await store.runs.headSeq(runId) });
+}
+
+/** The first parts of a run, then the end of whoever sent them. */
+export async function* cutAfter(parts: readonly RunPart[], count: number): AsyncGenerator<RunPart, void, undefined> {
+  yield* parts.slice(0, count);
+  throw new Error('cut');
+}

@@ -1,0 +1,102 @@
+/** Exported runs: all there is of a run, in a form that any store can take and anybody can check (RUN-15, RUN-17). */
+import { createHash } from 'node:crypto';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { ConformanceCase } from '../../kit.ts';
+import { runsCase } from '../define.ts';
+import { all, upTo } from '../iterate.ts';
+import { carriedRun, exported } from './carried-runs.ts';
+import { appendNumbered, runEvent, wholeLog } from './events.ts';
+
+export const EXPORT_CASES: readonly ConformanceCase[] = [
+  runsCase({
+    id: 'runs/export-has-the-whole-run',
+    title: 'an exported run has every event and what is known of the run, in parts of up to 1 000 events',
+    proves: ['RUN-15', 'RUN-17', '001 §2.3'],
+    async run(bench) {
+      const runId = await carriedRun(bench, 'long');
+      const parts = await exported(bench.tenant, runId);
+      const events = parts.flatMap((part) => part.events);
+      const log = await wholeLog(bench.tenant, runId);
+      expectEqual(parts.length, 2, '1 208 events take two parts');
+      expectEqual(
+        parts.map((part) => part.isLast),
+        [false, true],
+        'the last one says so',
+      );
+      expectEqual(
+        events.map((event) => event.runSeq),
+        upTo(log.length),
+        'every event is there, in order',
+      );
+      for (const key of ['eventId', 'eventType', 'emittedAt', 'persistedAt', 'idempotencyKey', 'planVersion'] as const)
+        expectEqual(
+          events.map((event) => event[key]),
+          log.map((event) => event[key]),
+          `${key} is as readers get it`,
+        );
+      const [run] = parts.map((part) => part.run);
+      for (const part of parts) expectEqual(part.run, run, 'every part says the same of the run');
+      const summary = (await bench.tenant.runs.listRuns()).items.find((item) => item.runId === runId)!;
+      const { head, ...told } = run!;
+      expectEqual(told as object, summary as object, 'what is known of the run comes along');
+      expectEqual(head, (await bench.tenant.runs.verify(runId)).head, 'with the link that verify tells');
+      expectEqual(events.at(-1)!.link, head, 'which is that of the last event');
+    },
+  }),
+  runsCase({
+    id: 'runs/export-can-be-checked',
+    title: 'the links of an exported run follow from its texts alone',
+    proves: ['RUN-17'],
+    async run(bench) {
+      const runId = bench.id('run');
+      await bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: { n: 1 } }));
+      const [part] = await exported(bench.tenant, runId);
+      const event = part!.events[0]!;
+      const hash = (...texts: (string | Buffer)[]) => {
+        const digest = createHash('sha256');
+        for (const text of texts) digest.update(text);
+        return digest.digest();
+      };
+      const field = (text: string | number | null) =>
+        text === null ? '-' : `${Buffer.byteLength(String(text))}:${text}`;
+      const { eventId, eventType, emittedAt, projectId, environmentId, planId, planVersion, idempotencyKey } = event;
+      const { engineAttemptId, logicalAttemptId, stepId, extra } = event;
+      const texts = [
+        bench.tenantId,
+        runId,
+        eventId,
+        eventType,
+        emittedAt,
+        projectId,
+        environmentId,
+        planId,
+        planVersion,
+      ];
+      const fields = [...texts, engineAttemptId, logicalAttemptId, idempotencyKey, stepId, extra].map(field);
+      const leaf = hash('tidemark-leaf-1\n', ...fields, hash(event.payload ?? '').toString('hex'));
+      const seq = Buffer.from([0, 0, 0, 0, 0, 0, 0, 1]);
+      expectEqual(event.link, hash(Buffer.alloc(32), leaf, seq).toString('hex'), 'anybody can compute it');
+    },
+  }),
+  runsCase({
+    id: 'runs/export-of-nothing',
+    title: 'an unknown, deleted or foreign run cannot be exported, and what comes later is left out',
+    proves: ['RUN-12', 'RUN-15', 'GEN-10'],
+    async run(bench) {
+      const runId = await carriedRun(bench);
+      await expectCode('RUN_NOT_FOUND', 'an unknown run', () => all(bench.tenant.runs.exportRun(bench.id('run'))));
+      const other = bench.store.forTenant(bench.id('tenant'));
+      await expectCode('RUN_NOT_FOUND', 'a run of another tenant', () => all(other.runs.exportRun(runId)));
+      await appendNumbered(bench, runId, 1_000);
+      const before = await bench.tenant.runs.headSeq(runId);
+      const seen: number[] = [];
+      for await (const part of bench.tenant.runs.exportRun(runId)) {
+        if (seen.length === 0) await appendNumbered(bench, runId, 3);
+        seen.push(...part.events.map((event) => event.runSeq));
+      }
+      expectEqual(seen, upTo(before), 'the run as it was when it began');
+      expect(await bench.tenant.runs.deleteRun(runId), 'the run can be deleted');
+      await expectCode('RUN_NOT_FOUND', 'a deleted run', () => all(bench.tenant.runs.exportRun(runId)));
+    },
+  }),
+];

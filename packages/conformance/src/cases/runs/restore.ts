@@ -1,0 +1,304 @@
+/** Restored runs: exactly what was exported, all of it or nothing (RUN-15, RUN-17). */
+import type { RunPart, RunStore } from '@tidemark/core';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { Bench, ConformanceCase } from '../../kit.ts';
+import { runsCase } from '../define.ts';
+import { take, upTo } from '../iterate.ts';
+import { archive, carriedRun, cutAfter, exported, seenOf } from './carried-runs.ts';
+import { appendNumbered, runEvent, wholeLog } from './events.ts';
+
+/** A changed copy of the parts. */
+function forged(parts: readonly RunPart[], change: (parts: RunPart[]) => void): RunPart[] {
+  const copy = structuredClone(parts) as RunPart[];
+  change(copy);
+  return copy;
+}
+
+const FORGERIES: Record<string, (parts: RunPart[]) => void> = {
+  'a payload': ([part]) => {
+    part!.events[2]!.payload = '{"n":99}';
+  },
+  'a link': ([part]) => {
+    part!.events[2]!.link = '0'.repeat(64);
+  },
+  'an event left out': ([part]) => {
+    part!.events.splice(2, 1);
+  },
+  'events in another order': ([part]) => {
+    part!.events.reverse();
+  },
+  'another end': ([part]) => {
+    part!.events.pop();
+  },
+  'a status': ([part]) => {
+    part!.run.status = 'COMPLETED';
+  },
+  labels: ([part]) => {
+    part!.run.labels = { team: 'others' };
+  },
+  'a head': ([part]) => {
+    part!.run.head = '0'.repeat(64);
+  },
+  'time that runs backwards': ([part]) => {
+    part!.events[3]!.persistedAt = '2001-01-01T00:00:00.000Z';
+  },
+  'what is no JSON': ([part]) => {
+    part!.events[1]!.payload = 'nonsense';
+  },
+  'another tenant’s name for it': ([part]) => {
+    part!.run.runId = 'forged';
+  },
+};
+
+/** Reads the feed up to an event: whose events there were on the way, and where it goes on. */
+async function readTo(runs: RunStore, from: string, last: string): Promise<{ seen: string[]; after: string }> {
+  const seen: string[] = [];
+  for (let after = from; ; ) {
+    const page = await runs.feedPage({ after, limit: 500, wait: 5_000 });
+    seen.push(...page.items.map(({ event }) => `${event.runId} ${event.runSeq}`));
+    expect(page.next !== after, `the feed ends before ${last}`);
+    after = page.next!;
+    if (seen.includes(last)) return { seen, after };
+  }
+}
+
+async function expectHidden(bench: Bench, runId: string): Promise<void> {
+  const { runs } = bench.tenant;
+  await expectCode('RUN_ARCHIVED', 'nobody reads half a run', () => runs.fetchEvents(runId));
+  await expectCode('RUN_ARCHIVED', 'nor does the operator', () => bench.store.runs.fetchEvents(runId));
+  await expectCode('RUN_ARCHIVED', 'nor its head', () => runs.headSeq(runId));
+  await expectCode('RUN_ARCHIVED', 'nor a snapshot', () => runs.getSnapshot(runId));
+  const error = await expectCode('RUN_ARCHIVED', 'nobody appends to it', () =>
+    runs.appendEvent(runEvent(bench, { runId })),
+  );
+  expect(/restored/.test(error.message), 'and hears why');
+  const { items } = await runs.listRuns();
+  expect(!items.some((run) => run.runId === runId), 'it is not listed');
+}
+
+export const RESTORE_CASES: readonly ConformanceCase[] = [
+  runsCase({
+    id: 'runs/restored-run-is-the-same',
+    title: 'a restored run has the same sequences, times, links, labels and status, and answers its keys as before',
+    proves: ['RUN-15', 'RUN-17', 'RUN-4', 'RUN-6'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const runId = bench.id('run');
+      const event = runEvent(bench, { runId, eventType: 'RunStarted', labels: { a: 'b' }, payload: { n: 1 } });
+      const first = await runs.appendEvent(event);
+      await bench.pass(20);
+      for (const count of [3, 1, 2]) await appendNumbered(bench, runId, count);
+      const before = await seenOf(bench.tenant, runId);
+      const parts = await exported(bench.tenant, runId);
+      await archive(bench.tenant, runId);
+      await bench.pass(20);
+      expectEqual(
+        await runs.restoreRun(parts),
+        { tenantId: bench.tenantId, runId, lastEventSeq: 7, restored: true },
+        'the answer',
+      );
+      expectEqual(await seenOf(bench.tenant, runId), before, 'all is as it was');
+      expectEqual(await exported(bench.tenant, runId), parts, 'exported again it is the same');
+      const again = await runs.appendEvent(event);
+      expectEqual(
+        again,
+        { ...first, idempotent: true, persisted: false, payloadMatches: true },
+        'a key it has is answered with the place the event had',
+      );
+      const next = await runs.appendEvent(runEvent(bench, { runId, eventType: 'RunCompleted' }), { expectedSeq: 7 });
+      expectEqual(next.runSeq, 8, 'it goes on where it was');
+      expectEqual((await runs.verify(runId)).ok, true, 'in one chain');
+    },
+  }),
+  runsCase({
+    id: 'runs/restored-and-redacted',
+    title: 'what was redacted before a run was away is redacted when it is back, and the chain holds',
+    proves: ['RUN-15', 'RUN-17'],
+    needs: ['runs.redaction'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const runId = await carriedRun(bench);
+      await runs.redactEvent(runId, 3, { by: 'admin', reason: 'asked for' });
+      const before = await seenOf(bench.tenant, runId);
+      const parts = await exported(bench.tenant, runId);
+      expectEqual(parts[0]!.events[2]!.payload, null, 'nothing of the payload is exported');
+      await archive(bench.tenant, runId);
+      await runs.restoreRun(parts);
+      expectEqual(await seenOf(bench.tenant, runId), before, 'all is as it was');
+      expectEqual((await wholeLog(bench.tenant, runId))[2]!.redacted?.by, 'admin', 'with who did it');
+    },
+  }),
+  runsCase({
+    id: 'runs/restored-behind-a-writer',
+    title: 'a writer that knew the run before it was away goes on with it, whoever restored it',
+    proves: ['RUN-4', 'RUN-15'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const peer = (await bench.peer()).forTenant(bench.tenantId).runs;
+      const runId = await carriedRun(bench, 'long');
+      const event = runEvent(bench, { runId, payload: { by: 'peer' } });
+      const first = await peer.appendEvent(event);
+      const parts = await exported(bench.tenant, runId);
+      await archive(bench.tenant, runId);
+      await runs.restoreRun(parts);
+      const again = { ...first, idempotent: true, persisted: false, payloadMatches: true };
+      expectEqual(await peer.appendEvent(event), again, 'its own key is answered as before');
+      const early = await runs.fetchEvents(runId, { limit: 1 });
+      const { runSeq, persistedAt, ...sent } = early[0]!;
+      const found = await peer.appendEvent(sent);
+      expectEqual([found.idempotent, found.runSeq, found.persistedAt], [true, runSeq, persistedAt], 'so are others');
+      const next = await peer.appendEvent(runEvent(bench, { runId }));
+      expectEqual(next.runSeq, first.runSeq + 1, 'a new event comes next');
+      expectEqual((await peer.fetchEvents(runId, { afterSeq: first.runSeq })).length, 1, 'and is read');
+      expectEqual((await runs.verify(runId)).ok, true, 'in one chain');
+    },
+  }),
+  runsCase({
+    id: 'runs/restore-again-changes-nothing',
+    title: 'a run that is restored twice, also by several at once, is there once',
+    proves: ['GEN-8', 'RUN-15'],
+    async run(bench) {
+      const clients = [bench.tenant, (await bench.peer()).forTenant(bench.tenantId)];
+      const runId = await carriedRun(bench, 'long');
+      const before = await seenOf(bench.tenant, runId);
+      const parts = await exported(bench.tenant, runId);
+      expectEqual((await bench.tenant.runs.restoreRun(parts)).restored, false, 'over itself nothing is done');
+      await archive(bench.tenant, runId);
+      await Promise.all([...clients, ...clients].map((client) => client.runs.restoreRun(parts)));
+      expectEqual(await seenOf(bench.tenant, runId), before, 'all is as it was');
+      expectEqual((await clients[1]!.runs.restoreRun(parts)).restored, false, 'now it is there');
+      expectEqual(await seenOf(clients[1]!, runId), before, 'for everybody');
+    },
+  }),
+  runsCase({
+    id: 'runs/restore-refuses-forgeries',
+    title: 'a part that was altered, cut or put in another order is refused, and nothing of it is written',
+    proves: ['RUN-17', 'RUN-15', 'GEN-1'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const runId = await carriedRun(bench);
+      const before = await seenOf(bench.tenant, runId);
+      const parts = await exported(bench.tenant, runId);
+      await archive(bench.tenant, runId);
+      for (const [what, change] of Object.entries(FORGERIES)) {
+        const error = await runs.restoreRun(forged(parts, change)).catch((reason) => reason);
+        expect(['CORRUPT_EVENT', 'INVALID_ARGUMENT'].includes(error?.code), `${what}: ${error?.code ?? 'taken'}`);
+        expectEqual(await runs.archivedAt(runId), 'somewhere', `after ${what} the run is still archived`);
+      }
+      await expectCode('INVALID_ARGUMENT', 'no parts', () => runs.restoreRun([]));
+      await expectCode('INVALID_ARGUMENT', 'something else', () => runs.restoreRun([{} as RunPart]));
+      await runs.restoreRun(parts);
+      expectEqual(await seenOf(bench.tenant, runId), before, 'what is genuine is taken');
+    },
+  }),
+  runsCase({
+    id: 'runs/restore-is-whole-or-hidden',
+    title: 'a restore that was cut is not seen by anybody, and is finished by the same one',
+    proves: ['RUN-15', 'GEN-8'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const peer = (await bench.peer()).forTenant(bench.tenantId);
+      const runId = await carriedRun(bench, 'long');
+      const before = await seenOf(bench.tenant, runId);
+      const parts = await exported(bench.tenant, runId);
+      await archive(bench.tenant, runId);
+      for (const client of [bench.tenant, peer]) {
+        await client.runs.restoreRun(cutAfter(parts, 1)).catch(() => undefined);
+        await expectHidden(bench, runId);
+        expectEqual(await runs.archivedAt(runId), 'somewhere', 'where it lies is not forgotten');
+      }
+      await expectCode('INVALID_ARGUMENT', 'without its last part it is not a run', () =>
+        runs.restoreRun(parts.slice(0, 1)),
+      );
+      expectEqual((await peer.runs.restoreRun(parts)).restored, true, 'another process finishes it');
+      expectEqual(await seenOf(bench.tenant, runId), before, 'all is as it was');
+      expectEqual((await peer.runs.appendEvent(runEvent(bench, { runId }))).runSeq, before.head + 1, 'it goes on');
+    },
+  }),
+  runsCase({
+    id: 'runs/restore-given-up',
+    title: 'deleting a run that is being restored clears what was put back',
+    proves: ['RUN-15'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const runId = await carriedRun(bench, 'long');
+      const before = await seenOf(bench.tenant, runId);
+      const parts = await exported(bench.tenant, runId);
+      await runs.deleteRun(runId);
+      await expectCode('RUN_DELETED', 'a deleted run is not restored unasked', () => runs.restoreRun(parts));
+      await runs.restoreRun(cutAfter(parts, 1), { overDeleted: true }).catch(() => undefined);
+      await expectHidden(bench, runId);
+      expectEqual(await runs.deleteRun(runId), true, 'there was something to delete');
+      expectEqual(await runs.fetchEvents(runId), [], 'nothing of it is left');
+      await expectCode('RUN_DELETED', 'it stays deleted', () => runs.appendEvent(runEvent(bench, { runId })));
+      await runs.restoreRun(parts, { overDeleted: true });
+      expectEqual(await seenOf(bench.tenant, runId), before, 'all is as it was');
+    },
+  }),
+  runsCase({
+    id: 'runs/restore-spares-other-runs',
+    title: 'a run that is another, has grown or belongs to another tenant is not restored over',
+    proves: ['RUN-15', 'GEN-10'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const runId = await carriedRun(bench);
+      const parts = await exported(bench.tenant, runId);
+      await runs.appendEvent(runEvent(bench, { runId }));
+      const grown = await seenOf(bench.tenant, runId);
+      await expectCode('CONFLICT', 'it has grown since', () => runs.restoreRun(parts));
+      expectEqual(await seenOf(bench.tenant, runId), grown, 'and is left as it is');
+      const other = bench.store.forTenant(bench.id('tenant'));
+      await expectCode('TENANT_MISMATCH', 'a view restores runs of its tenant only', () =>
+        other.runs.restoreRun(parts),
+      );
+      const longer = await exported(bench.tenant, await carriedRun(bench, 'long'));
+      await archive(bench.tenant, longer[0]!.run.runId);
+      await runs.restoreRun(cutAfter(longer, 1)).catch(() => undefined);
+      const shorter = forged(longer, (all) => {
+        all.splice(1);
+        all[0]!.isLast = true;
+        all[0]!.run = { ...all[0]!.run, lastEventSeq: 1_000, head: all[0]!.events.at(-1)!.link, status: 'RUNNING' };
+        all[0]!.run.updatedAt = all[0]!.events.at(-1)!.persistedAt;
+      });
+      await expectCode('CONFLICT', 'another history is not mixed in', () => runs.restoreRun(shorter));
+      expectEqual((await runs.restoreRun(longer)).restored, true, 'the one that was begun can be finished');
+    },
+  }),
+  runsCase({
+    id: 'runs/restored-events-pass-the-feed',
+    title:
+      'a reader of the feed meets the events of a restored run once more, in order, whatever was written meanwhile',
+    proves: ['RUN-2', 'RUN-15'],
+    needs: ['runs.feed'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const runId = await carriedRun(bench, 'long');
+      const parts = await exported(bench.tenant, runId);
+      const beside = bench.id('run');
+      const mark = async () => {
+        await bench.pass(5);
+        return `${beside} ${(await runs.appendEvent(runEvent(bench, { runId: beside }))).runSeq}`;
+      };
+      const [first] = await take(1, (signal) => runs.feed({ signal }));
+      let place = (await readTo(runs, first!.cursor, await mark())).after;
+      await archive(bench.tenant, runId);
+      for (let cut = 0; cut < 2; cut++) {
+        await runs.restoreRun(cutAfter(parts, 1)).catch(() => undefined);
+        const last = await mark();
+        const { seen, after } = await readTo(runs, place, last);
+        expectEqual(seen, [last], 'what is hidden is not in the feed');
+        place = after;
+      }
+      await runs.restoreRun(parts);
+      const last = await mark();
+      const whole = upTo(parts[0]!.run.lastEventSeq).map((seq) => `${runId} ${seq}`);
+      expectEqual((await readTo(runs, place, last)).seen, [...whole, last], 'all of it, once and in order');
+      const { seen } = await readTo(runs, first!.cursor, last);
+      expectEqual(
+        seen.filter((it) => it.startsWith(`${runId} `)),
+        whole,
+        'whoever begins earlier meets it once as well',
+      );
+    },
+  }),
+];

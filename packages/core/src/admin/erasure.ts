@@ -1,0 +1,48 @@
+/** An erasure under way: small bounded writes, each counted and told. What is gone is gone, so it can always be sent again. */
+import { checkInteger } from '../checks/numbers.ts';
+import type { StoreContext } from '../context.ts';
+import type { ErasureOptions, ErasureReport, TenantPart } from '../contracts/admin.ts';
+import { invalidArgument } from '../contracts/errors.ts';
+import type { EngineCall } from '../engine/runs.ts';
+
+/** How many things a step removes. */
+export const STEP = 200;
+/** A step takes one thing whole, and a run may be long. */
+const STEP_TIMEOUT_MS = 60_000;
+
+export class Erasure {
+  readonly report: ErasureReport;
+  readonly #context: StoreContext;
+  readonly #options: ErasureOptions;
+
+  constructor(context: StoreContext, of: Omit<ErasureReport, 'removed'>, options: ErasureOptions = {}) {
+    const { onProgress, timeoutMs } = options;
+    if (onProgress !== undefined && typeof onProgress !== 'function')
+      throw invalidArgument('onProgress', 'a function', onProgress);
+    if (timeoutMs !== undefined) checkInteger(timeoutMs, 'timeoutMs', 1);
+    this.#context = context;
+    this.#options = { ...options, timeoutMs: timeoutMs ?? STEP_TIMEOUT_MS };
+    this.report = { ...of, removed: {} };
+  }
+
+  /** One step, bounded by its own time limit and confined to the tenant. */
+  step<T>(take: (call: EngineCall) => Promise<T>): Promise<T> {
+    const { tenantId, sessionId } = this.report;
+    const args = sessionId === undefined ? [tenantId] : [sessionId, { tenantId }];
+    const write = { method: sessionId === undefined ? 'eraseTenant' : 'eraseSession', args };
+    return this.#context.write(this.#options, write, (call) => take(Object.assign(call, { tenantId })));
+  }
+
+  /** Steps until nothing is left. */
+  async all(part: TenantPart, take: (call: EngineCall) => Promise<number>): Promise<void> {
+    while (this.count(part, await this.step(take)) > 0);
+  }
+
+  /** Adds to the report and tells it. */
+  count(part: TenantPart, removed: number): number {
+    if (removed === 0) return 0;
+    this.report.removed[part] = (this.report.removed[part] ?? 0) + removed;
+    this.#options.onProgress?.({ ...this.report, removed: { ...this.report.removed } });
+    return removed;
+  }
+}

@@ -1,0 +1,37 @@
+/** Puts a pause that waited elsewhere under the id it had there, since its token is known to nobody but its owner (AGT-4). */
+import { encodeReason } from '../agents/pause-reason.ts';
+import { encodeJsonObject } from '../checks/json.ts';
+import { checkTime } from '../checks/numbers.ts';
+import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { PauseContent } from '../contracts/admin.ts';
+import type { CallOptions } from '../contracts/common.ts';
+import { invalidArgument } from '../contracts/errors.ts';
+import type { PauseEngine } from '../engine/agents.ts';
+
+const PAUSE_ID = /^[0-9a-f]{64}$/;
+
+export async function putPause(
+  context: StoreContext,
+  engine: PauseEngine,
+  tenantId: string,
+  pause: PauseContent,
+  options: CallOptions | undefined,
+): Promise<boolean> {
+  const { pauseId } = checkObject(pause, 'pause') as unknown as PauseContent;
+  if (!PAUSE_ID.test(checkId(pauseId, 'pause.pauseId')))
+    throw invalidArgument('pause.pauseId', '64 hex digits', pauseId);
+  const ttlMs = Date.parse(checkTime(pause.expiresAt, 'pause.expiresAt')) - context.clock();
+  if (ttlMs <= 0) return false;
+  const text = encodeJsonObject(pause.payload, 'pause.payload', context.limits.documentBytes);
+  const row = {
+    pauseId,
+    payload: context.payloads.encode(text, { tenantId, kind: 'pause', owner: pauseId }),
+    ttlMs,
+    sessionId: checkOptionalId(pause.sessionId, 'pause.sessionId'),
+    taskId: checkOptionalId(pause.taskId, 'pause.taskId'),
+    reason: encodeReason(context, tenantId, pauseId, Object(pause.payload).reason),
+  };
+  const write = { method: 'putPause', args: [pause, { tenantId }] };
+  return (await context.write(options, write, (call) => engine.save(tenantId, row, call))) === 'saved';
+}

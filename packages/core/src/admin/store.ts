@@ -1,0 +1,87 @@
+/** The operator's store of every backend: tenants, traces and pauses as no other call lists them, and erasure (GEN-10). */
+import { infoOf } from '../agents/pause-reason.ts';
+import { checkLimit } from '../checks/numbers.ts';
+import { checkId } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import { type AdminStore, TENANT_PARTS } from '../contracts/admin.ts';
+import type { CallOptions, Page, PageOptions } from '../contracts/common.ts';
+import type { EngineCall } from '../engine/runs.ts';
+import { TRACED_PARTS } from '../engine/tenancy.ts';
+import { firstAfter } from '../kv/order.ts';
+import { cursorKey, pageOf } from '../paging.ts';
+import { checkTenant } from '../runs/view.ts';
+import type { AdminEngines } from './engines.ts';
+import { eraseSession } from './erase-session.ts';
+import { eraseTenant } from './erase-tenant.ts';
+import { putPause } from './put-pause.ts';
+
+const DEFAULT_PAGE = 100;
+const MAX_PAGE = 1_000;
+
+/** The operator's calls: over all tenants, or, in a view, over its own. */
+export function createAdmin(context: StoreContext, engines: AdminEngines, fallback: string): AdminStore {
+  const { tenancy, agents, parts } = engines;
+  const view = context.tenantId === null ? null : { tenantId: context.tenantId };
+  const tenantOf = (named: unknown) => checkTenant(view, named) ?? fallback;
+
+  /** A page of texts that several parts have, in one order. */
+  const merged = async <Part>(
+    list: string,
+    of: readonly Part[],
+    options: PageOptions | undefined,
+    read: (part: Part, after: string | null, limit: number, call: EngineCall) => Promise<string[]>,
+  ): Promise<Page<string>> => {
+    const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
+    const after = cursorKey(list, options?.cursor);
+    const found = await context.read(options, (call) =>
+      Promise.all(of.map((part) => read(part, after, limit + 1, call))),
+    );
+    const same = (text: string) => text;
+    return pageOf(list, firstAfter(found.flat(), after, limit + 1), limit, same, same);
+  };
+
+  return {
+    async listTenants(options) {
+      if (view !== null) return { items: [view.tenantId] };
+      const present = TENANT_PARTS.filter((part) => parts.has(part));
+      return merged('tenants', present, options, (part, after, limit, call) =>
+        tenancy.tenants(part, after, limit, call),
+      );
+    },
+
+    async listTraces(options) {
+      const tenantId = tenantOf(options?.tenantId);
+      const present = TRACED_PARTS.filter((part) => parts.has(part));
+      return merged('traces', present, options, (part, after, limit, call) =>
+        tenancy.traces(part, tenantId, after, limit, call),
+      );
+    },
+
+    async readPause(pauseId: string, options?: CallOptions & { tenantId?: string }) {
+      checkId(pauseId, 'pauseId');
+      const tenantId = tenantOf(options?.tenantId);
+      return context.read(options, async (call) => {
+        const info = await agents.pauses.peek(tenantId, pauseId, call);
+        const text = info && (await agents.pauses.payload(tenantId, pauseId, call));
+        if (!info || text === null) return null;
+        const payload = context.payloads.decode(text, { tenantId, kind: 'pause', owner: pauseId });
+        return { ...infoOf(context, tenantId, info), payload };
+      });
+    },
+
+    async putPause(pause, options) {
+      return putPause(context, agents.pauses, tenantOf(options?.tenantId), pause, options);
+    },
+
+    async eraseTenant(tenantId, options) {
+      checkId(tenantId, 'tenantId');
+      checkTenant(view, tenantId);
+      return eraseTenant(context, engines, tenantId, options);
+    },
+
+    async eraseSession(sessionId, options) {
+      checkId(sessionId, 'sessionId');
+      return eraseSession(context, engines, tenantOf(options?.tenantId), sessionId, options);
+    },
+  };
+}

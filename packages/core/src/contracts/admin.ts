@@ -1,0 +1,62 @@
+/** What only an operator does: look over all tenants, copy what no other call lists, erase. */
+import type { PauseInfo } from './agents.ts';
+import type { CallOptions, Page, PageOptions } from './common.ts';
+
+/** Parts of a store that hold data of a tenant. */
+export const TENANT_PARTS = [
+  'runs',
+  'kv',
+  'events',
+  'bindings',
+  'pauses',
+  'memory',
+  'tasks',
+  'updates',
+  'steering',
+  'trajectories',
+  'plannerEvents',
+  'artifacts',
+] as const;
+
+export type TenantPart = (typeof TENANT_PARTS)[number];
+
+/** What an erasure removed. */
+export interface ErasureReport {
+  tenantId: string;
+  sessionId?: string;
+  /** How many things of each part; parts that had none are left out. */
+  removed: Partial<Record<TenantPart, number>>;
+}
+
+/** Options of an erasure. */
+export interface ErasureOptions extends CallOptions {
+  /** Told what was removed so far, after every step. */
+  onProgress?: (report: ErasureReport) => void;
+}
+
+/** A pause with what it holds. */
+export interface PauseContent extends PauseInfo {
+  payload: unknown;
+}
+
+/** The operator's calls. In a view they speak of the view's tenant only. */
+export interface AdminStore {
+  /** Tenants that have anything here, in byte order; 1 to 1 000 a page, default 100. */
+  listTenants(options?: PageOptions): Promise<Page<string>>;
+  /** Traces of a tenant that have flow events, remote bindings or planner events, in byte order. */
+  listTraces(options?: PageOptions & { tenantId?: string }): Promise<Page<string>>;
+  /** A pause that waits, with its payload, without consuming it: to carry it elsewhere. `null` for any other. */
+  readPause(pauseId: string, options?: CallOptions & { tenantId?: string }): Promise<PauseContent | null>;
+  /**
+   * Lets a pause that was read elsewhere wait here until the same time, for the same token. False when it has expired
+   * or was consumed here.
+   */
+  putPause(pause: PauseContent, options?: CallOptions & { tenantId?: string }): Promise<boolean>;
+  /**
+   * Removes everything of a tenant: rows, indexes, tombstones and bytes, in small steps. Interrupted, the same call
+   * finishes the job. Whoever still writes for the tenant must be stopped first: what comes later stays.
+   */
+  eraseTenant(tenantId: string, options?: ErasureOptions): Promise<ErasureReport>;
+  /** Removes everything of a session, its traces and its artifacts, in small steps. */
+  eraseSession(sessionId: string, options?: ErasureOptions & { tenantId?: string }): Promise<ErasureReport>;
+}

@@ -1,0 +1,173 @@
+/**
+ * What an operator does across tenants, on every keyed backend (GEN-10): which tenants there are, and removing all that
+ * one has. Things go before what finds them, so that a removal that was cut short is found and sent again.
+ */
+import type { TenantPart } from '../contracts/admin.ts';
+import type { BlobInfo, Blobs } from '../engine/blobs.ts';
+import type { Journal, JournalSpace } from '../engine/journal.ts';
+import type { RecordName, RecordSpace, Records, RecordWrite } from '../engine/records.ts';
+import type { EngineCall } from '../engine/runs.ts';
+import type { TenancyEngine } from '../engine/tenancy.ts';
+import { firstAfter } from '../kv/order.ts';
+import { journalOf, traceOfJournal } from './agents/events.ts';
+import { textField } from './fields.ts';
+import { keyPrefix, splitKey } from './keys.ts';
+import { scanRecords } from './scan.ts';
+
+/** The spaces each part is kept in. Sessions go with the last of what is in them. */
+const JOURNALS: Partial<Record<TenantPart, JournalSpace>> = {
+  runs: 'runs',
+  events: 'events',
+  updates: 'updates',
+  steering: 'steering',
+  plannerEvents: 'plannerEvents',
+};
+const RECORDS: Partial<Record<TenantPart, readonly RecordSpace[]>> = {
+  runs: ['snapshots'],
+  kv: ['kv'],
+  bindings: ['bindings'],
+  pauses: ['pauses'],
+  memory: ['memory'],
+  tasks: ['tasks'],
+  trajectories: ['trajectories', 'sessions'],
+  artifacts: ['artifacts'],
+};
+
+/** Of parts that keep several records for a thing, how the one begins that counts. */
+const COUNTED: Partial<Record<RecordSpace, string>> = {
+  trajectories: keyPrefix(['owner']),
+  artifacts: keyPrefix(['ref']),
+};
+
+/** Sorts after every hash. */
+const AFTER_HASHES = 'g';
+const AT_ONCE = 16;
+/** Pauses carry payloads of megabytes: few are held at a time. */
+const PAUSES_AT_ONCE = 32;
+
+export function keyedTenancy(
+  journal: Journal,
+  records: Records,
+  blobs: Blobs,
+  runs: { forget(tenantId: string, runId: string): void },
+): TenancyEngine {
+  const forgetJournals = async (space: JournalSpace, tenantId: string, limit: number, call: EngineCall) => {
+    const names = await journal.names(space, tenantId, null, limit, call);
+    let removed = 0;
+    for (let from = 0; from < names.length; from += AT_ONCE) {
+      const counts = await Promise.all(
+        names.slice(from, from + AT_ONCE).map((name) => {
+          if (space === 'runs') runs.forget(tenantId, name);
+          return journal.forget({ space, tenantId, name }, call);
+        }),
+      );
+      // A run is one thing, whatever its length; of all other journals the entries count.
+      for (const count of counts) removed += space === 'runs' ? 1 : Math.max(1, count);
+    }
+    if (names.length === 0) await journal.clear(space, tenantId, call);
+    return removed;
+  };
+
+  const eraseRecords = async (space: RecordSpace, tenantId: string, limit: number, call: EngineCall) => {
+    for (;;) {
+      const keys = await records.erase(space, tenantId, limit, call);
+      const counted = keys.filter((key) => key.startsWith(COUNTED[space] ?? '')).length;
+      if (counted > 0 || keys.length === 0) return counted;
+    }
+  };
+
+  const eraseBlobs = async (tenantId: string, limit: number, call: EngineCall) => {
+    for (;;) {
+      const page = await blobs.list({ tenantId, sha256: '' }, limit, call);
+      const own = page.filter((blob) => blob.tenantId === tenantId);
+      if (own.length === 0) return blobs.clear(tenantId, call);
+      for (const { sha256 } of own) await blobs.remove(tenantId, sha256, Number.MAX_SAFE_INTEGER, call);
+    }
+  };
+
+  /** From each tenant straight to the next: blobs are in order of tenants. */
+  const tenantsOfBlobs = async (after: string | null, limit: number, call: EngineCall) => {
+    const found: string[] = [];
+    for (let last = after; found.length < limit; ) {
+      const [blob]: BlobInfo[] = await blobs.list(
+        last === null ? null : { tenantId: last, sha256: AFTER_HASHES },
+        1,
+        call,
+      );
+      if (!blob) break;
+      last = blob.tenantId;
+      found.push(last);
+    }
+    return found;
+  };
+
+  const tracesOfBindings = async (tenantId: string, after: string | null, limit: number, call: EngineCall) => {
+    const traces = new Set<string>();
+    for await (const { key } of scanRecords(records, 'bindings', tenantId, { prefix: '' }, call))
+      traces.add(splitKey(key)[0]!);
+    return firstAfter(traces, after, limit);
+  };
+
+  return {
+    async tenants(part, after, limit, call) {
+      const found: string[] = [];
+      const space = JOURNALS[part];
+      if (space) found.push(...(await journal.tenants(space, after, limit, call)));
+      for (const of of RECORDS[part] ?? []) found.push(...(await records.tenants(of, after, limit, call)));
+      if (part === 'artifacts') found.push(...(await tenantsOfBlobs(after, limit, call)));
+      return firstAfter(found, after, limit);
+    },
+
+    async erase(part, tenantId, limit, call) {
+      const space = JOURNALS[part];
+      const removed = space ? await forgetJournals(space, tenantId, limit, call) : 0;
+      if (removed > 0) return removed;
+      for (const of of RECORDS[part] ?? []) {
+        const counted = await eraseRecords(of, tenantId, limit, call);
+        if (counted > 0 && of !== 'snapshots' && of !== 'sessions') return counted;
+        if (counted > 0) while ((await eraseRecords(of, tenantId, limit, call)) > 0);
+      }
+      if (part === 'artifacts') await eraseBlobs(tenantId, limit, call);
+      return 0;
+    },
+
+    async eraseTrace(part, tenantId, traceId, limit, call) {
+      if (part !== 'bindings') {
+        const name = part === 'events' ? journalOf(traceId) : traceId;
+        return journal.forget({ space: part, tenantId, name }, call);
+      }
+      const page = await records.scan(part, tenantId, { prefix: keyPrefix([traceId]), after: null, limit }, call);
+      await records.batch(
+        page.map(({ key }) => deletion({ space: part, tenantId, key })),
+        call,
+      );
+      return page.length;
+    },
+
+    async erasePauses(tenantId, sessionId, limit, call) {
+      let removed = 0;
+      const range = { prefix: '', page: PAUSES_AT_ONCE };
+      for await (const record of scanRecords(records, 'pauses', tenantId, range, call)) {
+        if (textField(record, 'sessionId') !== sessionId) continue;
+        await records.write(deletion({ space: 'pauses', tenantId, key: record.key }), call);
+        if (++removed === limit) break;
+      }
+      return removed;
+    },
+
+    eraseBytes(tenantId, sha256, storedBefore, call) {
+      return blobs.remove(tenantId, sha256, storedBefore, call);
+    },
+
+    async traces(part, tenantId, after, limit, call) {
+      if (part === 'bindings') return tracesOfBindings(tenantId, after, limit, call);
+      if (part === 'plannerEvents') return journal.names(part, tenantId, after, limit, call);
+      const names = await journal.names(part, tenantId, after && journalOf(after), limit + 1, call);
+      return names.flatMap((name) => traceOfJournal(name) ?? []).slice(0, limit);
+    },
+  };
+}
+
+function deletion(name: RecordName): RecordWrite {
+  return { name, mode: 'delete', set: new Map() };
+}

@@ -1,0 +1,17 @@
+/** What runs anywhere that has `fetch`: contracts, errors, checks, the run handle and the reducer, free of Node's own modules. */
+export { encodeJson } from './checks/json.ts';
+export { checkDuration, checkInteger, checkLimit, checkOptionalDuration } from './checks/numbers.ts';
+export { checkId, checkObject, checkOptionalId, checkPrefix, checkText, isPlainObject } from './checks/text.ts';
+export * from './contracts/admin.ts';
+export * from './contracts/agents.ts';
+export * from './contracts/artifacts.ts';
+export * from './contracts/common.ts';
+export * from './contracts/errors.ts';
+export * from './contracts/jobs.ts';
+export * from './contracts/kv.ts';
+export * from './contracts/runs.ts';
+export * from './contracts/schemas.ts';
+export * from './contracts/store.ts';
+export { blameRun } from './projections/run-blame.ts';
+export { createHandle, type HandleDefaults } from './runs/handle.ts';
+export { RunFold, reduceRun } from './runs/reducer.ts';

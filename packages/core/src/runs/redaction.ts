@@ -1,0 +1,57 @@
+/**
+ * `redactEvent`: takes the payload out of an event and out of the stored snapshot. The hash of the payload stays, so
+ * that the chain holds (RUN-17), and the event says who did it, when and why.
+ */
+import { checkInteger } from '../checks/numbers.ts';
+import { checkId, checkObject, checkText } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
+import type { EngineCall, RunEngine, RunKey } from '../engine/runs.ts';
+import { checkPage, payloadHashOf } from './chain.ts';
+import type { SnapshotReader } from './snapshots.ts';
+
+const MAX_REASON_BYTES = 2_048;
+
+/** Which payload is to go, and who answers for it. */
+export interface RedactionRequest {
+  runSeq: number;
+  by: string;
+  reason: string;
+}
+
+export function checkRedaction(runSeq: unknown, options: unknown): RedactionRequest {
+  const { by, reason } = checkObject(options, 'options');
+  const text = checkText(reason, 'reason', MAX_REASON_BYTES);
+  if (text.trim() === '') throw invalidArgument('reason', 'given: it is all that will tell why', reason);
+  return { runSeq: checkInteger(runSeq, 'runSeq', 1), by: checkId(by, 'by'), reason: text };
+}
+
+export async function redactEvent(
+  context: StoreContext,
+  engine: RunEngine,
+  snapshots: SnapshotReader,
+  { run, runSeq, by, reason }: RedactionRequest & { run: RunKey },
+  call: EngineCall,
+): Promise<boolean> {
+  const page = await engine.fetch(run, runSeq - 1, 1, call);
+  const [event] = page.events;
+  if (event?.runSeq !== runSeq) return false;
+  // What does not match its chain must not be given a hash that does not either.
+  checkPage(run, runSeq - 1, page);
+  const payloadHash = event.redaction?.payloadHash ?? payloadHashOf(event.payload);
+  const redaction = { payloadHash, at: context.clock(), by, reason };
+  if (!(await engine.redact(run, runSeq, redaction, Object.assign(call, { tenantId: run.tenantId })))) return false;
+  await snapshots.refold(run, call);
+  return true;
+}
+
+export function redactionUnsupported(): TidemarkError {
+  return new TidemarkError(
+    'UNSUPPORTED',
+    'This engine cannot change a stored event; delete the run, or destroy its key',
+    {
+      field: 'runs.redaction',
+      rule: 'a capability of the store',
+    },
+  );
+}

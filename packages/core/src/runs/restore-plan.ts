@@ -1,0 +1,70 @@
+/** Decides, without I/O, what a part of a restored run does to what is there, and what a removal does; shared by all engines. */
+import { TidemarkError } from '../contracts/errors.ts';
+import {
+  isTombstone,
+  type RestoredPart,
+  type RunHead,
+  type RunKey,
+  type RunTombstone,
+  type StoredRunEvent,
+} from '../engine/runs.ts';
+import { seqConflict, tombstoneError } from './append.ts';
+import { hexOf } from './exported.ts';
+
+/** What to write of a part. */
+export interface RestorePlan {
+  /** Stands in the run's place until its last part. */
+  tombstone: RunTombstone;
+  events: readonly StoredRunEvent[];
+}
+
+/** What is there of a run. */
+export interface RestoreState {
+  head: RunHead | RunTombstone | null;
+  /** How many events of a run that is being restored have been put back. */
+  restored: number;
+}
+
+/** `null` when the very same run is there: nothing is to be done. */
+export function planRestore(
+  run: RunKey,
+  part: RestoredPart,
+  { head, restored }: RestoreState,
+  options: { now: number; overDeleted?: boolean },
+): RestorePlan | null {
+  if (head !== null && !isTombstone(head)) {
+    if (head.seq === part.head.seq && head.link === part.head.link) return null;
+    throw conflict(run, 'exists and is not the one to be restored', head.seq);
+  }
+  if (head?.kind === 'deleted' && !options.overDeleted) throw tombstoneError(run.runId, head);
+  const tombstone = tombstoneFor(run, part, head, options.now);
+  const there = head?.kind === 'restoring' ? restored : 0;
+  const first = part.events[0]?.runSeq ?? part.head.seq;
+  if (first > there + 1) throw conflict(run, `lacks the parts before event ${first}; begin with the first`, there);
+  return { tombstone, events: part.events.filter((event) => event.runSeq > there) };
+}
+
+function tombstoneFor(run: RunKey, part: RestoredPart, there: RunTombstone | null, now: number): RunTombstone {
+  const head = hexOf(part.head.link);
+  if (there?.kind !== 'restoring') {
+    return { kind: 'restoring', at: now, ...(there?.archive === undefined ? {} : { archive: there.archive }), head };
+  }
+  if (there.head === head) return there;
+  throw conflict(run, 'is being restored from another history; finish that, or delete the run', there.head);
+}
+
+function conflict({ runId }: RunKey, what: string, current: unknown): TidemarkError {
+  return new TidemarkError('CONFLICT', `Run ${JSON.stringify(runId)} ${what}`, { runId, current });
+}
+
+/** Whether a removal has something to remove; `SEQ_CONFLICT` when the run has moved on. */
+export function checkRemoval(
+  run: RunKey,
+  head: RunHead | RunTombstone | null,
+  tombstone: RunTombstone,
+  atSeq: number | undefined,
+): boolean {
+  if (isTombstone(head)) return head.kind === 'restoring' && tombstone.kind === 'deleted' && atSeq === undefined;
+  if (head !== null && atSeq !== undefined && head.seq !== atSeq) throw seqConflict(run.runId, atSeq, head.seq);
+  return head !== null;
+}

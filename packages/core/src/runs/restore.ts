@@ -1,0 +1,117 @@
+/**
+ * `restoreRun`: puts an exported run back, part by part. A part is written only after its shape, its place, its links and
+ * what the head says of it were checked, so that what is restored is what was exported or nothing.
+ */
+import { sameJson } from '../checks/json.ts';
+import type { StoreContext } from '../context.ts';
+import type { CallOptions } from '../contracts/common.ts';
+import { invalidArgument } from '../contracts/errors.ts';
+import type { RestoreResult, RunPart } from '../contracts/runs.ts';
+import { isTombstone, type RestoredPart, type RunEngine, type RunHead, type StoredRunEvent } from '../engine/runs.ts';
+import { tombstoneError } from './append.ts';
+import { ChainReader } from './chain.ts';
+import { restoredPart } from './exported.ts';
+import { nextRunStatus } from './transitions.ts';
+import { checkTenant, type RunView } from './view.ts';
+
+export interface RestoreOptions extends CallOptions {
+  overDeleted?: boolean;
+}
+
+export async function restoreParts(
+  context: StoreContext,
+  engine: RunEngine,
+  view: RunView,
+  parts: AsyncIterable<RunPart> | Iterable<RunPart>,
+  options: RestoreOptions | undefined,
+): Promise<RestoreResult> {
+  const overDeleted = options?.overDeleted === true;
+  let check: RestoreCheck | null = null;
+  for await (const sent of parts) {
+    if (check?.isComplete) throw invalidArgument('parts', 'at an end with the part that is the last');
+    const part = restoredPart(sent);
+    checkTenant(view, part.head.tenantId);
+    const isFirst = check === null;
+    check ??= new RestoreCheck(part.head);
+    check.take(part);
+    const { tenantId, runId, seq } = part.head;
+    const run = { tenantId, runId };
+    if (isFirst && (await isThere(context, engine, part.head, overDeleted, options)))
+      return { ...run, lastEventSeq: seq, restored: false };
+    const write = { method: 'restoreRun', ...run };
+    await context.write(options, write, (call) => engine.restore(run, part, Object.assign(call, { overDeleted })));
+  }
+  if (!check?.isComplete) throw invalidArgument('parts', 'all parts of a run, up to the last');
+  const { tenantId, runId, seq } = check.head;
+  return { tenantId, runId, lastEventSeq: seq, restored: true };
+}
+
+/** Whether the very same run is live already; whatever else is there, the engine judges when it writes. */
+async function isThere(
+  context: StoreContext,
+  engine: RunEngine,
+  { tenantId, runId, seq, link }: RunHead,
+  overDeleted: boolean,
+  options: RestoreOptions | undefined,
+): Promise<boolean> {
+  const head = await context.read(options, (call) => engine.head({ tenantId, runId }, call));
+  if (!isTombstone(head)) return head !== null && head.seq === seq && head.link === link;
+  if (head.kind === 'deleted' && !overDeleted) throw tombstoneError(runId, head);
+  return false;
+}
+
+/** Follows the parts of one run and refuses the first that does not fit. */
+class RestoreCheck {
+  readonly head: RunHead;
+  readonly #chain: ChainReader;
+  #last: StoredRunEvent | null = null;
+  #status: RunHead['status'] = null;
+  isComplete = false;
+
+  constructor(head: RunHead) {
+    this.head = head;
+    this.#chain = new ChainReader(head);
+  }
+
+  take(part: RestoredPart): void {
+    if (!sameJson(part.head, this.head)) throw invalidArgument('part.run', 'the same in every part of a run');
+    if (part.events.length === 0) throw invalidArgument('part.events', 'at least one event');
+    for (const event of part.events) this.#takeEvent(event);
+    const isAtEnd = this.#last!.runSeq === this.head.seq;
+    if (part.isLast !== isAtEnd) throw invalidArgument('part.isLast', `true for the part with event ${this.head.seq}`);
+    if (part.isLast) this.#checkEnd(this.#last!);
+    this.isComplete = part.isLast;
+  }
+
+  #takeEvent(event: StoredRunEvent): void {
+    const expected = (this.#last?.runSeq ?? 0) + 1;
+    if (event.runSeq !== expected) throw invalidArgument('runSeq', `${expected}, which comes next`, event.runSeq);
+    this.#chain.check(event);
+    if (event.persistedAt < (this.#last?.persistedAt ?? this.head.createdAt))
+      throw invalidArgument('persistedAt', 'not before that of the event before it');
+    if (event.projectId !== this.head.projectId || event.environmentId !== this.head.environmentId)
+      throw invalidArgument('part.run', 'of the project and environment of its events');
+    if (this.#last === null) this.#checkStart(event);
+    this.#status = nextRunStatus(this.#status, event.eventType);
+    this.#last = event;
+  }
+
+  /** What a run takes over from its first event. */
+  #checkStart(first: StoredRunEvent): void {
+    const { labels = {}, parentRunId = null } = (
+      first.extra === null ? {} : JSON.parse(first.extra)
+    ) as Partial<RunHead>;
+    const { planId, planVersion, persistedAt: createdAt } = first;
+    const told = { planId, planVersion, createdAt, labels, parentRunId };
+    for (const [field, value] of Object.entries(told)) {
+      if (!sameJson(value, this.head[field as keyof typeof told]))
+        throw invalidArgument(field, 'that of the first event');
+    }
+  }
+
+  #checkEnd(last: StoredRunEvent): void {
+    if (last.link !== this.head.link) throw invalidArgument('head', 'the link of the last event');
+    if (last.persistedAt !== this.head.updatedAt) throw invalidArgument('updatedAt', 'that of the last event');
+    if (this.#status !== this.head.status) throw invalidArgument('status', 'the one its events lead to');
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * What an operator does across tenants, in SQL (GEN-10): which tenants there are, and removing all that one has. Every
+ * step is a transaction of its own over few rows, and what a step leaves the next one finds.
+ */
+import type { TenantPart } from '@tidemark/core';
+import {
+  type EngineCall,
+  firstAfter,
+  type Records,
+  type RunKey,
+  type RunTombstone,
+  type TenancyEngine,
+} from '@tidemark/core/engine';
+import { eraseArtifacts, eraseBytes } from './artifacts/erasure.ts';
+import type { LargeBlobs } from './artifacts.ts';
+import type { SqlDatabase } from './database.ts';
+import { distinctSql } from './statements.ts';
+
+/** The tables of each part; the first holds what counts. Sessions go with the last of what is in them. */
+const TABLES: Record<TenantPart, readonly string[]> = {
+  runs: ['runs'],
+  kv: ['kv_records'],
+  events: ['flow_events'],
+  bindings: ['remote_bindings'],
+  pauses: ['planner_pauses'],
+  memory: ['memory_states'],
+  tasks: ['tasks'],
+  updates: ['updates'],
+  steering: ['steering'],
+  trajectories: ['trajectories', 'sessions'],
+  plannerEvents: ['planner_events'],
+  artifacts: ['artifacts', 'artifact_blobs', 'artifact_uploads'],
+};
+
+/** What tells the rows of a table apart within a tenant. */
+const KEYS: Record<string, string> = {
+  flow_events: 'id',
+  remote_bindings: 'trace_id, context_id, task_id',
+  planner_pauses: 'pause_id',
+  memory_states: 'key',
+  tasks: 'session_id, task_id',
+  updates: 'session_id, seq',
+  steering: 'session_id, seq',
+  trajectories: 'trace_id',
+  sessions: 'session_id',
+  planner_events: 'id',
+};
+
+/** Some rows of a table, whichever they are. */
+const removeSome = (table: string, where: string) => `
+  DELETE FROM @${table} WHERE ${where} AND (${KEYS[table]}) IN (SELECT ${KEYS[table]} FROM @${table} WHERE ${where} LIMIT ?)
+  RETURNING 1 AS gone`;
+
+const TRACED_TABLES = { events: 'flow_events', bindings: 'remote_bindings', plannerEvents: 'planner_events' } as const;
+const OF_TENANT = 'tenant_id = ?';
+const RUNS_AT_ONCE = 8;
+
+/** What the run engine does for an erasure: it knows the heads that are kept in memory. */
+export interface ErasableRuns {
+  remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean>;
+}
+
+export function sqlTenancy(
+  db: SqlDatabase,
+  runs: ErasableRuns,
+  records: Pick<Records, 'erase'>,
+  largeBlobs?: LargeBlobs,
+): TenancyEngine {
+  const remove = async (table: string, where: string, params: readonly string[], limit: number, call: EngineCall) => {
+    const sql = removeSome(table, where);
+    return (await db.write((tx) => tx.all(sql, [...params, ...params, limit]), call)).length;
+  };
+
+  const eraseRuns = async (tenantId: string, limit: number, call: EngineCall) => {
+    const sql = 'SELECT run_id FROM @runs WHERE tenant_id = ? ORDER BY run_id LIMIT ?';
+    const found = await db.read<{ run_id: string }>(sql, [tenantId, limit], call);
+    for (let from = 0; from < found.length; from += RUNS_AT_ONCE) {
+      const some = found.slice(from, from + RUNS_AT_ONCE);
+      await Promise.all(some.map(({ run_id }) => eraseRun({ tenantId, runId: run_id }, call)));
+    }
+    // Where runs are kept elsewhere, only their snapshots are here.
+    if (found.length === 0)
+      await db.write((tx) => tx.all('DELETE FROM @run_snapshots WHERE tenant_id = ?', [tenantId]), call);
+    return found.length;
+  };
+
+  /** The events go with their tombstone in place; the tombstone goes when none is left. */
+  const eraseRun = async (run: RunKey, call: EngineCall) => {
+    await runs.remove(run, { kind: 'deleted', at: 0 }, call);
+    const place = [run.runId, run.tenantId];
+    await db.write(async (tx) => {
+      await tx.all('DELETE FROM @run_snapshots WHERE run_id = ? AND tenant_id = ?', place);
+      await tx.all('DELETE FROM @runs WHERE run_id = ? AND tenant_id = ? AND removed IS NOT NULL', place);
+    }, call);
+  };
+
+  return {
+    async tenants(part, after, limit, call) {
+      const pages = await Promise.all(
+        TABLES[part].map((table) =>
+          db.read<{ item: string }>(distinctSql(table, 'tenant_id'), [after ?? '', limit], call),
+        ),
+      );
+      return firstAfter(
+        pages.flat().map(({ item }) => item),
+        after,
+        limit,
+      );
+    },
+
+    async erase(part, tenantId, limit, call) {
+      if (part === 'runs') return eraseRuns(tenantId, limit, call);
+      if (part === 'kv') return (await records.erase('kv', tenantId, limit, call)).length;
+      if (part === 'artifacts') return eraseArtifacts(db, largeBlobs, tenantId, limit, call);
+      const [counted, ...others] = TABLES[part] as [string, ...string[]];
+      const removed = await remove(counted, OF_TENANT, [tenantId], limit, call);
+      if (removed > 0) return removed;
+      for (const table of others) while ((await remove(table, OF_TENANT, [tenantId], limit, call)) > 0);
+      return 0;
+    },
+
+    eraseTrace(part, tenantId, traceId, limit, call) {
+      return remove(TRACED_TABLES[part], `${OF_TENANT} AND trace_id = ?`, [tenantId, traceId], limit, call);
+    },
+
+    erasePauses(tenantId, sessionId, limit, call) {
+      return remove('planner_pauses', `${OF_TENANT} AND session_id = ?`, [tenantId, sessionId], limit, call);
+    },
+
+    eraseBytes(tenantId, sha256, storedBefore, call) {
+      return eraseBytes(db, largeBlobs, { tenantId, sha256, storedBefore }, call);
+    },
+
+    async traces(part, tenantId, after, limit, call) {
+      const sql = distinctSql(TRACED_TABLES[part], 'trace_id', `${OF_TENANT} AND `);
+      const rows = await db.read<{ item: string }>(sql, [tenantId, after ?? '', tenantId, limit], call);
+      return rows.map(({ item }) => item);
+    },
+  };
+}

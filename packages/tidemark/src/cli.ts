@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+/** The `tidemark` command: hands over to @tidemark/cli, or says how to get it. */
+import { enableCompileCache } from 'node:module';
+
+/** What that package exports, as far as it is needed here; it depends on this one, so it is not imported by type. */
+interface CommandLine {
+  processIo(): unknown;
+  run(argv: readonly string[], io: unknown): Promise<number>;
+}
+
+const PACKAGE: string = '@tidemark/cli';
+
+async function loadCommandLine(): Promise<CommandLine | null> {
+  try {
+    return (await import(PACKAGE)) as CommandLine;
+  } catch (error) {
+    const isMissing =
+      (error as { code?: string }).code === 'ERR_MODULE_NOT_FOUND' && String(error).includes(`'${PACKAGE}'`);
+    if (isMissing) return null;
+    throw error;
+  }
+}
+
+enableCompileCache();
+const commandLine = await loadCommandLine();
+if (commandLine) {
+  process.exitCode = await commandLine.run(process.argv.slice(2), commandLine.processIo());
+} else {
+  console.error(`The tidemark command needs the package ${PACKAGE}; install it with: npm install ${PACKAGE}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,21 @@
+/** What an operator does across tenants, over a store of several engines: each part where it is kept. */
+import type { TenantPart } from '@tidemark/core';
+import type { TenancyEngine } from '@tidemark/core/engine';
+
+export function composeTenancy(of: (part: TenantPart) => TenancyEngine, snapshots: TenancyEngine): TenancyEngine {
+  return {
+    tenants: (part, after, limit, call) => of(part).tenants(part, after, limit, call),
+    async erase(part, tenantId, limit, call) {
+      const removed = await of(part).erase(part, tenantId, limit, call);
+      if (removed > 0 || part !== 'runs' || snapshots === of('runs')) return removed;
+      // Snapshots that are kept elsewhere are no things of their own.
+      while ((await snapshots.erase('runs', tenantId, limit, call)) > 0);
+      return 0;
+    },
+    eraseTrace: (part, tenantId, traceId, limit, call) => of(part).eraseTrace(part, tenantId, traceId, limit, call),
+    erasePauses: (tenantId, sessionId, limit, call) => of('pauses').erasePauses(tenantId, sessionId, limit, call),
+    eraseBytes: (tenantId, sha256, storedBefore, call) =>
+      of('artifacts').eraseBytes(tenantId, sha256, storedBefore, call),
+    traces: (part, tenantId, after, limit, call) => of(part).traces(part, tenantId, after, limit, call),
+  };
+}
