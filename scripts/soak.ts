@@ -15,6 +15,9 @@ const RIGS: Record<string, string[]> = {
   jobs: ['--jobs', '10000'],
   rebuild: ['--rounds', '100'],
   'crash-points': ['--crashes', '100'],
+  keeping: ['--crashes', '100'],
+  copying: ['--crashes', '100'],
+  erasure: ['--crashes', '100'],
   'tail-memory': [],
   projectors: [],
 };

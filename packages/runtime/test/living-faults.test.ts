@@ -23,6 +23,10 @@ describe('what lives behind the log loses nothing when it is killed at a named p
     expect(await run('rebuild', '--rounds', '5')).toMatch(/0 problems/);
   });
 
+  it('the erasure of a tenant', LIMIT, async () => {
+    expect(await run('erasure', '--crashes', '4')).toMatch(/[4-9] crashes, 0 problems/);
+  });
+
   it('and a tail needs no more memory for a slow reader', LIMIT, async () => {
     expect(await run('tail-memory', '--events', '15000')).toMatch(/slow reader: \{"events":15000,"inOrder":true/);
   });

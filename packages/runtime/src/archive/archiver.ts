@@ -1,0 +1,256 @@
+/** The archiver: whole runs to files and back, checked on both ways (RUN-15, RUN-17). */
+import {
+  type ExportedRun,
+  invalidArgument,
+  type RestoreResult,
+  type RunEventRecord,
+  type RunFilter,
+  type RunPart,
+  type RunSummary,
+  type Store,
+  TidemarkError,
+} from '@tidemark/core';
+import { recordsOf } from '@tidemark/core/engine';
+import { itemsOf } from '../listing.ts';
+import { readManifest } from './manifest.ts';
+import {
+  ALL_PACKS,
+  ALL_UNDER_WAY,
+  isManifestName,
+  type Location,
+  manifestName,
+  parseLocation,
+  tenantPrefix,
+} from './names.ts';
+import { problemsOf, type RunRef, readPacked } from './pack.ts';
+import { type ArchivePoint, type PackedTogether, Packing } from './packing.ts';
+import { type ArchiveCheck, type ArchiveReport, emptyReport, noteProblems } from './report.ts';
+import { searchRun } from './search.ts';
+import type { ArchiveTarget } from './target.ts';
+
+export interface ArchiverOptions {
+  /** As it was opened: payloads of archived runs are read with its codec. */
+  store: Store;
+  target: ArchiveTarget;
+  /** Called at named points, for tests that crash there. */
+  probe?: (point: ArchivePoint) => void;
+}
+
+export interface ArchiveRunsOptions {
+  /** Ends the work after the runs under way. */
+  signal?: AbortSignal;
+  /** Told what was done so far, after every pack. */
+  onProgress?: (report: ArchiveReport) => void;
+  /** Only counts. */
+  dryRun?: boolean;
+}
+
+/** Options of calls that name an archived run. */
+export interface ArchivedRunOptions {
+  /** Needed only where several tenants use the same run id, or the store cannot tell whose it was. */
+  tenantId?: string;
+}
+
+export interface Archiver {
+  /**
+   * Archives one run, whatever its status. `RUN_NOT_FOUND` if unknown; `SEQ_CONFLICT` when it has gone on since `atSeq`, or
+   * meanwhile.
+   */
+  archiveRun(runId: string, options?: ArchivedRunOptions & { atSeq?: number }): Promise<ArchiveReport>;
+  /** Archives the runs named, or those of a filter: only ended ones, unless the filter names a status. */
+  archiveRuns(which: RunFilter | readonly RunRef[], options?: ArchiveRunsOptions): Promise<ArchiveReport>;
+  /**
+   * Brings an archived run back into the store; its copy in the archive stays. A store that does not know the run gets the
+   * newest copy the archive has.
+   */
+  restoreRun(runId: string, options?: ArchivedRunOptions): Promise<RestoreResult>;
+  /** The events of an archived run, which stays where it is. */
+  readRun(runId: string, options?: ArchivedRunOptions): AsyncIterable<RunEventRecord>;
+  /** The same in the form it was exported in. */
+  exportRun(runId: string, options?: ArchivedRunOptions): AsyncIterable<RunPart>;
+  /** Reads the whole archive, or that of a tenant, and checks every file and every run. */
+  verify(options?: { tenantId?: string; signal?: AbortSignal }): Promise<ArchiveCheck>;
+  /** Deletes every file of a tenant, after its runs were erased from the store. Gives how many. */
+  deleteTenant(tenantId: string): Promise<number>;
+}
+
+/**
+ * An archiver between a store and a place for files. Any number of them may work at once, in any number of processes.
+ *
+ * @example
+ * const archiver = createArchiver({ store, target: directoryTarget('/var/lib/app/archive') });
+ * await archiver.archiveRuns({ updatedBefore: '2026-01-01T00:00:00Z' }, { onProgress: console.log });
+ */
+export function createArchiver(options: ArchiverOptions): Archiver {
+  return new TargetArchiver(options);
+}
+
+const ENDED: RunSummary['status'][] = ['COMPLETED', 'FAILED', 'CANCELLED'];
+/** Runs that are looked at together, to be packed by tenant and day. */
+const WINDOW = 1_000;
+/** The last part of a long run may take a while. */
+const RESTORE_LIMIT_MS = 600_000;
+
+class TargetArchiver implements Archiver {
+  readonly #store: Store;
+  readonly #target: ArchiveTarget;
+  readonly #packing: Packing;
+  #finished: Promise<void> | undefined;
+
+  constructor({ store, target, probe = () => {} }: ArchiverOptions) {
+    this.#store = store;
+    this.#target = target;
+    this.#packing = new Packing({ store, target, probe });
+  }
+
+  async archiveRun(runId: string, options: ArchivedRunOptions & { atSeq?: number } = {}): Promise<ArchiveReport> {
+    await this.#finishOnce();
+    const { run } = await this.#firstPart(runId, options);
+    const { atSeq } = options;
+    if (atSeq !== undefined && run.lastEventSeq !== atSeq) throw goneOn(run);
+    const report = emptyReport(false);
+    await this.#packing.pack({ tenantId: run.tenantId, createdAt: run.createdAt, runs: [run] }, report);
+    if (report.runs === 0) throw goneOn(run, report.spared[0]?.reason);
+    return report;
+  }
+
+  /** What archivers before this one left under way. */
+  async #finishOnce(): Promise<void> {
+    this.#finished ??= this.#packing.finishUnderWay(emptyReport(false)).catch((error) => {
+      this.#finished = undefined;
+      throw error;
+    });
+    await this.#finished;
+  }
+
+  async #firstPart(runId: string, { tenantId }: ArchivedRunOptions): Promise<RunPart> {
+    for await (const part of this.#store.runs.exportRun(runId, { tenantId })) return part;
+    throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(runId)}`, { runId });
+  }
+
+  async archiveRuns(
+    which: RunFilter | readonly RunRef[],
+    { signal, onProgress, dryRun = false }: ArchiveRunsOptions = {},
+  ): Promise<ArchiveReport> {
+    const report = emptyReport(dryRun);
+    if (!dryRun) await this.#packing.finishUnderWay(report);
+    for await (const groups of this.#windows(which)) {
+      for (const group of groups) {
+        if (signal?.aborted) return report;
+        if (dryRun) count(report, group);
+        else await this.#packing.pack(group, report, signal);
+        onProgress?.({ ...report, spared: [...report.spared] });
+      }
+    }
+    return report;
+  }
+
+  /** The runs by tenant and day, some at a time. */
+  async *#windows(which: RunFilter | readonly RunRef[]): AsyncGenerator<Group[]> {
+    let groups = new Map<string, Group>();
+    let size = 0;
+    for await (const run of this.#summaries(which)) {
+      const key = JSON.stringify([run.tenantId, run.createdAt.slice(0, 10)]);
+      const group = groups.get(key) ?? { tenantId: run.tenantId, createdAt: run.createdAt, runs: [] };
+      groups.set(key, group);
+      group.runs.push(run);
+      if (++size < WINDOW) continue;
+      yield [...groups.values()];
+      [groups, size] = [new Map(), 0];
+    }
+    yield [...groups.values()];
+  }
+
+  async *#summaries(which: RunFilter | readonly RunRef[]): AsyncGenerator<Summary> {
+    if (!Array.isArray(which)) {
+      const filter = { status: ENDED, ...(which as RunFilter), order: 'oldest' as const, limit: WINDOW };
+      yield* itemsOf((cursor) => this.#store.runs.listRuns({ ...filter, ...cursor }));
+      return;
+    }
+    for (const { tenantId, runId } of which as readonly RunRef[]) {
+      if (tenantId === undefined) throw invalidArgument('tenantId', 'given for each run');
+      yield (await this.#firstPart(runId, { tenantId })).run;
+    }
+  }
+
+  async restoreRun(runId: string, options: ArchivedRunOptions = {}): Promise<RestoreResult> {
+    const location =
+      (await this.#locationOf(runId, options)) ?? (await searchRun(this.#target, runId, options.tenantId));
+    if (!location) throw notArchived(runId);
+    return this.#store.runs.restoreRun(readPacked(this.#target, location), { timeoutMs: RESTORE_LIMIT_MS });
+  }
+
+  async *readRun(runId: string, options: ArchivedRunOptions = {}): AsyncIterable<RunEventRecord> {
+    for await (const part of this.exportRun(runId, options)) yield* recordsOf(this.#store, part);
+  }
+
+  async *exportRun(runId: string, options: ArchivedRunOptions = {}): AsyncIterable<RunPart> {
+    const location = await this.#locationOf(runId, options);
+    if (!location) throw notArchived(runId);
+    yield* readPacked(this.#target, location);
+  }
+
+  async #locationOf(runId: string, { tenantId }: ArchivedRunOptions): Promise<Location | null> {
+    const archive = await this.#store.runs.archivedAt(runId, { tenantId });
+    return archive === null ? null : parseLocation(archive);
+  }
+
+  async verify({ tenantId, signal }: { tenantId?: string; signal?: AbortSignal } = {}): Promise<ArchiveCheck> {
+    const check: ArchiveCheck = { ok: true, packs: 0, runs: 0, events: 0, bytes: 0, problems: [], strays: [] };
+    const files = new Set<string>();
+    for await (const name of this.#target.list(tenantId === undefined ? ALL_PACKS : tenantPrefix(tenantId)))
+      files.add(name);
+    for (const name of files) {
+      if (signal?.aborted) break;
+      if (isManifestName(name)) await this.#verifyPack(name, check);
+    }
+    const underWay = new Set<string>();
+    for await (const name of this.#target.list(ALL_UNDER_WAY))
+      underWay.add((await readManifest(this.#target, name))?.pack ?? '');
+    for (const name of files)
+      if (!isManifestName(name) && !files.has(manifestName(name)) && !underWay.has(name)) check.strays.push(name);
+    return check;
+  }
+
+  async #verifyPack(name: string, check: ArchiveCheck): Promise<void> {
+    try {
+      const manifest = await readManifest(this.#target, name);
+      if (!manifest) return;
+      check.packs++;
+      check.runs += manifest.runs.length;
+      check.events += manifest.runs.reduce((sum, run) => sum + run.events, 0);
+      check.bytes += manifest.bytes;
+      noteProblems(check, await problemsOf(this.#target, manifest.pack, manifest));
+    } catch (error) {
+      noteProblems(check, [`${name}: ${(error as Error).message}`]);
+    }
+  }
+
+  async deleteTenant(tenantId: string): Promise<number> {
+    let deleted = 0;
+    for await (const name of this.#target.list(tenantPrefix(tenantId))) if (await this.#target.delete(name)) deleted++;
+    return deleted;
+  }
+}
+
+type Summary = Pick<RunSummary, 'tenantId' | 'runId' | 'createdAt' | 'lastEventSeq'>;
+
+interface Group extends PackedTogether {
+  runs: Summary[];
+}
+
+function count(report: ArchiveReport, group: Group): void {
+  report.runs += group.runs.length;
+  report.events += group.runs.reduce((sum, run) => sum + run.lastEventSeq, 0);
+}
+
+function notArchived(runId: string): TidemarkError {
+  return new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(runId)} in the archive`, { runId });
+}
+
+function goneOn({ runId, lastEventSeq }: ExportedRun, reason = 'it has gone on'): TidemarkError {
+  return new TidemarkError('SEQ_CONFLICT', `Run ${JSON.stringify(runId)} was not archived: ${reason}`, {
+    runId,
+    current: lastEventSeq,
+  });
+}

@@ -1,0 +1,175 @@
+/**
+ * A run in a pack: lines of JSON. The first says what is known of the run; then its parts, each with a column per field, which
+ * compresses far better than events one by one; the last has the hash of all bytes before. Links and default keys are left out,
+ * as they follow from the rest: a block that does not lead to the head of its run is corrupt.
+ */
+import { createHash, type Hash } from 'node:crypto';
+import {
+  type ExportedEvent,
+  type ExportedRun,
+  leafOf,
+  linkOf,
+  type RunPart,
+  rollOf,
+  TidemarkError,
+} from '@tidemark/core';
+import { type Digest, defaultIdempotencyKey, digestBytes, FIRST_LINK } from '@tidemark/core/engine';
+
+const FORMAT = 'tidemark-run-1';
+
+const COLUMNS = [
+  'eventId',
+  'eventType',
+  'emittedAt',
+  'persistedAt',
+  'projectId',
+  'environmentId',
+  'planId',
+  'planVersion',
+  'engineAttemptId',
+  'logicalAttemptId',
+  'idempotencyKey',
+  'stepId',
+  'extra',
+  'payload',
+  'commitIndex',
+  'redaction',
+] as const satisfies readonly (keyof ExportedEvent)[];
+
+type Columns = Record<(typeof COLUMNS)[number], unknown[]>;
+type Line =
+  | { format: typeof FORMAT; run: ExportedRun }
+  | { from: number; count: number; columns: Columns }
+  | { end: string };
+
+/** The lines of a run. */
+export async function* encodeBlock(parts: AsyncIterable<RunPart>): AsyncGenerator<Buffer, void, undefined> {
+  const hash = createHash('sha256');
+  const line = (content: Line) => {
+    const bytes = Buffer.from(`${JSON.stringify(content)}\n`);
+    hash.update(bytes);
+    return bytes;
+  };
+  let isFirst = true;
+  for await (const { run, events } of parts) {
+    if (isFirst) yield line({ format: FORMAT, run });
+    isFirst = false;
+    yield line({ from: events[0]!.runSeq, count: events.length, columns: columnsOf(run, events) });
+  }
+  yield Buffer.from(`${JSON.stringify({ end: hash.digest('hex') } satisfies Line)}\n`);
+}
+
+function columnsOf({ runId }: ExportedRun, events: readonly ExportedEvent[]): Columns {
+  const kept = events.map((event) => ({
+    ...event,
+    idempotencyKey: event.idempotencyKey === defaultIdempotencyKey({ ...event, runId }) ? null : event.idempotencyKey,
+    redaction: event.redaction ?? null,
+  }));
+  return Object.fromEntries(COLUMNS.map((name) => [name, folded(kept.map((event) => event[name]))])) as Columns;
+}
+
+/** A column whose values are all the same is written as one. */
+function folded(values: unknown[]): unknown[] {
+  const [first] = values;
+  return typeof first !== 'object' && values.every((value) => value === first) ? [first] : allNull(values);
+}
+
+function allNull(values: unknown[]): unknown[] {
+  return values.every((value) => value === null) ? [null] : values;
+}
+
+/** A block whose end has not come yet; its last part is held back until then. */
+interface OpenBlock {
+  run: ExportedRun;
+  hash: Hash;
+  links: Links;
+  held: RunPart | null;
+}
+
+/** Reads blocks line by line; gives each part once it is complete and follows from what came before. */
+export class BlockReader {
+  #open: OpenBlock | null = null;
+  /** Whether the line that came last was the first of a block. */
+  isOpened = false;
+  /** The run whose last line came last. */
+  finished: ExportedRun | null = null;
+
+  /** The part that is now known to be whole, if any; the last one comes only with the end of its block. */
+  take(line: Buffer): RunPart | null {
+    this.finished = null;
+    const content = parse(line);
+    this.isOpened = 'format' in content;
+    if ('format' in content) {
+      if (content.format !== FORMAT)
+        throw corrupt(`it is written as ${content.format}, which this library does not read`);
+      // A block without its end was given up by its writer.
+      this.#open = { run: content.run, hash: createHash('sha256'), links: new Links(content.run), held: null };
+    }
+    const open = this.#open;
+    if (!open) throw corrupt('a part of no run');
+    if ('end' in content) return this.#end(open, content.end);
+    open.hash.update(line);
+    if (!('columns' in content)) return null;
+    const { held } = open;
+    open.held = { run: open.run, events: open.links.linked(eventsOf(open.run, content)), isLast: false };
+    return held;
+  }
+
+  #end(open: OpenBlock, sha256: string): RunPart {
+    const { run, hash, held } = open;
+    if (hash.digest('hex') !== sha256) throw corrupt(`run ${JSON.stringify(run.runId)} does not match its checksum`);
+    const last = held?.events.at(-1);
+    if (!held || last?.runSeq !== run.lastEventSeq || last.link !== run.head)
+      throw corrupt(`the events of run ${JSON.stringify(run.runId)} do not lead to its head`);
+    this.#open = null;
+    this.finished = run;
+    return { ...held, isLast: true };
+  }
+}
+
+function parse(line: Buffer): Line {
+  try {
+    return JSON.parse(line.toString()) as Line;
+  } catch (error) {
+    throw corrupt(`a line is no JSON: ${(error as Error).message}`);
+  }
+}
+
+function eventsOf(
+  { runId }: ExportedRun,
+  { from, count, columns }: { from: number; count: number; columns: Columns },
+): ExportedEvent[] {
+  return Array.from({ length: count }, (_, at) => {
+    const value = (name: (typeof COLUMNS)[number]) => columns[name][columns[name].length === 1 ? 0 : at];
+    const fields = Object.fromEntries(COLUMNS.map((name) => [name, value(name)])) as unknown as ExportedEvent;
+    const { redaction, ...event } = { ...fields, runSeq: from + at, link: '' };
+    event.idempotencyKey ??= defaultIdempotencyKey({ ...event, runId });
+    return redaction ? { ...event, redaction } : event;
+  });
+}
+
+/** The links of a run, computed anew. */
+class Links {
+  readonly #run: ExportedRun;
+  #before: Digest = FIRST_LINK;
+  #last: Digest = FIRST_LINK;
+  #roll: Digest | null = null;
+
+  constructor(run: ExportedRun) {
+    this.#run = run;
+  }
+
+  linked(events: ExportedEvent[]): ExportedEvent[] {
+    for (const event of events) {
+      if (event.commitIndex === 1) [this.#before, this.#roll] = [this.#last, null];
+      this.#roll = rollOf(this.#roll, leafOf(this.#run, event, event.redaction?.payloadHash));
+      this.#last = linkOf(this.#before, this.#roll, event.runSeq);
+      event.link = digestBytes(this.#last).toString('hex');
+    }
+    return events;
+  }
+}
+
+export function corrupt(problem: string): TidemarkError {
+  return new TidemarkError('CORRUPT_EVENT', `The archive is damaged: ${problem}`);
+}

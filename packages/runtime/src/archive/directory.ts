@@ -1,0 +1,112 @@
+/** An archive in a directory: a file is written beside its place, synced, moved there, and its directory synced as well. */
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { invalidArgument } from '@tidemark/core';
+import type { ArchiveTarget } from './target.ts';
+
+/** Files under way end so; names of archives never do. */
+const UNFINISHED = '.unfinished';
+
+/**
+ * An archive target in a directory, which is made when it is missing.
+ *
+ * @example
+ * const archiver = createArchiver({ store, target: directoryTarget('/var/lib/app/archive') });
+ */
+export function directoryTarget(path: string): ArchiveTarget {
+  return new DirectoryTarget(resolve(path));
+}
+
+class DirectoryTarget implements ArchiveTarget {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  async put(name: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+    const place = this.#placeOf(name);
+    await this.#makeDirectory(dirname(place));
+    const unfinished = `${place}.${crypto.randomUUID()}${UNFINISHED}`;
+    try {
+      await writeSynced(unfinished, content);
+      await rename(unfinished, place);
+    } catch (error) {
+      await rm(unfinished, { force: true });
+      throw error;
+    }
+    await syncDirectory(dirname(place));
+  }
+
+  async get(name: string): Promise<AsyncIterable<Uint8Array> | null> {
+    const place = this.#placeOf(name);
+    const found = await stat(place).catch(nothingThere);
+    return found?.isFile() ? (createReadStream(place) as AsyncIterable<Uint8Array>) : null;
+  }
+
+  async *list(prefix: string): AsyncIterable<string> {
+    const start = prefix.includes('/') ? prefix.slice(0, prefix.lastIndexOf('/')) : '';
+    for await (const place of filesIn(join(this.#root, start))) {
+      const name = relative(this.#root, place).split(sep).join('/');
+      if (name.startsWith(prefix) && !name.endsWith(UNFINISHED)) yield name;
+    }
+  }
+
+  async delete(name: string): Promise<boolean> {
+    const place = this.#placeOf(name);
+    const wasThere = await rm(place).then(() => true, nothingThere);
+    if (wasThere) await syncDirectory(dirname(place));
+    return wasThere === true;
+  }
+
+  #placeOf(name: string): string {
+    const isSafe = name
+      .split('/')
+      .every((part) => part !== '' && part !== '.' && part !== '..' && !/[\\\0]/.test(part));
+    if (isSafe && !name.endsWith(UNFINISHED)) return join(this.#root, name);
+    throw invalidArgument('name', 'a relative path without . and ..', name);
+  }
+
+  /** Also the new name of a directory is lost in a power cut until the directory above it is synced. */
+  async #makeDirectory(path: string): Promise<void> {
+    const first = await mkdir(path, { recursive: true });
+    if (first === undefined) return;
+    for (let at = path; at.length >= first.length; at = dirname(at)) await syncDirectory(dirname(at));
+  }
+}
+
+async function writeSynced(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    for await (const chunk of content) await file.writeFile(chunk);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  // Windows cannot open a directory; there the move itself is what there is.
+  if (process.platform === 'win32') return;
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+async function* filesIn(directory: string): AsyncGenerator<string> {
+  const entries = (await readdir(directory, { withFileTypes: true }).catch(nothingThere)) ?? [];
+  for (const entry of entries) {
+    const place = join(directory, entry.name);
+    if (entry.isDirectory()) yield* filesIn(place);
+    else yield place;
+  }
+}
+
+function nothingThere(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+  throw error;
+}

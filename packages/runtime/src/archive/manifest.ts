@@ -1,0 +1,44 @@
+/** Manifests: a small file beside each pack that lists its runs, so that an archive can be checked and searched without the store. */
+import { corrupt } from './block.ts';
+import { manifestName, underWayName } from './names.ts';
+import type { PackContent } from './pack.ts';
+import { type ArchiveTarget, readText, writeText } from './target.ts';
+
+const FORMAT = 'tidemark-manifest-1';
+
+export interface Manifest extends PackContent {
+  format: typeof FORMAT;
+  /** The file it speaks of. */
+  pack: string;
+}
+
+export function manifestOf(pack: string, content: PackContent): Manifest {
+  return { format: FORMAT, pack, ...content };
+}
+
+/** Before the first run leaves the store: whoever finds it can finish the job. */
+export function writeUnderWay(target: ArchiveTarget, manifest: Manifest): Promise<void> {
+  return writeText(target, underWayName(manifest.pack), textOf(manifest));
+}
+
+/** After the last one has left it. */
+export async function writeManifest(target: ArchiveTarget, manifest: Manifest): Promise<void> {
+  await writeText(target, manifestName(manifest.pack), textOf(manifest));
+}
+
+/** `null` for one that has just gone. */
+export async function readManifest(target: ArchiveTarget, name: string): Promise<Manifest | null> {
+  const text = await readText(target, name);
+  if (text === null) return null;
+  try {
+    const manifest = JSON.parse(text) as Manifest;
+    if (manifest.format === FORMAT) return manifest;
+  } catch {
+    // Told below.
+  }
+  throw corrupt(`${name} is no manifest`);
+}
+
+function textOf(manifest: Manifest): string {
+  return `${JSON.stringify(manifest, null, 1)}\n`;
+}

@@ -1,0 +1,138 @@
+/**
+ * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed as under way, read back and
+ * checked. Killed anywhere, the run is in the store or in the archive, and whoever comes next finishes what is under way.
+ */
+import { isTidemarkError, type Store } from '@tidemark/core';
+import { resend } from '../jobs/resend.ts';
+import { corrupt } from './block.ts';
+import { SUFFIX } from './compression.ts';
+import { type Manifest, manifestOf, readManifest, writeManifest, writeUnderWay } from './manifest.ts';
+import { ALL_UNDER_WAY, locationText, newPackName, underWayName } from './names.ts';
+import { type PackedRun, problemsOf, type RunRef, writePack } from './pack.ts';
+import { type ArchiveReport, noteSpared } from './report.ts';
+import type { ArchiveTarget } from './target.ts';
+
+/** Points at which tests crash. */
+export type ArchivePoint = 'packed' | 'under way' | 'checked' | 'leaving' | 'left' | 'listed' | 'done';
+
+const PACK_RUNS = 256;
+/** Before compression: more hardly makes packs smaller, and whoever reads one run has to pass those before it. */
+const PACK_BYTES = 4 * 1024 * 1024;
+/** Runs that leave the store at the same time: engines write what comes together in one go. */
+const AT_ONCE = 16;
+const TRIES = 3;
+/** The events of a large run leave in many small steps, all of them in one call. */
+const REMOVAL_LIMIT_MS = 3_600_000;
+
+export interface PackingParts {
+  store: Store;
+  target: ArchiveTarget;
+  probe: (point: ArchivePoint) => void;
+}
+
+/** Runs of one tenant, created on one day. */
+export interface PackedTogether {
+  tenantId: string;
+  /** RFC 3339; only the day counts. */
+  createdAt: string;
+  runs: RunRef[];
+}
+
+export class Packing {
+  readonly #store: Store;
+  readonly #target: ArchiveTarget;
+  readonly #probe: (point: ArchivePoint) => void;
+
+  constructor({ store, target, probe }: PackingParts) {
+    this.#store = store;
+    this.#target = target;
+    this.#probe = probe;
+  }
+
+  /** Archives runs in as many packs as they need. */
+  async pack(group: PackedTogether, report: ArchiveReport, signal?: AbortSignal): Promise<void> {
+    const left = [...group.runs];
+    while (left.length > 0 && !signal?.aborted) await this.#packSome(group, left, report, signal);
+  }
+
+  /** Takes the runs of one pack off the list. */
+  async #packSome(group: PackedTogether, left: RunRef[], report: ArchiveReport, signal?: AbortSignal): Promise<void> {
+    const pack = newPackName(group.tenantId, group.createdAt, SUFFIX);
+    const taken = function* () {
+      for (let count = 0; count < PACK_RUNS && left.length > 0; count++) yield left.shift()!;
+    };
+    const content = await writePack(this.#target, pack, taken(), {
+      exportRun: ({ tenantId, runId }) => this.#store.runs.exportRun(runId, { tenantId }),
+      onSkipped: (run, error) => noteSpared(report, { ...run, reason: error.message }),
+      goOn: (plainBytes) => plainBytes < PACK_BYTES && !signal?.aborted,
+    });
+    this.#probe('packed');
+    if (content.runs.length === 0) {
+      await this.#target.delete(pack);
+      return;
+    }
+    const manifest = manifestOf(pack, content);
+    await writeUnderWay(this.#target, manifest);
+    this.#probe('under way');
+    await this.#finish(manifest, report);
+  }
+
+  /** Finishes what was begun by archivers that were killed, or is being finished by others. */
+  async finishUnderWay(report: ArchiveReport): Promise<void> {
+    for await (const name of this.#target.list(ALL_UNDER_WAY)) {
+      const manifest = await readManifest(this.#target, name);
+      if (manifest) await this.#finish(manifest, report);
+    }
+  }
+
+  async #finish(manifest: Manifest, report: ArchiveReport): Promise<void> {
+    const problems = await problemsOf(this.#target, manifest.pack, manifest);
+    if (problems.length > 0) return this.#giveUp(manifest, problems);
+    this.#probe('checked');
+    const runs: PackedRun[] = [];
+    for (let at = 0; at < manifest.runs.length; at += AT_ONCE) {
+      const some = manifest.runs.slice(at, at + AT_ONCE);
+      const have = await Promise.all(some.map((run) => this.#leave(manifest.pack, run, report)));
+      runs.push(...some.filter((_, place) => have[place]));
+    }
+    if (runs.length > 0) await writeManifest(this.#target, { ...manifest, runs });
+    else await this.#target.delete(manifest.pack);
+    this.#probe('listed');
+    await this.#target.delete(underWayName(manifest.pack));
+    this.#probe('done');
+    report.bytes += runs.length > 0 ? manifest.bytes : 0;
+  }
+
+  /** Whether the run lies in this pack and nowhere else. */
+  async #leave(pack: string, run: PackedRun, report: ArchiveReport): Promise<boolean> {
+    const { tenantId, runId, events: atSeq } = run;
+    const location = locationText({ pack, ...run });
+    this.#probe('leaving');
+    const options = { tenantId, atSeq, location, timeoutMs: REMOVAL_LIMIT_MS };
+    try {
+      await resend(TRIES, () => this.#store.runs.archiveRun(runId, options));
+    } catch (error) {
+      if (!isTidemarkError(error, 'SEQ_CONFLICT', 'RUN_ARCHIVED')) throw error;
+      noteSpared(report, { tenantId, runId, reason: error.message });
+      return false;
+    }
+    this.#probe('left');
+    const isThere = (await resend(TRIES, () => this.#store.runs.archivedAt(runId, { tenantId }))) === location;
+    if (isThere) report.runs++;
+    if (isThere) report.events += run.events;
+    else noteSpared(report, { tenantId, runId, reason: 'it was removed meanwhile' });
+    return isThere;
+  }
+
+  /** A pack that cannot be read is forgotten, unless a run lies there already. */
+  async #giveUp(manifest: Manifest, problems: readonly string[]): Promise<void> {
+    for (const run of manifest.runs) {
+      const { tenantId, runId } = run;
+      const at = await this.#store.runs.archivedAt(runId, { tenantId });
+      if (at === locationText({ pack: manifest.pack, ...run })) throw corrupt(problems.join('; '));
+    }
+    await this.#target.delete(manifest.pack);
+    await this.#target.delete(underWayName(manifest.pack));
+    throw corrupt(`${problems.join('; ')}; its runs are still in the store`);
+  }
+}

@@ -1,0 +1,33 @@
+/** Finds runs in the manifests of an archive, for stores that do not know where theirs lie: another one, or one that was lost. */
+import { TidemarkError } from '@tidemark/core';
+import { readManifest } from './manifest.ts';
+import { ALL_PACKS, isManifestName, type Location, tenantPrefix } from './names.ts';
+import type { ArchiveTarget } from './target.ts';
+
+/** The newest copy of a run; `null` where there is none. Reads every manifest, of the tenant if one is named. */
+export async function searchRun(
+  target: ArchiveTarget,
+  runId: string,
+  tenantId: string | undefined,
+): Promise<Location | null> {
+  const found = new Map<string, Location>();
+  for await (const name of target.list(tenantId === undefined ? ALL_PACKS : tenantPrefix(tenantId))) {
+    const manifest = isManifestName(name) ? await readManifest(target, name) : null;
+    const run = manifest?.runs.find((it) => it.runId === runId && it.tenantId === (tenantId ?? it.tenantId));
+    const known = run && found.get(run.tenantId);
+    if (run && (!known || madeAt(known.pack) < madeAt(manifest!.pack)))
+      found.set(run.tenantId, { pack: manifest!.pack, start: run.start, end: run.end });
+  }
+  if (found.size > 1)
+    throw new TidemarkError('AMBIGUOUS_RUN', `Several tenants have a run ${JSON.stringify(runId)} in the archive`, {
+      field: 'tenantId',
+      rule: 'given when several tenants have a run of this id',
+      runId,
+    });
+  return [...found.values()][0] ?? null;
+}
+
+/** The last part of its name begins with the time it was made. */
+function madeAt(pack: string): string {
+  return pack.slice(pack.lastIndexOf('/') + 1);
+}

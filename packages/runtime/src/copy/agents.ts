@@ -1,0 +1,203 @@
+/** Copies what agents keep: histories by trace, work by session, pauses and memory. */
+import type { AgentStore, PauseInfo, RemoteBinding, SessionListOptions, SessionPage, Store } from '@tidemark/core';
+import { sameJson } from '@tidemark/core/engine';
+import { itemsOf } from '../listing.ts';
+import { listed, sequenceUnit } from './sequences.ts';
+import { type CopyUnit, isSameTime, type PartWalks, type Sides } from './unit.ts';
+
+const PAGE = 500;
+/** As many as a session can list. */
+const MOST_TRACES = 10_000;
+
+export const AGENT_WALKS: Omit<PartWalks, 'runs' | 'kv' | 'artifacts'> = {
+  async *events({ from, to }) {
+    for await (const traceId of withNone(tracesOf(from)))
+      yield sequenceUnit({
+        id: String(traceId),
+        source: () => from.agents.readHistory(traceId),
+        target: () => to.agents.readHistory(traceId),
+        save: (events) => to.agents.saveEvents(events),
+      });
+  },
+
+  async *bindings({ from, to }) {
+    for await (const traceId of tracesOf(from)) {
+      const read = (store: Store) => () => listed(async () => sorted(await store.agents.listRemoteBindings(traceId)));
+      const save = inTurn((binding: RemoteBinding) => to.agents.saveRemoteBinding(binding));
+      yield sequenceUnit({ id: traceId, source: read(from), target: read(to), save });
+    }
+  },
+
+  async *plannerEvents({ from, to }) {
+    for await (const traceId of tracesOf(from))
+      yield sequenceUnit({
+        id: traceId,
+        source: () => from.agents.readPlannerEvents(traceId),
+        target: () => to.agents.readPlannerEvents(traceId),
+        save: inTurn((event) => to.agents.savePlannerEvent(traceId, event)),
+      });
+  },
+
+  async *tasks({ from, to }) {
+    for await (const sessionId of sessionsOf(from))
+      yield sequenceUnit({
+        id: sessionId,
+        source: () => from.agents.readTasks(sessionId),
+        target: () => to.agents.readTasks(sessionId),
+        save: inTurn((task) => to.agents.saveTask(task)),
+      });
+  },
+
+  async *updates({ from, to }) {
+    const read = ({ agents }: Store, sessionId: string) => {
+      return sessionItems((options) => agents.listUpdatesPage(sessionId, options));
+    };
+    for await (const sessionId of sessionsOf(from))
+      yield sequenceUnit({
+        id: sessionId,
+        source: () => read(from, sessionId),
+        target: () => read(to, sessionId),
+        save: inTurn((update) => to.agents.saveUpdate(update)),
+      });
+  },
+
+  async *steering({ from, to }) {
+    const read = ({ agents }: Store, sessionId: string) => {
+      return sessionItems((options) => agents.listSteeringPage(sessionId, options));
+    };
+    for await (const sessionId of sessionsOf(from))
+      yield sequenceUnit({
+        id: sessionId,
+        source: () => read(from, sessionId),
+        target: () => read(to, sessionId),
+        save: inTurn((event) => to.agents.saveSteering(event)),
+      });
+  },
+
+  async *trajectories(sides) {
+    for await (const sessionId of sessionsOf(sides.from)) yield trajectoriesUnit(sides, sessionId);
+  },
+
+  async *pauses(sides) {
+    for await (const pause of itemsOf((cursor) => sides.from.agents.listPauses({ ...cursor, limit: PAGE })))
+      if (pause.state !== 'consumed') yield pauseUnit(sides, pause);
+  },
+
+  async *memory({ from, to }) {
+    for await (const { key } of itemsOf((cursor) => from.agents.listMemory({ ...cursor, limit: PAGE })))
+      yield memoryUnit(from.agents, to.agents, key);
+  },
+};
+
+/** A session's trajectories, the oldest first, so that the most recent one is so in the target too. */
+function trajectoriesUnit({ from, to }: Sides, sessionId: string): CopyUnit {
+  const visit = async (onOther: (traceId: string) => Promise<void>) => {
+    let same = 0;
+    for (const traceId of (await from.agents.listTraces(sessionId, MOST_TRACES)).reverse()) {
+      const [ours, theirs] = await Promise.all(
+        [from, to].map(({ agents }) => agents.getTrajectory(traceId, sessionId)),
+      );
+      if (sameJson(ours, theirs)) same++;
+      else await onOther(traceId);
+    }
+    return same;
+  };
+  return {
+    id: sessionId,
+    async copy() {
+      let copied = 0;
+      const same = await visit(async (traceId) => {
+        const trajectory = await from.agents.getTrajectory(traceId, sessionId);
+        if (trajectory === null) return;
+        await to.agents.saveTrajectory(traceId, sessionId, trajectory);
+        copied++;
+      });
+      return { copied, same };
+    },
+    async compare() {
+      const others: string[] = [];
+      const same = await visit(async (traceId) => void others.push(traceId));
+      if (others.length > 0) return { count: others.length, reason: `other trajectories, such as ${others[0]}` };
+      if (same < MOST_TRACES) return null;
+      return { count: 1, reason: `only the last ${MOST_TRACES} trajectories of a session can be listed` };
+    },
+  };
+}
+
+function pauseUnit({ from, to, tenantId }: Sides, pause: PauseInfo): CopyUnit {
+  const { pauseId } = pause;
+  const read = async () => {
+    const [ours, theirs] = await Promise.all([from, to].map(({ admin }) => admin.readPause(pauseId, { tenantId })));
+    const isSame =
+      ours && theirs
+        ? sameJson([ours.payload, ours.sessionId ?? null], [theirs.payload, theirs.sessionId ?? null]) &&
+          isSameTime(Date.parse(ours.expiresAt), Date.parse(theirs.expiresAt))
+        : false;
+    return { ours, isSame };
+  };
+  return {
+    id: pauseId,
+    async copy() {
+      const { ours, isSame } = await read();
+      if (!ours || isSame) return { copied: 0, same: isSame ? 1 : 0 };
+      return { copied: (await to.admin.putPause(ours, { tenantId })) ? 1 : 0, same: 0 };
+    },
+    async compare() {
+      const { ours, isSame } = await read();
+      if (isSame) return null;
+      if (ours) return { count: 1, reason: 'the pause is another in the target, or was consumed there' };
+      // One that waited a moment ago has ended meanwhile; one that is claimed may come back.
+      return pause.state === 'claimed' ? { count: 1, reason: 'the pause is claimed in the source' } : null;
+    },
+  };
+}
+
+function memoryUnit(from: AgentStore, to: AgentStore, key: string): CopyUnit {
+  const read = async () => {
+    const [ours, theirs] = await Promise.all([from, to].map((agents) => agents.loadMemoryState(key)));
+    return { ours, isSame: sameJson(ours, theirs) };
+  };
+  return {
+    id: key,
+    async copy() {
+      const { ours, isSame } = await read();
+      if (isSame || !ours) return { copied: 0, same: isSame ? 1 : 0 };
+      await to.saveMemoryState(key, ours);
+      return { copied: 1, same: 0 };
+    },
+    async compare() {
+      return (await read()).isSame ? null : { count: 1, reason: 'the memory state is another in the target' };
+    },
+  };
+}
+
+function tracesOf({ admin }: Store): AsyncIterable<string> {
+  return itemsOf((cursor) => admin.listTraces({ ...cursor, limit: PAGE }));
+}
+
+/** And the history of what belongs to no trace (AGT-2). */
+async function* withNone(traces: AsyncIterable<string>): AsyncGenerator<string | null> {
+  yield null;
+  yield* traces;
+}
+
+async function* sessionsOf({ agents }: Store): AsyncGenerator<string> {
+  for await (const { sessionId } of itemsOf((cursor) => agents.listSessions({ ...cursor, limit: PAGE })))
+    yield sessionId;
+}
+
+function sessionItems<T>(page: (options: SessionListOptions) => Promise<SessionPage<T>>): AsyncIterable<T> {
+  return itemsOf(({ cursor }) => page(cursor === undefined ? { limit: PAGE } : { sinceId: cursor, limit: PAGE }));
+}
+
+/** One after the other, since their order is kept. */
+function inTurn<T>(save: (item: T) => Promise<void>): (items: T[]) => Promise<void> {
+  return async (items) => {
+    for (const item of items) await save(item);
+  };
+}
+
+function sorted(bindings: readonly RemoteBinding[]): RemoteBinding[] {
+  const place = ({ contextId, taskId }: RemoteBinding) => JSON.stringify([contextId, taskId]);
+  return bindings.toSorted((a, b) => (place(a) < place(b) ? -1 : 1));
+}

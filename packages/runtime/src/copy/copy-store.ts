@@ -1,0 +1,182 @@
+/**
+ * `copyStore`: makes a store hold what another holds, between any two engines. It needs nothing but the public contracts
+ * and keeps no state of its own: what is the same already is passed over, so a copy that was killed is run again.
+ */
+import {
+  type Capability,
+  invalidArgument,
+  isTidemarkError,
+  type Store,
+  TENANT_PARTS,
+  type TenantPart,
+  TidemarkError,
+} from '@tidemark/core';
+import { checkId, checkInteger } from '@tidemark/core/engine';
+import { resend } from '../jobs/resend.ts';
+import { tenantsOf } from '../listing.ts';
+import { AGENT_WALKS } from './agents.ts';
+import { artifactUnits, kvUnits } from './documents.ts';
+import { CopyNotes, type CopyReport } from './report.ts';
+import { runUnits } from './runs.ts';
+import type { CopyPoint, CopyUnit, PartWalks, Sides } from './unit.ts';
+
+export interface CopyOptions {
+  /** Default: all that the source has. A part that the target lacks is `UNSUPPORTED`. */
+  parts?: readonly TenantPart[];
+  /** Default: all of the source. */
+  tenants?: readonly string[];
+  /** How many things are copied at once. Default 8. */
+  concurrency?: number;
+  /** Told the counts so far, about four times a second. */
+  onProgress?: (report: CopyReport) => void;
+  /** Stops the copy after what is under way; the report then is not `complete`. */
+  signal?: AbortSignal;
+  /** Called at named points, for tests that crash there. */
+  probe?: (point: CopyPoint) => void;
+}
+
+const WALKS: PartWalks = { runs: runUnits, kv: kvUnits, artifacts: artifactUnits, ...AGENT_WALKS };
+const PROGRESS_EVERY_MS = 250;
+const TRIES = 6;
+const NEVER = new AbortController().signal;
+
+/**
+ * Copies everything, then compares both sides. Nobody should write to either of them meanwhile: what changes is
+ * reported as different and copied by the next run. Sequences, times and links of runs stay as they are; revisions of
+ * records, versions of memory states and creation times of pauses and artifacts start anew.
+ *
+ * @example
+ * const report = await copyStore(await open('sqlite:app.db'), await open('postgres://…'), { onProgress: console.log });
+ * if (!report.complete) console.log(report.differences, report.problems);
+ */
+export async function copyStore(from: Store, to: Store, options: CopyOptions = {}): Promise<CopyReport> {
+  const copy = new Copy(from, to, options);
+  return copy.run();
+}
+
+class Copy {
+  readonly #from: Store;
+  readonly #to: Store;
+  readonly #parts: readonly TenantPart[];
+  readonly #concurrency: number;
+  readonly #options: CopyOptions;
+  readonly #signal: AbortSignal;
+  readonly #probe: (point: CopyPoint) => void;
+  readonly #notes: CopyNotes;
+  #toldAt = 0;
+
+  constructor(from: Store, to: Store, options: CopyOptions) {
+    this.#from = from;
+    this.#to = to;
+    this.#options = options;
+    this.#parts = checkParts(from, to, options.parts);
+    for (const tenantId of options.tenants ?? []) checkId(tenantId, 'tenants');
+    this.#concurrency = checkInteger(options.concurrency ?? 8, 'concurrency', 1, 100);
+    this.#signal = options.signal ?? NEVER;
+    this.#probe = options.probe ?? (() => {});
+    this.#notes = new CopyNotes(this.#parts);
+  }
+
+  async run(): Promise<CopyReport> {
+    await this.#walk(async (unit, part) => {
+      this.#probe('copying');
+      this.#notes.count(part, await unit.copy());
+      this.#probe('copied');
+    });
+    this.#notes.report.phase = 'verifying';
+    await this.#walk(async (unit, part, tenantId) => {
+      this.#probe('verifying');
+      const difference = await unit.compare();
+      if (difference) this.#notes.differs(part, tenantId, unit.id, difference);
+    });
+    const report = this.#notes.end(!this.#signal.aborted);
+    this.#options.onProgress?.(report);
+    return report;
+  }
+
+  /** Does something to every unit of every part of every tenant, several at once. */
+  async #walk(act: (unit: CopyUnit, part: TenantPart, tenantId: string) => Promise<void>): Promise<void> {
+    for await (const tenantId of this.#tenants()) {
+      const sides: Sides = {
+        from: this.#from.forTenant(tenantId),
+        to: this.#to.forTenant(tenantId),
+        tenantId,
+        probe: this.#probe,
+      };
+      for (const part of this.#parts) {
+        if (this.#signal.aborted) return;
+        await this.#forEach(WALKS[part](sides), (unit) => this.#try(unit, part, tenantId, act));
+      }
+    }
+  }
+
+  async *#tenants(): AsyncGenerator<string> {
+    if (this.#options.tenants) yield* this.#options.tenants;
+    else yield* tenantsOf(this.#from);
+  }
+
+  async #forEach(units: AsyncIterable<CopyUnit>, act: (unit: CopyUnit) => Promise<void>): Promise<void> {
+    const queue = units[Symbol.asyncIterator]();
+    let failed = false;
+    const work = async () => {
+      while (!failed && !this.#signal.aborted) {
+        const next = await queue.next();
+        if (next.done) return;
+        await act(next.value);
+        this.#tell();
+      }
+    };
+    const workers = Array.from({ length: this.#concurrency }, () =>
+      work().catch((error: unknown) => {
+        failed = true;
+        throw error;
+      }),
+    );
+    const ended = await Promise.allSettled(workers);
+    await queue.return?.();
+    const failure = ended.find((it) => it.status === 'rejected');
+    if (failure) throw failure.reason;
+  }
+
+  /** One unit: what fails for good is noted, and the others go on. */
+  async #try(
+    unit: CopyUnit,
+    part: TenantPart,
+    tenantId: string,
+    act: (unit: CopyUnit, part: TenantPart, tenantId: string) => Promise<void>,
+  ): Promise<void> {
+    try {
+      await resend(TRIES, () => act(unit, part, tenantId), this.#signal);
+    } catch (error) {
+      if (!isTidemarkError(error) || error.code === 'STORE_CLOSED') throw error;
+      this.#notes.fails(part, tenantId, unit.id, error);
+    }
+  }
+
+  #tell(): void {
+    const now = performance.now();
+    if (!this.#options.onProgress || now - this.#toldAt < PROGRESS_EVERY_MS) return;
+    this.#toldAt = now;
+    this.#options.onProgress(this.#notes.progress());
+  }
+}
+
+/** The parts to copy; each must be there on both sides. */
+function checkParts(from: Store, to: Store, named: readonly TenantPart[] | undefined): readonly TenantPart[] {
+  const unknown = named?.find((part) => !TENANT_PARTS.includes(part));
+  if (unknown !== undefined) throw invalidArgument('parts', `of ${TENANT_PARTS.join(', ')}`, unknown);
+  const parts = named ?? TENANT_PARTS.filter((part) => from.info.capabilities[part]);
+  for (const part of parts) {
+    requireCapability(from, part, 'source');
+    requireCapability(to, part, 'target');
+  }
+  return parts;
+}
+
+function requireCapability(store: Store, capability: Capability, side: string): void {
+  if (store.info.capabilities[capability]) return;
+  throw new TidemarkError('UNSUPPORTED', `The ${side} has no ${capability}; name the parts to copy without it`, {
+    field: 'parts',
+    rule: `what the ${side} has`,
+  });
+}

@@ -1,0 +1,21 @@
+/** Walks through what a store lists: pages one after the other, and tenants. */
+import type { Store } from '@tidemark/core';
+
+/** The items of all pages of a list. */
+export async function* itemsOf<T>(
+  page: (cursor: { cursor?: string }) => Promise<{ items: T[]; next?: string }>,
+): AsyncGenerator<T> {
+  for (let cursor: { cursor?: string } = {}; ; ) {
+    const { items, next } = await page(cursor);
+    yield* items;
+    if (next === undefined) return;
+    cursor = { cursor: next };
+  }
+}
+
+/** All tenants of a store; of a view its own. */
+export async function* tenantsOf(store: Store): AsyncGenerator<string> {
+  const { tenantId } = store.info;
+  if (tenantId !== undefined) yield tenantId;
+  else yield* itemsOf((cursor) => store.admin.listTenants({ ...cursor, limit: 1_000 }));
+}

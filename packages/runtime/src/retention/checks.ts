@@ -1,0 +1,84 @@
+/** Checks policies before anything is looked at: what is not said clearly must remove nothing. */
+import { type Duration, invalidArgument, isTerminal, type RunStatus } from '@tidemark/core';
+import { checkDuration, checkId, checkInteger } from '@tidemark/core/engine';
+import type { CheckedPolicy } from './keeper.ts';
+import type { EndedJobState, JobPolicy, RunPolicy } from './policies.ts';
+
+const ENDED: readonly RunStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED'];
+const STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', ...ENDED];
+const ENDED_JOBS: readonly EndedJobState[] = ['completed', 'failed', 'cancelled'];
+
+/** A policy with its age in milliseconds; `keep` needs none. */
+export type AgedPolicy<P> = Omit<P, 'action' | 'olderThan'> & CheckedPolicy & { olderThanMs: number };
+
+/** Checks what all kinds that are only deleted have in common. */
+export function checkAged<P extends { name: string; tenantId?: string; action?: string; olderThan?: Duration }>(
+  policy: P,
+  field: string,
+): AgedPolicy<P> {
+  const { action = 'delete', olderThan, ...rest } = policy;
+  checkName(policy, field);
+  if (action !== 'delete' && action !== 'keep') throw invalidArgument(`${field}.action`, "'delete' or 'keep'", action);
+  if (action === 'keep') checkTimeless(olderThan, `${field}.olderThan`);
+  const olderThanMs = action === 'keep' ? 0 : checkDuration(olderThan, `${field}.olderThan`);
+  return { ...rest, action, olderThanMs };
+}
+
+/** A run policy whose statuses are a set and whose age is in milliseconds, `null` where age does not matter. */
+export interface CheckedRunPolicy extends Omit<RunPolicy, 'status' | 'olderThan'>, CheckedPolicy {
+  statuses: RunStatus[];
+  olderThanMs: number | null;
+}
+
+export function checkRunPolicy(policy: RunPolicy, field: string, canArchive: boolean): CheckedRunPolicy {
+  const { status, olderThan, ...rest } = policy;
+  checkName(policy, field);
+  const { action, keepNewest, ageOf = 'last event' } = policy;
+  if (action !== 'delete' && action !== 'archive' && action !== 'keep')
+    throw invalidArgument(`${field}.action`, "'delete', 'archive' or 'keep'", action);
+  if (action === 'keep') checkTimeless(olderThan ?? keepNewest, field);
+  if (action === 'archive' && !canArchive) throw invalidArgument('archiver', 'given when a policy archives');
+  if (action !== 'keep' && olderThan === undefined && keepNewest === undefined)
+    throw invalidArgument(field, 'a policy with `olderThan`, `keepNewest` or both');
+  if (ageOf !== 'last event' && ageOf !== 'first event')
+    throw invalidArgument(`${field}.ageOf`, "'last event' or 'first event'", ageOf);
+  if (keepNewest !== undefined) checkInteger(keepNewest, `${field}.keepNewest`, 0);
+  const statuses = chosen(status, action === 'keep' ? STATUSES : ENDED, STATUSES, `${field}.status`);
+  const takesLiving = action !== 'keep' && statuses.some((it) => !ENDED.includes(it));
+  if (takesLiving && (olderThan === undefined || keepNewest !== undefined || ageOf !== 'last event'))
+    throw invalidArgument(field, 'by the age of the last event alone, since it names a status of runs that live');
+  const olderThanMs = olderThan === undefined ? null : checkDuration(olderThan, `${field}.olderThan`);
+  return { ...rest, ageOf, statuses, olderThanMs };
+}
+
+/** The states a job policy speaks of; only jobs that have ended may go. */
+export function checkJobStates(policy: JobPolicy, field: string): EndedJobState[] {
+  const states = chosen(policy.state, ENDED_JOBS, ENDED_JOBS, `${field}.state`);
+  if (!states.every((state) => isTerminal(state)))
+    throw invalidArgument(`${field}.state`, 'a state of jobs that ended');
+  return states;
+}
+
+function chosen<T>(
+  given: T | readonly T[] | undefined,
+  byDefault: readonly T[],
+  all: readonly T[],
+  field: string,
+): T[] {
+  if (given === undefined) return [...byDefault];
+  const list = (Array.isArray(given) ? given : [given]) as T[];
+  const isKnown = list.length > 0 && list.every((it) => all.includes(it));
+  if (!isKnown) throw invalidArgument(field, `one or several of ${all.join(', ')}`, given);
+  return list;
+}
+
+/** What keeps things keeps them whatever their age: an age could be meant either way. */
+function checkTimeless(limit: unknown, field: string): void {
+  if (limit !== undefined)
+    throw invalidArgument(field, 'without `olderThan` and `keepNewest` where the action is `keep`');
+}
+
+function checkName(policy: { name: string; tenantId?: string }, field: string): void {
+  checkId(policy.name, `${field}.name`);
+  if (policy.tenantId !== undefined) checkId(policy.tenantId, `${field}.tenantId`);
+}

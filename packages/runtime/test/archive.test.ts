@@ -1,0 +1,236 @@
+/** The archiver on every engine: what leaves the store lies safe, what comes back is the same (RUN-15, RUN-17). */
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { createMemoryStore, encryption, type RunEventRecord, type Store } from '@tidemark/core';
+import { type ArchiveTarget, createArchiver, directoryTarget, readThrough } from '@tidemark/runtime';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { neededServers } from '../../../scripts/servers/index.ts';
+import { decodeId, encodeId } from '../src/archive/names.ts';
+import { ENGINES, type Place } from './engines.ts';
+
+const HOSTILE = ['../..', 'a/b', 'A', 'a', '.', 'ü☂', 'con', 'x'.repeat(512), '%2e'];
+
+async function newDirectory(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'tidemark-archive-'));
+  onTestFinished(() => rm(path, { recursive: true }));
+  return path;
+}
+
+async function addRun(store: Store, runId: string, events: number, tenantId = 'acme'): Promise<void> {
+  const run = store.runs.handle(runId, { tenantId, labels: { team: 'ops' } });
+  await run.append('RunStarted', { text: `${runId} begins` });
+  const { projectId, environmentId, planId, planVersion } = (await store.runs.fetchEvents(runId, { tenantId }))[0]!;
+  const scope = { runId, tenantId, projectId, environmentId, planId, planVersion, emittedAt: '2026-02-16T09:30:00Z' };
+  const attempts = { engineAttemptId: 1, logicalAttemptId: 1 };
+  for (let at = 0; at < events; at += 500) {
+    const batch = Array.from({ length: Math.min(500, events - at) }, (_, n) => ({
+      ...scope,
+      ...attempts,
+      eventId: crypto.randomUUID(),
+      eventType: 'Progress',
+      payload: { n: at + n, note: `step ${at + n} of ${runId}` },
+    }));
+    await store.runs.appendEvents(batch);
+  }
+  await run.append('RunCompleted');
+}
+
+const read = (events: AsyncIterable<RunEventRecord>) => Array.fromAsync(events);
+
+function offered(engine: string): boolean {
+  return engine === 'sqlite' || neededServers().some((server) => server === engine);
+}
+
+async function openStore(place: Place): Promise<Store> {
+  const store = await place.open();
+  onTestFinished(async () => {
+    await store.close();
+    await place.remove();
+  });
+  return store;
+}
+
+describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engine) => {
+  it('moves runs to files and back, the same to the last link and millisecond', { timeout: 60_000 }, async () => {
+    const store = await openStore(await ENGINES[engine]!());
+    const archiver = createArchiver({ store, target: directoryTarget(await newDirectory()) });
+    const runs = { short: 3, long: 2_100, other: 1 };
+    for (const [runId, events] of Object.entries(runs)) await addRun(store, runId, events);
+    await addRun(store, 'short', 2, 'tenant/..');
+    await store.runs.handle('live', { tenantId: 'acme' }).append('RunStarted');
+    const keys = (await store.runs.listRuns({ status: 'COMPLETED' })).items;
+    const before = new Map<string, RunEventRecord[]>();
+    for (const { tenantId, runId } of keys)
+      before.set(`${tenantId} ${runId}`, await read(store.runs.readEvents(runId, { tenantId })));
+    const listed = (await store.runs.listRuns()).items;
+
+    expect(await archiver.archiveRuns({}, { dryRun: true })).toMatchObject({ dryRun: true, runs: 4, events: 2_114 });
+    const steps: number[] = [];
+    const report = await archiver.archiveRuns({}, { onProgress: ({ runs: done }) => steps.push(done) });
+    expect(report).toMatchObject({ runs: 4, events: 2_114, spared: [] });
+    expect(steps.at(-1)).toBe(4);
+    expect((await store.runs.listRuns()).items.map(({ runId }) => runId)).toEqual(['live']);
+    expect(await archiver.verify()).toMatchObject({ ok: true, runs: 4, events: 2_114, problems: [], strays: [] });
+
+    const through = readThrough(store, archiver);
+    for (const { tenantId, runId } of keys) {
+      const events = before.get(`${tenantId} ${runId}`)!;
+      await expect(store.runs.fetchEvents(runId, { tenantId })).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
+      expect(await read(archiver.readRun(runId, { tenantId }))).toEqual(events);
+      expect(await read(through.runs.readEvents(runId, { tenantId, afterSeq: 1 }))).toEqual(events.slice(1));
+      expect(await through.forTenant(tenantId).runs.fetchEvents(runId, { afterSeq: 1, limit: 2 })).toEqual(
+        events.slice(1, 3),
+      );
+      const restored = await archiver.restoreRun(runId, { tenantId });
+      expect(restored).toEqual({ tenantId, runId, lastEventSeq: events.length, restored: true });
+      expect(await read(store.runs.readEvents(runId, { tenantId }))).toEqual(events);
+      expect((await store.runs.verify(runId, { tenantId })).ok).toBe(true);
+    }
+    expect((await store.runs.listRuns()).items).toEqual(listed);
+  });
+
+  it('leaves a run alone that goes on while it is packed', async () => {
+    const store = await openStore(await ENGINES[engine]!());
+    await addRun(store, 'busy', 3);
+    const directory = directoryTarget(await newDirectory());
+    let reads = 0;
+    const meddling: ArchiveTarget = {
+      put: (name, content) => directory.put(name, content),
+      get: async (name) => {
+        // The pack is read back: it was written, and nothing has left the store yet.
+        if (reads++ === 0) await store.runs.handle('busy', { tenantId: 'acme' }).append('Progress');
+        return directory.get(name);
+      },
+      list: (prefix) => directory.list(prefix),
+      delete: (name) => directory.delete(name),
+    };
+    const archiver = createArchiver({ store, target: meddling });
+    const report = await archiver.archiveRuns({ tenantId: 'acme' });
+    expect(report).toMatchObject({ runs: 0, spared: [{ runId: 'busy' }] });
+    expect(await store.runs.headSeq('busy', { tenantId: 'acme' })).toBe(6);
+    expect(await archiver.verify()).toMatchObject({ ok: true, packs: 0, strays: [] });
+    await expect(archiver.archiveRun('busy', { tenantId: 'acme', atSeq: 5 })).rejects.toMatchObject({
+      code: 'SEQ_CONFLICT',
+    });
+    expect(await archiver.archiveRun('busy', { tenantId: 'acme', atSeq: 6 })).toMatchObject({ runs: 1, events: 6 });
+  });
+});
+
+async function archived(options: Parameters<typeof createMemoryStore>[0] = {}) {
+  const store = createMemoryStore(options);
+  const directory = await newDirectory();
+  const archiver = createArchiver({ store, target: directoryTarget(directory) });
+  await addRun(store, 'r', 50);
+  await archiver.archiveRun('r', { tenantId: 'acme' });
+  const files = (await readdir(directory, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  const pack = files.find((file) => !file.endsWith('.json'))!;
+  return { store, archiver, directory, files, pack };
+}
+
+describe('The archiver', () => {
+  it('keeps runs in the store when what was written does not read back', async () => {
+    const store = createMemoryStore();
+    const directory = directoryTarget(await newDirectory());
+    const lossy: ArchiveTarget = {
+      put: (name, content) => directory.put(name, name.startsWith('archive/') ? halfOf(content) : content),
+      get: (name) => directory.get(name),
+      list: (prefix) => directory.list(prefix),
+      delete: (name) => directory.delete(name),
+    };
+    await addRun(store, 'r', 50);
+    const archiver = createArchiver({ store, target: lossy });
+    await expect(archiver.archiveRun('r', { tenantId: 'acme' })).rejects.toMatchObject({ code: 'CORRUPT_EVENT' });
+    expect(await store.runs.headSeq('r', { tenantId: 'acme' })).toBe(52);
+    expect(await Array.fromAsync(directory.list(''))).toEqual([]);
+  });
+
+  it('finds any flipped byte, and restores nothing from a damaged file', async () => {
+    const { archiver, pack } = await archived();
+    const content = await readFile(pack);
+    for (let at = 0; at < content.length; at += Math.ceil(content.length / 40)) {
+      const damaged = Buffer.from(content);
+      damaged[at]! ^= 1;
+      await writeFile(pack, damaged);
+      const { ok, problems } = await archiver.verify();
+      expect([ok, problems.length], `byte ${at}`).toEqual([false, 1]);
+    }
+    await writeFile(pack, content.subarray(0, content.length / 2));
+    await expect(archiver.restoreRun('r', { tenantId: 'acme' })).rejects.toMatchObject({ code: 'CORRUPT_EVENT' });
+    await writeFile(pack, content);
+    expect(await archiver.restoreRun('r', { tenantId: 'acme' })).toMatchObject({ restored: true });
+    expect(await archiver.verify()).toMatchObject({ ok: true });
+  });
+
+  it('finds a missing file, and names files that no manifest knows', async () => {
+    const { archiver, pack, directory } = await archived();
+    await writeFile(join(directory, 'archive', 'acme', 'left.jsonl.zst'), 'x');
+    expect((await archiver.verify()).strays).toEqual(['archive/acme/left.jsonl.zst']);
+    await rm(pack);
+    expect(await archiver.verify()).toMatchObject({ ok: false, problems: [expect.stringContaining('missing')] });
+  });
+
+  it('archives payloads as the codec left them, and reads them with it', async () => {
+    const codec = encryption({ keys: { k: randomBytes(32) }, current: 'k' });
+    const { archiver, directory, pack } = await archived({ codec });
+    const archive = createReadStream(pack).pipe(pack.endsWith('.gz') ? createGunzip() : createZstdDecompress());
+    expect(Buffer.concat(await Array.fromAsync(archive)).toString()).not.toContain('step 0 of r');
+    const events = await read(archiver.readRun('r', { tenantId: 'acme' }));
+    expect(events[1]!.payload).toEqual({ n: 0, note: 'step 0 of r' });
+    const stranger = createArchiver({ store: createMemoryStore(), target: directoryTarget(directory) });
+    await expect(read(stranger.readRun('r', { tenantId: 'acme' }))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  });
+
+  it('keeps tenants of any name apart, and deletes the files of one only', async () => {
+    const store = createMemoryStore();
+    const directory = await newDirectory();
+    const archiver = createArchiver({ store, target: directoryTarget(directory) });
+    for (const tenantId of HOSTILE) await addRun(store, 'r', 1, tenantId);
+    expect(await archiver.archiveRuns({})).toMatchObject({ runs: HOSTILE.length });
+    const folders = await readdir(join(directory, 'archive'));
+    expect(new Set(folders.map((name) => name.toLowerCase())).size).toBe(folders.length);
+    expect(await archiver.deleteTenant('a')).toBe(2);
+    for (const tenantId of HOSTILE.filter((name) => name !== 'a'))
+      expect(await archiver.restoreRun('r', { tenantId })).toMatchObject({ tenantId, restored: true });
+    await expect(archiver.restoreRun('r', { tenantId: 'a' })).rejects.toMatchObject({ code: 'CORRUPT_EVENT' });
+  });
+
+  it('restores into a store that never had the run, from the newest copy', async () => {
+    const { store, archiver, directory } = await archived();
+    await archiver.restoreRun('r', { tenantId: 'acme' });
+    await store.runs.handle('r', { tenantId: 'acme' }).append('Progress', { late: true });
+    await archiver.archiveRun('r', { tenantId: 'acme' });
+    const events = await read(archiver.readRun('r', { tenantId: 'acme' }));
+    const other = createMemoryStore();
+    const rescue = createArchiver({ store: other, target: directoryTarget(directory) });
+    expect(await rescue.restoreRun('r')).toMatchObject({ lastEventSeq: 53, restored: true });
+    expect(await read(other.runs.readEvents('r'))).toEqual(events);
+    await other.runs.deleteRun('r');
+    await expect(rescue.restoreRun('r', { tenantId: 'acme' })).rejects.toMatchObject({ code: 'RUN_DELETED' });
+    await expect(rescue.restoreRun('unknown')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  });
+
+  it.each(HOSTILE)('encodes %j so that it can be read back', (id) => {
+    const encoded = encodeId(id);
+    expect(decodeId(encoded)).toBe(id);
+    expect(encoded).toMatch(/^[a-z0-9_%-]{1,200}(\+\/[a-z0-9_%-]{1,200})*$/);
+  });
+
+  it('refuses names that leave the directory', async () => {
+    const target = directoryTarget(await newDirectory());
+    for (const name of ['../x', '/x', 'a//b', 'a/./b', ''])
+      await expect(target.get(name)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(await target.get('nothing')).toBeNull();
+    expect(await target.delete('nothing/there')).toBe(false);
+  });
+});
+
+async function* halfOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const whole = Buffer.concat(await Array.fromAsync(content));
+  yield whole.subarray(0, whole.length / 2);
+}
