@@ -63,7 +63,7 @@ describe('examples', () => {
     expect(page).toContain(JOBS_OUTPUT);
   });
 
-  it('gives the tour of npm start', () => {
+  it('gives the tour', () => {
     const tour = run(join(here, 'tour.ts'), 'tour.db');
     expect(tour).toContain('sent twice, stored once: sequence 5 and 5, idempotent: true');
     expect(tour).toContain('after event 3 charge was FAILED, now it is SUCCESS');

@@ -1,2 +1,84 @@
-/** `npm start`: a worked example on the embedded store. */
-import '../examples/tour.ts';
+/**
+ * `npm start`: opens the embedded store, serves it and prints where. `npm start -- --demo` fills a store of its own with a
+ * demo and keeps it moving; `--port N` and `--store URL` choose others.
+ */
+import { existsSync, globSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { fillDemo, keepMoving } from '@tidemark/cli';
+import { createProjector } from '@tidemark/runtime';
+import { createServer, type TidemarkServer } from '@tidemark/server';
+import { open } from 'tidemark';
+import { buildInspector } from './inspector.ts';
+import { ROOT } from './processes.ts';
+
+const { values } = parseArgs({
+  options: {
+    demo: { type: 'boolean', default: false },
+    port: { type: 'string', default: '7420' },
+    store: { type: 'string' },
+  },
+});
+const FILES = { demo: '.tidemark/demo.db', own: '.tidemark/state.db' };
+/** Of the files of a store; the store itself comes last, since its being there means that it is whole. */
+const ENDINGS = ['-artifacts', '-wal', '-shm', ''];
+const url = values.store ?? `sqlite:${values.demo ? FILES.demo : FILES.own}`;
+
+/** Filled beside its place and moved there, so that one that was interrupted is not taken for a whole one. */
+async function fillDemoFile(file: string): Promise<void> {
+  const unfinished = `${file}.unfinished`;
+  for (const ending of ENDINGS) rmSync(unfinished + ending, { recursive: true, force: true });
+  process.stdout.write('Filling a demo store … ');
+  const { runs, sessions, jobs } = await fillDemo(`sqlite:${unfinished}`);
+  for (const ending of ENDINGS) if (existsSync(unfinished + ending)) renameSync(unfinished + ending, file + ending);
+  console.log(`${runs} runs, ${sessions} sessions, ${jobs} jobs.`);
+}
+
+/** The page is the one part that does not run from its sources: it is built when they are newer. */
+async function buildPage(): Promise<void> {
+  const page = join(ROOT, 'packages/server/inspector/index.html');
+  const sources = globSync('packages/inspector/{index.html,vite.config.ts,{src,public}/**/*.*}', { cwd: ROOT });
+  const builtAt = existsSync(page) ? statSync(page).mtimeMs : 0;
+  if (sources.every((source) => statSync(join(ROOT, source)).mtimeMs <= builtAt)) return;
+  const { buildInspector } = await import('./inspector.ts');
+  await buildInspector();
+}
+
+/** On the port, or where somebody listens there already on any free one. */
+async function listen(port: number): Promise<{ server: TidemarkServer; address: string }> {
+  const server = createServer({ store, port });
+  try {
+    return { server, address: await server.listen() };
+  } catch (error) {
+    if ((error as { code?: string }).code === 'EADDRINUSE') return listen(0);
+    throw error;
+  }
+}
+
+await buildPage();
+if (values.demo && values.store === undefined && !existsSync(FILES.demo)) await fillDemoFile(FILES.demo);
+else if (values.demo && values.store !== undefined) await fillDemo(values.store);
+
+const stopped = new AbortController();
+process.once('SIGINT', () => stopped.abort()).once('SIGTERM', () => stopped.abort());
+
+await buildInspector();
+const store = await open(url);
+const { backend, version, durability } = store.info;
+const { server, address } = await listen(Number(values.port));
+const projector = await createProjector({ store });
+const moving = values.demo ? keepMoving(store, stopped.signal).catch(console.error) : undefined;
+
+console.log(`A store on ${backend} ${version}, ${url}; an acknowledged write survives: ${durability}.
+
+  Inspector   ${address}
+  HTTP API    ${address}/v1/info, ${address}/openapi.json
+  Commands    node_modules/.bin/node --conditions=tidemark-source packages/cli/src/cli.ts runs list --store ${address}
+
+Ctrl-C ends it.`);
+
+await new Promise<void>((done) => stopped.signal.addEventListener('abort', () => done(), { once: true }));
+await moving;
+await projector.stop();
+await server.close();
+await store.close();

@@ -1,0 +1,78 @@
+"""Records by key."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from .case import StoreCase, new_name
+
+
+class Records(StoreCase):
+    async def test_are_replaced_whole_and_read_with_revision_and_ttl(self) -> None:
+        key = new_name("key")
+        self.assertIsNone(await self.store.kv.get(key))
+        first = await self.store.kv.put(key, {"gone": "x"})
+        second = await self.store.kv.put(key, {"text": "ünï", "bytes": b"\xff\0"}, ttl=timedelta(hours=1))
+        record = await self.store.kv.get(key)
+        assert record is not None and record.ttl is not None
+        self.assertEqual(record.fields, {"text": "ünï".encode(), "bytes": b"\xff\0"})
+        self.assertEqual((record.text("text"), record.text("gone")), ("ünï", None))
+        self.assertGreater(second, first)
+        self.assertEqual(record.revision, second)
+        self.assertTrue(timedelta(minutes=59) < record.ttl <= timedelta(hours=1))
+
+    async def test_hold_values_as_every_client_writes_them(self) -> None:
+        key = new_name("key")
+        values = {"int": 2**70, "float": 1.0, "exponent": 1e21, "true": True, "empty": ""}
+        await self.store.kv.put(key, values)
+        record = await self.store.kv.get(key)
+        assert record is not None
+        texts = {name: record.text(name) for name in values}
+        self.assertEqual(texts, {"int": str(2**70), "float": "1", "exponent": "1e+21", "true": "true", "empty": ""})
+
+    async def test_have_fields_that_are_written_alone(self) -> None:
+        key = new_name("key")
+        self.assertIsNone(await self.store.kv.get_field(key, "a"))
+        await self.store.kv.put(key, {"a": "1"}, ttl=timedelta(hours=1))
+        revision = await self.store.kv.set_field(key, "b", b"2")
+        record = await self.store.kv.get(key)
+        assert record is not None
+        self.assertEqual((record.fields, record.revision), ({"a": b"1", "b": b"2"}, revision))
+        self.assertIsNotNone(record.ttl)
+        self.assertEqual(await self.store.kv.get_field(key, "b"), b"2")
+
+    async def test_are_swapped_by_exactly_one_of_many(self) -> None:
+        key = new_name("key")
+        tries = [self.store.kv.compare_and_swap(key, "owner", None, f"worker-{n}") for n in range(20)]
+        won = [n for n, swapped in enumerate(await asyncio.gather(*tries)) if swapped]
+        self.assertEqual(len(won), 1)
+        self.assertEqual(await self.store.kv.get_field(key, "owner"), f"worker-{won[0]}".encode())
+        self.assertFalse(await self.store.kv.compare_and_swap(key, "owner", "nobody", "x"))
+        self.assertTrue(await self.store.kv.compare_and_swap(key, "owner", f"worker-{won[0]}", None))
+        self.assertIsNone(await self.store.kv.get(key))
+
+    async def test_are_deleted(self) -> None:
+        key = new_name("key")
+        await self.store.kv.put(key, {"a": 1})
+        self.assertTrue(await self.store.kv.delete(key))
+        self.assertFalse(await self.store.kv.delete(key))
+
+    async def test_are_scanned_in_order_across_pages(self) -> None:
+        prefix = new_name("prefix")
+        keys = [f"{prefix}.{number:03}" for number in range(450)]
+        await asyncio.gather(*(self.store.kv.put(key, {"n": key[-3:].lstrip("0") or "0"}) for key in reversed(keys)))
+        self.assertEqual([key async for key, _ in self.store.kv.scan(prefix)], keys)
+        where = [("n", "gte", 9), ("n", "lt", "11")]
+        self.assertEqual([key async for key, _ in self.store.kv.scan(prefix, where=where)], keys[9:11])
+        found = [record.text("n") async for _, record in self.store.kv.scan(prefix, where=[("n", "in", [3, "4", 999])])]
+        self.assertEqual(found, ["3", "4"])
+        self.assertEqual([key async for key, _ in self.store.kv.scan(prefix, max_results=2)], keys[:2])
+
+    async def test_are_refused_without_fields_and_with_what_is_no_value(self) -> None:
+        self.assertEqual((await self.failure_of(self.store.kv.put("key", {}))).field, "fields")
+        for value in (None, float("nan"), object(), "\ud800"):
+            failure = await self.failure_of(self.store.kv.put("key", {"a": value}))  # type: ignore[dict-item]
+            self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "fields.a"))
+        failure = await self.failure_of(self.store.kv.put("key", {"a": 1}, ttl=60))  # type: ignore[arg-type]
+        self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "ttl"))

@@ -1,0 +1,153 @@
+"""Runs: appended once, read in order, followed through restarts of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import unittest
+from contextlib import aclosing
+from typing import Any
+
+from tidemark import StateStore, TidemarkError
+from tidemark.live import EventParser
+
+from .case import StoreCase, new_name
+from .servers import Server
+
+
+def note(run: str, number: int) -> dict[str, Any]:
+    return {"runId": run, "eventType": "Note", "idempotencyKey": f"note-{number}", "payload": {"number": number}}
+
+
+class Runs(StoreCase):
+    async def test_number_their_events_and_keep_each_key_once(self) -> None:
+        run = new_name("run")
+        first = await self.store.runs.append_event(note(run, 1))
+        again = await self.store.runs.append_event({**note(run, 1), "payload": {"number": "other"}})
+        outcomes = [(it.run_seq, it.persisted, it.idempotent, it.payload_matches) for it in (first, again)]
+        self.assertEqual(outcomes, [(1, True, False, True), (1, False, True, False)])
+        self.assertEqual((again.event_id, again.persisted_at), (first.event_id, first.persisted_at))
+        results = await asyncio.gather(*(self.store.runs.append_event(note(run, n)) for n in range(2, 12)))
+        self.assertEqual(sorted(it.run_seq for it in results), list(range(2, 12)))
+
+    async def test_are_read_by_sequence(self) -> None:
+        run = new_name("run")
+        for number in range(5):
+            await self.store.runs.append_event(note(run, number))
+        page = await self.store.runs.fetch_events(run, after_seq=1, limit=2)
+        self.assertEqual([(it["runSeq"], it["payload"]) for it in page], [(2, {"number": 1}), (3, {"number": 2})])
+        self.assertEqual(await self.store.runs.fetch_events(new_name("run")), [])
+
+    async def test_have_a_snapshot(self) -> None:
+        run = new_name("run")
+        self.assertIsNone(await self.store.runs.get_snapshot(run))
+        await self.store.runs.append_event({"runId": run, "eventType": "RunStarted"})
+        await self.store.runs.append_event({"runId": run, "eventType": "StepStarted", "stepId": "s"})
+        snapshot = await self.store.runs.get_snapshot(run)
+        assert snapshot is not None
+        self.assertEqual((snapshot["runId"], snapshot["status"]), (run, "RUNNING"))
+
+    async def test_refuse_an_append_behind_the_fence(self) -> None:
+        run = new_name("run")
+        await self.store.runs.append_event(note(run, 1))
+        failure = await self.failure_of(self.store.runs.append_event(note(run, 2), expected_seq=0))
+        self.assertEqual((failure.code, failure.current, failure.outcome), ("SEQ_CONFLICT", 1, "rejected"))
+
+    async def test_say_which_member_of_an_event_is_wrong(self) -> None:
+        failure = await self.failure_of(self.store.runs.append_event({"runId": "r", "eventType": "StepStarted"}))
+        self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "stepId"))
+        failure = await self.failure_of(self.store.runs.append_event({"eventType": "Note"}))
+        self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "runId"))
+
+
+class Tails(StoreCase):
+    async def test_give_what_is_there_and_then_what_comes(self) -> None:
+        run = new_name("run")
+        for number in range(3):
+            await self.store.runs.append_event(note(run, number))
+        seen: list[int] = []
+        async with aclosing(self.store.runs.tail(run, after_seq=1)) as events:
+            async for event in events:
+                seen.append(event["runSeq"])
+                if event["runSeq"] == 3:
+                    await self.store.runs.append_event(note(run, 3))
+                if event["runSeq"] == 4:
+                    break
+        self.assertEqual(seen, [2, 3, 4])
+
+    async def test_end_when_the_store_is_closed(self) -> None:
+        run = new_name("run")
+        await self.store.runs.append_event(note(run, 0))
+        seen = []
+        async for event in self.store.runs.tail(run):
+            seen.append(event["runSeq"])
+            asyncio.get_running_loop().call_later(0.05, lambda: asyncio.create_task(self.store.close()))
+        self.assertEqual(seen, [1])
+
+    async def test_end_when_the_store_is_closed_while_nobody_answers(self) -> None:
+        store = StateStore("http://127.0.0.1:1")
+        asyncio.get_running_loop().call_later(0.2, lambda: asyncio.create_task(store.close()))
+        self.assertEqual([event async for event in store.runs.tail("run")], [])
+
+    async def test_hang_up_when_they_are_cancelled(self) -> None:
+        async def follow() -> None:
+            async for _ in self.store.runs.tail(new_name("run")):
+                pass
+
+        following = asyncio.create_task(follow())
+        await asyncio.sleep(0.1)
+        following.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await following
+        await self.store.close()
+
+    async def test_raise_what_waiting_does_not_mend(self) -> None:
+        for call in (self.store.runs.tail(""), self.store.runs.tail("run", after_seq=-1)):
+            with self.assertRaises(TidemarkError) as caught:
+                await anext(call)
+            self.assertEqual(caught.exception.code, "INVALID_ARGUMENT")
+
+
+class Restarts(StoreCase):
+    """A tail goes on, without gap or repeat, while the server is killed, stopped and started again."""
+
+    WRITES = 300
+    RESTARTS = 4
+
+    async def test_leave_no_gap_and_no_repeat(self) -> None:
+        server = await asyncio.to_thread(Server)
+        self.addCleanup(server.dispose)
+        store = StateStore(server.url, timeout=60.0)
+        self.addAsyncCleanup(store.close)
+        run = "run"
+        seen: list[dict[str, Any]] = []
+
+        async def follow() -> None:
+            async with aclosing(store.runs.tail(run)) as events:
+                async for event in events:
+                    seen.append(event)
+                    if len(seen) == self.WRITES:
+                        return
+
+        async def restart() -> None:
+            for number in range(1, self.RESTARTS + 1):
+                while len(seen) < number * self.WRITES // (self.RESTARTS + 1):
+                    await asyncio.sleep(0.005)
+                await asyncio.to_thread(server.kill if number % 2 else server.stop)
+                await asyncio.to_thread(server.start)
+
+        following, restarting = asyncio.create_task(follow()), asyncio.create_task(restart())
+        for number in range(self.WRITES):
+            await store.runs.append_event(note(run, number))
+        await asyncio.wait_for(asyncio.gather(following, restarting), 60)
+        self.assertEqual([it["runSeq"] for it in seen], list(range(1, self.WRITES + 1)))
+        self.assertEqual([it["payload"]["number"] for it in seen], list(range(self.WRITES)))
+
+
+class EventStreams(unittest.TestCase):
+    def test_are_read_whatever_pieces_they_come_in(self) -> None:
+        stream = 'retry: 1000\n\nid: 1\nevent: run.event\ndata: {"a":"ü: "}\n\n:\n\nevent: end\ndata: {}\n\n'.encode()
+        for size in range(1, len(stream)):
+            parser = EventParser()
+            pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
+            events = [(it.id, it.event, it.data) for piece in pieces for it in parser.feed(piece)]
+            self.assertEqual(events, [("1", "run.event", '{"a":"ü: "}'), ("1", "end", "{}")])

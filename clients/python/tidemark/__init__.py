@@ -1,0 +1,39 @@
+"""A Tidemark server from Python: state store and artifact store of PenguiFlow, runs, and records."""
+
+from .artifacts import ArtifactStore
+from .errors import TidemarkError, Write
+from .kv import Kv, Record
+from .models import (
+    ArtifactRef,
+    ArtifactScope,
+    PlannerEvent,
+    RemoteBinding,
+    StateUpdate,
+    SteeringEvent,
+    StoredEvent,
+    TaskState,
+    Trajectory,
+)
+from .runs import AppendResult, Runs
+from .state_store import MemoryInfo, StateStore
+
+__all__ = [
+    "AppendResult",
+    "ArtifactRef",
+    "ArtifactScope",
+    "ArtifactStore",
+    "Kv",
+    "MemoryInfo",
+    "PlannerEvent",
+    "Record",
+    "RemoteBinding",
+    "Runs",
+    "StateStore",
+    "StateUpdate",
+    "SteeringEvent",
+    "StoredEvent",
+    "TaskState",
+    "TidemarkError",
+    "Trajectory",
+    "Write",
+]

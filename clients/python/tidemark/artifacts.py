@@ -1,0 +1,136 @@
+"""`ArtifactStore`: bytes and long texts by reference, as PenguiFlow keeps tool outputs out of a model's context."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from . import models
+from .errors import Write, invalid_argument
+from .ids import segment_of
+from .payloads import encode, to_json
+from .transport import Request, Transport
+from .wire import of_wire, to_wire
+
+_LABELLED_BYTES = "application/vnd.tidemark.artifact"
+_PAGE = 1_000
+
+
+class ArtifactStore:
+    """Artifacts over HTTP.
+
+    PenguiFlow looks artifacts up by their id alone, while the server keeps each with the tenant its scope names; such
+    ids therefore end with an `@` and the tenant.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def put_bytes(
+        self,
+        data: bytes,
+        *,
+        mime_type: str | None = None,
+        filename: str | None = None,
+        namespace: str | None = None,
+        scope: Any = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Stores bytes and gives their reference; the same bytes in the same scope and namespace have the same one."""
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise invalid_argument("data", "bytes")
+        about = {"mime_type": mime_type, "filename": filename, "namespace": namespace, "scope": scope, "meta": meta}
+        return await self._put(bytes(data), about, Write("artifact_store.put_bytes", {"data": data, **about}))
+
+    async def put_text(
+        self,
+        text: str,
+        *,
+        mime_type: str = "text/plain",
+        filename: str | None = None,
+        namespace: str | None = None,
+        scope: Any = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The same for text, which is stored as UTF-8."""
+        try:
+            data = text.encode()
+        except (AttributeError, UnicodeEncodeError) as error:
+            raise invalid_argument("text", "well-formed Unicode text") from error
+        about = {"mime_type": mime_type, "filename": filename, "namespace": namespace, "scope": scope, "meta": meta}
+        return await self._put(data, about, Write("artifact_store.put_text", {"text": text, **about}))
+
+    async def get(self, artifact_id: str) -> bytes | None:
+        """The bytes; `None` when unknown or expired."""
+        answer = await self._transport.find(_request("GET", artifact_id))
+        return None if answer is None else answer.body
+
+    async def get_ref(self, artifact_id: str) -> Any | None:
+        """The reference; `None` when unknown or expired."""
+        answer = await self._transport.find(_request("GET", artifact_id, "/ref"))
+        return None if answer is None else _ref(answer.json())
+
+    async def exists(self, artifact_id: str) -> bool:
+        """Whether there is such an artifact that has not expired."""
+        return await self.get_ref(artifact_id) is not None
+
+    async def delete(self, artifact_id: str) -> bool:
+        """Removes the reference and tells whether there was one.
+
+        A lost answer stays lost, since asking again would tell another.
+        """
+        write = Write("artifact_store.delete", {"artifact_id": artifact_id})
+        return (await self._transport.call(_request("DELETE", artifact_id, write=write))).json()["deleted"]
+
+    async def list(self, *, scope: Any = None) -> builtins.list[Any]:
+        """References whose scope agrees in every part that is not `None`, in order of ids."""
+        refs: builtins.list[Any] = []
+        query: dict[str, str | int | None] = {"scope": _scope_text(_scope(scope)), "limit": _PAGE}
+        while True:
+            page = (await self._transport.call(Request("GET", "/v1/artifacts", query))).json()
+            refs.extend(map(_ref, page["items"]))
+            if "next" not in page:
+                return refs
+            query["cursor"] = page["next"]
+
+    async def _put(self, data: bytes, about: Mapping[str, Any], write: Write) -> Any:
+        label = {
+            "mimeType": about["mime_type"],
+            "filename": about["filename"],
+            "namespace": about["namespace"],
+            "scope": _scope(about["scope"]),
+            "source": to_json(about["meta"], "meta"),
+        }
+        given = {name: value for name, value in label.items() if value is not None}
+        body = encode(given) + b"\n" + data
+        request = Request("POST", "/v1/artifacts", body=body, content_type=_LABELLED_BYTES, write=write)
+        return _ref((await self._transport.call(request)).json())
+
+
+def _request(method: str, artifact_id: object, part: str = "", write: Write | None = None) -> Request:
+    if not isinstance(artifact_id, str):
+        raise invalid_argument("artifact_id", "text")
+    stored_id, _, tenant = artifact_id.partition("@")
+    query = {"scope": _scope_text({"tenantId": unquote(tenant)}) if tenant else None}
+    path = f"/v1/artifacts/{segment_of(stored_id, 'artifact_id')}{part}"
+    return Request(method, path, query, write=write, is_settled_by_itself=write is None)
+
+
+def _scope(scope: Any) -> dict[str, Any] | None:
+    if scope is None:
+        return None
+    parts = to_wire(models.ArtifactScope, scope)
+    return {name: value for name, value in parts.items() if value is not None}
+
+
+def _scope_text(scope: Mapping[str, Any] | None) -> str | None:
+    return encode(scope).decode() if scope else None
+
+
+def _ref(wire: Mapping[str, Any]) -> Any:
+    scope = wire["scope"]
+    tenant = scope.get("tenantId")
+    parts = {**wire, "id": wire["id"] if tenant is None else f"{wire['id']}@{quote(tenant, safe='')}"}
+    return of_wire(models.ArtifactRef, {**parts, "scope": of_wire(models.ArtifactScope, scope) if scope else None})

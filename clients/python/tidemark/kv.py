@@ -1,0 +1,162 @@
+"""Records: named fields of bytes, written whole or one by one, swapped by comparison, scanned in order of keys."""
+
+from __future__ import annotations
+
+import base64
+import math
+import uuid
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+from .errors import Write, invalid_argument
+from .ids import check_id, check_prefix, segment_of
+from .payloads import encode
+from .transport import Request, Transport
+from .wire import duration_ms
+
+Value = str | int | float | bool | bytes
+"""What may be written; text and numbers are stored as their text, so `True` is `true`."""
+Operator = Literal["eq", "ne", "lt", "gt", "lte", "gte", "in"]
+Predicate = tuple[str, Operator, Value | list[Value]]
+"""A field, a comparison, and what the field is compared with."""
+
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as it was read."""
+
+    fields: Mapping[str, bytes]
+    revision: int
+    ttl: timedelta | None
+    """How long it still lives; `None`: for ever."""
+
+    def text(self, field: str) -> str | None:
+        """A field as text; `None` where there is none."""
+        value = self.fields.get(field)
+        return None if value is None else value.decode()
+
+
+class Kv:
+    """Records over HTTP. A write whose answer was lost is sent again under the same `request_id`: it is done once."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def get(self, key: str) -> Record | None:
+        """The record; `None` where there is none."""
+        answer = await self._transport.find(Request("GET", _path(key)))
+        return None if answer is None else _record(answer.json())
+
+    async def put(
+        self, key: str, fields: Mapping[str, Value], *, ttl: timedelta | None = None, request_id: str | None = None
+    ) -> int:
+        """Replaces the whole record, its time to live included, and gives its new revision."""
+        request_id = request_id or uuid.uuid4().hex
+        wire = {check_id(it, "fields (field name)"): _to_wire(value, f"fields.{it}") for it, value in fields.items()}
+        body: dict[str, Any] = {"fields": wire, "requestId": request_id}
+        if ttl is not None:
+            body["ttl"] = duration_ms(ttl, "ttl")
+        write = Write("kv.put", {"key": key, "fields": fields, "ttl": ttl, "request_id": request_id})
+        return (await self._write("PUT", _path(key), body, write))["revision"]
+
+    async def delete(self, key: str) -> bool:
+        """Removes the record and tells whether there was one.
+
+        A lost answer stays lost, since asking again would tell another.
+        """
+        request = Request("DELETE", _path(key), write=Write("kv.delete", {"key": key}), is_settled_by_itself=False)
+        return (await self._transport.call(request)).json()["deleted"]
+
+    async def get_field(self, key: str, field: str) -> bytes | None:
+        """The bytes of one field; `None` where there is none."""
+        answer = await self._transport.find(Request("GET", _field_path(key, field)))
+        return None if answer is None else _of_wire(answer.json()["value"])
+
+    async def set_field(self, key: str, field: str, value: Value, *, request_id: str | None = None) -> int:
+        """Writes one field, keeps the record's time to live, and gives its new revision."""
+        request_id = request_id or uuid.uuid4().hex
+        body = {"value": _to_wire(value, "value"), "requestId": request_id}
+        write = Write("kv.set_field", {"key": key, "field": field, "value": value, "request_id": request_id})
+        return (await self._write("PUT", _field_path(key, field), body, write))["revision"]
+
+    async def compare_and_swap(
+        self, key: str, field: str, expected: Value | None, next: Value | None, *, request_id: str | None = None
+    ) -> bool:
+        """Writes a field if it has the expected bytes and tells whether it did; `None` means absent."""
+        arguments = {
+            "key": key,
+            "field": field,
+            "expected": expected,
+            "next": next,
+            "request_id": request_id or uuid.uuid4().hex,
+        }
+        body = {
+            "expected": None if expected is None else _to_wire(expected, "expected"),
+            "next": None if next is None else _to_wire(next, "next"),
+            "requestId": arguments["request_id"],
+        }
+        write = Write("kv.compare_and_swap", arguments)
+        return (await self._write("POST", f"{_field_path(key, field)}/compare-and-swap", body, write))["swapped"]
+
+    async def scan(
+        self, prefix: str = "", *, where: Iterable[Predicate] = (), max_results: int | None = None
+    ) -> AsyncIterator[tuple[str, Record]]:
+        """Keys under a prefix with their records, in byte order of keys, where every predicate holds."""
+        filter: dict[str, Any] = {"where": [_predicate(*it) for it in where]}
+        if max_results is not None:
+            filter["maxResults"] = max_results
+        body: dict[str, Any] = {"prefix": check_prefix(prefix, "prefix"), "filter": filter, "limit": _PAGE}
+        while True:
+            page = (await self._transport.call(Request("POST", "/v1/kv-scan", body=encode(body)))).json()
+            for item in page["items"]:
+                yield item["key"], _record(item["record"])
+            if "next" not in page:
+                return
+            body["cursor"] = page["next"]
+
+    async def _write(self, method: str, path: str, body: Mapping[str, Any], write: Write) -> dict[str, Any]:
+        return (await self._transport.call(Request(method, path, body=encode(body), write=write))).json()
+
+
+def _path(key: object) -> str:
+    return f"/v1/kv/{segment_of(key, 'key')}"
+
+
+def _field_path(key: object, field: object) -> str:
+    return f"{_path(key)}/fields/{segment_of(field, 'field')}"
+
+
+def _predicate(field: object, operator: str, value: Any) -> dict[str, Any]:
+    if operator == "in":
+        wire: Any = [_to_wire(it, "filter.value") for it in value]
+    else:
+        wire = _to_wire(value, "filter.value")
+    return {"field": check_id(field, "filter.field"), "op": operator, "value": wire}
+
+
+def _to_wire(value: object, field: str) -> dict[str, str] | float:
+    if isinstance(value, bool):
+        return {"text": "true" if value else "false"}
+    if isinstance(value, int):
+        return {"text": str(value)}
+    # How a number with a fraction is written down is the server's to say, so that all its callers agree.
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, str):
+        return {"text": value}
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"base64": base64.b64encode(value).decode("ascii")}
+    raise invalid_argument(field, "text, a finite number, a boolean or bytes")
+
+
+def _of_wire(wire: Mapping[str, str]) -> bytes:
+    return wire["text"].encode() if "text" in wire else base64.b64decode(wire["base64"])
+
+
+def _record(wire: Mapping[str, Any]) -> Record:
+    ttl = timedelta(milliseconds=wire["ttl"]) if "ttl" in wire else None
+    return Record({name: _of_wire(value) for name, value in wire["fields"].items()}, wire["revision"], ttl)

@@ -1,0 +1,57 @@
+"""The classes that reads give: PenguiFlow's own where it is installed, else the same shapes from `models`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from . import models
+
+_HOMES = {
+    models.StoredEvent: "penguiflow.state",
+    models.RemoteBinding: "penguiflow.state",
+    models.TaskState: "penguiflow.state",
+    models.StateUpdate: "penguiflow.state",
+    models.SteeringEvent: "penguiflow.state",
+    models.PlannerEvent: "penguiflow.planner",
+    models.Trajectory: "penguiflow.planner",
+    models.ArtifactScope: "penguiflow.artifacts",
+    models.ArtifactRef: "penguiflow.artifacts",
+}
+
+
+def build(kind: type, fields: Mapping[str, Any]) -> Any:
+    """An object of a class of `models`, or of PenguiFlow's class of that name."""
+    native = _class_of(kind)
+    if kind is models.TaskState and native is not kind:
+        return native(**{**fields, **_task_parts(fields)})
+    return native(**fields)
+
+
+def build_trajectory(serialised: Mapping[str, Any]) -> Any:
+    """A trajectory; one that PenguiFlow did not write stays as it is."""
+    native = _class_of(models.Trajectory)
+    if native is models.Trajectory or "query" not in serialised:
+        return models.Trajectory(serialised)
+    return native.from_serialised(serialised)
+
+
+@cache
+def _class_of(kind: type) -> Any:
+    """Looked for when first needed: whoever has no use for PenguiFlow does not wait for it to load."""
+    try:
+        return getattr(import_module(_HOMES[kind]), kind.__name__)
+    except (ImportError, AttributeError):
+        # Not there, or of a version that has no such class yet.
+        return kind
+
+
+def _task_parts(fields: Mapping[str, Any]) -> dict[str, Any]:
+    state = import_module(_HOMES[models.TaskState])
+    return {
+        "status": state.TaskStatus(fields["status"]),
+        "task_type": state.TaskType(fields["task_type"]),
+        "context_snapshot": state.TaskContextSnapshot.model_validate(fields["context_snapshot"]),
+    }

@@ -1,0 +1,91 @@
+"""Connections of one event loop, kept open between calls and bounded in number."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from .errors import TidemarkError
+from .http import Address, Connection
+
+_MAX_CONNECTIONS = 32
+_MAX_CALLS = 10_000
+# Well below the minute after which servers and proxies hang up.
+_MAX_IDLE_SECONDS = 15.0
+
+
+class Pool:
+    """Lends connections to calls; live reads have connections of their own, so that they never hold up calls."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._places = asyncio.Semaphore(_MAX_CONNECTIONS)
+        self._idle: list[tuple[Connection, float]] = []
+        self._live: set[Connection] = set()
+        self._calls = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
+        self.closed = asyncio.Event()
+
+    async def take(self, *, fresh: bool) -> Connection:
+        """A connection to be given back; `fresh` where one that the server is just dropping would do harm."""
+        if self._calls >= _MAX_CALLS:
+            raise TidemarkError("OVERLOADED", f"{_MAX_CALLS} calls wait for a connection already; slow down")
+        self._calls += 1
+        self._quiet.clear()
+        try:
+            await self._places.acquire()
+        except BaseException:
+            self._end_call()
+            raise
+        try:
+            return (None if fresh else self._take_idle()) or await Connection.open(self._address)
+        except BaseException:
+            self._places.release()
+            self._end_call()
+            raise
+
+    def give_back(self, connection: Connection) -> None:
+        """Keeps the connection for the next call if it is fit for one."""
+        if connection.is_reusable and not self.closed.is_set():
+            self._idle.append((connection, time.monotonic()))
+        else:
+            connection.close()
+        self._places.release()
+        self._end_call()
+
+    async def open_live(self) -> Connection:
+        """A connection for a live read, to be ended with `end_live`."""
+        connection = await Connection.open(self._address)
+        self._live.add(connection)
+        if self.closed.is_set():
+            connection.close()
+        return connection
+
+    def end_live(self, connection: Connection) -> None:
+        """Hangs up."""
+        self._live.discard(connection)
+        connection.close()
+
+    async def close(self) -> None:
+        """Ends live reads, then waits for the calls that are under way."""
+        self.closed.set()
+        for connection in self._live:
+            connection.close()
+        await self._quiet.wait()
+        for connection, _ in self._idle:
+            connection.close()
+        self._idle.clear()
+
+    def _take_idle(self) -> Connection | None:
+        while self._idle:
+            connection, since = self._idle.pop()
+            if connection.is_reusable and time.monotonic() - since < _MAX_IDLE_SECONDS:
+                return connection
+            connection.close()
+        return None
+
+    def _end_call(self) -> None:
+        self._calls -= 1
+        if self._calls == 0:
+            self._quiet.set()

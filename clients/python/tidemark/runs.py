@@ -1,0 +1,115 @@
+"""Runs: events appended once and in order, read by sequence, followed live, in the names of their contract."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from .errors import Write, invalid_argument, invalid_payload
+from .ids import segment_of
+from .live import follow
+from .payloads import encode, to_json
+from .transport import Request, Transport
+from .wire import time_of_text, time_text
+
+RunEvent = dict[str, Any]
+"""An event of a run as the contract names its members: `runId`, `eventType`, `payload`, `runSeq`, …"""
+
+_DEFAULT_NAME = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """What became of an event."""
+
+    event_id: str
+    run_seq: int
+    persisted_at: datetime
+    idempotent: bool
+    """There was an event of this key already; the other fields are that one's."""
+    persisted: bool
+    payload_matches: bool
+    """False when the event that is stored under the key differs from the one that was sent."""
+
+
+class Runs:
+    """Run events over HTTP."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def append_event(self, event: Mapping[str, Any], *, expected_seq: int | None = None) -> AppendResult:
+        """Appends an event, once per `idempotencyKey`; members of the envelope that are absent get a default.
+
+        With `expected_seq` only while that is the run's last sequence, else `SEQ_CONFLICT`.
+        """
+        given = to_json(event, "event")
+        if not isinstance(given, dict):
+            raise invalid_payload("event", "a JSON object")
+        whole = {**self._envelope(), **given}
+        arguments = {"event": whole, "expected_seq": expected_seq}
+        request = Request(
+            "POST",
+            "/v1/events",
+            {"expectedSeq": expected_seq},
+            body=encode(whole),
+            write=Write("runs.append_event", arguments),
+        )
+        result = (await self._transport.call(request)).json()
+        return AppendResult(
+            event_id=result["eventId"],
+            run_seq=result["runSeq"],
+            persisted_at=time_of_text(result["persistedAt"]),
+            idempotent=result["idempotent"],
+            persisted=result["persisted"],
+            payload_matches=result.get("payloadMatches", True),
+        )
+
+    async def fetch_events(self, run_id: str, *, after_seq: int = 0, limit: int = 1_000) -> list[RunEvent]:
+        """Events with a higher sequence than `after_seq`, in order; `[]` for an unknown run."""
+        query = {"afterSeq": _integer(after_seq, "afterSeq"), "limit": _integer(limit, "limit")}
+        answer = await self._transport.call(Request("GET", _events_path(run_id), query))
+        return answer.json()["items"]
+
+    async def tail(self, run_id: str, *, after_seq: int = 0) -> AsyncIterator[RunEvent]:
+        """Events after `after_seq`, then each new one, without gap or repeat, through restarts of the server.
+
+        Ends when the store is closed. Leave it with `contextlib.aclosing` to hang up at once.
+        """
+        request = Request("GET", _events_path(run_id), {"afterSeq": _integer(after_seq, "afterSeq")})
+        async with aclosing(follow(self._transport, request)) as events:
+            async for event in events:
+                yield json.loads(event.data)
+
+    async def get_snapshot(self, run_id: str) -> dict[str, Any] | None:
+        """The stored snapshot of a run, which may lag behind its events; `None` for an unknown run."""
+        answer = await self._transport.find(Request("GET", f"/v1/runs/{segment_of(run_id, 'runId')}"))
+        return None if answer is None else answer.json()
+
+    def _envelope(self) -> RunEvent:
+        return {
+            "eventId": str(uuid.uuid4()),
+            "emittedAt": time_text(datetime.now(timezone.utc), "emittedAt"),
+            "tenantId": self._transport.tenant or _DEFAULT_NAME,
+            "projectId": _DEFAULT_NAME,
+            "environmentId": _DEFAULT_NAME,
+            "planId": _DEFAULT_NAME,
+            "planVersion": "1",
+            "engineAttemptId": 1,
+            "logicalAttemptId": 1,
+        }
+
+
+def _events_path(run_id: object) -> str:
+    return f"/v1/runs/{segment_of(run_id, 'runId')}/events"
+
+
+def _integer(value: object, field: str) -> int:
+    if isinstance(value, int):
+        return value
+    raise invalid_argument(field, "an integer")

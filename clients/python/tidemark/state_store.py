@@ -1,0 +1,234 @@
+"""`StateStore`: a Tidemark server as the state store of PenguiFlow, with every required and optional method."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from . import models
+from .artifacts import ArtifactStore
+from .errors import Write, invalid_argument, invalid_payload
+from .ids import check_id, check_prefix, segment_of
+from .kv import Kv
+from .native import build_trajectory
+from .payloads import encode, to_json
+from .runs import Runs
+from .transport import Query, Request, Transport
+from .wire import names_of, of_wire, time_of_text, to_wire
+
+_MEMORY_PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryInfo:
+    """What is known of a memory state without loading it."""
+
+    key: str
+    version: int
+    updated_at: datetime
+
+
+class StateStore:
+    """Everything an agent framework persists, kept by a Tidemark server.
+
+    Every call ends within `timeout` seconds and a little grace, with its result or a `TidemarkError`. What failed for
+    the moment is sent again within that time; every write here can be sent twice without being done twice. A store
+    may be used from any number of tasks.
+
+    Example::
+
+        async with StateStore("http://127.0.0.1:4100", token=key) as store:
+            flow = create(..., state_store=store)
+    """
+
+    def __init__(self, url: str, token: str | None = None, tenant: str | None = None, timeout: float = 5.0) -> None:
+        """`tenant` is for a token that may speak for several; `token` is an API key or a JWT."""
+        self._transport = Transport(url, token, tenant, timeout)
+        self._artifacts = ArtifactStore(self._transport)
+        self.runs = Runs(self._transport)
+        """Run events: append, read, follow."""
+        self.kv = Kv(self._transport)
+        """Records of named fields."""
+
+    @property
+    def artifact_store(self) -> ArtifactStore:
+        """Bytes and long texts by reference."""
+        return self._artifacts
+
+    async def close(self) -> None:
+        """Ends live reads and waits for the calls that are under way."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> StateStore:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def save_event(self, event: Any) -> None:
+        """Persists a runtime event; the same event again changes nothing."""
+        body = to_wire(models.StoredEvent, event)
+        await self._save("save_event", {"event": names_of(models.StoredEvent, body)}, "/v1/flow-events", body)
+
+    async def load_history(self, trace_id: str | None) -> list[Any]:
+        """All events of a trace by `ts`, then by insertion; `[]` for an unknown one. `None`: those of no trace."""
+        query = {"traceId": None if trace_id is None else check_id(trace_id, "traceId")}
+        return await self._list("/v1/flow-events", models.StoredEvent, query)
+
+    async def save_remote_binding(self, binding: Any) -> None:
+        """Persists the remote worker of a task; the last save for a trace, context and task stands."""
+        body = to_wire(models.RemoteBinding, binding)
+        arguments = {"binding": names_of(models.RemoteBinding, body)}
+        await self._save("save_remote_binding", arguments, "/v1/bindings", body)
+
+    async def list_remote_bindings(self, trace_id: str) -> list[Any]:
+        """The remote workers of a trace."""
+        return await self._list(f"/v1/traces/{segment_of(trace_id, 'traceId')}/bindings", models.RemoteBinding)
+
+    async def save_planner_state(self, token: str, payload: Mapping[str, Any]) -> None:
+        """Persists what a pause holds, for an hour. `TOKEN_CONSUMED` when the token was used already."""
+        body = {"token": check_id(token, "token"), "payload": _json_object(payload, "payload")}
+        await self._save("save_planner_state", {"token": token, "payload": payload}, "/v1/pauses", body)
+
+    async def load_planner_state(self, token: str, *, request_id: str | None = None) -> dict[str, Any]:
+        """What a pause holds, to exactly one of all callers; `{}` for a missing, expired or consumed token.
+
+        The same `request_id` hears it again, which is how a lost answer is asked for.
+        """
+        arguments = {"token": check_id(token, "token"), "request_id": request_id or _new_request_id()}
+        body = {"token": token, "requestId": arguments["request_id"]}
+        write = Write("load_planner_state", arguments)
+        answer = await self._transport.call(Request("POST", "/v1/pauses/load", body=encode(body), write=write))
+        return answer.json()
+
+    async def save_memory_state(self, key: str, state: Mapping[str, Any], *, request_id: str | None = None) -> None:
+        """Persists a memory state; the last write wins."""
+        request_id = request_id or _new_request_id()
+        arguments = {"key": key, "state": state, "request_id": request_id}
+        body = {"state": _json_object(state, "state"), "requestId": request_id}
+        await self._save("save_memory_state", arguments, f"/v1/memory/{segment_of(key, 'key')}", body, method="PUT")
+
+    async def load_memory_state(self, key: str) -> dict[str, Any] | None:
+        """Exactly what was saved; `None` for an unknown key."""
+        answer = await self._transport.find(Request("GET", f"/v1/memory/{segment_of(key, 'key')}"))
+        return None if answer is None else answer.json()["state"]
+
+    async def list_memory(self, prefix: str = "") -> list[MemoryInfo]:
+        """Keys of memory states in byte order, with version and time."""
+        found: list[MemoryInfo] = []
+        query: dict[str, str | int | None] = {"prefix": check_prefix(prefix, "prefix"), "limit": _MEMORY_PAGE}
+        while True:
+            page = (await self._transport.call(Request("GET", "/v1/memory", query))).json()
+            for item in page["items"]:
+                found.append(MemoryInfo(item["key"], item["version"], time_of_text(item["updatedAt"])))
+            if "next" not in page:
+                return found
+            query["cursor"] = page["next"]
+
+    async def save_task(self, state: Any) -> None:
+        """Persists a task; one that is older than the stored one changes nothing."""
+        body = to_wire(models.TaskState, state)
+        arguments = {"state": names_of(models.TaskState, body)}
+        await self._save("save_task", arguments, _session_path(body["sessionId"], "tasks"), body)
+
+    async def list_tasks(self, session_id: str) -> list[Any]:
+        """All tasks of a session in order of creation; `[]` for an unknown one."""
+        return await self._list(_session_path(session_id, "tasks"), models.TaskState)
+
+    async def save_update(self, update: Any) -> None:
+        """Persists an update; the first of an `update_id` stands."""
+        body = to_wire(models.StateUpdate, update)
+        arguments = {"update": names_of(models.StateUpdate, body)}
+        await self._save("save_update", arguments, _session_path(body["sessionId"], "updates"), body)
+
+    async def list_updates(
+        self, session_id: str, *, task_id: str | None = None, since_id: str | None = None, limit: int = 500
+    ) -> list[Any]:
+        """Updates in order of arrival, after `since_id` if it is known; `limit` cuts the end, so paging never skips."""
+        query = _cursor_query(task_id, since_id, limit)
+        return await self._list(_session_path(session_id, "updates"), models.StateUpdate, query)
+
+    async def save_steering(self, event: Any) -> None:
+        """Persists a steering event, its payload sanitised; the first of an `event_id` stands."""
+        body = to_wire(models.SteeringEvent, event)
+        arguments = {"event": names_of(models.SteeringEvent, body)}
+        await self._save("save_steering", arguments, _session_path(body["sessionId"], "steering"), body)
+
+    async def list_steering(
+        self, session_id: str, *, task_id: str | None = None, since_id: str | None = None, limit: int = 500
+    ) -> list[Any]:
+        """Steering events in order of arrival, with the cursor of `list_updates`."""
+        query = _cursor_query(task_id, since_id, limit)
+        return await self._list(_session_path(session_id, "steering"), models.SteeringEvent, query)
+
+    async def save_trajectory(self, trace_id: str, session_id: str, trajectory: Any) -> None:
+        """Persists a trajectory, now the session's most recent. A trace belongs to one session: `SESSION_MISMATCH`."""
+        serialise = getattr(trajectory, "serialise", None)
+        body = {"trajectory": _json_object(serialise() if callable(serialise) else trajectory, "trajectory")}
+        arguments = {"trace_id": trace_id, "session_id": session_id, "trajectory": trajectory}
+        await self._save("save_trajectory", arguments, _trajectory_path(trace_id, session_id), body, method="PUT")
+
+    async def get_trajectory(self, trace_id: str, session_id: str) -> Any | None:
+        """The trajectory of a trace; `None` when it is unknown or of another session."""
+        answer = await self._transport.find(Request("GET", _trajectory_path(trace_id, session_id)))
+        return None if answer is None else build_trajectory(answer.json())
+
+    async def list_traces(self, session_id: str, limit: int = 50) -> list[str]:
+        """Traces of a session, the most recent first."""
+        answer = await self._transport.call(Request("GET", _session_path(session_id, "traces"), {"limit": limit}))
+        return answer.json()["items"]
+
+    async def save_planner_event(self, trace_id: str, event: Any) -> None:
+        """Persists a planner event; the same event again changes nothing."""
+        body = to_wire(models.PlannerEvent, event)
+        arguments = {"trace_id": trace_id, "event": names_of(models.PlannerEvent, body)}
+        await self._save("save_planner_event", arguments, _planner_events_path(trace_id), body)
+
+    async def list_planner_events(self, trace_id: str) -> list[Any]:
+        """Planner events of a trace in order of arrival."""
+        return await self._list(_planner_events_path(trace_id), models.PlannerEvent)
+
+    async def _save(
+        self, name: str, arguments: Mapping[str, Any], path: str, body: Mapping[str, Any], method: str = "POST"
+    ) -> None:
+        await self._transport.call(Request(method, path, body=encode(body), write=Write(name, arguments)))
+
+    async def _list(self, path: str, kind: type, query: Query | None = None) -> list[Any]:
+        answer = await self._transport.call(Request("GET", path, query or {}))
+        return [of_wire(kind, item) for item in answer.json()["items"]]
+
+
+def _new_request_id() -> str:
+    return uuid.uuid4().hex
+
+
+def _json_object(value: object, field: str) -> dict[str, Any]:
+    plain = to_json(value, field)
+    if isinstance(plain, dict):
+        return plain
+    raise invalid_payload(field, "a JSON object")
+
+
+def _session_path(session_id: object, part: str) -> str:
+    return f"/v1/sessions/{segment_of(session_id, 'sessionId')}/{part}"
+
+
+def _trajectory_path(trace_id: object, session_id: object) -> str:
+    return f"{_session_path(session_id, 'trajectories')}/{segment_of(trace_id, 'traceId')}"
+
+
+def _planner_events_path(trace_id: object) -> str:
+    return f"/v1/traces/{segment_of(trace_id, 'traceId')}/planner-events"
+
+
+def _cursor_query(task_id: str | None, since_id: str | None, limit: int) -> dict[str, str | int | None]:
+    if not isinstance(limit, int):
+        raise invalid_argument("limit", "an integer from 1 to 10000")
+    return {
+        "taskId": None if task_id is None else check_id(task_id, "taskId"),
+        "sinceId": check_id(since_id, "sinceId") if since_id else None,
+        "limit": limit,
+    }

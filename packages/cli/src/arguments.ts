@@ -1,0 +1,27 @@
+/** Values that may stand on the command line, in a file or in the input: JSON payloads, tokens, files. */
+import { readFileSync } from 'node:fs';
+import { invalidArgument, type JsonObject, parseJsonText, TidemarkError } from '@tidemark/core';
+import { type Io, readAll } from './io.ts';
+
+/** The text itself, `@file`, or `-` for the input. */
+export async function readText(given: string, io: Io): Promise<string> {
+  if (given === '-') return readAll(io.stdin);
+  return given.startsWith('@') ? readFile(given.slice(1)) : given;
+}
+
+/** A JSON object given in one of those ways. */
+export async function readObject(given: string | undefined, flag: string, io: Io): Promise<JsonObject | undefined> {
+  if (given === undefined) return undefined;
+  const text = await readText(given, io);
+  const value = parseJsonText(text, flag);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw invalidArgument(flag, 'a JSON object, @file or - for the input', text);
+}
+
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new TidemarkError('NOT_FOUND', `${path} cannot be read: ${(cause as Error).message}`, { field: path, cause });
+  }
+}

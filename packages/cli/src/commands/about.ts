@@ -1,0 +1,57 @@
+/** `commands` and `completion`: the command line about itself. */
+
+import { invalidArgument } from '@tidemark/core';
+import { type Command, defineCommand, flagOf } from '../command.ts';
+import { completionScript, SHELLS } from '../completion.ts';
+import { one } from '../options.ts';
+import type { View } from '../output.ts';
+
+const COMMANDS: View<Command> = {
+  columns: [
+    { title: 'COMMAND', of: ({ name }) => name },
+    { title: 'EFFECT', of: ({ effect }) => effect },
+    { title: 'SUMMARY', of: ({ summary }) => summary },
+  ],
+  id: ({ name }) => name,
+  json: ({ name, summary, details, effect, args, options, examples }) => ({
+    ...{ name, summary, details, effect },
+    args: Object.entries(args).map(([arg, { summary: text, kind }]) => ({ name: arg, kind, summary: text })),
+    options: Object.entries(options).map(([option, { summary: text, value, choices }]) => ({
+      flag: flagOf(option),
+      ...{ value, choices, summary: text },
+    })),
+    examples: examples.map(({ line }) => `tidemark ${line}`),
+  }),
+};
+
+/** Takes all commands as an argument, since it is one of them. */
+export function aboutCommands(all: () => readonly Command[]): Command[] {
+  const commands = defineCommand({
+    name: 'commands',
+    summary: 'List all commands with what they do to a store',
+    effect: 'ro',
+    examples: [
+      { line: 'commands --json', shows: '"name":"runs list"' },
+      { line: 'commands -o table', shows: 'destructive' },
+    ],
+    async run({ out }) {
+      await out.list(all(), COMMANDS, '');
+    },
+  });
+  const completion = defineCommand({
+    name: 'completion',
+    summary: 'Print a script that completes commands in a shell',
+    details: 'For bash: tidemark completion bash > ~/.local/share/bash-completion/completions/tidemark',
+    effect: 'ro',
+    args: { shell: one(`one of ${SHELLS.join(', ')}`) },
+    examples: SHELLS.map((shell) => ({ line: `completion ${shell}`, shows: 'tidemark' })) as [
+      { line: string; shows: string },
+    ],
+    async run({ out, args }) {
+      const shell = SHELLS.find((it) => it === args.shell);
+      if (!shell) throw invalidArgument('shell', `one of ${SHELLS.join(', ')}`, args.shell);
+      await out.raw(completionScript(shell, all()));
+    },
+  });
+  return [commands, completion];
+}

@@ -1,0 +1,157 @@
+/** `artifacts`: bytes kept beside the log, by reference and scope. */
+import { createReadStream, existsSync } from 'node:fs';
+import { basename } from 'node:path';
+import { type ArtifactRef, type ArtifactScope, TidemarkError } from '@tidemark/core';
+import { at } from '../cells.ts';
+import { defineCommand } from '../command.ts';
+import { duration, one, text } from '../options.ts';
+import type { View } from '../output.ts';
+import { limitOption, upTo } from '../pages.ts';
+import { writeWholeFile } from '../whole-file.ts';
+
+const ID = one('id of the artifact');
+const SCOPE = {
+  session: text('id', 'session it belongs to'),
+  trace: text('id', 'trace it belongs to'),
+  user: text('id', 'user it belongs to'),
+};
+
+function scopeOf({ session, trace, user }: Record<'session' | 'trace' | 'user', string | undefined>): ArtifactScope {
+  return {
+    ...(session === undefined ? {} : { sessionId: session }),
+    ...(trace === undefined ? {} : { traceId: trace }),
+    ...(user === undefined ? {} : { userId: user }),
+  };
+}
+
+const ARTIFACTS: View<ArtifactRef> = {
+  columns: [
+    { title: 'ID', of: ({ id }) => id },
+    { title: 'NAME', of: ({ filename }) => filename },
+    { title: 'TYPE', of: ({ mimeType }) => mimeType },
+    { title: 'BYTES', of: ({ sizeBytes }) => sizeBytes },
+    { title: 'SESSION', of: ({ scope }) => scope.sessionId },
+    { title: 'CREATED', of: ({ createdAt }) => at(createdAt) },
+    { title: 'EXPIRES', of: ({ expiresAt }) => at(expiresAt) },
+  ],
+  id: ({ id }) => id,
+};
+
+const noArtifact = (id: string) => new TidemarkError('NOT_FOUND', `There is no artifact ${JSON.stringify(id)}`);
+
+const list = defineCommand({
+  name: 'artifacts list',
+  summary: 'List artifacts',
+  effect: 'ro',
+  options: { ...SCOPE, limit: limitOption },
+  examples: [{ line: 'artifacts list --session session-1', shows: 'report.txt' }],
+  async run({ store, out, options }) {
+    const { artifacts } = await store();
+    const pages = upTo(options.limit, (page) => artifacts.list(scopeOf(options), page), out);
+    await out.list(pages, ARTIFACTS, 'There are no such artifacts.');
+  },
+});
+
+const show = defineCommand({
+  name: 'artifacts show',
+  summary: 'Show what is known of an artifact',
+  effect: 'ro',
+  args: { artifact: ID },
+  examples: [{ line: 'artifacts show $ARTIFACT', shows: '"filename":"report.txt"' }],
+  async run({ store, out, args }) {
+    const { artifacts } = await store();
+    const found = await artifacts.getRef(args.artifact);
+    if (!found) throw noArtifact(args.artifact);
+    await out.show(found, ARTIFACTS);
+  },
+});
+
+const get = defineCommand({
+  name: 'artifacts get',
+  summary: 'Read the bytes of an artifact',
+  effect: 'ro',
+  args: { artifact: ID },
+  options: { to: text('file', 'write to this file instead of stdout') },
+  examples: [
+    { line: 'artifacts get $ARTIFACT', shows: 'All is well.' },
+    { line: 'artifacts get $ARTIFACT --to copy.txt', shows: 'copy.txt' },
+  ],
+  async run({ store, out, args, options, patient }) {
+    const { artifacts } = await store();
+    const bytes = await artifacts.getStream(args.artifact, patient);
+    if (!bytes) throw noArtifact(args.artifact);
+    if (options.to === undefined) {
+      for await (const chunk of bytes) await out.raw(chunk);
+      return;
+    }
+    await writeWholeFile(options.to, bytes);
+    await out.note(`Wrote ${options.to}.`);
+  },
+});
+
+const put = defineCommand({
+  name: 'artifacts put',
+  summary: 'Store a file as an artifact',
+  details: 'The same bytes in the same scope again give the same reference.',
+  effect: 'rw',
+  args: { file: one('file, or - for the input') },
+  options: {
+    ...SCOPE,
+    name: text('name', 'file name to keep; that of the file when absent'),
+    type: text('type', 'media type, such as application/pdf'),
+    ttl: duration('duration', 'how long it is kept; as the store is set up when absent'),
+  },
+  examples: [
+    { line: 'artifacts put notes.txt --session session-1 --type text/plain', shows: '"filename":"notes.txt"' },
+    { line: 'artifacts put notes.txt --dry-run', shows: '"would":"put"' },
+  ],
+  async run({ store, out, io, args, options, dryRun, patient }) {
+    const { artifacts } = await store();
+    if (args.file !== '-' && !existsSync(args.file))
+      throw new TidemarkError('NOT_FOUND', `There is no file ${args.file}`);
+    const filename = options.name ?? (args.file === '-' ? undefined : basename(args.file));
+    const described = {
+      scope: scopeOf(options),
+      ...(filename === undefined ? {} : { filename }),
+      ...(options.type === undefined ? {} : { mimeType: options.type }),
+      ...(options.ttl === undefined ? {} : { ttl: options.ttl }),
+    };
+    if (dryRun) return out.report({ dryRun: true, would: 'put', ...described });
+    const chunks: AsyncIterable<Uint8Array> = args.file === '-' ? io.stdin : createReadStream(args.file);
+    await out.show(await artifacts.putStream(chunks, { ...described, ...patient }), ARTIFACTS);
+  },
+});
+
+const remove = defineCommand({
+  name: 'artifacts delete',
+  summary: 'Delete an artifact',
+  effect: 'destructive',
+  args: { artifact: ID },
+  examples: [{ line: 'artifacts delete $ARTIFACT --yes', shows: '"deleted":true' }],
+  async run({ store, out, args: { artifact }, dryRun, confirm }) {
+    const { artifacts } = await store();
+    const found = await artifacts.getRef(artifact);
+    if (!found) throw noArtifact(artifact);
+    if (dryRun) return out.report({ dryRun: true, would: 'delete', id: artifact, filename: found.filename }, artifact);
+    await confirm({ action: `delete the artifact ${artifact} (${found.filename ?? 'unnamed'})`, answer: artifact });
+    await out.report({ id: artifact, deleted: await artifacts.delete(artifact) }, artifact);
+  },
+});
+
+const sweep = defineCommand({
+  name: 'artifacts sweep',
+  summary: 'Remove expired artifacts and bytes nobody refers to',
+  effect: 'destructive',
+  options: { grace: duration('duration', 'keep unreferred bytes for so long') },
+  examples: [{ line: 'artifacts sweep --yes', shows: '"references":0' }],
+  async run({ store, out, options, dryRun, confirm, patient }) {
+    const { artifacts } = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'sweep' });
+    await confirm({ action: 'remove expired artifacts and bytes that nothing refers to', answer: 'sweep' });
+    await out.report({
+      ...(await artifacts.sweep({ ...patient, ...(options.grace === undefined ? {} : { grace: options.grace }) })),
+    });
+  },
+});
+
+export const artifactCommands = [list, show, get, put, remove, sweep];

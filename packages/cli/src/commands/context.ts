@@ -1,0 +1,132 @@
+/** `context`: names for stores, kept in a file of the user's. */
+import { resolve } from 'node:path';
+import { invalidArgument, TidemarkError } from '@tidemark/core';
+import { defineCommand } from '../command.ts';
+import { contextNamed, contextPath, type NamedContext, readContexts, writeContexts } from '../contexts.ts';
+import { one, text } from '../options.ts';
+import type { View } from '../output.ts';
+import { withoutPassword } from '../settings.ts';
+
+interface ListedContext extends NamedContext {
+  name: string;
+  isCurrent: boolean;
+}
+
+const CONTEXTS: View<ListedContext> = {
+  columns: [
+    { title: '', of: ({ isCurrent }) => (isCurrent ? '*' : '') },
+    { title: 'NAME', of: ({ name }) => name },
+    { title: 'STORE', of: ({ store }) => withoutPassword(store) },
+    { title: 'TENANT', of: ({ tenant }) => tenant },
+  ],
+  id: ({ name }) => name,
+  json: ({ store, ...rest }) => ({ ...rest, store: withoutPassword(store) }),
+};
+
+const NAME = one('name of the context');
+
+const add = defineCommand({
+  name: 'context add',
+  summary: 'Name a store',
+  details:
+    'Kept in $XDG_CONFIG_HOME/tidemark/contexts.json, readable by you only. Relative SQLite paths are made absolute.',
+  effect: 'rw',
+  args: { name: NAME, url: one('URL of the store') },
+  options: { tokenFile: text('file', 'file that holds the token of a server') },
+  examples: [
+    { line: 'context add production http://127.0.0.1:7420 --tenant acme', shows: '"name":"production"' },
+    { line: 'context add local sqlite:app.db --dry-run', shows: '"would":"add"' },
+  ],
+  async run({ out, io, args: { name, url }, options: { tokenFile }, flags, dryRun }) {
+    if (!/^[\w.-]+$/.test(name))
+      throw invalidArgument('name', 'of letters, digits, dots, dashes and underscores', name);
+    if (!/^[a-z]+:/.test(url))
+      throw invalidArgument('url', 'the URL of a store, such as sqlite:app.db or http://127.0.0.1:7420', url);
+    const context: NamedContext = {
+      store: url.replace(/^sqlite:(?!\/)(.+)$/, (_, path: string) => `sqlite:${resolve(path)}`),
+      ...(flags.tenant === undefined ? {} : { tenant: flags.tenant }),
+      ...(tokenFile === undefined ? {} : { tokenFile: resolve(tokenFile) }),
+    };
+    const shown = { name, ...context, store: withoutPassword(context.store) };
+    if (dryRun) return out.report({ dryRun: true, would: 'add', ...shown }, name);
+    const file = readContexts(io.env);
+    writeContexts(io.env, { current: name, ...file, contexts: { ...file.contexts, [name]: context } });
+    await out.report(shown, name);
+  },
+});
+
+const use = defineCommand({
+  name: 'context use',
+  summary: 'Use a context from now on',
+  effect: 'rw',
+  args: { name: one('name of the context, or - for the one before') },
+  examples: [
+    { line: 'context use staging', shows: '"current":"staging"' },
+    { line: 'context use -', shows: '"current":"staging"' },
+  ],
+  async run({ out, io, args, dryRun }) {
+    const file = readContexts(io.env);
+    const name = args.name === '-' ? file.previous : args.name;
+    if (name === undefined) throw new TidemarkError('NOT_FOUND', 'No other context was in use before');
+    contextNamed(file, name);
+    if (dryRun) return out.report({ dryRun: true, would: 'use', current: name }, name);
+    writeContexts(io.env, {
+      ...file,
+      current: name,
+      ...(file.current === undefined ? {} : { previous: file.current }),
+    });
+    await out.report({ current: name }, name);
+  },
+});
+
+const list = defineCommand({
+  name: 'context list',
+  summary: 'List contexts',
+  effect: 'ro',
+  examples: [{ line: 'context list', shows: '"name":"local"' }],
+  async run({ out, io }) {
+    const { current, contexts } = readContexts(io.env);
+    const all = Object.entries(contexts).map(([name, it]) => ({ name, isCurrent: name === current, ...it }));
+    await out.list(all, CONTEXTS, `There are no contexts in ${contextPath(io.env)}.`);
+  },
+});
+
+const current = defineCommand({
+  name: 'context current',
+  summary: 'Show which store commands work on, and who says so',
+  effect: 'ro',
+  examples: [{ line: 'context current --store sqlite:app.db', shows: '"from":"--store"' }],
+  async run({ out, settings: { store, storeFrom, tenant, token, readOnly } }) {
+    await out.report({
+      store: withoutPassword(store),
+      from: storeFrom,
+      tenant,
+      token: token === undefined ? 'none' : 'set',
+      readOnly,
+    });
+  },
+});
+
+const remove = defineCommand({
+  name: 'context rm',
+  summary: 'Forget a context',
+  details: 'The store itself is not touched.',
+  effect: 'rw',
+  args: { name: NAME },
+  examples: [{ line: 'context rm staging', shows: '"removed":"staging"' }],
+  async run({ out, io, args, dryRun }) {
+    const { contexts, current: now, previous } = readContexts(io.env);
+    contextNamed({ contexts }, args.name);
+    if (dryRun) return out.report({ dryRun: true, would: 'remove', name: args.name }, args.name);
+    const { [args.name]: _removed, ...others } = contexts;
+    const kept = (name: string | undefined) => (name === args.name ? undefined : name);
+    writeContexts(io.env, {
+      ...(kept(now) === undefined ? {} : { current: now! }),
+      ...(kept(previous) === undefined ? {} : { previous: previous! }),
+      contexts: others,
+    });
+    await out.report({ removed: args.name }, args.name);
+  },
+});
+
+export const contextCommands = [add, use, list, current, remove];

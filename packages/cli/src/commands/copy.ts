@@ -1,0 +1,89 @@
+/** `copy`: everything from any store to any other, then both sides compared. */
+import { type Store, TENANT_PARTS } from '@tidemark/core';
+import { type CommandContext, defineCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { choicesOf, integer, one, withDefault } from '../options.ts';
+import type { View } from '../output.ts';
+import { withoutPassword } from '../settings.ts';
+import { openUrl } from '../target.ts';
+
+interface CopiedPart {
+  part: string;
+  copied: number;
+  same: number;
+  differing: number;
+}
+
+const PARTS: View<CopiedPart> = {
+  columns: [
+    { title: 'PART', of: ({ part }) => part },
+    { title: 'COPIED', of: ({ copied }) => copied },
+    { title: 'SAME', of: ({ same }) => same },
+    { title: 'DIFFERING', of: ({ differing }) => differing },
+  ],
+  id: ({ part }) => part,
+};
+
+const copy = defineCommand({
+  name: 'copy',
+  summary: 'Copy everything from the store to another, and compare',
+  details:
+    'What is the same already is passed over, so that an interrupted copy is simply run again. Nobody should write to either side meanwhile. A token of the target is read from TIDEMARK_TARGET_TOKEN. Exit code 6 when both are not the same in the end.',
+  effect: 'rw',
+  args: { to: one('URL of the store to copy to') },
+  options: {
+    part: choicesOf(TENANT_PARTS, 'part', `only this part: ${TENANT_PARTS.join(', ')}`),
+    concurrency: withDefault(integer('n', 'things copied at once', 1), 8),
+  },
+  examples: [
+    { line: 'copy sqlite:copy.db', shows: '"part":"runs","copied":3' },
+    { line: 'copy sqlite:copy.db --dry-run', shows: '"would":"copy"' },
+  ],
+  async run(context) {
+    const { store, out, io, args, options, settings, dryRun, progress } = context;
+    const { copyStore } = await import('@tidemark/runtime');
+    const from = await store({ mustExist: true, isPlain: true });
+    const target = withoutPassword(args.to);
+    if (dryRun) return out.report({ dryRun: true, would: 'copy', from: withoutPassword(settings.store), to: target });
+    const bar = progress('copying');
+    const { parts, differences, problems, complete } = await copyTo(args.to, context, (to) =>
+      copyStore(from, to, {
+        ...(options.part.length > 0 ? { parts: options.part } : {}),
+        ...(settings.tenant === undefined ? {} : { tenants: [settings.tenant] }),
+        concurrency: options.concurrency,
+        signal: io.signal,
+        onProgress: (report) => bar.to(Object.values(report.parts).reduce((sum, it) => sum + it.copied + it.same, 0)),
+      }),
+    );
+    bar.end();
+    await out.list(
+      Object.entries(parts).map(([part, counts]) => ({ part, ...counts })),
+      PARTS,
+      'There is nothing to copy.',
+    );
+    for (const it of differences) await out.note(`differs: ${it.part} of ${it.tenantId}, ${it.id}: ${it.reason}`);
+    for (const it of problems) await out.note(`failed: ${it.part} of ${it.tenantId}, ${it.id}: ${it.error}`);
+    if (io.signal.aborted) return EXIT.interrupted;
+    return complete ? EXIT.ok : EXIT.unmet;
+  },
+});
+
+/** The token of the source is not for the target, which may be another's. */
+async function copyTo<T>(
+  url: string,
+  { io, settings: { timeoutMs } }: Pick<CommandContext<unknown, unknown>, 'io' | 'settings'>,
+  copyInto: (to: Store) => Promise<T>,
+): Promise<T> {
+  const token = io.env.TIDEMARK_TARGET_TOKEN;
+  const to = await openUrl(url, {
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(token === undefined ? {} : { token }),
+  });
+  try {
+    return await copyInto(to);
+  } finally {
+    await to.close();
+  }
+}
+
+export const copyCommands = [copy];

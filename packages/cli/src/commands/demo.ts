@@ -1,0 +1,28 @@
+/** `demo`: a store to look around in. */
+import { defineCommand } from '../command.ts';
+import { fillDemo } from '../demo/fill.ts';
+import { integer, withDefault } from '../options.ts';
+import { withoutPassword } from '../settings.ts';
+
+const demo = defineCommand({
+  name: 'demo',
+  summary: 'Fill an empty store with a week of runs, sessions and jobs',
+  details:
+    'Orders, research agents and nightly loads of several tenants; failed, retried, paused and stuck ones; one run of 20 000 events. A server stamps its own times, so there everything happened just now.',
+  effect: 'rw',
+  options: { seed: withDefault(integer('n', 'another seed gives other data'), 7) },
+  examples: [
+    { line: 'demo --store sqlite:demo.db', shows: '"runs":' },
+    { line: 'demo --store sqlite:demo.db --dry-run', shows: '"would":"fill"' },
+    { line: 'demo', shows: 'holds runs already', exit: 5 },
+  ],
+  async run({ out, settings, options, dryRun }) {
+    const store = withoutPassword(settings.store);
+    if (dryRun) return out.report({ dryRun: true, would: 'fill', store });
+    const began = performance.now();
+    const counts = await fillDemo(settings.store, options);
+    await out.report({ store, ...counts, seconds: Math.round((performance.now() - began) / 100) / 10 });
+  },
+});
+
+export const demoCommands = [demo];

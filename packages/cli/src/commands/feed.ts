@@ -1,0 +1,74 @@
+/** `feed`: the events of all runs as they are stored, from any point of it on. */
+import type { FeedItem, FeedOptions, RunStore } from '@tidemark/core';
+import { at, inShort } from '../cells.ts';
+import { defineCommand } from '../command.ts';
+import { follow } from '../follow.ts';
+import { text, texts, toggle } from '../options.ts';
+import type { Output, View } from '../output.ts';
+import { limitOption } from '../pages.ts';
+
+const ITEMS: View<FeedItem> = {
+  columns: [
+    { title: 'WHEN', of: ({ event }) => at(event.persistedAt), width: 8 },
+    { title: 'TENANT', of: ({ event }) => event.tenantId, width: 10 },
+    { title: 'RUN', of: ({ event }) => event.runId, width: 24 },
+    { title: 'SEQ', of: ({ event }) => event.runSeq, width: 5 },
+    { title: 'TYPE', of: ({ event }) => event.eventType, width: 16 },
+    { title: 'STEP', of: ({ event }) => event.stepId, width: 14 },
+    { title: 'PAYLOAD', of: ({ event }) => inShort(event.payload) },
+  ],
+  id: ({ cursor }) => cursor,
+};
+
+const feed = defineCommand({
+  name: 'feed',
+  summary: 'Show the events of all runs in the order they were stored',
+  details: 'The events of a run come in their order. Each line has a cursor; --after goes on behind it.',
+  effect: 'ro',
+  options: {
+    follow: toggle('then show each new one as it is stored', 'f'),
+    after: text('cursor', 'only what was stored after this one'),
+    type: texts('type', 'only of this type'),
+    limit: limitOption,
+  },
+  examples: [
+    { line: 'feed --type StepFailed', shows: 'CARD_DECLINED' },
+    { line: 'feed --limit 2 -o table', shows: 'RunStarted' },
+  ],
+  async run(context) {
+    const { store, out, options } = context;
+    const { runs } = await store();
+    const chosen = options.type.length > 0 ? { filter: { eventTypes: options.type } } : {};
+    const since = (cursor: string | undefined) => (cursor === undefined ? chosen : { ...chosen, after: cursor });
+    if (options.follow) {
+      return follow(context, {
+        from: (cursor, signal) => runs.feed({ ...since(cursor ?? options.after), signal }),
+        cursorOf: ({ cursor }) => cursor,
+        view: ITEMS,
+        resumeWith: '--after',
+      });
+    }
+    await out.list(storedSoFar(runs, since(options.after), options.limit, out), ITEMS, 'There are no such events.');
+    return undefined;
+  },
+});
+
+/** What is in the feed now, up to a limit; the next page is where the last one ended once it is caught up. */
+async function* storedSoFar(
+  runs: RunStore,
+  options: FeedOptions,
+  limit: number,
+  out: Output,
+): AsyncGenerator<FeedItem, void, undefined> {
+  let left = limit;
+  for (let after = options.after; ; ) {
+    const { items, next } = await runs.feedPage({ ...options, ...(after === undefined ? {} : { after }) });
+    yield* items.slice(0, left);
+    left -= items.length;
+    if (left < 0) return out.note(`There are more than ${limit}; --limit shows more.`);
+    if (next === undefined || next === after) return;
+    after = next;
+  }
+}
+
+export const feedCommands = [feed];

@@ -1,0 +1,105 @@
+/** `history` and `replay`: the events of a trace, all at once or one after the other, from any store with the three required methods. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Store, StoredEvent } from '@tidemark/core';
+import { at, inShort } from '../cells.ts';
+import { type CommandContext, defineCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { integer, one, seconds, text, withDefault } from '../options.ts';
+import type { View } from '../output.ts';
+import { loadStateStore } from '../state-store.ts';
+
+const VIEW: View<StoredEvent> = {
+  columns: [
+    { title: 'WHEN', of: ({ ts }) => at(ts * 1000) },
+    { title: 'KIND', of: ({ kind }) => kind, width: 18 },
+    { title: 'NODE', of: ({ nodeName, nodeId }) => nodeName ?? nodeId, width: 16 },
+    { title: 'PAYLOAD', of: ({ payload }) => inShort(payload) },
+  ],
+  id: ({ eventId, traceId }) => eventId ?? traceId ?? '',
+  json: sorted,
+};
+
+const TRACE = one('id of the trace');
+const SOURCE = {
+  tail: integer('n', 'only the last so many', 1),
+  stateStore: text('module#factory', 'a store of your own: a module and the function, sync or async, that makes it'),
+};
+
+type Source = { tail: number | undefined; stateStore: string | undefined };
+
+/** The events asked for; the user's own store is closed again before they are shown. */
+async function eventsOf({ args, options, store }: CommandContext<{ trace: string }, Source>): Promise<StoredEvent[]> {
+  const events =
+    options.stateStore === undefined
+      ? await ownHistory(await store(), args.trace)
+      : await foreignHistory(options.stateStore, args.trace);
+  return options.tail === undefined ? events : events.slice(-options.tail);
+}
+
+function ownHistory(store: Store, traceId: string): Promise<StoredEvent[]> {
+  return store.agents.loadHistory(traceId);
+}
+
+async function foreignHistory(stateStore: string, traceId: string): Promise<StoredEvent[]> {
+  const source = await loadStateStore(stateStore);
+  try {
+    return await source.loadHistory(traceId);
+  } finally {
+    await source.close();
+  }
+}
+
+const history = defineCommand({
+  name: 'history',
+  summary: 'Show the events of a trace',
+  details: 'An unknown trace has none: nothing is printed and the exit code is 0.',
+  effect: 'ro',
+  args: { trace: TRACE },
+  options: SOURCE,
+  examples: [
+    { line: 'history trace-7', shows: '"kind":"node_start"' },
+    { line: 'history trace-7 --tail 1', shows: 'node_success' },
+    { line: 'history trace-7 --state-store ./stores.js#createStore', shows: '"nodeName":"fetch"' },
+  ],
+  async run(context) {
+    const { trace } = context.args;
+    await context.out.list(await eventsOf(context), VIEW, `There are no events of trace ${trace}.`);
+  },
+});
+
+const replay = defineCommand({
+  name: 'replay',
+  summary: 'Show the events of a trace one after the other',
+  effect: 'ro',
+  args: { trace: TRACE },
+  options: { ...SOURCE, delay: withDefault(seconds('seconds', 'pause after each event'), 0) },
+  examples: [
+    { line: 'replay trace-7', shows: 'node_success' },
+    { line: 'replay trace-7 --tail 2 --delay 0.1', shows: 'node_success' },
+  ],
+  async run(context) {
+    const { out, io, args, options } = context;
+    const events = await eventsOf(context);
+    await out.note(`Replaying ${events.length} event${events.length === 1 ? '' : 's'} of trace ${args.trace}.`);
+    await out.follow(paced(events, options.delay * 1000, io.signal), VIEW);
+    return io.signal.aborted ? EXIT.interrupted : EXIT.ok;
+  },
+});
+
+async function* paced(events: readonly StoredEvent[], pauseMs: number, signal: AbortSignal) {
+  for (const event of events) {
+    if (signal.aborted) return;
+    yield event;
+    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** The same value with the members of every object in order, so that two outputs can be compared as text. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]));
+}
+
+export const historyCommands = [history, replay];

@@ -1,0 +1,302 @@
+/** `jobs`: what waits, who works on what, what is stuck or dead, and giving it a push. */
+import { randomUUID } from 'node:crypto';
+import {
+  invalidArgument,
+  type Job,
+  type JobRef,
+  type JobState,
+  type JobStore,
+  type OverdueJob,
+  TidemarkError,
+} from '@tidemark/core';
+import { at, state } from '../cells.ts';
+import { type CommandContext, defineCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { choice, duration, integer, one, pairs, required, text, toggle, withDefault } from '../options.ts';
+import type { View } from '../output.ts';
+import { limitOption, upTo } from '../pages.ts';
+
+const STATES = [
+  'pending',
+  'delayed',
+  'claimed',
+  'running',
+  'completed',
+  'failed',
+  'cancelled',
+] as const satisfies readonly (JobState | 'delayed')[];
+/** What is of interest when no state is named: all that has not ended well. */
+const UNFINISHED = ['running', 'claimed', 'pending', 'delayed', 'failed'] as const;
+const JOB = one('type and id of the job: email-send/mail-1');
+
+const nameOf = ({ taskType, taskId }: JobRef) => `${taskType}/${taskId}`;
+
+function jobOf(given: string): JobRef {
+  const at = given.indexOf('/');
+  if (at < 1 || at === given.length - 1) throw invalidArgument('job', 'type/id, such as email-send/mail-1', given);
+  return { taskType: given.slice(0, at), taskId: given.slice(at + 1) };
+}
+
+const JOBS: View<Job> = {
+  columns: [
+    { title: 'JOB', of: nameOf },
+    { title: 'STATE', of: (job) => state(job.state) },
+    { title: 'WORKER', of: ({ worker }) => worker },
+    {
+      title: 'STEP',
+      of: ({ currentStep, stepCount }) => (currentStep === undefined ? '' : `${currentStep}/${stepCount ?? '?'}`),
+    },
+    { title: 'RETRIES', of: ({ retryCount, maxRetries }) => `${retryCount}/${maxRetries}` },
+    { title: 'UPDATED', of: ({ updatedAt }) => at(updatedAt) },
+    { title: 'DUE', of: ({ runAt, timeoutAt }) => at(timeoutAt ?? runAt) },
+    { title: 'ERROR', of: ({ error }) => error },
+  ],
+  id: nameOf,
+};
+
+const OVERDUE: View<OverdueJob> = {
+  columns: [
+    ...JOBS.columns.slice(0, 3).map(({ title, of }) => ({ title, of: ({ job }: OverdueJob) => of(job) })),
+    { title: 'WHY', of: ({ reason }) => reason },
+    { title: 'UPDATED', of: ({ job }) => at(job.updatedAt) },
+  ],
+  id: ({ job }) => nameOf(job),
+};
+
+const list = defineCommand({
+  name: 'jobs list',
+  summary: 'List jobs',
+  details: 'Without --state, those that have not ended well: running, claimed, pending, delayed and failed.',
+  effect: 'ro',
+  options: {
+    state: choice(STATES, 'only in this state; failed are the dead ones'),
+    type: text('type', 'only of this type'),
+    stuck: duration('duration', 'only those that need a push: past their lease, or unchanged for so long'),
+    limit: limitOption,
+  },
+  examples: [
+    { line: 'jobs list', shows: '"taskId":"mail-1"' },
+    { line: 'jobs list --state failed -o table', shows: 'email-send/mail-3' },
+    { line: 'jobs list --stuck 1h --json', shows: '[]' },
+  ],
+  async run({ store, out, options }) {
+    const { jobs } = await store();
+    const taskType = options.type === undefined ? {} : { taskType: options.type };
+    const states = options.state === undefined ? UNFINISHED : [options.state];
+    if (options.stuck !== undefined) {
+      await out.list(await overdueJobs(jobs, options.type, options.stuck, options.limit), OVERDUE, 'No job is stuck.');
+      return;
+    }
+    const all = async function* () {
+      for (const it of states) yield* upTo(options.limit, (page) => jobs.list(it, { ...page, ...taskType }), out);
+    };
+    await out.list(all(), JOBS, 'There are no such jobs.');
+  },
+});
+
+/** Jobs that need a push, type by type. */
+async function overdueJobs(
+  jobs: JobStore,
+  taskType: string | undefined,
+  threshold: number,
+  limit: number,
+): Promise<OverdueJob[]> {
+  const types = taskType === undefined ? await Promise.all(UNFINISHED.map((it) => jobs.types(it))) : [taskType];
+  const overdue: OverdueJob[] = [];
+  for (const type of [...new Set(types.flat())].sort())
+    overdue.push(...(await jobs.overdue(type, { threshold, limit: Math.min(1_000, limit) })));
+  return overdue.slice(0, limit);
+}
+
+const show = defineCommand({
+  name: 'jobs show',
+  summary: 'Show a job',
+  effect: 'ro',
+  args: { job: JOB },
+  examples: [
+    { line: 'jobs show email-send/mail-1', shows: '"state":"pending"' },
+    { line: 'jobs show email-send/nobody', shows: 'NOT_FOUND', exit: 3 },
+  ],
+  async run({ store, out, args }) {
+    const { jobs } = await store();
+    const job = await jobs.get(jobOf(args.job));
+    if (!job) throw noJob(args.job);
+    await out.show(job, JOBS);
+  },
+});
+
+function noJob(name: string): TidemarkError {
+  return new TidemarkError('NOT_FOUND', `There is no job ${JSON.stringify(name)}`);
+}
+
+const add = defineCommand({
+  name: 'jobs add',
+  summary: 'Add a job',
+  details: 'The same type and id again is the same job: what is stored stays as it is.',
+  effect: 'rw',
+  args: { job: JOB },
+  options: {
+    delay: duration('duration', 'not before so long from now'),
+    priority: integer('n', '-1000 to 1000, higher first', -1_000),
+    maxRetries: integer('n', 'how often it may be sent back'),
+    params: text('ref', 'where its parameters are'),
+    field: pairs('further field of the record'),
+  },
+  examples: [
+    { line: 'jobs add email-send/mail-9 --priority 5 --field to=ada@example.com', shows: '"created":true' },
+    { line: 'jobs add email-send/mail-9 --dry-run', shows: '"would":"add"' },
+  ],
+  async run({ store, out, args, options, dryRun }) {
+    const { jobs } = await store();
+    const { delay, priority, maxRetries, params, field } = options;
+    const job = {
+      ...jobOf(args.job),
+      ...(delay === undefined ? {} : { delay }),
+      ...(priority === undefined ? {} : { priority }),
+      ...(maxRetries === undefined ? {} : { maxRetries }),
+      ...(params === undefined ? {} : { paramsRef: params }),
+      ...(Object.keys(field).length === 0 ? {} : { fields: field }),
+    };
+    if (dryRun) return out.report({ dryRun: true, would: 'add', ...job }, args.job);
+    const result = await jobs.enqueue(job);
+    await out.report({ job: args.job, created: result.created, state: result.job.state }, args.job);
+  },
+});
+
+const claim = defineCommand({
+  name: 'jobs claim',
+  summary: 'Take a job to work on it',
+  details:
+    'Prints the claim that `jobs heartbeat`, `complete` and `fail` need. Exit code 6 when there is none to take.',
+  effect: 'rw',
+  args: { job: one('type of the job, or type/id') },
+  options: {
+    worker: required(text('name', 'who works on it')),
+    lease: withDefault(duration('duration', 'how long without a sign of life until others may have it'), 60_000, '1m'),
+    claim: text('id', 'makes the same command again the same claim'),
+  },
+  examples: [
+    { line: 'jobs claim email-send --worker w1 --claim c1', shows: '"claimId":"c1"' },
+    { line: 'jobs claim video-encode --worker w1', shows: 'nothing to take', exit: 6 },
+  ],
+  async run({ store, out, args, options: { worker, lease, claim: claimId }, dryRun }) {
+    const { jobs } = await store();
+    const which = args.job.includes('/') ? jobOf(args.job) : { taskType: args.job };
+    if (dryRun) return out.report({ dryRun: true, would: 'claim', ...which, worker });
+    const claimed = await jobs.claim(which, { worker, lease, claimId: claimId ?? randomUUID() });
+    if (!claimed) {
+      await out.note(`There is nothing to take of ${args.job}.`);
+      return EXIT.unmet;
+    }
+    await out.report(
+      {
+        job: nameOf(claimed),
+        claimId: claimed.claimId,
+        timeoutAt: claimed.job.timeoutAt,
+        paramsRef: claimed.job.paramsRef,
+      },
+      claimed.claimId,
+    );
+    return EXIT.ok;
+  },
+});
+
+const CLAIM = one('claim that `jobs claim` printed');
+type Claimed = CommandContext<{ job: string; claim: string }, unknown>;
+const claimOf = ({ args }: Pick<Claimed, 'args'>) => ({ ...jobOf(args.job), claimId: args.claim });
+
+const heartbeat = defineCommand({
+  name: 'jobs heartbeat',
+  summary: 'Renew the lease on a job',
+  effect: 'rw',
+  args: { job: JOB, claim: CLAIM },
+  options: { lease: withDefault(duration('duration', 'for so long'), 60_000, '1m') },
+  examples: [{ line: 'jobs heartbeat email-send/mail-2 claim-2', shows: '"state":"claimed"' }],
+  async run(context) {
+    const { store, out, options, dryRun } = context;
+    const { jobs } = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'renew', ...claimOf(context) });
+    await out.show(await jobs.heartbeat(claimOf(context), options), JOBS);
+  },
+});
+
+const complete = defineCommand({
+  name: 'jobs complete',
+  summary: 'End a job that was claimed',
+  effect: 'rw',
+  args: { job: JOB, claim: CLAIM },
+  options: { result: text('ref', 'where its result is'), ttl: duration('duration', 'when the record may go') },
+  examples: [{ line: 'jobs complete email-send/mail-2 claim-2 --ttl 7d', shows: '"state":"completed"' }],
+  async run(context) {
+    const { store, out, options, dryRun } = context;
+    const { jobs } = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'complete', ...claimOf(context) });
+    const result = {
+      ...(options.result === undefined ? {} : { resultRef: options.result }),
+      ...(options.ttl === undefined ? {} : { ttl: options.ttl }),
+    };
+    await out.show(await jobs.complete(claimOf(context), result), JOBS);
+  },
+});
+
+const fail = defineCommand({
+  name: 'jobs fail',
+  summary: 'Give a claimed job back, or up',
+  effect: 'rw',
+  args: { job: JOB, claim: CLAIM },
+  options: {
+    error: required(text('text', 'what went wrong')),
+    final: toggle('it has failed for good, whatever retries are left'),
+    delay: duration('duration', 'not again before so long'),
+  },
+  examples: [
+    { line: `jobs fail email-send/mail-2 claim-2 --error 'mailbox full' --delay 1m`, shows: '"error":"mailbox full"' },
+  ],
+  async run(context) {
+    const { store, out, options, dryRun } = context;
+    const { jobs } = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'fail', ...claimOf(context), error: options.error });
+    const failure = {
+      error: options.error,
+      ...(options.final ? { retry: false } : {}),
+      ...(options.delay === undefined ? {} : { delay: options.delay }),
+    };
+    await out.show(await jobs.fail(claimOf(context), failure), JOBS);
+  },
+});
+
+const requeue = defineCommand({
+  name: 'jobs requeue',
+  summary: 'Send a failed or cancelled job back to the queue',
+  effect: 'rw',
+  args: { job: JOB },
+  options: { delay: duration('duration', 'not before so long from now') },
+  examples: [
+    { line: 'jobs requeue email-send/mail-3', shows: '"state":"pending"' },
+    { line: 'jobs requeue email-send/mail-1', shows: 'CONFLICT', exit: 5 },
+  ],
+  async run({ store, out, args, options, dryRun }) {
+    const { jobs } = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'requeue', job: args.job }, args.job);
+    const delay = options.delay === undefined ? {} : { delay: options.delay };
+    await out.show(await jobs.requeue(jobOf(args.job), { ...delay, requestId: randomUUID() }), JOBS);
+  },
+});
+
+const cancel = defineCommand({
+  name: 'jobs cancel',
+  summary: 'End a job whoever holds it',
+  effect: 'destructive',
+  args: { job: JOB },
+  examples: [{ line: 'jobs cancel email-send/mail-1 --yes', shows: '"state":"cancelled"' }],
+  async run({ store, out, args, dryRun, confirm }) {
+    const { jobs } = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'cancel', job: args.job }, args.job);
+    await confirm({ action: `cancel the job ${args.job}`, answer: args.job });
+    const job = await jobs.cancel(jobOf(args.job));
+    if (!job) throw noJob(args.job);
+    await out.show(job, JOBS);
+  },
+});
+
+export const jobCommands = [list, show, add, claim, heartbeat, complete, fail, requeue, cancel];

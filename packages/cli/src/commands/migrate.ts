@@ -1,0 +1,140 @@
+/** `migrate`: the schema of SQL stores, printed without connecting, compared, brought up to date. */
+import { existsSync } from 'node:fs';
+import { TidemarkError } from '@tidemark/core';
+import { at, state } from '../cells.ts';
+import { defineCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { integer, text, toggle } from '../options.ts';
+import type { View } from '../output.ts';
+import { sqliteFile } from '../target.ts';
+
+interface Migration {
+  version: number;
+  name: string;
+  appliedAt: string | null;
+}
+
+const MIGRATIONS: View<Migration> = {
+  columns: [
+    { title: 'VERSION', of: ({ version }) => version },
+    { title: 'NAME', of: ({ name }) => name },
+    { title: 'STATE', of: ({ appliedAt }) => state(appliedAt === null ? 'pending' : 'ok') },
+    { title: 'APPLIED', of: ({ appliedAt }) => at(appliedAt) },
+  ],
+  id: ({ version }) => String(version),
+};
+
+const isPostgres = (url: string) => /^postgres(ql)?:/.test(url);
+
+function notSql(): TidemarkError {
+  return new TidemarkError('UNSUPPORTED', 'Only sqlite: and postgres: stores have a schema; others need no migration');
+}
+
+const plan = defineCommand({
+  name: 'migrate plan',
+  summary: 'Print the SQL of the schema without connecting',
+  effect: 'ro',
+  options: {
+    schema: text('name', 'PostgreSQL: the schema of the tables'),
+    partitions: integer('n', 'PostgreSQL: hash partitions of runs', 1),
+    rowLevelSecurity: toggle('PostgreSQL: with row-level security'),
+    payloadIndex: toggle('PostgreSQL: with an index on payloads'),
+  },
+  examples: [
+    { line: 'migrate plan', shows: 'CREATE TABLE run_events' },
+    {
+      line: 'migrate plan --store postgres://localhost/app --schema state',
+      shows: 'CREATE SCHEMA IF NOT EXISTS "state"',
+    },
+  ],
+  async run({ out, settings, options }) {
+    if (sqliteFile(settings.store) !== undefined) {
+      const { loadMigrations } = await import('@tidemark/sqlite');
+      for (const { version, name, sql } of loadMigrations()) await out.raw(`-- ${version} ${name}\n${sql.trim()}\n\n`);
+      return;
+    }
+    if (!isPostgres(settings.store)) throw notSql();
+    const { migrationScript } = await loadPostgres();
+    const { schema, partitions, rowLevelSecurity, payloadIndex } = options;
+    const chosen = { ...(schema === undefined ? {} : { schema }), ...(partitions === undefined ? {} : { partitions }) };
+    await out.raw(migrationScript({ ...chosen, rowLevelSecurity, payloadIndex }));
+  },
+});
+
+/** What is needed of the driver, which is there only for those who use it. */
+interface PostgresDriver {
+  migrationScript(options: {
+    schema?: string;
+    partitions?: number;
+    rowLevelSecurity: boolean;
+    payloadIndex: boolean;
+  }): string;
+}
+
+async function loadPostgres(): Promise<PostgresDriver> {
+  const name: string = '@tidemark/postgres';
+  try {
+    return (await import(name)) as PostgresDriver;
+  } catch (cause) {
+    throw new TidemarkError(
+      'DRIVER_MISSING',
+      `postgres: needs the package ${name}; install it with: npm install ${name}`,
+      { cause },
+    );
+  }
+}
+
+const status = defineCommand({
+  name: 'migrate status',
+  summary: 'Show which migrations a SQLite file has',
+  details: 'Exit code 6 when some are missing. For PostgreSQL, `tidemark doctor` tells.',
+  effect: 'ro',
+  examples: [{ line: 'migrate status', shows: '"name":"runs"' }],
+  async run({ out, settings }) {
+    const file = sqliteFile(settings.store);
+    if (file === undefined)
+      throw isPostgres(settings.store)
+        ? new TidemarkError('UNSUPPORTED', 'Use `tidemark doctor` for PostgreSQL')
+        : notSql();
+    const { loadMigrations } = await import('@tidemark/sqlite');
+    const applied = existsSync(file) ? await appliedIn(file) : new Map<number, number>();
+    const all = loadMigrations().map(({ version, name }): Migration => {
+      const time = applied.get(version);
+      return { version, name, appliedAt: time === undefined ? null : new Date(time).toISOString() };
+    });
+    await out.list(all, MIGRATIONS, 'There are no migrations.');
+    return all.some(({ appliedAt }) => appliedAt === null) ? EXIT.unmet : EXIT.ok;
+  },
+});
+
+/** Read past the store, which would bring the file up to date by being opened. */
+async function appliedIn(file: string): Promise<Map<number, number>> {
+  const { DatabaseSync } = await import('node:sqlite');
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    const known = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'tidemark_migrations'").get();
+    const rows = known ? database.prepare('SELECT version, applied_at FROM tidemark_migrations').all() : [];
+    return new Map(rows.map(({ version, applied_at: time }) => [Number(version), Number(time)]));
+  } finally {
+    database.close();
+  }
+}
+
+const up = defineCommand({
+  name: 'migrate up',
+  summary: 'Bring the schema of a store up to date',
+  details: 'Opening a store does the same; this is for deployments that want it as a step of its own.',
+  effect: 'rw',
+  examples: [
+    { line: 'migrate up', shows: '"upToDate":true' },
+    { line: 'migrate up --dry-run', shows: '"would":"migrate"' },
+  ],
+  async run({ out, settings, store, dryRun }) {
+    if (sqliteFile(settings.store) === undefined && !isPostgres(settings.store)) throw notSql();
+    if (dryRun) return out.report({ dryRun: true, would: 'migrate' });
+    const { backend, version } = (await store()).info;
+    await out.report({ backend, version, upToDate: true });
+  },
+});
+
+export const migrateCommands = [plan, status, up];

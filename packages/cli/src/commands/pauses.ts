@@ -1,0 +1,141 @@
+/**
+ * `pauses`: what waits for somebody. Tokens are secrets: they come from the input or the environment, never from the
+ * command line, and only their hashes are shown. Looking never consumes.
+ */
+import { randomUUID } from 'node:crypto';
+import { invalidArgument, type PauseInfo, type Store, TidemarkError } from '@tidemark/core';
+import { at, state } from '../cells.ts';
+import { defineCommand } from '../command.ts';
+import type { Io } from '../io.ts';
+import { readLine } from '../io.ts';
+import { duration, one, text } from '../options.ts';
+import type { View } from '../output.ts';
+import { limitOption, upTo } from '../pages.ts';
+
+const PAUSES: View<PauseInfo> = {
+  columns: [
+    { title: 'PAUSE', of: ({ pauseId }) => pauseId },
+    { title: 'STATE', of: (pause) => state(pause.state) },
+    { title: 'EXPIRES', of: ({ expiresAt }) => at(expiresAt) },
+    { title: 'SESSION', of: ({ sessionId }) => sessionId },
+    { title: 'TASK', of: ({ taskId }) => taskId },
+    { title: 'REASON', of: ({ reason }) => reason },
+  ],
+  id: ({ pauseId }) => pauseId,
+};
+
+const list = defineCommand({
+  name: 'pauses list',
+  summary: 'List pauses that have not expired',
+  effect: 'ro',
+  options: {
+    session: text('id', 'only of this session'),
+    expiring: duration('duration', 'only those that expire within so long'),
+    limit: limitOption,
+  },
+  examples: [
+    { line: 'pauses list', shows: 'approve the refund' },
+    { line: 'pauses list --expiring 2h -o table', shows: 'approve the refund' },
+  ],
+  async run({ store, out, options }) {
+    const { agents } = await store();
+    const session = options.session === undefined ? {} : { sessionId: options.session };
+    const until = options.expiring === undefined ? undefined : new Date(Date.now() + options.expiring).toISOString();
+    const pauses = upTo(options.limit, (page) => agents.listPauses({ ...page, ...session }), out);
+    const expiring = async function* () {
+      for await (const pause of pauses) if (until === undefined || pause.expiresAt <= until) yield pause;
+    };
+    await out.list(expiring(), PAUSES, 'Nothing is paused.');
+  },
+});
+
+const TOKEN_DETAILS = 'The token is read from TIDEMARK_PAUSE_TOKEN or the first line of the input.';
+
+async function tokenOf(io: Io): Promise<string> {
+  if (io.stdin.isTerminal && !io.env.TIDEMARK_PAUSE_TOKEN) await io.stderr.write('Token: ');
+  const token = io.env.TIDEMARK_PAUSE_TOKEN || (await readLine(io)).trim();
+  if (token === '') throw invalidArgument('token', 'given in TIDEMARK_PAUSE_TOKEN or the input');
+  return token;
+}
+
+const noPause = () => new TidemarkError('NOT_FOUND', 'There is no such pause: unknown, expired or consumed');
+
+const peek = defineCommand({
+  name: 'pauses peek',
+  summary: 'Look at the pause of a token without consuming it',
+  details: TOKEN_DETAILS,
+  effect: 'ro',
+  examples: [{ line: 'pauses peek', shows: '"state":"waiting"', input: 'token-1\n' }],
+  async run({ store, out, io }) {
+    const token = await tokenOf(io);
+    const { agents } = await store();
+    const pause = await agents.peekPlannerState(token);
+    if (!pause) throw noPause();
+    await out.show(pause, PAUSES);
+  },
+});
+
+const consume = defineCommand({
+  name: 'pauses consume',
+  summary: 'Take the state of a pause, once',
+  details: TOKEN_DETAILS,
+  effect: 'destructive',
+  examples: [
+    { line: 'pauses consume --yes', shows: '"reason":"approve the refund"', input: 'token-1\n' },
+    { line: 'pauses consume --yes', shows: 'NOT_FOUND', input: 'token-of-nobody\n', exit: 3 },
+  ],
+  async run({ store, out, io, dryRun, confirm }) {
+    const token = await tokenOf(io);
+    const { agents } = await store();
+    const pause = await agents.peekPlannerState(token);
+    if (pause?.state !== 'waiting') throw noPause();
+    if (dryRun) return out.report({ dryRun: true, would: 'consume', pauseId: pause.pauseId }, pause.pauseId);
+    const short = pause.pauseId.slice(0, 8);
+    await confirm({ action: `consume the pause ${short}…: nobody else can resume it`, answer: short });
+    const payload = await agents.loadPlannerState(token, { requestId: randomUUID() });
+    await out.raw(`${JSON.stringify(payload)}\n`);
+  },
+});
+
+/** The one pause whose id begins so. */
+async function pauseOf({ agents }: Store, pauseId: string): Promise<PauseInfo> {
+  const found: PauseInfo[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await agents.listPauses(cursor === undefined ? {} : { cursor });
+    found.push(...page.items.filter((it) => it.pauseId.startsWith(pauseId)));
+    if (page.next === undefined) break;
+    cursor = page.next;
+  }
+  if (found.length > 1) throw invalidArgument('pause', `longer: ${found.length} pauses begin so`, pauseId);
+  if (!found[0]) throw noPause();
+  return found[0];
+}
+
+/** Only the hash of the token is known here, so deciding is a steering event that whoever holds the token acts on. */
+function decide(verb: 'approve' | 'reject', eventType: 'APPROVE' | 'REJECT') {
+  return defineCommand({
+    name: `pauses ${verb}`,
+    summary: `Tell the task that waits at a pause: ${verb}`,
+    details: 'Writes a steering event for the session and task of the pause; whoever holds the token resumes it.',
+    effect: 'rw',
+    args: { pause: one('id of the pause, or how it begins') },
+    options: { comment: text('text', 'why') },
+    examples: [{ line: `pauses ${verb} 3f08 --comment 'seen by ada'`, shows: `"eventType":"${eventType}"` }],
+    async run({ store, out, args, options, dryRun }) {
+      const opened = await store();
+      const { sessionId, taskId, pauseId } = await pauseOf(opened, args.pause);
+      if (sessionId === undefined || taskId === undefined)
+        throw new TidemarkError('CONFLICT', 'The pause names no session and task, so nobody would hear the answer');
+      const event = {
+        ...{ sessionId, taskId, eventId: randomUUID(), eventType, source: 'cli' },
+        createdAt: new Date().toISOString(),
+        payload: { pauseId, ...(options.comment === undefined ? {} : { comment: options.comment }) },
+      };
+      if (dryRun) return out.report({ dryRun: true, would: verb, ...event }, pauseId);
+      await opened.agents.saveSteering(event);
+      await out.report({ ...event }, pauseId);
+    },
+  });
+}
+
+export const pauseCommands = [list, peek, consume, decide('approve', 'APPROVE'), decide('reject', 'REJECT')];

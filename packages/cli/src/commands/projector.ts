@@ -1,0 +1,95 @@
+/** `projector`: keeps stored snapshots close behind the log, and tells which are behind. */
+import type { RunSummary } from '@tidemark/core';
+import { at, state } from '../cells.ts';
+import { defineCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { duration, integer, one, withDefault } from '../options.ts';
+import type { View } from '../output.ts';
+import { limitOption, upTo } from '../pages.ts';
+import { untilStopped } from '../until-stopped.ts';
+
+const run = defineCommand({
+  name: 'projector run',
+  summary: 'Keep snapshots up to date until interrupted',
+  details: 'Any number of them share the work. Alerts go to stderr as JSON lines.',
+  effect: 'rw',
+  options: {
+    for: duration('duration', 'end after so long'),
+    shards: withDefault(integer('n', 'parts the runs are dealt into; fixed at first use', 1), 16),
+  },
+  examples: [{ line: 'projector run --for 500ms', shows: '"refreshed"' }],
+  async run({ store, out, io, options, dryRun }) {
+    const opened = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'keep snapshots up to date' });
+    const { createProjector } = await import('@tidemark/runtime');
+    const tell = (message: unknown) => void out.note(JSON.stringify(message));
+    const projector = await createProjector({
+      store: opened,
+      shards: options.shards,
+      onAlert: tell,
+      onError: (error) => tell({ error: String(error) }),
+    });
+    try {
+      await untilStopped(io.signal, options.for);
+    } finally {
+      await projector.stop();
+    }
+    await out.report({ ...projector.status() });
+    return EXIT.ok;
+  },
+});
+
+interface Behind extends RunSummary {
+  /** Events that the stored snapshot does not know. */
+  behind: number;
+  freshness: string;
+}
+
+const BEHIND: View<Behind> = {
+  columns: [
+    { title: 'RUN', of: ({ runId }) => runId },
+    { title: 'TENANT', of: ({ tenantId }) => tenantId },
+    { title: 'BEHIND', of: ({ behind }) => behind },
+    { title: 'SNAPSHOT', of: ({ freshness }) => state(freshness) },
+    { title: 'UPDATED', of: ({ updatedAt }) => at(updatedAt) },
+  ],
+  id: ({ runId }) => runId,
+};
+
+const lag = defineCommand({
+  name: 'projector lag',
+  summary: 'List runs whose stored snapshot is behind',
+  details: 'Looks at the runs that changed last. A run without a stored snapshot gets one by being looked at.',
+  effect: 'ro',
+  options: { limit: limitOption },
+  examples: [{ line: 'projector lag', shows: 'All snapshots are up to date.' }],
+  async run({ store, out, options }) {
+    const { runs } = await store();
+    const behind = async function* (): AsyncGenerator<Behind, void, undefined> {
+      for await (const run of upTo(options.limit, (page) => runs.listRuns(page), out)) {
+        const snapshot = await runs.getSnapshot(run.runId, { tenantId: run.tenantId });
+        const missing = run.lastEventSeq - (snapshot?.lastEventSeq ?? 0);
+        if (missing > 0 || snapshot?.freshness === 'STALE')
+          yield { ...run, behind: Math.max(0, missing), freshness: snapshot?.freshness ?? 'none' };
+      }
+    };
+    await out.list(behind(), BEHIND, 'All snapshots are up to date.');
+  },
+});
+
+const refresh = defineCommand({
+  name: 'projector refresh',
+  summary: 'Bring the stored snapshot of a run up to date',
+  effect: 'rw',
+  args: { run: one('id of the run') },
+  examples: [{ line: 'projector refresh order-42', shows: '"status":"RUNNING"' }],
+  async run({ store, out, args, dryRun, patient }) {
+    const { runs } = await store();
+    if (dryRun) return out.report({ dryRun: true, would: 'refresh', runId: args.run }, args.run);
+    const { snapshot, folded } = await runs.refreshSnapshot(args.run, patient);
+    const { status, lastEventSeq } = snapshot;
+    await out.report({ runId: args.run, status, lastEventSeq, folded }, args.run);
+  },
+});
+
+export const projectorCommands = [run, lag, refresh];

@@ -1,0 +1,102 @@
+/** `runs list` and `runs show`: which runs there are, and how one of them stands. */
+import type { RunSnapshot, RunStatus } from '@tidemark/core';
+import { at, durationText, state } from '../../cells.ts';
+import { defineCommand } from '../../command.ts';
+import { choice, choicesOf, moment, one, pairs, text } from '../../options.ts';
+import type { View } from '../../output.ts';
+import { limitOption, upTo } from '../../pages.ts';
+import { RUNS, STEPS } from './views.ts';
+
+export const RUN_STATUSES = [
+  'PENDING',
+  'RUNNING',
+  'PAUSED',
+  'COMPLETED',
+  'FAILED',
+  'CANCELLED',
+] as const satisfies readonly RunStatus[];
+
+const list = defineCommand({
+  name: 'runs list',
+  summary: 'List runs, the newest first',
+  effect: 'ro',
+  options: {
+    status: choicesOf(RUN_STATUSES, 'status', 'only of this status, or of several: FAILED,PAUSED'),
+    plan: text('id', 'only of this plan'),
+    project: text('id', 'only of this project'),
+    environment: text('id', 'only of this environment'),
+    label: pairs('only with this label'),
+    parent: text('run', 'only those that this run started'),
+    since: moment('time', 'only created since then: a time, or how long ago'),
+    quietSince: moment('time', 'only without an event since then'),
+    order: choice(['newest', 'oldest'], 'which come first'),
+    limit: limitOption,
+  },
+  examples: [
+    { line: 'runs list', shows: 'order-42' },
+    { line: 'runs list --status FAILED,PAUSED --since 1h', shows: 'order-7' },
+    { line: 'runs list --label shop=berlin -o id', shows: 'order-42' },
+    { line: 'runs list --status RUNNING --quiet-since 5m --json', shows: '[]' },
+  ],
+  async run({ store, out, options }) {
+    const { limit, status, plan, project, environment, label, parent, since, quietSince, order } = options;
+    const filter = {
+      ...(status.length > 0 ? { status } : {}),
+      ...(plan === undefined ? {} : { planId: plan }),
+      ...(project === undefined ? {} : { projectId: project }),
+      ...(environment === undefined ? {} : { environmentId: environment }),
+      ...(Object.keys(label).length > 0 ? { labels: label } : {}),
+      ...(parent === undefined ? {} : { parentRunId: parent }),
+      ...(since === undefined ? {} : { createdAfter: since }),
+      ...(quietSince === undefined ? {} : { updatedBefore: quietSince }),
+      ...(order === undefined ? {} : { order }),
+    };
+    const { runs } = await store();
+    await out.list(
+      upTo(limit, (page) => runs.listRuns({ ...filter, ...page }), out),
+      RUNS,
+      'There are no such runs.',
+    );
+  },
+});
+
+const SNAPSHOT: View<RunSnapshot> = {
+  columns: [
+    { title: 'run', of: ({ runId }) => runId },
+    { title: 'status', of: ({ status }) => state(status) },
+    { title: 'plan', of: ({ planId, planVersion }) => `${planId} ${planVersion}` },
+    { title: 'scope', of: ({ tenantId, projectId, environmentId }) => `${tenantId}/${projectId}/${environmentId}` },
+    { title: 'events', of: ({ lastEventSeq }) => lastEventSeq },
+    { title: 'started', of: ({ startedAt }) => at(startedAt) },
+    { title: 'ended', of: ({ completedAt }) => at(completedAt) },
+    {
+      title: 'took',
+      of: ({ totalDurationMs }) => (totalDurationMs === undefined ? '' : durationText(totalDurationMs)),
+    },
+    { title: 'error', of: ({ error }) => [error?.code, error?.message].filter(Boolean).join(': ') },
+    {
+      title: 'invalid',
+      of: ({ violations }) => violations.map(({ runSeq, reason }) => `#${runSeq} ${reason}`).join('; '),
+    },
+  ],
+  id: ({ runId }) => runId,
+};
+
+const show = defineCommand({
+  name: 'runs show',
+  summary: 'Show how a run stands, with its steps',
+  effect: 'ro',
+  args: { run: one('id of the run') },
+  examples: [{ line: 'runs show order-42', shows: '"status":"RUNNING"' }],
+  async run({ store, out, args, patient }) {
+    const { runs } = await store();
+    const snapshot = await runs.projectSnapshot(args.run, patient);
+    await out.show(snapshot, SNAPSHOT);
+    if (out.form === 'table' && snapshot.steps.length > 0) {
+      await out.raw('\n');
+      await out.list(snapshot.steps, STEPS, '');
+    }
+  },
+});
+
+export const runListCommands = [list, show];

@@ -1,0 +1,109 @@
+/** `runs append`, `runs fork` and `runs delete`: adding to a run, branching off from one, removing one whole. */
+import { randomUUID } from 'node:crypto';
+import { type RunEventInput, TidemarkError } from '@tidemark/core';
+import { readObject } from '../../arguments.ts';
+import { defineCommand } from '../../command.ts';
+import { integer, one, required, text, toggle, withDefault } from '../../options.ts';
+
+const append = defineCommand({
+  name: 'runs append',
+  summary: 'Append an event to a run',
+  details:
+    'Scope and plan default to those of the run, or to `default` for a new one. With --key the command can be sent again safely.',
+  effect: 'rw',
+  args: { run: one('id of the run') },
+  options: {
+    type: required(text('type', 'type of the event, such as StepCompleted')),
+    data: text('json', 'payload: JSON, @file, or - for the input'),
+    step: text('step', 'step it is about'),
+    attempt: withDefault(integer('n', 'logical attempt', 1), 1),
+    key: text('key', 'idempotency key; derived when absent'),
+    expectSeq: integer('seq', 'only if this is the last sequence of the run'),
+    strict: toggle('refuse an event that the state of the run does not allow'),
+    project: text('id', 'project of a new run'),
+    environment: text('id', 'environment of a new run'),
+    plan: text('id', 'plan of a new run'),
+  },
+  examples: [
+    { line: `runs append order-42 --type StepCompleted --step charge --data '{"cents":1299}'`, shows: '"runSeq":4' },
+    { line: 'runs append order-43 --type RunStarted --plan checkout --dry-run', shows: '"dryRun":true' },
+    {
+      line: 'runs append order-42 --type Note --data - --expect-seq 3',
+      shows: '"persisted":true',
+      input: '{"by":"ada"}',
+    },
+    { line: 'runs append order-42 --type Note --expect-seq 9', shows: 'SEQ_CONFLICT', exit: 5 },
+  ],
+  async run({ store, out, io, args, options, settings, dryRun }) {
+    const { runs } = await store();
+    const payload = await readObject(options.data, '--data', io);
+    const [first] = await runs.fetchEvents(args.run, { limit: 1 });
+    const event: RunEventInput = {
+      eventId: randomUUID(),
+      eventType: options.type,
+      emittedAt: new Date().toISOString(),
+      runId: args.run,
+      tenantId: settings.tenant ?? first?.tenantId ?? 'default',
+      projectId: options.project ?? first?.projectId ?? 'default',
+      environmentId: options.environment ?? first?.environmentId ?? 'default',
+      planId: options.plan ?? first?.planId ?? 'default',
+      planVersion: first?.planVersion ?? '1',
+      engineAttemptId: 1,
+      logicalAttemptId: options.attempt,
+      ...(options.step === undefined ? {} : { stepId: options.step }),
+      ...(options.key === undefined ? {} : { idempotencyKey: options.key }),
+      ...(payload === undefined ? {} : { payload }),
+    };
+    if (dryRun) return out.report({ dryRun: true, would: 'append', event }, event.eventId);
+    const result = await runs.appendEvent(event, {
+      ...(options.expectSeq === undefined ? {} : { expectedSeq: options.expectSeq }),
+      ...(options.strict ? { rejectInvalidTransitions: true } : {}),
+    });
+    await out.report({ ...result }, result.eventId);
+    if (result.payloadMatches === false)
+      await out.note(`The key was used by event ${result.runSeq}, which says something else; nothing was written.`);
+  },
+});
+
+const fork = defineCommand({
+  name: 'runs fork',
+  summary: 'Make a new run of the events of another',
+  effect: 'rw',
+  args: { run: one('id of the run') },
+  options: {
+    as: required(text('run', 'id of the new run')),
+    at: integer('seq', 'copy up to this event; all when absent', 1),
+  },
+  examples: [{ line: 'runs fork order-7 --at 2 --as order-7-again', shows: '"copied":2' }],
+  async run({ store, out, args, options, dryRun, patient }) {
+    const { runs } = await store();
+    const atSeq = options.at ?? (await runs.headSeq(args.run));
+    if (dryRun)
+      return out.report({ dryRun: true, would: 'fork', runId: args.run, atSeq, toRunId: options.as }, options.as);
+    await out.report({ ...(await runs.forkRun(args.run, { toRunId: options.as, atSeq, ...patient })) }, options.as);
+  },
+});
+
+const remove = defineCommand({
+  name: 'runs delete',
+  summary: 'Delete a whole run',
+  details: 'Its id stays taken, so that a late retry cannot bring it back.',
+  effect: 'destructive',
+  args: { run: one('id of the run') },
+  examples: [
+    { line: 'runs delete order-42 --dry-run', shows: '"would":"delete"' },
+    { line: 'runs delete order-42 --yes', shows: '"deleted":true' },
+    { line: 'runs delete order-42', shows: 'pass --yes', exit: 2 },
+  ],
+  async run({ store, out, args, dryRun, confirm, patient }) {
+    const { runs } = await store();
+    const events = await runs.headSeq(args.run);
+    if (events === 0) throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(args.run)}`);
+    if (dryRun) return out.report({ dryRun: true, would: 'delete', runId: args.run, events }, args.run);
+    await confirm({ action: `delete the run ${args.run} with its ${events} events`, answer: args.run });
+    const deleted = await runs.deleteRun(args.run, { atSeq: events, ...patient });
+    await out.report({ runId: args.run, deleted, events }, args.run);
+  },
+});
+
+export const runWriteCommands = [append, fork, remove];

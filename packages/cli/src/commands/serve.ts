@@ -1,0 +1,128 @@
+/** `serve` and `ui`: the store over HTTP, with the inspector, until interrupted. */
+import { spawn } from 'node:child_process';
+import { invalidArgument, type Store, TidemarkError } from '@tidemark/core';
+import type { Authenticator, JwtOptions, TidemarkServer } from '@tidemark/server';
+import { readObject } from '../arguments.ts';
+import { type CommandContext, defineCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { duration, integer, maybe, text, texts, toggle, withDefault } from '../options.ts';
+import { withoutPassword } from '../settings.ts';
+import { untilStopped } from '../until-stopped.ts';
+
+interface Serving {
+  host: string;
+  port: number;
+  auth: boolean;
+  jwt: string | undefined;
+  allowHost: string[];
+  behindProxy: boolean;
+  for: number | undefined;
+}
+
+const OPTIONS = {
+  host: withDefault(text('address', 'address to listen on; others than this machine need --auth'), '127.0.0.1'),
+  port: withDefault(integer('n', 'port to listen on, 0 for any free one'), 7420),
+  auth: toggle('ask every caller for a key of `tidemark keys`, or the admin key in TIDEMARK_ADMIN_KEY or …_FILE'),
+  jwt: text('file', 'also take tokens; JSON file with issuer, audience, keys and algorithms; implies --auth'),
+  allowHost: texts('name', 'with --auth: answer to this host name only'),
+  behindProxy: toggle('with --auth: one proxy in front adds the address of the caller to X-Forwarded-For'),
+  for: duration('duration', 'end after so long'),
+};
+
+/** Who is let in; absent: whoever is on this machine. */
+async function authOf(
+  store: Store,
+  { options, settings, io }: CommandContext<unknown, Serving>,
+): Promise<{ auth?: Authenticator }> {
+  if (!options.auth && options.jwt === undefined) return {};
+  if (settings.tenant !== undefined)
+    throw invalidArgument('--tenant', 'left out with --auth: a key says which tenant it is for', settings.tenant);
+  const { ApiKeys, bearer, bootstrapKey } = await import('@tidemark/server');
+  const admin = bootstrapKey(io.env as NodeJS.ProcessEnv);
+  const jwt = options.jwt === undefined ? undefined : await readObject(`@${options.jwt}`, '--jwt', io);
+  const auth = bearer({
+    keys: new ApiKeys(store),
+    ...(admin === undefined ? {} : { bootstrapKey: admin }),
+    ...(jwt === undefined ? {} : { jwt: jwt as unknown as JwtOptions }),
+    ...(options.allowHost.length > 0 ? { hosts: options.allowHost } : {}),
+    isBehindProxy: options.behindProxy,
+  });
+  return { auth };
+}
+
+/** Serves until interrupted; requests under way are finished before the store is closed. */
+async function serveStore(context: CommandContext<unknown, Serving>, onReady: (url: string) => void): Promise<void> {
+  const { out, io, options, settings } = context;
+  const { createServer } = await import('@tidemark/server');
+  if (options.port > 65_535) throw invalidArgument('--port', 'an integer from 0 to 65535', options.port);
+  const store = await context.store({ isPlain: true });
+  const server = createServer({ store, host: options.host, port: options.port, ...(await authOf(store, context)) });
+  const url = await listen(server, options);
+  try {
+    await out.report({ url, store: withoutPassword(settings.store) }, url);
+    onReady(url);
+    await untilStopped(io.signal, options.for);
+  } finally {
+    await server.close();
+  }
+}
+
+async function listen(server: TidemarkServer, { host, port }: Serving): Promise<string> {
+  try {
+    return await server.listen();
+  } catch (cause) {
+    const reason =
+      (cause as { code?: string }).code === 'EADDRINUSE' ? 'it is in use: choose another with --port' : `${cause}`;
+    throw new TidemarkError('UNAVAILABLE', `${host}:${port} cannot be listened on; ${reason}`, { cause });
+  }
+}
+
+const serve = defineCommand({
+  name: 'serve',
+  summary: 'Serve the store over HTTP, with the inspector',
+  details: 'Without --auth it serves this machine only. Ctrl-C ends it: requests under way are finished first.',
+  effect: 'rw',
+  options: OPTIONS,
+  examples: [
+    { line: 'serve --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
+    { line: 'serve --auth --host 0.0.0.0 --port 0 --for 200ms', shows: '"url":"http://0.0.0.0:' },
+    { line: 'serve --host 0.0.0.0', shows: 'INVALID_ARGUMENT', exit: 2 },
+  ],
+  async run(context) {
+    if (context.dryRun) return context.out.report({ dryRun: true, would: 'serve', ...context.options });
+    await serveStore(context, () => {});
+    return EXIT.ok;
+  },
+});
+
+const ui = defineCommand({
+  name: 'ui',
+  summary: 'Serve the store and open the inspector in a browser',
+  details: 'A browser is opened from a terminal only; elsewhere the address is printed.',
+  effect: 'rw',
+  args: { place: maybe('where to begin, such as runs/order-42') },
+  options: { ...OPTIONS, port: withDefault(integer('n', 'port to listen on, 0 for any free one'), 0) },
+  examples: [{ line: 'ui runs/order-42 --for 200ms', shows: '/runs/order-42' }],
+  async run(context) {
+    const { io, out, args, dryRun } = context;
+    if (dryRun) return out.report({ dryRun: true, would: 'serve', ...context.options });
+    await serveStore(context, (url) => {
+      const page = `${url}/${(args.place ?? '').split('/').map(encodeURIComponent).join('/')}`;
+      void out.note(`The inspector is at ${page}`);
+      if (io.stdout.isTerminal) openBrowser(page);
+    });
+    return EXIT.ok;
+  },
+});
+
+const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] };
+
+/** Where there is no browser to open, the address that was printed has to do. */
+function openBrowser(page: string): void {
+  const [program = 'xdg-open', ...args] = OPENERS[process.platform] ?? [];
+  spawn(program, [...args, page], { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref();
+}
+
+export const serveCommands = [serve, ui];

@@ -1,0 +1,52 @@
+/** `sweep`: finds jobs that got stuck and gives each a push, once or again and again. */
+import type { SweepReport } from '@tidemark/runtime';
+import { defineCommand } from '../command.ts';
+import { EXIT } from '../exit-codes.ts';
+import { duration, integer, withDefault } from '../options.ts';
+import type { Output } from '../output.ts';
+import { untilStopped } from '../until-stopped.ts';
+
+const sweep = defineCommand({
+  name: 'sweep',
+  summary: 'Push jobs that got stuck',
+  details:
+    'Sends back jobs whose lease has ended, fails those out of retries, and releases delayed ones. Exit code 1 when something failed.',
+  effect: 'rw',
+  options: {
+    threshold: withDefault(duration('duration', 'how long a job may go without a change'), 300_000, '5m'),
+    limit: withDefault(integer('n', 'how many of a type at once', 1), 100),
+    every: duration('duration', 'sweep again and again, so often, until interrupted'),
+  },
+  examples: [
+    { line: 'sweep --dry-run --threshold 1ms', shows: '"reason":"not claimed"' },
+    { line: 'sweep', shows: '"problems":[]' },
+  ],
+  async run({ store, out, io, options, dryRun }) {
+    const { createSweeper } = await import('@tidemark/runtime');
+    const { threshold, limit, every } = options;
+    const shown: Promise<void>[] = [];
+    const sweeper = createSweeper({
+      store: await store(),
+      ...{ threshold, limit, dryRun },
+      ...(every === undefined ? {} : { interval: every }),
+      onReport: (report) => void shown.push(show(out, report)),
+    });
+    if (every === undefined) {
+      const { problems } = await sweeper.run();
+      await Promise.all(shown);
+      return problems.length > 0 ? EXIT.failed : EXIT.ok;
+    }
+    sweeper.start();
+    await untilStopped(io.signal, undefined);
+    await sweeper.stop();
+    await Promise.all(shown);
+    return EXIT.ok;
+  },
+});
+
+async function show(out: Output, report: SweepReport): Promise<void> {
+  const problems = report.problems.map(({ taskType, error }) => ({ taskType, error: String(error) }));
+  await out.report({ ...report, startedAt: new Date(report.startedAt).toISOString(), problems });
+}
+
+export const sweepCommands = [sweep];

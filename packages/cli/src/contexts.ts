@@ -1,0 +1,54 @@
+/** Named stores in a file of the user's: `tidemark context use production` instead of a URL in every command. */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { TidemarkError } from '@tidemark/core';
+import type { Io } from './io.ts';
+
+/** Where a store is and how to speak to it. */
+export interface NamedContext {
+  store: string;
+  tenant?: string;
+  /** The file that holds the token of a server; the token itself is never kept here. */
+  tokenFile?: string;
+}
+
+export interface ContextFile {
+  current?: string;
+  /** What was in use before, for `context use -`. */
+  previous?: string;
+  contexts: Record<string, NamedContext>;
+}
+
+export function contextPath(env: Io['env']): string {
+  return join(env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config'), 'tidemark', 'contexts.json');
+}
+
+export function readContexts(env: Io['env']): ContextFile {
+  const path = contextPath(env);
+  try {
+    const file = JSON.parse(readFileSync(path, 'utf8')) as ContextFile;
+    return { ...file, contexts: file.contexts ?? {} };
+  } catch (cause) {
+    if ((cause as { code?: string }).code === 'ENOENT') return { contexts: {} };
+    throw new TidemarkError('STORAGE_ERROR', `${path} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Replaces the file whole, readable by its owner only: a URL may hold a password. */
+export function writeContexts(env: Io['env'], file: ContextFile): void {
+  const path = contextPath(env);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const unfinished = `${path}.${process.pid}`;
+  writeFileSync(unfinished, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
+  renameSync(unfinished, path);
+}
+
+export function contextNamed(file: ContextFile, name: string): NamedContext {
+  const found = Object.hasOwn(file.contexts, name) ? file.contexts[name] : undefined;
+  if (found) return found;
+  const names = Object.keys(file.contexts).join(', ') || 'none yet';
+  throw new TidemarkError('NOT_FOUND', `There is no context ${JSON.stringify(name)}; there are: ${names}`, {
+    field: 'context',
+  });
+}

@@ -1,0 +1,7 @@
+/** The command line as something to call: for the `tidemark` package's command, the documentation and `npm start`. */
+export { renderCommandsPage } from './commands-page.ts';
+export { type DemoCounts, type DemoOptions, fillDemo } from './demo/fill.ts';
+export { keepMoving } from './demo/live.ts';
+export type { Io, Sink, Source } from './io.ts';
+export { run } from './main.ts';
+export { processIo } from './process-io.ts';

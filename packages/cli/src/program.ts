@@ -1,0 +1,99 @@
+/** The command line as commander parses it, made from what the commands declare. */
+import { Argument, Option as CommanderOption, Command as Parser } from 'commander';
+import { type Command, flagOf } from './command.ts';
+import { commands, GROUPS } from './commands/index.ts';
+import { EFFECTS, examplesText } from './help.ts';
+import type { Option } from './options.ts';
+import { choice, duration, text, toggle } from './options.ts';
+import { OUTPUT_FORMS } from './output.ts';
+
+/** The options every command takes. */
+export const GLOBAL_OPTIONS = {
+  store: text('url', 'the store: sqlite:, postgres:, redis:, nats:, http:, memory: (also TIDEMARK_STORE)'),
+  context: text('name', 'a store named with `tidemark context add` (also TIDEMARK_CONTEXT)'),
+  tenant: text('id', 'only this tenant (also TIDEMARK_TENANT)'),
+  output: { ...choice(OUTPUT_FORMS, 'table on a terminal, jsonl elsewhere'), short: 'o' },
+  json: toggle('the same as --output json'),
+  time: choice(['relative', 'local', 'iso'], 'how tables show times (default relative)'),
+  timeout: duration('duration', 'how long a call may take, such as 30s (also TIDEMARK_TIMEOUT)'),
+  readOnly: toggle('refuse commands that write (also TIDEMARK_READ_ONLY=1)'),
+} satisfies Record<string, Option<unknown>>;
+
+const DRY_RUN = toggle('only say what would be done');
+const YES = toggle('do not ask for confirmation');
+
+/** What was typed, sorted: by the name of each option, its texts. */
+export interface Call {
+  command: Command;
+  args: Record<string, string | string[] | undefined>;
+  /** Of the command, and of all commands. */
+  texts: Record<string, string[]>;
+}
+
+/** All options of a command, those its effect brings along included. */
+export function optionsOf(command: Command): Record<string, Option<unknown>> {
+  return {
+    ...command.options,
+    ...(command.effect === 'ro' ? {} : { dryRun: DRY_RUN }),
+    ...(command.effect === 'destructive' ? { yes: YES } : {}),
+  };
+}
+
+/** A parser that hands the call it understood to `onCall`. */
+export function buildParser(version: string, onCall: (call: Call) => void): Parser {
+  const root = new Parser('tidemark');
+  root.description('Look into a Tidemark store, keep it healthy, serve it.').version(version, '--version');
+  for (const [name, option] of Object.entries(GLOBAL_OPTIONS)) root.addOption(parserOption(name, option));
+  const groups = new Map<string, Parser>();
+  for (const command of commands) {
+    const [first, verb] = command.name.split(' ') as [string, string?];
+    const parent = verb === undefined ? root : groupOf(root, groups, first);
+    addCommand(parent, verb ?? first, command, onCall);
+  }
+  return root;
+}
+
+function groupOf(root: Parser, groups: Map<string, Parser>, name: string): Parser {
+  const known = groups.get(name);
+  if (known) return known;
+  const { summary, alias } = GROUPS[name]!;
+  const group = root.command(name).description(summary);
+  if (alias) group.alias(alias);
+  groups.set(name, group);
+  return group;
+}
+
+function addCommand(parent: Parser, name: string, command: Command, onCall: (call: Call) => void): void {
+  const parser = parent.command(name).summary(command.summary);
+  parser.description([`${command.summary}.`, command.details, EFFECTS[command.effect]].filter(Boolean).join('\n\n'));
+  for (const [argument, { summary, kind }] of Object.entries(command.args))
+    parser.addArgument(new Argument(argumentText(argument, kind), summary));
+  for (const [option, spec] of Object.entries(optionsOf(command))) parser.addOption(parserOption(option, spec));
+  parser.configureHelp({ showGlobalOptions: true });
+  parser.addHelpText('after', `\n${examplesText(command)}`);
+  parser.action((...given: unknown[]) => {
+    const names = Object.keys(command.args);
+    const args = Object.fromEntries(names.map((it, at) => [it, given[at] as string | string[] | undefined]));
+    const texts = Object.fromEntries(
+      Object.entries(parser.optsWithGlobals()).map(([key, value]) => [
+        key,
+        value === true ? [''] : (value as string[]),
+      ]),
+    );
+    onCall({ command, args, texts });
+  });
+}
+
+function argumentText(name: string, kind: 'one' | 'maybe' | 'many'): string {
+  if (kind === 'many') return `<${name}...>`;
+  return kind === 'one' ? `<${name}>` : `[${name}]`;
+}
+
+function parserOption(name: string, { short, value, summary, repeats, isRequired }: Option<unknown>): CommanderOption {
+  const flags = `${short === undefined ? '' : `-${short}, `}${flagOf(name)}${value === undefined ? '' : ` <${value}>`}`;
+  const remarks = [repeats ? 'may be repeated' : '', isRequired ? 'required' : ''].filter(Boolean).join(', ');
+  const option = new CommanderOption(flags, remarks === '' ? summary : `${summary} (${remarks})`);
+  if (value !== undefined)
+    option.argParser((given: string, before: string[] | undefined) => [...(before ?? []), given]);
+  return option;
+}

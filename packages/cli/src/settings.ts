@@ -1,0 +1,93 @@
+/** Which store a command works on, and how: a flag wins over the environment, that over the context, that over the default. */
+import { readFileSync } from 'node:fs';
+import { invalidArgument, TidemarkError } from '@tidemark/core';
+import { checkDuration } from '@tidemark/core/engine';
+import { contextNamed, readContexts } from './contexts.ts';
+import type { Io } from './io.ts';
+
+export const DEFAULT_STORE = 'sqlite:./.tidemark/state.db';
+
+/** The flags every command takes, as far as they say which store. */
+export interface StoreFlags {
+  store?: string | undefined;
+  context?: string | undefined;
+  tenant?: string | undefined;
+  timeout?: string | undefined;
+  readOnly?: boolean | undefined;
+}
+
+export interface CallSettings {
+  timeoutMs?: number;
+  readOnly: boolean;
+}
+
+export interface Settings extends CallSettings {
+  store: string;
+  /** Who named the store: `--store`, `TIDEMARK_STORE`, `context production`, `default`. */
+  storeFrom: string;
+  tenant?: string;
+  /** Of a server; from the environment or a file, never a flag: flags are seen by everybody on the machine. */
+  token?: string;
+}
+
+/** How to call a store, whichever it is. */
+export function resolveCalls(flags: StoreFlags, env: Io['env']): CallSettings {
+  const timeout = flags.timeout ?? env.TIDEMARK_TIMEOUT;
+  return {
+    ...(timeout === undefined ? {} : { timeoutMs: checkDuration(timeout, '--timeout') }),
+    readOnly: flags.readOnly === true || isOn(env.TIDEMARK_READ_ONLY),
+  };
+}
+
+export function resolveSettings(flags: StoreFlags, env: Io['env']): Settings {
+  const chosen = chooseStore(flags, env);
+  const tenant = flags.tenant ?? env.TIDEMARK_TENANT ?? chosen.tenant;
+  const token = tokenOf(env, chosen.tokenFile);
+  return {
+    store: chosen.store,
+    storeFrom: chosen.from,
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(token === undefined ? {} : { token }),
+    ...resolveCalls(flags, env),
+  };
+}
+
+interface ChosenStore {
+  store: string;
+  from: string;
+  tenant?: string;
+  tokenFile?: string;
+}
+
+function chooseStore(flags: StoreFlags, env: Io['env']): ChosenStore {
+  if (flags.store !== undefined && flags.context !== undefined)
+    throw invalidArgument('--store', 'given without --context, which names a store too');
+  if (flags.store !== undefined) return { store: flags.store, from: '--store' };
+  if (flags.context === undefined && env.TIDEMARK_STORE) return { store: env.TIDEMARK_STORE, from: 'TIDEMARK_STORE' };
+  const file = readContexts(env);
+  const name = flags.context ?? env.TIDEMARK_CONTEXT ?? file.current;
+  if (name === undefined) return { store: DEFAULT_STORE, from: 'default' };
+  return { ...contextNamed(file, name), from: `context ${name}` };
+}
+
+function tokenOf(env: Io['env'], contextFile: string | undefined): string | undefined {
+  if (env.TIDEMARK_TOKEN) return env.TIDEMARK_TOKEN;
+  const file = env.TIDEMARK_TOKEN_FILE || contextFile;
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (cause) {
+    throw new TidemarkError('UNAUTHENTICATED', `The token file ${file} cannot be read: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}
+
+function isOn(value: string | undefined): boolean {
+  return value !== undefined && value !== '' && value !== '0' && value !== 'false';
+}
+
+/** A URL as it may be shown: without its password. */
+export function withoutPassword(url: string): string {
+  return url.replace(/^([a-z]+:\/\/[^/@:]*):[^@/]*@/, '$1:***@');
+}

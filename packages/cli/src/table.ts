@@ -1,0 +1,80 @@
+/** Text in columns. Whatever comes out of a store may hold control characters, which must not reach a terminal. */
+import { styleText } from 'node:util';
+
+export type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold';
+
+/** A cell: what it says, and how it is coloured where colours are wanted. */
+export interface Cell {
+  text: string;
+  colour?: Colour;
+}
+
+export interface TableStyle {
+  colours: boolean;
+  /** Lines are cut to this width; absent: never. */
+  width?: number;
+}
+
+const GAP = '  ';
+
+/** The text with control characters shown as escapes. */
+export function printable(text: string): string {
+  return text.replaceAll(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is its purpose.
+    /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    (it) => (it === '\n' ? '⏎' : `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  );
+}
+
+const WIDE = /\p{Emoji_Presentation}|\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}/u;
+const NARROW = /^[\x20-\x7e]*$/;
+
+/** How many columns a text takes in a terminal. */
+function widthOf(text: string): number {
+  if (NARROW.test(text)) return text.length;
+  let width = 0;
+  for (const character of text) width += /\p{Mark}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  return width;
+}
+
+/** One line of cells, each padded to its column; the last is cut where the line gets too long. */
+export function renderLine(cells: readonly Cell[], widths: readonly number[], style: TableStyle): string {
+  const last = cells.length - 1;
+  let used = 0;
+  const parts = cells.map((cell, at) => {
+    const room = (style.width ?? Number.POSITIVE_INFINITY) - used;
+    const text = cut(printable(cell.text), Math.max(0, room));
+    const padding = at === last ? '' : ' '.repeat(Math.max(0, Math.min(widths[at]!, room) - widthOf(text)));
+    used += widthOf(text) + padding.length + GAP.length;
+    return paint(text, cell.colour, style) + padding;
+  });
+  return parts.join(GAP).trimEnd();
+}
+
+/** Rows under their titles. */
+export function renderTable(
+  titles: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  style: TableStyle,
+): string[] {
+  const widths = titles.map((title, at) =>
+    rows.reduce((widest, row) => Math.max(widest, widthOf(printable(row[at]!.text))), widthOf(title)),
+  );
+  const head = titles.map((title): Cell => ({ text: title, colour: 'dim' }));
+  return [head, ...rows].map((cells) => renderLine(cells, widths, style));
+}
+
+function paint(text: string, colour: Colour | undefined, { colours }: TableStyle): string {
+  return colours && colour && text !== '' ? styleText(colour, text, { validateStream: false }) : text;
+}
+
+function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  let [kept, used] = ['', 0];
+  for (const character of text) {
+    used += widthOf(character);
+    if (used > width - 1) break;
+    kept += character;
+  }
+  return width > 0 ? `${kept}…` : '';
+}

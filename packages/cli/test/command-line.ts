@@ -1,0 +1,62 @@
+/** The command line in a test: typed words in, exit code and what was printed out. */
+import type { Io } from '../src/io.ts';
+import { run } from '../src/main.ts';
+
+export interface Typed {
+  /** `never`: somebody who types this and then nothing, not even Enter. */
+  input?: string;
+  /** Whether stdin, stdout and stderr are a terminal. */
+  terminal?: boolean;
+  columns?: number;
+  env?: Record<string, string>;
+  signal?: AbortSignal;
+  /** Told of what is printed on stdout as it is printed. */
+  onOutput?: (text: string) => void;
+  /** Told when it has asked something and waits. */
+  onQuestion?: () => void;
+}
+
+export interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs `tidemark <line>` in this process. */
+export async function tidemark(line: string | readonly string[], typed: Typed = {}): Promise<Ended> {
+  const said = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+  const sink = (name: 'stdout' | 'stderr') => ({
+    isTerminal: typed.terminal === true,
+    columns: typed.columns ?? 80,
+    async write(chunk: string | Uint8Array) {
+      said[name].push(Buffer.from(chunk as Uint8Array));
+      if (name === 'stdout') typed.onOutput?.(String(chunk));
+      else if (String(chunk).endsWith(': ')) setTimeout(() => typed.onQuestion?.());
+    },
+  });
+  const io: Io = {
+    stdout: sink('stdout'),
+    stderr: sink('stderr'),
+    stdin: {
+      isTerminal: typed.terminal === true,
+      async *[Symbol.asyncIterator]() {
+        yield Buffer.from(typed.input ?? '');
+        if (typed.input === 'never') await new Promise(() => {});
+      },
+    },
+    env: { XDG_CONFIG_HOME: 'config', ...typed.env },
+    signal: typed.signal ?? new AbortController().signal,
+  };
+  const code = await run(typeof line === 'string' ? words(line) : line, io);
+  return { code, stdout: Buffer.concat(said.stdout).toString(), stderr: Buffer.concat(said.stderr).toString() };
+}
+
+/** The words of a line as a shell splits them, with quotes and `$NAME` of the environment. */
+export function words(line: string, env: Record<string, string> = {}): string[] {
+  const found = line.match(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g) ?? [];
+  return found.map((word) =>
+    word.startsWith('$')
+      ? (env[word.slice(1)] ?? word)
+      : word.replaceAll(/'([^']*)'|"([^"]*)"/g, (_, one, two) => one ?? two),
+  );
+}

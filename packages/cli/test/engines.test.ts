@@ -1,0 +1,53 @@
+/** A day with the command line on each server that is offered: the same words, the same answers. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { offeredUrl } from '../../../scripts/servers/index.ts';
+import { tidemark } from './command-line.ts';
+import { makeSample, type Sample } from './sample.ts';
+
+let sample: Sample;
+beforeAll(async () => {
+  sample = await makeSample();
+});
+afterAll(() => sample.remove());
+
+describe.each(['postgres', 'redis', 'nats'] as const)('on %s', (engine) => {
+  const url = offeredUrl(engine);
+  const env = { TIDEMARK_STORE: url ?? '', TIDEMARK_TENANT: randomUUID(), TIDEMARK_TIMEOUT: '20s' };
+  const typed = async (line: string, exit = 0) => {
+    const { code, stdout, stderr } = await tidemark(line, { env });
+    expect(code, `${line}: ${stderr}`).toBe(exit);
+    return stdout;
+  };
+
+  it.skipIf(!url)('appends, lists, claims, swaps, verifies and deletes', { timeout: 60_000 }, async () => {
+    await typed('runs append order-1 --type RunStarted --key first');
+    expect(JSON.parse(await typed('runs append order-1 --type RunStarted --key first'))).toMatchObject({
+      persisted: false,
+    });
+    await typed('runs append order-1 --type RunCompleted --expect-seq 9', 5);
+    await typed('runs append order-1 --type RunCompleted --expect-seq 1');
+    expect(await typed('runs list -o id')).toBe('order-1\n');
+    expect(JSON.parse(await typed('verify order-1'))).toMatchObject({ ok: true, events: 2 });
+    await typed('kv put a x=1');
+    await typed('kv cas a x 2 3', 5);
+    await typed('kv cas a x 1 3');
+    expect(await typed('kv get a x')).toBe('3');
+    await typed('jobs add mail/1');
+    await typed('jobs claim mail --worker w --claim c');
+    expect(JSON.parse(await typed('jobs complete mail/1 c'))).toMatchObject({ state: 'completed' });
+    await typed('runs delete order-1 --yes');
+    await typed('runs show order-1', 3);
+  });
+
+  it.skipIf(!url)('takes a copy of a SQLite store', { timeout: 60_000 }, async () => {
+    const source = {
+      env: { TIDEMARK_STORE: `sqlite:${sample.directory}/.tidemark/state.db`, TIDEMARK_TENANT: 'acme' },
+    };
+    const { code, stdout, stderr } = await tidemark(['copy', url!, '--part', 'runs'], source);
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ part: 'runs', differing: 0 });
+    const copied = await tidemark('verify etl-1', { env: { ...env, TIDEMARK_TENANT: 'acme' } });
+    expect(JSON.parse(copied.stdout)).toMatchObject({ ok: true, events: 1 });
+  });
+});

@@ -1,0 +1,128 @@
+/** The command as a program of its own: pipes, signals, exit codes, several at once. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { open } from 'tidemark';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const CLI = join(import.meta.dirname, '../src/cli.ts');
+const FRONT = join(import.meta.dirname, '../../tidemark/src/cli.ts');
+const FLAGS = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
+
+let directory: string;
+const children: ChildProcess[] = [];
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'tidemark-process-'));
+});
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  rmSync(directory, { recursive: true });
+});
+
+interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+function start(args: readonly string[], program = CLI) {
+  const env = { ...process.env, XDG_CONFIG_HOME: directory };
+  const child = spawn(process.execPath, [...FLAGS, program, ...args], {
+    cwd: directory,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  const said = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said.stderr += text;
+  });
+  const ended = new Promise<Ended>((done) => child.once('close', (code) => done({ code, ...said })));
+  const says = async (text: string) => {
+    while (!said.stdout.includes(text)) await new Promise((done) => setTimeout(done, 20));
+    return said.stdout;
+  };
+  return { child, ended, says };
+}
+
+async function fill(events: number): Promise<void> {
+  await using store = await open(`sqlite:${directory}/.tidemark/state.db`);
+  const run = store.runs.handle('r');
+  await Promise.all(Array.from({ length: events }, (_, at) => run.append('Tick', { text: 'x'.repeat(500), at })));
+}
+
+/** Starting a program takes seconds on a busy machine. */
+const PATIENT = { timeout: 90_000 };
+
+describe('the program', PATIENT, () => {
+  it('prints JSON lines to a pipe and ends with the exit code', async () => {
+    await fill(2);
+    const { code, stdout, stderr } = await start(['runs', 'events', 'r']).ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).runSeq),
+    ).toEqual([1, 2]);
+    expect(await start(['runs', 'show', 'nobody']).ended).toMatchObject({ code: 3, stdout: '' });
+  });
+
+  it('ends quietly when its reader has seen enough', async () => {
+    await fill(3_000);
+    const { child, ended } = start(['runs', 'events', 'r']);
+    child.stdout!.once('data', () => child.stdout!.destroy());
+    expect(await ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('ends a follow at Ctrl-C with 130 and the place to go on', async () => {
+    await fill(3);
+    const { child, ended, says } = start(['runs', 'events', 'r', '--follow']);
+    await says('"runSeq":3');
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 130, stderr: 'Stopped after 3; go on with --after 3\n' });
+  });
+
+  it('stores an event once, however many processes send it', async () => {
+    const append = ['runs', 'append', 'r', '--type', 'Note', '--key', 'k', '--data', '{"a":1}'];
+    const ended = await Promise.all([1, 2, 3].map(() => start(append).ended));
+    const results = ended.map(({ stdout, stderr, code }) => {
+      expect(code, stderr).toBe(0);
+      return JSON.parse(stdout);
+    });
+    expect(results.filter(({ persisted }) => persisted)).toHaveLength(1);
+    expect(new Set(results.map(({ runSeq }) => runSeq))).toEqual(new Set([1]));
+  });
+
+  it('serves, answers other processes, and ends with 0 when told to', async () => {
+    await fill(1);
+    const { child, ended, says } = start(['serve', '--port', '0']);
+    const { url } = JSON.parse(await says('\n'));
+    const appended = await start(['runs', 'append', 'r', '--type', 'Note', '--store', url]).ended;
+    expect(JSON.parse(appended.stdout)).toMatchObject({ runSeq: 2, persisted: true });
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(0);
+    expect((await start(['runs', 'list', '--store', url]).ended).code).toBe(7);
+    expect(JSON.parse((await start(['runs', 'show', 'r']).ended).stdout)).toMatchObject({ lastEventSeq: 2 });
+  });
+});
+
+describe('the command of the tidemark package', PATIENT, () => {
+  it('hands over to @tidemark/cli', async () => {
+    expect(await start(['--version'], FRONT).ended).toMatchObject({ code: 0, stdout: '0.1.0\n', stderr: '' });
+    expect((await start(['runs', 'show', 'nobody'], FRONT).ended).code).toBe(3);
+  });
+
+  it('says how to get it where it is missing', async () => {
+    const alone = join(directory, 'alone');
+    mkdirSync(alone);
+    cpSync(FRONT, join(alone, 'cli.ts'));
+    const { code, stderr } = await start(['runs', 'list'], join(alone, 'cli.ts')).ended;
+    expect(code).toBe(1);
+    expect(stderr).toContain('npm install @tidemark/cli');
+  });
+});

@@ -1,0 +1,19 @@
+/** What a SQLite file holds, as a text to compare: to see whether a command that must not write did. */
+import { DatabaseSync } from 'node:sqlite';
+
+/** Written by readers: kept so that the next one is quick. */
+const CACHES = ['run_snapshots'];
+
+export function contentsOf(file: string): string {
+  const database = new DatabaseSync(file);
+  try {
+    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all();
+    const names = tables.map(({ name }) => String(name)).filter((name) => !CACHES.includes(name));
+    const rows = names.map((name) => [name, database.prepare(`SELECT * FROM "${name}"`).all()]);
+    return JSON.stringify(rows, (_, value) =>
+      value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value,
+    );
+  } finally {
+    database.close();
+  }
+}

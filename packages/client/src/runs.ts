@@ -1,0 +1,305 @@
+/** Runs over HTTP. */
+import {
+  type AppendOptions,
+  type AppendResult,
+  type CallOptions,
+  checkId,
+  checkInteger,
+  checkLimit,
+  checkObject,
+  checkOptionalId,
+  createHandle,
+  type Duration,
+  type FeedItem,
+  type FeedOptions,
+  type FeedPage,
+  type FetchOptions,
+  type ForkOptions,
+  type ForkResult,
+  type HandleDefaults,
+  invalidArgument,
+  isTidemarkError,
+  type ListRunsOptions,
+  type Page,
+  type RefreshedSnapshot,
+  type RestoreResult,
+  type RunEventInput,
+  type RunEventRecord,
+  type RunPart,
+  type RunReadOptions,
+  type RunSnapshot,
+  type RunStore,
+  type RunSummary,
+  type StoreLimits,
+  TidemarkError,
+  type VerifyReport,
+} from '@tidemark/core/portable';
+import { linesBody } from './line-body.ts';
+import { follow } from './live.ts';
+import type { Transport } from './transport.ts';
+import { uuid } from './uuid.ts';
+import { bodyOf } from './wire/bodies.ts';
+import { segmentOf } from './wire/segments.ts';
+
+const DEFAULT_FETCH = 1_000;
+const MAX_FETCH = 10_000;
+const MAX_BATCH = 1_000;
+const LINES = 'application/x-ndjson';
+
+export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
+  const pathOf = (runId: unknown, rest = '') => `/v1/runs/${segmentOf(runId, 'runId')}${rest}`;
+  const tenantIn = (options: RunReadOptions | undefined) => ({ tenantId: tenantOf(transport, options) });
+
+  const encodeEvent = (event: RunEventInput): string => {
+    checkObject(event, 'event');
+    checkId(event.tenantId, 'tenantId');
+    checkTenant(transport, event.tenantId);
+    return bodyOf(event, limits.eventPayloadBytes);
+  };
+
+  const append = <T>(body: string, options: AppendOptions | undefined, write: unknown): Promise<T> => {
+    if (options?.transaction !== undefined) throw unsupported('runs.transactions');
+    const expectedSeq =
+      options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 0);
+    const query = { expectedSeq, rejectInvalidTransitions: options?.rejectInvalidTransitions };
+    return transport.call<T>({ method: 'POST', path: '/v1/events', query, body, write }, options);
+  };
+
+  const runs: Omit<RunStore, 'handle'> = {
+    async appendEvent(event, options) {
+      return append<AppendResult>(encodeEvent(event), options, { method: 'appendEvent', event });
+    },
+
+    async appendEvents(events, options) {
+      if (!Array.isArray(events)) throw invalidArgument('events', 'an array of events', events);
+      if (events.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, events.length);
+      if (events.length === 0) return [];
+      const body = `[${events.map(encodeEvent).join()}]`;
+      const { items } = await append<Page<AppendResult>>(body, options, { method: 'appendEvents', events });
+      return items;
+    },
+
+    async fetchEvents(runId, options) {
+      const { afterSeq, limit } = checkFetch(options);
+      const query = { ...tenantIn(options), afterSeq, limit };
+      const request = { method: 'GET', path: pathOf(runId, '/events'), query } as const;
+      return (await transport.call<Page<RunEventRecord>>(request, options)).items;
+    },
+
+    async *readEvents(runId, options) {
+      checkId(runId, 'runId');
+      let { afterSeq, limit } = checkFetch(options);
+      for (;;) {
+        const events = await runs.fetchEvents(runId, { ...options, afterSeq, limit });
+        yield* events;
+        if (events.length < limit) return;
+        afterSeq = events.at(-1)!.runSeq;
+      }
+    },
+
+    tail(runId, options) {
+      const { afterSeq } = checkFetch(options);
+      const query = { ...tenantIn(options), afterSeq };
+      const stream = follow(transport, { method: 'GET', path: pathOf(runId, '/events'), query }, options);
+      return parsed<RunEventRecord>(stream);
+    },
+
+    async getSnapshot(runId, options) {
+      const request = { method: 'GET', path: pathOf(runId), query: tenantIn(options) } as const;
+      try {
+        return await transport.call<RunSnapshot>(request, options);
+      } catch (error) {
+        if (isTidemarkError(error, 'RUN_NOT_FOUND')) return null;
+        throw error;
+      }
+    },
+
+    async projectSnapshot(runId, options) {
+      const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
+      const query = { ...tenantIn(options), atSeq };
+      return transport.call<RunSnapshot>({ method: 'GET', path: pathOf(runId, '/snapshot'), query }, options);
+    },
+
+    async refreshSnapshot(runId, options) {
+      const path = pathOf(runId, '/snapshot/refresh');
+      const write = { method: 'refreshSnapshot', runId };
+      const request = { method: 'POST', path, query: tenantIn(options), write } as const;
+      return transport.call<RefreshedSnapshot>(request, options);
+    },
+
+    async markStale(runId, options) {
+      const path = pathOf(runId, '/snapshot/mark-stale');
+      const request = {
+        method: 'POST',
+        path,
+        query: tenantIn(options),
+        write: { method: 'markStale', runId },
+      } as const;
+      return (await transport.call<{ marked: boolean }>(request, options)).marked;
+    },
+
+    async forkRun(runId, options: ForkOptions) {
+      const path = pathOf(runId, '/fork');
+      const { toRunId, atSeq } = checkObject(options, 'options') as unknown as ForkOptions;
+      const body = bodyOf({ toRunId: checkId(toRunId, 'toRunId'), atSeq }, limits.documentBytes);
+      const write = { method: 'forkRun', runId, options: { toRunId, atSeq } };
+      const request = { method: 'POST', path, query: tenantIn(options), body, isLong: true, write } as const;
+      return transport.call<ForkResult>(request, options);
+    },
+
+    async listRuns(options: ListRunsOptions = {}) {
+      const { signal: _, timeoutMs: __, ...query } = options;
+      if (query.labels !== undefined) checkObject(query.labels, 'labels');
+      const request = { method: 'GET', path: '/v1/runs', query } as const;
+      return transport.call<Page<RunSummary>>(request, options);
+    },
+
+    async headSeq(runId, options) {
+      const request = { method: 'GET', path: pathOf(runId, '/head'), query: tenantIn(options) } as const;
+      return (await transport.call<{ seq: number }>(request, options)).seq;
+    },
+
+    async verify(runId, options) {
+      const request = {
+        method: 'GET',
+        path: pathOf(runId, '/integrity'),
+        query: tenantIn(options),
+        isLong: true,
+      } as const;
+      return transport.call<VerifyReport>(request, options);
+    },
+
+    async deleteRun(runId, options?: RunReadOptions & { atSeq?: number }) {
+      const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
+      const headers: Record<string, string> = atSeq === undefined ? {} : { 'if-match': `"${atSeq}"` };
+      const write = { method: 'deleteRun', runId };
+      const request = { method: 'DELETE', path: pathOf(runId), query: tenantIn(options), headers, write } as const;
+      return (await transport.call<{ deleted: boolean }>(request, options)).deleted;
+    },
+
+    exportRun(runId, options) {
+      const request = { method: 'GET', path: pathOf(runId, '/export'), query: tenantIn(options) } as const;
+      return transport.lines<RunPart>(request, options);
+    },
+
+    async restoreRun(parts, options) {
+      const lines = linesBody(parts);
+      const request = {
+        method: 'POST',
+        path: '/v1/restores',
+        query: { overDeleted: options?.overDeleted },
+        body: lines.stream,
+        type: LINES,
+        isLong: true,
+        write: { method: 'restoreRun' },
+      } as const;
+      // Parts that fail on their way end the request early, which the server refuses in its own words.
+      return transport.call<RestoreResult>(request, options).finally(lines.check);
+    },
+
+    async archiveRun(runId, options) {
+      const { location, atSeq } = checkObject(options, 'options') as unknown as typeof options;
+      const body = bodyOf({ location, atSeq }, limits.documentBytes);
+      const write = { method: 'archiveRun', runId, options: { location, atSeq } };
+      const request = {
+        method: 'POST',
+        path: pathOf(runId, '/archive'),
+        query: tenantIn(options),
+        body,
+        write,
+      } as const;
+      return (await transport.call<{ archived: boolean }>(request, options)).archived;
+    },
+
+    async archivedAt(runId, options) {
+      const request = { method: 'GET', path: pathOf(runId, '/archive'), query: tenantIn(options) } as const;
+      return (await transport.find<{ location: string }>(request, options))?.location ?? null;
+    },
+
+    async redactEvent(runId, runSeq, options) {
+      const path = pathOf(runId, `/events/${checkInteger(runSeq, 'runSeq', 1)}/redact`);
+      const { by, reason } = checkObject(options, 'options') as unknown as typeof options;
+      const body = bodyOf({ by, reason }, limits.documentBytes);
+      const write = { method: 'redactEvent', runId, runSeq, options: { by, reason } };
+      const request = { method: 'POST', path, query: tenantIn(options), body, write } as const;
+      return (await transport.call<{ redacted: boolean }>(request, options)).redacted;
+    },
+
+    feed(options?: FeedOptions) {
+      const query = feedQuery(transport, options);
+      return feedItems(follow(transport, { method: 'GET', path: '/v1/events', query }, options));
+    },
+
+    async feedPage(options?: FeedOptions & { limit?: number; wait?: Duration }) {
+      const limit = checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH);
+      const query = { ...feedQuery(transport, options), limit, wait: options?.wait };
+      return transport.call<FeedPage>({ method: 'GET', path: '/v1/events', query }, waiting(transport, options));
+    },
+  };
+
+  return {
+    ...runs,
+    handle: (runId: string, defaults?: HandleDefaults) =>
+      createHandle(runs as RunStore, { uuid, clock: Date.now }, checkId(runId, 'runId'), {
+        ...(transport.tenantId === null ? {} : { tenantId: transport.tenantId }),
+        ...defaults,
+      }) as never,
+  };
+}
+
+/** A view of one tenant is not asked about another. */
+function checkTenant(transport: Transport, tenantId: string): void {
+  if (transport.tenantId === null || transport.tenantId === tenantId) return;
+  throw new TidemarkError('TENANT_MISMATCH', 'A view confined to one tenant was asked about another', {
+    field: 'tenantId',
+    rule: 'the tenant of the view',
+  });
+}
+
+function tenantOf(transport: Transport, options: RunReadOptions | undefined): string | undefined {
+  const tenantId = checkOptionalId(options?.tenantId, 'tenantId') ?? undefined;
+  if (tenantId !== undefined) checkTenant(transport, tenantId);
+  return tenantId;
+}
+
+function checkFetch(options: FetchOptions | undefined): { afterSeq: number; limit: number } {
+  return {
+    afterSeq: options?.afterSeq === undefined ? 0 : checkInteger(options.afterSeq, 'afterSeq', 0),
+    limit: checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH),
+  };
+}
+
+function feedQuery(transport: Transport, options: FeedOptions | undefined) {
+  const { after } = options ?? {};
+  if (after !== undefined && (typeof after !== 'string' || after === ''))
+    throw invalidArgument('after', 'a cursor of this feed', after);
+  const filter = (options?.filter === undefined ? {} : checkObject(options.filter, 'filter')) as FeedOptions['filter'];
+  const { eventTypes } = filter!;
+  if (eventTypes !== undefined && !Array.isArray(eventTypes))
+    throw invalidArgument('filter.eventTypes', 'an array of event types', eventTypes);
+  for (const type of eventTypes ?? []) checkId(type, 'filter.eventTypes');
+  return { after, tenantId: tenantOf(transport, filter), eventType: eventTypes };
+}
+
+/** A call that waits may take that much longer. */
+function waiting(
+  transport: Transport,
+  options: (CallOptions & { wait?: Duration }) | undefined,
+): CallOptions | undefined {
+  return options?.wait === undefined ? options : transport.waiting(options, options.wait);
+}
+
+async function* parsed<T>(events: AsyncIterable<{ data: string }>): AsyncGenerator<T, void, undefined> {
+  for await (const { data } of events) yield JSON.parse(data) as T;
+}
+
+async function* feedItems(events: AsyncIterable<{ id: string | null; data: string }>): AsyncGenerator<FeedItem> {
+  for await (const { id, data } of events) yield { cursor: decodeURIComponent(id!), event: JSON.parse(data) };
+}
+
+function unsupported(capability: string): TidemarkError {
+  return new TidemarkError('UNSUPPORTED', `A store over HTTP has no ${capability}`, {
+    field: capability,
+    rule: 'a capability of the store',
+  });
+}

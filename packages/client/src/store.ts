@@ -1,0 +1,134 @@
+/** `httpStore`: a Tidemark server as a store, the same contract as any other. */
+import {
+  type CallOptions,
+  checkId,
+  checkInteger,
+  type DoctorReport,
+  invalidArgument,
+  isTidemarkError,
+  type Store,
+  type StoreInfo,
+  TidemarkError,
+} from '@tidemark/core/portable';
+import { httpAdmin } from './admin.ts';
+import { httpAgents } from './agents/index.ts';
+import { httpArtifacts } from './artifacts.ts';
+import { httpJobs } from './jobs.ts';
+import { httpKv } from './kv.ts';
+import { httpRuns } from './runs.ts';
+import { Transport } from './transport.ts';
+
+const DEFAULT_TIMEOUT_MS = 5_000;
+
+export interface HttpOptions {
+  /** Of the server: `http://127.0.0.1:4100`, with a path where a proxy adds one. */
+  url: string;
+  /** An API key or a JWT; sent as a bearer token. */
+  token?: string;
+  /** Another `fetch` than the global one. */
+  fetch?: typeof globalThis.fetch;
+  /** How long a call may take unless it says otherwise. Default 5 000. */
+  timeoutMs?: number;
+  /** `require` refuses a server whose store could lose an acknowledged write in a power cut (GEN-9). */
+  durability?: 'require';
+}
+
+/**
+ * Opens a store that a server keeps.
+ *
+ * @example
+ * const store = await httpStore('http://127.0.0.1:4100');
+ * await store.runs.handle('order-42').append('RunStarted');
+ */
+export async function httpStore(given: string | HttpOptions): Promise<Store> {
+  const options: HttpOptions = typeof given === 'string' ? { url: given } : given;
+  const { url, token, timeoutMs, fetch = globalThis.fetch } = options;
+  const transport = new Transport({
+    url: checkUrl(url),
+    token,
+    fetch: (...args) => fetch(...args),
+    timeoutMs: checkInteger(timeoutMs ?? DEFAULT_TIMEOUT_MS, 'timeoutMs', 1),
+  });
+  const info = await transport.call<StoreInfo>({ method: 'GET', path: '/v1/info' }, undefined);
+  if (options.durability === 'require' && !isDurable(info))
+    throw new TidemarkError(
+      'DURABILITY_TOO_WEAK',
+      "The server's store could lose acknowledged writes; see its doctor",
+      {
+        current: info.durability,
+      },
+    );
+  return new HttpStore(transport, info);
+}
+
+function isDurable({ durability }: StoreInfo): boolean {
+  return durability === 'host-crash' || durability === 'node-loss';
+}
+
+function checkUrl(url: unknown): string {
+  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
+  if (parsed && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === '' && !parsed.username)
+    return parsed.href.replace(/\/+$/, '');
+  throw invalidArgument('url', 'an http: or https: URL without query, fragment and user');
+}
+
+class HttpStore implements Store {
+  readonly runs: Store['runs'];
+  readonly kv: Store['kv'];
+  readonly jobs: Store['jobs'];
+  readonly agents: Store['agents'];
+  readonly artifacts: Store['artifacts'];
+  readonly admin: Store['admin'];
+  readonly #transport: Transport;
+  #info: StoreInfo;
+
+  constructor(transport: Transport, info: StoreInfo) {
+    this.#transport = transport;
+    this.#info = info;
+    this.runs = httpRuns(transport, info.limits);
+    this.kv = httpKv(transport, info.limits);
+    this.jobs = httpJobs(transport, info.limits);
+    this.agents = httpAgents(transport, info.limits);
+    this.artifacts = httpArtifacts(transport, info.limits);
+    this.admin = httpAdmin(transport, info.limits);
+  }
+
+  get info(): StoreInfo {
+    return { ...this.#info, capabilities: { ...this.#info.capabilities }, limits: { ...this.#info.limits } };
+  }
+
+  forTenant(tenantId: string): Store {
+    checkId(tenantId, 'tenantId');
+    const confinedTo = this.#info.tenantId ?? tenantId;
+    if (confinedTo !== tenantId) {
+      throw new TidemarkError('TENANT_MISMATCH', 'A view of one tenant cannot give a view of another', {
+        field: 'tenantId',
+        rule: 'the tenant of the view',
+      });
+    }
+    return new HttpStore(this.#transport.forTenant(tenantId), { ...this.#info, tenantId });
+  }
+
+  async ping(options?: CallOptions): Promise<boolean> {
+    try {
+      return (await this.#transport.call<{ ok: boolean }>({ method: 'GET', path: '/v1/ping' }, options)).ok;
+    } catch (error) {
+      if (isTidemarkError(error, 'UNAVAILABLE', 'TIMEOUT', 'OVERLOADED', 'STORAGE_ERROR')) return false;
+      throw error;
+    }
+  }
+
+  async doctor(options?: CallOptions): Promise<DoctorReport> {
+    const report = await this.#transport.call<DoctorReport>({ method: 'GET', path: '/v1/doctor' }, options);
+    this.#info = { ...this.#info, durability: report.durability };
+    return report;
+  }
+
+  async close(): Promise<void> {
+    if (this.#transport.tenantId === null) await this.#transport.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,282 @@
+/** Calls over `fetch`: bounded by the caller's time limit and signal, and every failure told as the store would (GEN-3, GEN-8). */
+import {
+  type CallOptions,
+  checkDuration,
+  checkInteger,
+  type Duration,
+  invalidArgument,
+  TidemarkError,
+} from '@tidemark/core/portable';
+import { jsonLinesOf } from './wire/lines.ts';
+import { errorOfAnswer, errorOfConnection, errorOfGivingUp, errorOfProblem, NO_WRITE } from './wire/problems.ts';
+import { type Parameters, queryOf } from './wire/query.ts';
+import { segmentOf } from './wire/segments.ts';
+
+/** The server bounds the call itself and knows more about its end: it is given this much longer to tell. */
+const GRACE_MS = 500;
+const LONGEST_MS = 600_000;
+
+export interface TransportOptions {
+  /** Without a slash at its end. */
+  url: string;
+  token: string | undefined;
+  fetch: typeof globalThis.fetch;
+  timeoutMs: number;
+}
+
+/** A call as it goes over the wire. */
+export interface Request {
+  method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  query?: Parameters;
+  /** JSON text, or bytes of another type. */
+  body?: string | Blob | ReadableStream<Uint8Array>;
+  type?: string;
+  accept?: string;
+  headers?: Record<string, string>;
+  /** Made of many steps at the other end, each of which is bounded there. */
+  isLong?: boolean;
+  /** Of a call that writes: what to send again when its answer is lost. */
+  write?: unknown;
+}
+
+/** An answer whose body is read as it comes. */
+export interface OpenAnswer {
+  response: Response;
+  chunks: AsyncIterable<Uint8Array>;
+}
+
+/** How a call is bounded; `end` lets go of timer and signal. */
+interface Bounds {
+  controller: AbortController;
+  timeoutMs: number;
+  /** Starts the limit anew: something came. */
+  renew(): void;
+  end(): void;
+  /** What ended the call, if it was one of its bounds. */
+  why(): 'was aborted' | 'ran out of time' | null;
+}
+
+/** What the store and all its views share. */
+class Lifetime {
+  readonly closing = new AbortController();
+  readonly pending = new Set<Promise<unknown>>();
+}
+
+export class Transport {
+  readonly #options: TransportOptions;
+  readonly #lifetime: Lifetime;
+  readonly tenantId: string | null;
+
+  constructor(options: TransportOptions, tenantId: string | null = null, lifetime = new Lifetime()) {
+    this.#options = options;
+    this.tenantId = tenantId;
+    this.#lifetime = lifetime;
+  }
+
+  /** The same connection, speaking for one tenant. */
+  forTenant(tenantId: string): Transport {
+    return new Transport(this.#options, tenantId, this.#lifetime);
+  }
+
+  /** Aborted when the store is closed. */
+  get closed(): AbortSignal {
+    return this.#lifetime.closing.signal;
+  }
+
+  /** Ends live reads, then waits for the calls that are under way. */
+  async close(): Promise<void> {
+    this.#lifetime.closing.abort();
+    await Promise.allSettled([...this.#lifetime.pending]);
+  }
+
+  /** The JSON of an answer. */
+  async call<T>(request: Request, options: CallOptions | undefined): Promise<T> {
+    const response = this.#send(request, options, async (it) => (it.status === 204 ? null : await it.json()));
+    return (await this.#settled(response)) as T;
+  }
+
+  /** The same; `null` where the server says that there is no such thing. */
+  async find<T>(request: Request, options: CallOptions | undefined): Promise<T | null> {
+    try {
+      return await this.call<T>(request, options);
+    } catch (error) {
+      if (error instanceof TidemarkError && error.code === 'NOT_FOUND') return null;
+      throw error;
+    }
+  }
+
+  /** One step of work that is made of many; the server says whether there are more. */
+  async step<T>(request: Request, options: CallOptions | undefined): Promise<{ isDone: boolean; report: T }> {
+    const read = async (it: Response) => ({ isDone: it.status !== 202, report: (await it.json()) as T });
+    return this.#settled(this.#send(request, options, read));
+  }
+
+  /** The lines of an answer as they come; each may take as long as a call. */
+  async *lines<T>(request: Request, options: CallOptions | undefined): AsyncGenerator<T, void, undefined> {
+    const { chunks } = await this.open({ accept: 'application/x-ndjson', ...request }, options);
+    for await (const item of jsonLinesOf(chunks)) {
+      const problem = (item as { problem?: Record<string, unknown> }).problem;
+      if (problem?.code !== undefined && Object.keys(item as object).length === 1)
+        throw errorOfProblem(problem, NO_WRITE);
+      yield item as T;
+    }
+  }
+
+  /** An answer whose body is read by the caller, as slowly as it likes; only the wait for more is bounded. */
+  async open(request: Request, options: CallOptions | undefined): Promise<OpenAnswer> {
+    const bounds = this.#bound(options);
+    try {
+      const response = await this.#fetch(request, bounds);
+      return { response, chunks: chunksOf(response, bounds) };
+    } catch (error) {
+      bounds.end();
+      throw failureOf(error, bounds, request.write ?? NO_WRITE);
+    }
+  }
+
+  /** The same; `null` where the server says that there is no such thing. */
+  async openOrNull(request: Request, options: CallOptions | undefined): Promise<OpenAnswer | null> {
+    try {
+      return await this.open(request, options);
+    } catch (error) {
+      if (error instanceof TidemarkError && error.code === 'NOT_FOUND') return null;
+      throw error;
+    }
+  }
+
+  /** A connection that stays open, for live reads; only the caller's signal and the end of the store bound it. */
+  async connect(request: Request, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const response = await this.#options.fetch(this.#urlOf(request), this.#init(request, signal, null));
+    if (!response.ok) throw await errorOfAnswer(response, NO_WRITE);
+    return response.body!;
+  }
+
+  /** Refuses calls on a closed store, calls already aborted, and limits that are none. */
+  startCall(options: CallOptions | undefined): number {
+    if (this.closed.aborted) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to go on');
+    const signal = options?.signal;
+    if (signal !== undefined && !(signal instanceof AbortSignal))
+      throw invalidArgument('signal', 'an AbortSignal', signal);
+    if (signal?.aborted)
+      throw new TidemarkError('ABORTED', 'The call was aborted before it began', { cause: signal.reason });
+    return options?.timeoutMs === undefined ? this.#options.timeoutMs : checkInteger(options.timeoutMs, 'timeoutMs', 1);
+  }
+
+  /** The options of a call that the server may answer only after a wait. */
+  waiting(options: CallOptions, wait: Duration): CallOptions {
+    return { ...options, timeoutMs: this.startCall(options) + checkDuration(wait, 'wait') };
+  }
+
+  #settled<T>(call: Promise<T>): Promise<T> {
+    const { pending } = this.#lifetime;
+    pending.add(call);
+    const forget = () => pending.delete(call);
+    call.then(forget, forget);
+    return call;
+  }
+
+  async #send<T>(
+    request: Request,
+    options: CallOptions | undefined,
+    read: (response: Response) => Promise<T>,
+  ): Promise<T> {
+    const bounds = this.#bound(options, request.isLong);
+    try {
+      return await read(await this.#fetch(request, bounds));
+    } catch (error) {
+      // A connection that was kept may have been closed at the other end just then: a read can simply be sent again.
+      const isBroken = !(error instanceof TidemarkError) && bounds.why() === null;
+      if (isBroken && request.write === undefined) return await this.#again(request, bounds, read);
+      throw failureOf(error, bounds, request.write ?? NO_WRITE);
+    } finally {
+      bounds.end();
+    }
+  }
+
+  async #again<T>(request: Request, bounds: Bounds, read: (response: Response) => Promise<T>): Promise<T> {
+    try {
+      return await read(await this.#fetch(request, bounds));
+    } catch (error) {
+      throw failureOf(error, bounds, NO_WRITE);
+    }
+  }
+
+  async #fetch(request: Request, { controller, timeoutMs }: Bounds): Promise<Response> {
+    const response = await this.#options.fetch(this.#urlOf(request), this.#init(request, controller.signal, timeoutMs));
+    if (response.ok) return response;
+    throw await errorOfAnswer(response, request.write ?? NO_WRITE);
+  }
+
+  #urlOf({ path, query }: Request): string {
+    return `${this.#options.url}${path}${query ? queryOf(query) : ''}`;
+  }
+
+  #init({ method, body, type, accept, headers }: Request, signal: AbortSignal, timeoutMs: number | null): RequestInit {
+    const { token } = this.#options;
+    return {
+      method,
+      signal,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': type ?? 'application/json' }),
+        ...(accept === undefined ? {} : { accept }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(this.tenantId === null ? {} : { 'tidemark-tenant': segmentOf(this.tenantId, 'tenantId') }),
+        ...(timeoutMs === null ? {} : { 'tidemark-timeout': String(timeoutMs) }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body }),
+      ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),
+    } as RequestInit;
+  }
+
+  #bound(options: CallOptions | undefined, isLong = false): Bounds {
+    const timeoutMs = this.startCall(options);
+    const controller = new AbortController();
+    const signal = options?.signal;
+    let why: ReturnType<Bounds['why']> = null;
+    const giveUp = (because: NonNullable<typeof why>) => {
+      why ??= because;
+      controller.abort();
+    };
+    const onTime = () => giveUp('ran out of time');
+    const onAbort = () => giveUp('was aborted');
+    const limitMs = isLong ? LONGEST_MS : timeoutMs + GRACE_MS;
+    let timer = setTimeout(onTime, limitMs);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const renew = () => {
+      clearTimeout(timer);
+      timer = setTimeout(onTime, limitMs);
+    };
+    return { controller, timeoutMs, renew, end, why: () => why };
+  }
+}
+
+function failureOf(error: unknown, bounds: Bounds, write: unknown): TidemarkError {
+  const why = bounds.why();
+  if (why !== null) return errorOfGivingUp(why, write, error);
+  return error instanceof TidemarkError ? error : errorOfConnection(error, write);
+}
+
+/** The bytes of an answer; time counts only while more is waited for. */
+async function* chunksOf(response: Response, bounds: Bounds): AsyncGenerator<Uint8Array> {
+  const reader = response.body!.getReader();
+  try {
+    for (;;) {
+      bounds.renew();
+      const { value, done } = await reader.read();
+      bounds.end();
+      if (done) return;
+      yield value;
+    }
+  } catch (error) {
+    throw failureOf(error, bounds, NO_WRITE);
+  } finally {
+    bounds.end();
+    reader.cancel().catch(() => {});
+  }
+}

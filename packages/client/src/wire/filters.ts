@@ -1,0 +1,32 @@
+/** Scan filters as they travel. */
+import { checkId, checkInteger, checkObject, invalidArgument, type ScanFilter } from '@tidemark/core/portable';
+import { valueToWire, type WireBytes } from './values.ts';
+
+interface WireFilter {
+  where: { field: string; op: unknown; value: WireBytes | WireBytes[] }[];
+  maxResults?: number;
+}
+
+/** One predicate with an optional `maxResults`, or several under `where`. */
+export function filterToWire(filter: ScanFilter | undefined, maxBytes: number): WireFilter | undefined {
+  if (filter === undefined) return undefined;
+  const it = checkObject(filter, 'filter');
+  const where = it.where ?? (it.field === undefined && it.op === undefined ? [] : [it]);
+  if (!Array.isArray(where)) throw invalidArgument('filter.where', 'an array of predicates', where);
+  const maxResults = it.maxResults === undefined ? undefined : checkInteger(it.maxResults, 'filter.maxResults', 1);
+  return {
+    where: where.map((predicate) => predicateToWire(checkObject(predicate, 'filter.where'), maxBytes)),
+    ...(maxResults === undefined ? {} : { maxResults }),
+  };
+}
+
+function predicateToWire({ field, op, value }: Record<string, unknown>, maxBytes: number) {
+  if (op === 'in' && !Array.isArray(value)) throw invalidArgument('filter.value', "an array for 'in'", value ?? null);
+  const toWire = (it: unknown) => valueToWire(it, 'filter.value', maxBytes);
+  if (typeof op !== 'string') throw invalidArgument('filter.op', 'one of eq, ne, lt, gt, lte, gte, in', op ?? null);
+  return {
+    field: checkId(field, 'filter.field'),
+    op,
+    value: op === 'in' ? (value as unknown[]).map(toWire) : toWire(value),
+  };
+}

@@ -1,0 +1,92 @@
+/** Bytes of records in JSON: `{ "text": … }` or `{ "base64": … }` (KV-1). */
+import {
+  checkId,
+  checkObject,
+  invalidArgument,
+  type KvChange,
+  type KvEntry,
+  type KvRecord,
+  TidemarkError,
+} from '@tidemark/core/portable';
+
+export type WireBytes = { text: string } | { base64: string };
+
+export interface WireRecord {
+  fields: Record<string, WireBytes>;
+  ttl?: number;
+  revision: number;
+}
+
+const VALUE_RULE = 'a well-formed string, a finite number, a bigint, a boolean or bytes';
+const encoder = new TextEncoder();
+/** More at once would not fit in the arguments of a call. */
+const CHUNK = 8_192;
+
+export function bytesOfWire(wire: WireBytes): Uint8Array {
+  if ('text' in wire) return encoder.encode(wire.text);
+  return Uint8Array.from(atob(wire.base64), (char) => char.charCodeAt(0));
+}
+
+/** A value on its way out, checked as every store checks it. */
+export function valueToWire(value: unknown, field: string, maxBytes: number): WireBytes {
+  const wire = toWire(value);
+  if (wire === null) throw invalidArgument(field, VALUE_RULE, value);
+  const size = 'text' in wire ? encoder.encode(wire.text).length : (value as Uint8Array).length;
+  if (size <= maxBytes) return wire;
+  throw new TidemarkError(
+    'PAYLOAD_TOO_LARGE',
+    `${field} is larger than ${maxBytes} bytes; store it as an artifact and keep the reference`,
+    { field, rule: `at most ${maxBytes} bytes` },
+  );
+}
+
+function toWire(value: unknown): WireBytes | null {
+  switch (typeof value) {
+    case 'string':
+      return value.isWellFormed() ? { text: value } : null;
+    case 'number':
+      return Number.isFinite(value) ? { text: String(value) } : null;
+    case 'bigint':
+    case 'boolean':
+      return { text: String(value) };
+    default:
+      return value instanceof Uint8Array ? { base64: base64Of(value) } : null;
+  }
+}
+
+function base64Of(bytes: Uint8Array): string {
+  let binary = '';
+  for (let start = 0; start < bytes.length; start += CHUNK)
+    binary += String.fromCharCode(...bytes.subarray(start, start + CHUNK));
+  return btoa(binary);
+}
+
+/** Fields on their way out; `null` stands for a field to remove, or one that must be absent, where that is allowed. */
+export function fieldsToWire(
+  fields: unknown,
+  name: string,
+  maxBytes: number,
+  options: { nulls: boolean },
+): Record<string, WireBytes | null> {
+  const wire = Object.create(null) as Record<string, WireBytes | null>;
+  for (const [field, value] of Object.entries(checkObject(fields, name))) {
+    checkId(field, `${name} (field name)`);
+    const removes = value === null && options.nulls;
+    wire[field] = removes ? null : valueToWire(value, `${name}.${field}`, maxBytes);
+  }
+  return wire;
+}
+
+export function recordOfWire({ fields, ...record }: WireRecord): KvRecord {
+  const decoded = Object.create(null) as Record<string, Uint8Array>;
+  for (const name of Object.keys(fields)) decoded[name] = bytesOfWire(fields[name]!);
+  return { fields: decoded, ...record };
+}
+
+export function entryOfWire({ key, record }: { key: string; record: WireRecord }): KvEntry {
+  return { key, record: recordOfWire(record) };
+}
+
+export function changeOfWire(change: Omit<KvChange, 'record'> & { record: WireRecord | null }): KvChange {
+  return { ...change, record: change.record && recordOfWire(change.record) };
+}
