@@ -1,11 +1,14 @@
 /**
  * Consumers: how many messages come in one go. A walk is a bounded read by pulling; a follower is an ordered push consumer that is made
  * anew, from the message after the last one it gave, whenever a message is missing, the heartbeat stops or the connection breaks.
+ *
+ * On a cluster of 2.9.10 consumers were seen to pass over a message that had just been stored (two of 3 000 with many writers): they
+ * live on any server of the cluster. There every gap in the sequences is asked about, and the leader gives what is missing.
  */
 import type { Msg } from '@nats-io/nats-core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { isPassing, NO_CONSUMER, RefusedByServer, unavailable } from './errors.ts';
-import { headersOf } from './headers.ts';
+import { HEADER, headersOf } from './headers.ts';
 import { isOver, type Link, pause } from './link.ts';
 import type { Messages, StoredMessage } from './messages.ts';
 
@@ -59,11 +62,18 @@ export async function* walk(
         const batch = await pull(link, stream, name, wasEmpty, call);
         wasEmpty = batch.length === 0;
         for (const message of batch) {
+          if (message.seq < from) continue;
+          const end = Math.min(message.seq, range.last + 1);
+          if (mayLack(link, range.filter, message, from)) yield* missing(messages, range.filter, from, end, call);
           if (message.seq > range.last) return;
           yield message;
           from = message.seq + 1;
         }
         if (isOver(call)) throw unavailable(new Error('the messages did not come in time'));
+        if (wasEmpty && link.cluster !== undefined) {
+          yield* missing(messages, range.filter, from, range.last + 1, call);
+          return;
+        }
         // The last one may have been removed meanwhile.
         if (wasEmpty && (await messages.at(range.last, call)) === null) return;
       }
@@ -72,6 +82,30 @@ export async function* walk(
     } finally {
       link.tell(`CONSUMER.DELETE.${stream}.${name}`);
     }
+  }
+}
+
+/** Whether something may lie between the sequence that comes next and a message. */
+function mayLack(link: Link, filter: string, { seq, headers }: StoredMessage, next: number): boolean {
+  if (link.cluster === undefined || seq === next) return false;
+  const expected = headers[HEADER.expected];
+  // It tells which message of its subject it was stored behind; that says all where there is one subject.
+  return /[*>]/.test(filter) || expected === undefined || Number(expected) >= next;
+}
+
+/** What the leader has of a filter from a sequence on and below another. */
+async function* missing(
+  messages: Messages,
+  filter: string,
+  from: number,
+  end: number,
+  call: EngineCall,
+): AsyncGenerator<StoredMessage, void, undefined> {
+  for (let next = from; next < end; ) {
+    const message = await messages.next(filter, next, call);
+    if (message === null || message.seq >= end) return;
+    yield message;
+    next = message.seq + 1;
   }
 }
 
@@ -123,7 +157,7 @@ function placeOf(msg: Msg): { seq: number; delivery: number; pending: number } {
 }
 
 export interface FollowerOptions {
-  stream: string;
+  messages: Messages;
   filter: string;
   /** `heads`: the last message of each subject first, then all that follow; a number: from this sequence on. */
   start: 'heads' | 'new' | number;
@@ -145,6 +179,8 @@ export class Follower {
   #consumer = '';
   #deliveries = 0;
   #lastSeq = 0;
+  /** What came while a gap is looked into; `null` while there is none. */
+  #held: { message: StoredMessage; pending: number }[] | null = null;
   #heardAt = Date.now();
   #making = false;
   #stopped = false;
@@ -153,6 +189,7 @@ export class Follower {
   constructor(link: Link, options: FollowerOptions) {
     this.#link = link;
     this.#options = options;
+    if (typeof options.start === 'number') this.#lastSeq = options.start - 1;
     this.#watchdog = setInterval(() => this.#look(), HEARTBEAT_MS / 2).unref();
     void this.#make();
   }
@@ -172,7 +209,7 @@ export class Follower {
     if (this.#making || this.#stopped) return;
     this.#making = true;
     this.#letGo();
-    const { stream, filter, headersOnly, start } = this.#options;
+    const { messages, filter, headersOnly, start } = this.#options;
     if (this.#lastSeq > 0 && Date.now() - this.#heardAt > MAY_BE_AWAY_MS && this.#options.onRestart) {
       this.stop();
       this.#options.onRestart();
@@ -189,7 +226,7 @@ export class Follower {
         flow_control: true,
         idle_heartbeat: HEARTBEAT_MS * NANOSECONDS,
       };
-      const { name, num_pending } = await createConsumer(this.#link, stream, config, {
+      const { name, num_pending } = await createConsumer(this.#link, messages.stream, config, {
         deadline: Date.now() + MADE_WITHIN_MS,
       });
       this.#consumer = name;
@@ -212,15 +249,68 @@ export class Follower {
       this.#heed(msg);
       return;
     }
-    const { seq, delivery, pending } = placeOf(msg);
+    const { delivery, pending } = placeOf(msg);
     if (delivery !== this.#deliveries + 1) {
       void this.#make();
       return;
     }
     this.#deliveries = delivery;
-    this.#options.onMessage(messageOf(msg));
-    this.#lastSeq = seq;
+    const message = messageOf(msg);
+    if (this.#held) this.#held.push({ message, pending });
+    else if (this.#mayLackBefore(message)) void this.#fill([{ message, pending }]);
+    else this.#give(message, pending);
+  }
+
+  #mayLackBefore(message: StoredMessage): boolean {
+    return this.#knowsPlace && mayLack(this.#link, this.#options.filter, message, this.#lastSeq + 1);
+  }
+
+  /** Of subjects' last messages most sequences are missing, and before the first new message nothing is known. */
+  get #knowsPlace(): boolean {
+    const { start } = this.#options;
+    return typeof start === 'number' || (start === 'new' && this.#lastSeq > 0);
+  }
+
+  #give(message: StoredMessage, pending: number): void {
+    // A consumer on a server that is behind begins with what was given before.
+    if (message.seq > this.#lastSeq) {
+      this.#options.onMessage(message);
+      this.#lastSeq = message.seq;
+    }
     if (pending === 0) this.#options.onCaughtUp?.();
+  }
+
+  /** Gives what is held, and before it what the leader has and the consumer did not give. */
+  async #fill(held: { message: StoredMessage; pending: number }[]): Promise<void> {
+    const { messages, filter } = this.#options;
+    const inbox = this.#inbox;
+    this.#held = held;
+    try {
+      for (let next = held.shift(); next; next = held.shift()) {
+        const call = { deadline: Date.now() + MADE_WITHIN_MS };
+        if (this.#mayLackBefore(next.message)) {
+          for await (const missed of missing(messages, filter, this.#lastSeq + 1, next.message.seq, call)) {
+            if (this.#inbox !== inbox) return;
+            this.#give(missed, 1);
+          }
+        }
+        if (this.#inbox !== inbox) return;
+        this.#give(next.message, next.pending);
+      }
+      this.#held = null;
+    } catch {
+      if (this.#inbox === inbox) void this.#make();
+    }
+  }
+
+  /** Gives at once what there is up to a sequence that the leader has, on a cluster: the consumer may have passed over the last one. */
+  async fillUpTo(seq: number, call: EngineCall): Promise<void> {
+    if (this.#link.cluster === undefined || this.#held || !this.#knowsPlace) return;
+    const { messages, filter } = this.#options;
+    for await (const missed of missing(messages, filter, this.#lastSeq + 1, seq + 1, call)) {
+      if (this.#held || this.#stopped) return;
+      this.#give(missed, 1);
+    }
   }
 
   /** A heartbeat, or a question of flow control, which is to be answered. */
@@ -240,7 +330,8 @@ export class Follower {
   #letGo(): void {
     this.#inbox?.stop();
     this.#inbox = null;
-    if (this.#consumer) this.#link.tell(`CONSUMER.DELETE.${this.#options.stream}.${this.#consumer}`);
+    this.#held = null;
+    if (this.#consumer) this.#link.tell(`CONSUMER.DELETE.${this.#options.messages.stream}.${this.#consumer}`);
     this.#consumer = '';
   }
 }

@@ -65,7 +65,7 @@ export class Heads {
   listen(): void {
     if (this.#mirror.started) return;
     this.#listener ??= new Follower(this.#link, {
-      stream: this.#messages.stream,
+      messages: this.#messages,
       filter: `${this.#messages.subject}.>`,
       start: 'new',
       headersOnly: true,

@@ -91,7 +91,7 @@ export class Mirror {
 
   #follow(start: 'heads' | number, take: (message: StoredMessage) => void, onCaughtUp: () => void): Follower {
     return new Follower(this.#link, {
-      stream: this.#messages.stream,
+      messages: this.#messages,
       filter: `${this.#messages.subject}.>`,
       start,
       headersOnly: true,
@@ -125,7 +125,9 @@ export class Mirror {
       if (isOver(call)) throw unavailable(new Error('the mirror of the stream is behind'));
       // What is waited for may have been removed; then the last one that is there counts.
       const there = await this.#messages.last(`${this.#messages.subject}.>`, call);
-      if (this.#followsAll && this.#seq >= (there?.seq ?? 0)) this.#complete = Math.max(this.#complete, last);
+      if (!this.#followsAll) continue;
+      if (there && there.seq > this.#seq) await this.#follower?.fillUpTo(there.seq, call);
+      if (this.#seq >= (there?.seq ?? 0)) this.#complete = Math.max(this.#complete, last);
     }
   }
 

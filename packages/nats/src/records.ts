@@ -272,7 +272,7 @@ export class NatsRecords implements Records {
     // Bodies that were spilled take time to read: the changes after them wait.
     let turn = Promise.resolve();
     const follower = new Follower(link, {
-      stream: messages.stream,
+      messages,
       filter: tenantFilter(messages.subject, space, tenantId),
       start: 'new',
       headersOnly: false,

@@ -55,12 +55,14 @@ export class Writer {
   async publish(publication: Publication, call: EngineCall): Promise<number | null> {
     const { subject, expected, body } = publication;
     const write = `${this.#mark}.${++this.#writes}`;
-    const headers = headersFor({
-      ...publication.headers,
-      [HEADER.write]: write,
-      [HEADER.expected]: expected === undefined ? undefined : String(expected),
-      [HEADER.once]: expected === undefined ? undefined : this.#onceOf(subject, expected),
-    });
+    const headersAfter = (cleared: number) =>
+      headersFor({
+        ...publication.headers,
+        [HEADER.write]: write,
+        [HEADER.expected]: expected === undefined ? undefined : String(expected),
+        [HEADER.once]: expected === undefined ? undefined : this.#onceOf(subject, expected, cleared),
+      });
+    let headers = headersAfter(0);
     call.phase ??= 'waiting';
     let mayBeStored = false;
     for (;;) {
@@ -69,7 +71,13 @@ export class Writer {
         begin(call);
         const { seq, duplicate } = parse<Acknowledgement>(await this.#link.ask(subject, body, call, headers));
         if (!duplicate) return seq;
-        if (seq > 0) return await this.#settle(subject, expected!, write, call);
+        if (seq > 0) {
+          if (mayBeStored || (await this.#following(subject, expected!, call)))
+            return await this.#settle(subject, expected!, write, call);
+          // What had this id went with all its subject had: whoever begins anew does so under the same new one.
+          headers = headersAfter(seq);
+          continue;
+        }
         // Seen on 2.10.27: another one is on its way, and may not arrive.
         throw new RefusedByServer(IN_PROCESS, 'another message of the same id is being stored');
       } catch (error) {
@@ -88,22 +96,28 @@ export class Writer {
    * On a cluster of 2.9.10 two writers at once were seen to meet the same expected sequence, it seems while the first was still on its
    * way. Of messages with the same id within two minutes one is stored.
    */
-  #onceOf(subject: string, expected: number): string | undefined {
+  #onceOf(subject: string, expected: number, cleared: number): string | undefined {
     if (this.#link.cluster === undefined) return undefined;
-    return `${digestBytes(sha256(subject)).toString('base64url')}:${expected}`;
+    const place = `${digestBytes(sha256(subject)).toString('base64url')}:${expected}`;
+    return cleared === 0 ? place : `${place}:${cleared}`;
   }
 
   /** What followed the expected sequence: our message, or that of another, after which ours can never be stored. */
   async #settle(subject: string, expected: number, write: string, call: EngineCall): Promise<number | null> {
+    const next = await this.#following(subject, expected, call);
+    if (!next) throw outcomeUnknown(new Error('what followed it is not kept any more'));
+    return next.headers[HEADER.write] === write ? next.seq : null;
+  }
+
+  /** The message that was stored against the expected sequence, `null` when it is not kept any more. */
+  async #following(subject: string, expected: number, call: EngineCall) {
     let next: Awaited<ReturnType<Messages['next']>>;
     try {
       next = await this.#messages.next(subject, expected + 1, call);
     } catch (error) {
       throw outcomeUnknown(error);
     }
-    if (next?.headers[HEADER.expected] !== String(expected))
-      throw outcomeUnknown(new Error('what followed it is not kept any more'));
-    return next.headers[HEADER.write] === write ? next.seq : null;
+    return next?.headers[HEADER.expected] === String(expected) ? next : null;
   }
 }
 
