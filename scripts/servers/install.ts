@@ -1,12 +1,14 @@
 /**
- * Finds the programs of servers on this machine or gets them: from Debian's packages as root, else Docker runs them.
+ * Finds programs on this machine or gets them: from Debian's packages as root; servers that cannot be had so Docker runs.
  * What cannot be had is an error that says what to do; nothing is skipped in silence.
  */
 
 import { accessSync, constants, globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { runQuietly } from '../processes.ts';
-import type { ServerKind } from './kind.ts';
+import type { ProgramKind, ServerKind } from './kind.ts';
+
+const CANNOT_INSTALL = 'apt-get is not there or this user is not root';
 
 /** Where a server comes from: a program of this machine, or a container. */
 export type Source = { program: string } | 'docker';
@@ -30,7 +32,7 @@ export async function obtain(kinds: ServerKind[]): Promise<Map<ServerKind, Sourc
     useDocker();
   }
   usePrograms();
-  let obstacle = 'apt-get is not there or this user is not root';
+  let obstacle = CANNOT_INSTALL;
   const packages = missing().flatMap(({ aptPackage }) => aptPackage ?? []);
   if (packages.length > 0 && canInstall()) {
     obstacle = await installPackages(packages);
@@ -41,8 +43,19 @@ export async function obtain(kinds: ServerKind[]): Promise<Map<ServerKind, Sourc
   return sources;
 }
 
+/** The path of a program that is no server, installed if it is missing. */
+export async function obtainProgram(kind: ProgramKind): Promise<string> {
+  const found = findProgram(kind);
+  if (found) return found;
+  const { title, aptPackage } = kind;
+  const obstacle = aptPackage && canInstall() ? await installPackages([aptPackage]) : CANNOT_INSTALL;
+  const installed = findProgram(kind);
+  if (installed) return installed;
+  throw new Error(`The tests need ${title}, and installing was not possible (${obstacle}). Install: ${aptPackage}.`);
+}
+
 /** Looks on the PATH first, then in the places the kind names. */
-export function findProgram({ program, elsewhere, notFromPath }: ServerKind): string | undefined {
+export function findProgram({ program, elsewhere, notFromPath }: ProgramKind): string | undefined {
   const onPath = notFromPath ? [] : (process.env.PATH ?? '').split(delimiter).filter(Boolean);
   const versions = elsewhere.flatMap((pattern) => globSync(pattern).sort(byVersion));
   return [...onPath, ...versions].map((directory) => join(directory, program)).find(isExecutable);
@@ -88,7 +101,7 @@ const INSTALL = `
 
 /** Installs packages; returns what stands in the way if a program is still missing afterwards. */
 async function installPackages(packages: string[]): Promise<string> {
-  console.error(`Installing ${packages.join(', ')} with apt-get: the tests run against real servers.`);
+  console.error(`Installing ${packages.join(', ')} with apt-get: the tests run against the real thing.`);
   const began = performance.now();
   const args = ['/run/tidemark-test-servers.lock', 'sh', '-c', INSTALL, 'tidemark-install', ...packages];
   const { code, output } = await runQuietly('flock', args);

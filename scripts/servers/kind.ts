@@ -1,4 +1,7 @@
-/** What our code must know of a kind of server to find, start, recognise and stop it. A new server is one file with one of these. */
+/**
+ * What our code must know of a program to find or install it, and of a kind of server to start, recognise and stop it too.
+ * A new server is one file with one of these.
+ */
 
 /** Where one server of ours lives. */
 export interface Place {
@@ -12,9 +15,8 @@ export interface Place {
   user: { uid: number; gid: number } | undefined;
 }
 
-export interface ServerKind {
-  /** As in `TIDEMARK_TEST_BACKENDS` and, in capitals, in `TIDEMARK_TEST_…_URL`. */
-  name: string;
+/** A program that tests need. */
+export interface ProgramKind {
   title: string;
   /** The program to look for on the PATH, and in the directories that match these patterns; the highest version wins. */
   program: string;
@@ -23,6 +25,11 @@ export interface ServerKind {
   notFromPath?: boolean;
   /** The Debian package that brings the program; for a kind without one, `npm ci` does. */
   aptPackage?: string;
+}
+
+export interface ServerKind extends ProgramKind {
+  /** As in `TIDEMARK_TEST_BACKENDS` and, in capitals, in `TIDEMARK_TEST_…_URL`. */
+  name: string;
   /** How Docker runs it where the program cannot be had; without an image, it does not. */
   container: { image?: string; ports: number[]; args: string[]; environment: Record<string, string> };
   /** Set for a server that refuses to run as root. */

@@ -1,0 +1,38 @@
+/** Finds sessions and pauses by what was typed: a part of the id of a session, or how the id of a pause begins. */
+import type { Finding } from '../shell/finding.ts';
+import { hrefOf } from '../shell/router.ts';
+import { tenantInPlace } from '../shell/tenant-box.tsx';
+import { listPauses, listSessions } from './api.ts';
+
+const PAGE = { cursor: undefined, limit: 1_000 };
+const MOST = 6;
+const SHORTEST_PAUSE_ID = 4;
+
+export async function findSessions(text: string, signal: AbortSignal): Promise<Finding[]> {
+  const tenant = tenantInPlace();
+  const { items } = await listSessions(PAGE, tenant, signal);
+  const similar = items.filter(({ sessionId }) => sessionId.toLowerCase().includes(text.toLowerCase()));
+  return similar.slice(0, MOST).map(({ sessionId }) => ({
+    kind: 'session',
+    icon: 'sessions',
+    title: sessionId,
+    href: hrefOf(['sessions', sessionId], { tenant }),
+  }));
+}
+
+export async function findPauses(text: string, signal: AbortSignal): Promise<Finding[]> {
+  if (text.length < SHORTEST_PAUSE_ID || !/^[0-9a-f]+$/.test(text)) return [];
+  const tenant = tenantInPlace();
+  const { items } = await listPauses(PAGE, tenant, signal);
+  const begun = items.filter(({ pauseId }) => pauseId.startsWith(text));
+  return begun.slice(0, MOST).map(({ pauseId, reason, sessionId }) => ({
+    kind: 'pause',
+    icon: 'pauses',
+    title: reason ?? pauseId.slice(0, 16),
+    ...(sessionId !== undefined && { detail: sessionId }),
+    href:
+      sessionId === undefined
+        ? hrefOf(['pauses'], { tenant })
+        : hrefOf(['sessions', sessionId], { tenant, tab: 'pauses' }),
+  }));
+}

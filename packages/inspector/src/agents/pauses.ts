@@ -1,0 +1,59 @@
+/** Pauses and what was decided about them. Only their metadata is read: looking never consumes one. */
+import type { PauseInfo, SteeringEvent } from '@tidemark/core/portable';
+import { type Reading, readUpTo } from '../live/pages.ts';
+import type { Tenant } from '../live/tenant.ts';
+import { listPauses, listSteering } from './api.ts';
+
+const PAGE = 1_000;
+const MOST_PAUSES = 5_000;
+const MOST_STEERING = 10_000;
+
+/** What was decided about each pause. */
+export type Decisions = ReadonlyMap<string, SteeringEvent>;
+
+/** Pauses that have not expired, those first that expire first. */
+export async function readPauses(
+  sessionId: string | undefined,
+  tenant: Tenant,
+  signal: AbortSignal,
+): Promise<Reading<PauseInfo>> {
+  const read = (cursor: string | undefined) => listPauses({ cursor, limit: PAGE, sessionId }, tenant, signal);
+  const reading = await readUpTo(MOST_PAUSES, read);
+  reading.items.sort((a, b) => Date.parse(a.expiresAt) - Date.parse(b.expiresAt));
+  return reading;
+}
+
+/** What was decided about some pauses: one read of the steering of each task that waits. */
+export async function readDecisions(
+  pauses: readonly PauseInfo[],
+  tenant: Tenant,
+  signal: AbortSignal,
+): Promise<Decisions> {
+  const waiting = pauses.filter(isOpen).filter(canBeAnswered);
+  const tasks = new Map(waiting.map((pause) => [JSON.stringify([pause.sessionId, pause.taskId]), pause]));
+  const logs = await Promise.all(
+    [...tasks.values()].map(({ sessionId, taskId }) =>
+      listSteering(sessionId, { taskId, limit: MOST_STEERING }, tenant, signal),
+    ),
+  );
+  return decisionsIn(logs.flatMap((log) => log.items));
+}
+
+export function isOpen({ state }: PauseInfo): boolean {
+  return state !== 'consumed';
+}
+
+/** An answer goes to the task: without one nobody would hear it. */
+export function canBeAnswered(pause: PauseInfo): pause is PauseInfo & { sessionId: string; taskId: string } {
+  return pause.sessionId !== undefined && pause.taskId !== undefined;
+}
+
+function decisionsIn(steering: readonly SteeringEvent[]): Decisions {
+  const decisions = new Map<string, SteeringEvent>();
+  for (const event of steering) {
+    const pauseId = event.payload?.pauseId;
+    const decides = event.eventType === 'APPROVE' || event.eventType === 'REJECT';
+    if (decides && typeof pauseId === 'string') decisions.set(pauseId, event);
+  }
+  return decisions;
+}

@@ -1,0 +1,157 @@
+/** The sessions there are, the most recently active first. */
+import { computed, useSignal } from '@preact/signals';
+import type { SessionInfo } from '@tidemark/core/portable';
+import { useMemo, useRef } from 'preact/hooks';
+import { readUpTo } from '../live/pages.ts';
+import { useResource } from '../live/resource.ts';
+import { Icon } from '../parts/icons.tsx';
+import { ListWindow } from '../parts/list-window.ts';
+import { counted, countText } from '../parts/numbers.ts';
+import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
+import { Time } from '../parts/times.tsx';
+import { Windowed } from '../parts/windowed.tsx';
+import { useShortcuts } from '../shell/keys.ts';
+import { hrefOf, navigate, place, setQuery } from '../shell/router.ts';
+import { TenantBox, tenantInPlace } from '../shell/tenant-box.tsx';
+import { listSessions } from './api.ts';
+
+const PAGE = 1_000;
+const MOST = 50_000;
+const ROW_HEIGHT = 34;
+const COLUMNS = ['Session', 'Created', 'Last active'];
+
+export function SessionsView() {
+  const tenant = tenantInPlace();
+  const text = place.value.query.get('q') ?? '';
+  const { data, error, isLoading, reload } = useResource(JSON.stringify([tenant]), async (signal) => {
+    const read = await readUpTo(MOST, (cursor) => listSessions({ cursor, limit: PAGE }, tenant, signal));
+    read.items.sort((a, b) => Date.parse(b.lastActiveAt) - Date.parse(a.lastActiveAt));
+    return read;
+  });
+  const rows = useMemo(
+    () =>
+      computed(() => {
+        const items = data.value?.items ?? [];
+        return text === '' ? items : items.filter((it) => it.sessionId.toLowerCase().includes(text.toLowerCase()));
+      }),
+    [data, text],
+  );
+  const list = useMemo(
+    () =>
+      new ListWindow(
+        ROW_HEIGHT,
+        computed(() => rows.value.length),
+      ),
+    [rows],
+  );
+  const chosen = useSignal(-1);
+  const search = useRef<HTMLInputElement>(null);
+  const open = (index: number) => {
+    const session = rows.value[index];
+    if (session) navigate(hrefOf(['sessions', session.sessionId], { tenant }));
+  };
+  const move = (by: number) => {
+    chosen.value = Math.max(0, Math.min(rows.value.length - 1, chosen.value + by));
+    list.scrollTo(chosen.value);
+  };
+  useShortcuts('Sessions', [
+    { keys: 'j', does: 'next session', run: () => move(1) },
+    { keys: 'k', does: 'previous session', run: () => move(-1) },
+    { keys: 'Enter', does: 'open the session', run: () => open(chosen.value) },
+    { keys: '/', does: 'look for a text', run: () => search.current?.focus() },
+    { keys: 'r', does: 'read the list again', run: reload },
+  ]);
+  return (
+    <section class="view sessions-view">
+      <div class="view-head">
+        <h1>Sessions</h1>
+        <label class="search">
+          <Icon name="search" />
+          <span class="unseen">Text in the id</span>
+          <input
+            ref={search}
+            type="search"
+            placeholder="Text in the id …"
+            value={text}
+            onInput={(event) => setQuery({ q: event.currentTarget.value.trim() })}
+          />
+        </label>
+        <TenantBox />
+        <button type="button" class="bare" onClick={reload} title="Read the list again (r)">
+          <Icon name="reload" />
+          <span class="unseen">Read the list again</span>
+        </button>
+      </div>
+      {error.value !== undefined && <Failure error={error.value} onRetry={reload} />}
+      {rows.value.length > 0 ? (
+        <Windowed
+          list={list}
+          label="Sessions"
+          columns={COLUMNS}
+          chosen={chosen.value}
+          onChoose={(index) => {
+            chosen.value = index;
+          }}
+          onOpen={open}
+          row={(index) => ({ cells: <SessionCells session={rows.value[index]} tenant={tenant} /> })}
+        />
+      ) : (
+        <NoSessions isLoading={isLoading.value} isFailed={error.value !== undefined} isFiltered={text !== ''} />
+      )}
+      {data.value && (
+        <p class="count-line quiet" role="status">
+          {counted(rows.value.length, 'session')}
+          {!data.value.isWhole && `, of the first ${countText(data.value.items.length)} in order of ids`}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function SessionCells({ session, tenant }: { session: SessionInfo | undefined; tenant: string | undefined }) {
+  if (!session) return null;
+  return (
+    <>
+      <span role="gridcell" class="strong">
+        <a href={hrefOf(['sessions', session.sessionId], { tenant })} tabIndex={-1} title={session.sessionId}>
+          {session.sessionId}
+        </a>
+      </span>
+      <span role="gridcell">
+        <Time at={session.createdAt} />
+      </span>
+      <span role="gridcell">
+        <Time at={session.lastActiveAt} />
+      </span>
+    </>
+  );
+}
+
+function NoSessions(state: { isLoading: boolean; isFailed: boolean; isFiltered: boolean }) {
+  if (state.isLoading) return <Waiting what="sessions" />;
+  if (state.isFailed) return null;
+  if (state.isFiltered)
+    return (
+      <Empty icon="search" title="No session has this text in its id">
+        <p>
+          <button type="button" onClick={() => setQuery({ q: '' })}>
+            Show all sessions
+          </button>
+        </p>
+      </Empty>
+    );
+  return (
+    <Empty icon="sessions" title="No sessions yet">
+      <p>A session begins with the first task, update or steering event that names it:</p>
+      <Command>
+        {`await store.agents.saveTask({
+  sessionId: 'session-1', taskId: 'task-1', status: 'RUNNING', taskType: 'FOREGROUND', priority: 0,
+  contextSnapshot: {}, createdAt: now, updatedAt: now,
+});`}
+      </Command>
+      <p>
+        Or fill the store with examples: <code>npx tidemark demo</code>
+      </p>
+    </Empty>
+  );
+}

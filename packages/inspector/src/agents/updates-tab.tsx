@@ -1,0 +1,120 @@
+/** Every update of a session as it comes, of all its tasks or of one. */
+import { computed, useSignal } from '@preact/signals';
+import type { StateUpdate } from '@tidemark/core/portable';
+import { useEffect, useMemo } from 'preact/hooks';
+import { Icon } from '../parts/icons.tsx';
+import { JsonTree } from '../parts/json-tree.tsx';
+import { ListWindow } from '../parts/list-window.ts';
+import { counted } from '../parts/numbers.ts';
+import { Command, Empty } from '../parts/states.tsx';
+import { Time } from '../parts/times.tsx';
+import { Windowed } from '../parts/windowed.tsx';
+import { place, setQuery } from '../shell/router.ts';
+import type { Session } from './session.ts';
+import { lookOf, wordsOf } from './told.ts';
+
+const ROW_HEIGHT = 30;
+const COLUMNS = ['When', 'Type', 'Task', 'What'];
+
+export function UpdatesTab({ session }: { session: Session }) {
+  const { query } = place.value;
+  const [taskId, open] = [query.get('task') ?? '', query.get('update')];
+  const rows = useMemo(
+    () =>
+      computed(() =>
+        taskId === '' ? session.updates.value : session.updates.value.filter((update) => update.taskId === taskId),
+      ),
+    [session, taskId],
+  );
+  const list = useMemo(
+    () =>
+      new ListWindow(
+        ROW_HEIGHT,
+        computed(() => rows.value.length),
+      ),
+    [rows],
+  );
+  const chosen = useSignal(-1);
+  useEffect(() => {
+    if (chosen.value < 0 || list.isAtEnd) list.scrollToEnd();
+  }, [rows.value.length]);
+  if (session.updates.value.length === 0)
+    return (
+      <Empty icon="runs" title="No updates yet">
+        <p>Tasks tell how they get on by updates, and they show up here as they come:</p>
+        <Command>{`await store.agents.saveUpdate({ sessionId, taskId, updateId, updateType: 'PROGRESS', content, createdAt });`}</Command>
+      </Empty>
+    );
+  const opened = open === null ? undefined : rows.value.find(({ updateId }) => updateId === open);
+  return (
+    <div class={opened ? 'beside has-side updates' : 'beside updates'}>
+      <div class="beside-list">
+        <div class="filter-row">
+          <label>
+            <span class="unseen">Which task</span>
+            <select
+              class={taskId ? 'set' : undefined}
+              value={taskId}
+              onChange={(event) => setQuery({ task: event.currentTarget.value })}
+            >
+              <option value="">all tasks</option>
+              {session.tasks.value.map((task) => (
+                <option key={task.taskId} value={task.taskId}>
+                  {task.description || task.taskId}
+                </option>
+              ))}
+            </select>
+          </label>
+          <span class="quiet">{counted(rows.value.length, 'update')}</span>
+        </div>
+        <Windowed
+          list={list}
+          label="Updates"
+          columns={COLUMNS}
+          chosen={chosen.value}
+          onChoose={(index) => {
+            chosen.value = index;
+          }}
+          onOpen={(index) => {
+            chosen.value = index;
+            setQuery({ update: rows.value[index]?.updateId });
+          }}
+          row={(index) => ({ cells: <UpdateCells update={rows.value[index]} /> })}
+        />
+      </div>
+      {opened && (
+        <article class="card" aria-label="Update">
+          <header>
+            <h2>{opened.updateId}</h2>
+            <button type="button" class="bare" onClick={() => setQuery({ update: '' })}>
+              <Icon name="close" />
+              <span class="unseen">Close the update</span>
+            </button>
+          </header>
+          <JsonTree value={opened} label={`Update ${opened.updateId}`} openLevels={4} />
+        </article>
+      )}
+    </div>
+  );
+}
+
+/** Absent for a row that is gone before it is drawn again. */
+function UpdateCells({ update }: { update: StateUpdate | undefined }) {
+  if (!update) return null;
+  const { icon, tone } = lookOf(update.updateType);
+  return (
+    <>
+      <span role="gridcell">
+        <Time at={update.createdAt} />
+      </span>
+      <span role="gridcell" class={`event-type tone-${tone}`}>
+        <Icon name={icon} />
+        <span>{update.updateType}</span>
+      </span>
+      <span role="gridcell" class="quiet" title={update.taskId}>
+        {update.taskId}
+      </span>
+      <span role="gridcell">{wordsOf(update.content)}</span>
+    </>
+  );
+}

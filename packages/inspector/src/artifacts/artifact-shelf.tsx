@@ -1,0 +1,131 @@
+/** The artifacts of a scope, and one of them opened beside. */
+import { computed, useSignal } from '@preact/signals';
+import type { ArtifactRef, ArtifactScope } from '@tidemark/core/portable';
+import { useMemo } from 'preact/hooks';
+import { readUpTo } from '../live/pages.ts';
+import { useResource } from '../live/resource.ts';
+import type { Tenant } from '../live/tenant.ts';
+import { ListWindow } from '../parts/list-window.ts';
+import { counted, sizeText } from '../parts/numbers.ts';
+import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
+import { Time } from '../parts/times.tsx';
+import { Windowed } from '../parts/windowed.tsx';
+import { useShortcuts } from '../shell/keys.ts';
+import { place, setQuery } from '../shell/router.ts';
+import { listArtifacts } from './api.ts';
+import { ArtifactPanel } from './artifact-panel.tsx';
+
+const PAGE = 1_000;
+const MOST = 20_000;
+const ROW_HEIGHT = 34;
+const COLUMNS = ['Name', 'Type', 'Size', 'Session', 'Stored'];
+
+export function ArtifactShelf({ scope, tenant }: { scope: ArtifactScope; tenant: Tenant }) {
+  const { query } = place.value;
+  const [text, openId] = [query.get('q') ?? '', query.get('artifact')];
+  const key = JSON.stringify([tenant, scope]);
+  const { data, error, reload } = useResource(key, async (signal) => {
+    const read = await readUpTo(MOST, (cursor) => listArtifacts(scope, { cursor, limit: PAGE }, tenant, signal));
+    read.items.sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
+    return read;
+  });
+  const rows = useMemo(() => computed(() => (data.value?.items ?? []).filter((it) => hasText(it, text))), [data, text]);
+  const list = useMemo(
+    () =>
+      new ListWindow(
+        ROW_HEIGHT,
+        computed(() => rows.value.length),
+      ),
+    [rows],
+  );
+  const chosen = useSignal(-1);
+  const open = (index: number) => {
+    chosen.value = index;
+    setQuery({ artifact: rows.value[index]?.id }, {});
+  };
+  const move = (by: number) => {
+    chosen.value = Math.max(0, Math.min(rows.value.length - 1, chosen.value + by));
+    list.scrollTo(chosen.value);
+  };
+  useShortcuts('Artifacts', [
+    { keys: 'j', does: 'next artifact', run: () => move(1) },
+    { keys: 'k', does: 'previous artifact', run: () => move(-1) },
+    { keys: 'Enter', does: 'open the artifact', run: () => open(chosen.value) },
+    { keys: 'Escape', does: 'close the artifact', run: () => setQuery({ artifact: '' }) },
+  ]);
+  if (error.value !== undefined) return <Failure error={error.value} onRetry={reload} />;
+  if (!data.value) return <Waiting what="artifacts" />;
+  const opened = data.value.items.find(({ id }) => id === openId);
+  if (rows.value.length === 0 && !opened) return <NoArtifacts isFiltered={text !== ''} scope={scope} />;
+  return (
+    <div class={opened ? 'beside has-side shelf' : 'beside shelf'}>
+      <div class="beside-list">
+        <Windowed
+          list={list}
+          label="Artifacts"
+          columns={COLUMNS}
+          chosen={chosen.value}
+          onChoose={(index) => {
+            chosen.value = index;
+          }}
+          onOpen={open}
+          row={(index) => ({ cells: <ArtifactCells artifact={rows.value[index]} /> })}
+        />
+        <p class="count-line quiet" role="status">
+          {!data.value.isWhole && 'at least '}
+          {counted(rows.value.length, 'artifact')}
+        </p>
+      </div>
+      {opened && <ArtifactPanel key={opened.id} artifact={opened} tenant={tenant} />}
+    </div>
+  );
+}
+
+function hasText({ id, filename, mimeType, scope, sha256 }: ArtifactRef, text: string): boolean {
+  const words = [id, filename, mimeType, scope.sessionId, scope.traceId, sha256];
+  return text === '' || words.some((word) => word?.toLowerCase().includes(text.toLowerCase()));
+}
+
+function ArtifactCells({ artifact }: { artifact: ArtifactRef | undefined }) {
+  if (!artifact) return null;
+  const { id, filename, mimeType, sizeBytes, scope, createdAt } = artifact;
+  return (
+    <>
+      <span role="gridcell" class="strong" title={filename ?? id}>
+        {filename ?? id}
+      </span>
+      <span role="gridcell" class="quiet">
+        {mimeType}
+      </span>
+      <span role="gridcell" class="number">
+        {sizeText(sizeBytes)}
+      </span>
+      <span role="gridcell" class="quiet">
+        {scope.sessionId}
+      </span>
+      <span role="gridcell">
+        <Time at={createdAt} />
+      </span>
+    </>
+  );
+}
+
+function NoArtifacts({ isFiltered, scope }: { isFiltered: boolean; scope: ArtifactScope }) {
+  if (isFiltered)
+    return (
+      <Empty icon="search" title="No artifact has this text">
+        <p>
+          <button type="button" onClick={() => setQuery({ q: '' })}>
+            Show all artifacts
+          </button>
+        </p>
+      </Empty>
+    );
+  const session = scope.sessionId ? ` --session ${scope.sessionId}` : '';
+  return (
+    <Empty icon="artifacts" title="No artifacts yet">
+      <p>Bytes and long texts that agents leave behind lie here. Put the first one:</p>
+      <Command>{`tidemark artifacts put report.md${session} --type text/markdown --store ${location.origin}`}</Command>
+    </Empty>
+  );
+}

@@ -1,0 +1,65 @@
+/** The beginning of an artifact. Whatever it claims to be, it is text or pixels here: nothing in it ever runs. */
+import type { ArtifactRef } from '@tidemark/core/portable';
+import { base64Of, hexOf, jsonOf } from '../kv/decoders.ts';
+import { useResource } from '../live/resource.ts';
+import type { Tenant } from '../live/tenant.ts';
+import { JsonTree } from '../parts/json-tree.tsx';
+import { sizeText } from '../parts/numbers.ts';
+import { Failure, Waiting } from '../parts/states.tsx';
+import { readStart } from './api.ts';
+import { type PreviewKind, previewKindOf, typeOf } from './preview-kind.ts';
+
+const MOST_BYTES: Record<PreviewKind, number> = { text: 256_000, image: 4_000_000, bytes: 512 };
+
+export function Preview({ artifact, tenant }: { artifact: ArtifactRef; tenant: Tenant }) {
+  const kind = previewKindOf(artifact);
+  const most = MOST_BYTES[kind];
+  const isTooLarge = kind === 'image' && artifact.sizeBytes > most;
+  const start = useResource(artifact.id, async (signal) =>
+    isTooLarge ? new Uint8Array() : readStart(artifact, most, tenant, signal),
+  );
+  if (start.error.value !== undefined) return <Failure error={start.error.value} onRetry={start.reload} />;
+  const bytes = start.data.value;
+  if (!bytes) return <Waiting what="the artifact" />;
+  if (isTooLarge) return <p class="quiet">The picture is larger than {sizeText(most)}: download it to see it.</p>;
+  return (
+    <>
+      {kind === 'image' && <Picture artifact={artifact} bytes={bytes} />}
+      {kind === 'text' && <Text artifact={artifact} bytes={bytes} />}
+      {kind === 'bytes' && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys.
+        <pre class="preview" tabIndex={0}>
+          {hexOf(bytes)}
+        </pre>
+      )}
+      {bytes.length < artifact.sizeBytes && (
+        <p class="quiet">
+          The first {sizeText(bytes.length)} of {sizeText(artifact.sizeBytes)}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The policy of the page allows pictures from data, and the type is one of a few. */
+function Picture({ artifact, bytes }: { artifact: ArtifactRef; bytes: Uint8Array }) {
+  return (
+    <img
+      class="preview"
+      alt={artifact.filename ?? 'The artifact'}
+      src={`data:${typeOf(artifact)};base64,${base64Of(bytes)}`}
+    />
+  );
+}
+
+function Text({ artifact, bytes }: { artifact: ArtifactRef; bytes: Uint8Array }) {
+  const text = new TextDecoder().decode(bytes);
+  const json = bytes.length === artifact.sizeBytes && /json$/.test(typeOf(artifact)) ? jsonOf(text) : undefined;
+  if (json !== undefined) return <JsonTree value={json} label="The artifact" openLevels={3} />;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys.
+    <pre class="preview" tabIndex={0}>
+      {text}
+    </pre>
+  );
+}

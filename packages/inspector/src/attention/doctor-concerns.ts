@@ -1,0 +1,35 @@
+/** Settings that weaken what the store promises, as its doctor sees them. */
+import { type DoctorFinding, type DoctorReport, isTidemarkError } from '@tidemark/core/portable';
+import { ask, resource } from '../live/http.ts';
+import { tidemarkLine } from '../parts/command-line.tsx';
+import type { Concern } from './concern.ts';
+
+/** The doctor looks through the whole store: not every time somebody glances at the page. */
+const KEPT_MS = 600_000;
+
+let last: { at: number; concerns: Concern[] } | undefined;
+
+export async function doctorConcerns(signal: AbortSignal): Promise<Concern[]> {
+  if (last && Date.now() - last.at < KEPT_MS) return last.concerns;
+  const concerns = await ask<DoctorReport>(resource('doctor'), { signal }).then(
+    ({ findings }) => findings.filter(({ status }) => status !== 'ok').map(concernOf),
+    (error: unknown) => {
+      // Who is no operator need not mend settings.
+      if (isTidemarkError(error, 'FORBIDDEN')) return [];
+      throw error;
+    },
+  );
+  last = { at: Date.now(), concerns };
+  return concerns;
+}
+
+function concernOf({ check, status, message, fix }: DoctorFinding): Concern {
+  return {
+    id: `doctor ${check}`,
+    title: check,
+    tone: status === 'fail' ? 'bad' : 'warn',
+    why: status === 'unknown' ? `Nobody knows: ${message}` : message,
+    next: fix ?? 'It stays so until the setting is changed.',
+    command: tidemarkLine('doctor', [], undefined),
+  };
+}

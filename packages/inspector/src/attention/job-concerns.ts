@@ -1,0 +1,90 @@
+/** Jobs that do not move: held by a silent worker, failed for good, taken by nobody, or tried again and again. */
+import type { Job, OverdueJob } from '@tidemark/core/portable';
+import { jobTypes, type ListedState, listJobs, overdueJobs } from '../jobs/api.ts';
+import { outlookOf } from '../jobs/outlook.ts';
+import type { Tenant } from '../live/tenant.ts';
+import { tidemarkLine } from '../parts/command-line.tsx';
+import { durationText } from '../parts/durations.ts';
+import { counted } from '../parts/numbers.ts';
+import { hrefOf } from '../shell/router.ts';
+import type { Concern } from './concern.ts';
+
+/** From here on a job without a sign of life, or without a worker, is worth a look. */
+const THRESHOLD = '5m';
+const MOST = 200;
+/** As many overdue jobs of a type as the server gives at once. */
+const MOST_OVERDUE = 100;
+const UNFINISHED: readonly ListedState[] = ['pending', 'claimed', 'running'];
+
+export interface JobConcerns {
+  stuck: Concern[];
+  dead: Concern[];
+  untaken: Concern[];
+  retried: Concern[];
+}
+
+export async function jobConcerns(tenant: Tenant, signal: AbortSignal): Promise<JobConcerns> {
+  const list = async (state: ListedState) => (await listJobs({ state, limit: MOST, tenant }, signal)).items;
+  const [failed, delayed, types] = await Promise.all([
+    list('failed'),
+    list('delayed'),
+    Promise.all(UNFINISHED.map((state) => jobTypes(state, tenant, signal))),
+  ]);
+  const [overdue, unfinished] = await Promise.all([
+    Promise.all([...new Set(types.flat())].map((type) => overdueJobs(type, THRESHOLD, tenant, signal))),
+    Promise.all(UNFINISHED.map((state, at) => (types[at]!.length > 0 ? list(state) : []))),
+  ]);
+  const held = overdue.flat().filter(({ reason }) => reason === 'lease ended' || reason === 'not updated');
+  const untaken = overdue.map((ofType) => ofType.filter(({ reason }) => reason === 'not claimed'));
+  const known = new Set(held.map(({ job }) => job.key));
+  const retried = [...unfinished.flat(), ...delayed].filter(({ key, retryCount }) => retryCount > 0 && !known.has(key));
+  return {
+    stuck: held.map((it) => stuckConcern(it, tenant)),
+    dead: failed.map((job) => deadConcern(job, tenant)),
+    untaken: untaken.filter((jobs) => jobs.length > 0).map((jobs) => untakenConcern(jobs, tenant)),
+    retried: retried.map((job) => concernOf(job, tenant, 'quiet')),
+  };
+}
+
+function stuckConcern(overdue: OverdueJob, tenant: Tenant): Concern {
+  const command = tidemarkLine('sweep', [], tenant);
+  return { ...concernOf(overdue.job, tenant, 'bad'), command, overdue: { overdue, tenant } };
+}
+
+function deadConcern(job: Job, tenant: Tenant): Concern {
+  const command = tidemarkLine('jobs requeue', [nameOf(job)], tenant);
+  return { ...concernOf(job, tenant, 'bad'), command, dead: { job, tenant } };
+}
+
+/** A queue that nobody works at is one concern, however many jobs are in it. */
+function untakenConcern(overdue: readonly OverdueJob[], tenant: Tenant): Concern {
+  const { taskType } = overdue[0]!.job;
+  const oldest = Math.min(...overdue.map(({ job }) => job.updatedAt));
+  const count = `${overdue.length >= MOST_OVERDUE ? 'at least ' : ''}${counted(overdue.length, 'job')}`;
+  return {
+    id: `untaken ${tenant} ${taskType}`,
+    title: taskType,
+    detail: [count, tenant].filter(Boolean).join(' · '),
+    href: hrefOf(['jobs'], { tenant, type: taskType }),
+    tone: 'warn',
+    why: `No worker has taken the oldest for ${durationText(Math.max(0, Date.now() - oldest))}.`,
+    next: `The next worker that asks for ${taskType} takes one, jobs of a higher priority first. Is one running?`,
+    command: tidemarkLine('jobs list', [], tenant, { type: taskType, stuck: THRESHOLD }),
+  };
+}
+
+function concernOf(job: Job, tenant: Tenant, tone: Concern['tone']): Concern {
+  return {
+    id: `job ${tenant} ${job.key}`,
+    title: nameOf(job),
+    detail: [job.state, tenant].filter(Boolean).join(' · '),
+    href: hrefOf(['jobs'], { tenant, job: nameOf(job) }),
+    tone,
+    ...outlookOf(job, Date.now()),
+    command: tidemarkLine('jobs show', [nameOf(job)], tenant),
+  };
+}
+
+function nameOf({ taskType, taskId }: Job): string {
+  return `${taskType}/${taskId}`;
+}

@@ -1,0 +1,42 @@
+/** The jobs of each state, read anew when something moves. */
+import type { Job, Page } from '@tidemark/core/portable';
+import { useEffect, useRef } from 'preact/hooks';
+import { type Resource, useResource } from '../live/resource.ts';
+import { storeInfo } from '../live/store-info.ts';
+import { useTopic } from '../live/stream.ts';
+import type { Tenant } from '../live/tenant.ts';
+import { encodeSegment } from '../shell/segments.ts';
+import { LISTED_STATES, type ListedState, listJobs } from './api.ts';
+
+const JOB_PREFIX = 'gbe.state.tasks.';
+const COLUMN = 100;
+/** However fast jobs move, the board is read no more often than this. */
+const PAUSE_MS = 700;
+
+export type Board = ReadonlyMap<ListedState, Page<Job>>;
+
+/** The board of a tenant, of all types or of one. */
+export function useBoard(taskType: string | undefined, tenant: Tenant): Resource<Board> {
+  const key = JSON.stringify([tenant, taskType]);
+  const board = useResource(key, (signal) => readBoard(taskType, tenant, signal));
+  const info = useResource('info', storeInfo);
+  const isWatched = info.data.value?.capabilities['kv.watch'] === true;
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const reload = () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined;
+      board.reload();
+    }, PAUSE_MS);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const topic = `kv/${encodeSegment(taskType === undefined ? JOB_PREFIX : `${JOB_PREFIX}${taskType}.`)}`;
+  const hearing = { topic, ...(tenant && { tenantId: tenant }), after: null, onItem: reload, onReset: reload };
+  useTopic(isWatched ? hearing : null, `${key} ${isWatched}`);
+  return board;
+}
+
+async function readBoard(taskType: string | undefined, tenant: Tenant, signal: AbortSignal): Promise<Board> {
+  const read = async (state: ListedState) =>
+    [state, await listJobs({ state, taskType, limit: COLUMN, tenant }, signal)] as const;
+  return new Map(await Promise.all(LISTED_STATES.map(read)));
+}

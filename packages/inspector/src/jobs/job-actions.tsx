@@ -1,0 +1,83 @@
+/** What a reader can do with a job: send it back to the queue, or end it; each with the command line that does the same. */
+import type { Job } from '@tidemark/core/portable';
+import { useState } from 'preact/hooks';
+import { useAction } from '../live/action.ts';
+import type { Tenant } from '../live/tenant.ts';
+import { tidemarkLine } from '../parts/command-line.tsx';
+import { Confirm } from '../parts/confirm.tsx';
+import { tell } from '../parts/copy.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { newId } from '../parts/ids.ts';
+import { Failure } from '../parts/states.tsx';
+import { cancelJob, requeueJob } from './api.ts';
+
+interface JobActionsProps {
+  job: Job;
+  tenant: Tenant;
+  /** Told the job as it is afterwards. */
+  onDone(job: Job): void;
+}
+
+/** The command line that does what the first button does. */
+export function commandOf(job: Job, tenant: Tenant): string {
+  const name = `${job.taskType}/${job.taskId}`;
+  return tidemarkLine(`jobs ${canRequeue(job) ? 'requeue' : canCancel(job) ? 'cancel' : 'show'}`, [name], tenant);
+}
+
+function canRequeue({ state }: Job): boolean {
+  return state === 'failed' || state === 'cancelled';
+}
+
+function canCancel({ state }: Job): boolean {
+  return state === 'pending' || state === 'claimed' || state === 'running';
+}
+
+export function JobActions({ job, tenant, onDone }: JobActionsProps) {
+  const [isAsking, setAsking] = useState(false);
+  const action = useAction();
+  const name = `${job.taskType}/${job.taskId}`;
+  const requeue = () => {
+    const requestId = newId();
+    action.run(async () => {
+      onDone(await requeueJob(job, requestId, tenant));
+      tell(`Requeued ${name}`);
+    });
+  };
+  const cancel = () =>
+    action.run(async () => {
+      onDone(await cancelJob(job, tenant));
+      tell(`Cancelled ${name}`);
+      setAsking(false);
+    });
+  return (
+    <>
+      {canRequeue(job) && (
+        <button type="button" class="small" disabled={action.isBusy.value} onClick={requeue}>
+          <Icon name="reload" />
+          Requeue
+        </button>
+      )}
+      {canCancel(job) && (
+        <button type="button" class="small" onClick={() => setAsking(true)}>
+          <Icon name="close" />
+          Cancel
+        </button>
+      )}
+      {action.error.value !== undefined && !isAsking && <Failure error={action.error.value} onRetry={action.again} />}
+      {isAsking && (
+        <Confirm
+          title="Cancel the job"
+          does="Cancel the job"
+          command={tidemarkLine('jobs cancel', [name], tenant)}
+          action={action}
+          onConfirm={cancel}
+          onClose={() => setAsking(false)}
+        >
+          <p>
+            <code>{name}</code> ends, whoever holds it: its worker loses the claim and can change nothing any more.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}

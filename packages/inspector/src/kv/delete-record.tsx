@@ -1,0 +1,53 @@
+/** Deletes a record once its key was typed, and only as it was seen: a record that has moved on stays. */
+import { TidemarkError } from '@tidemark/core/portable';
+import { useRef } from 'preact/hooks';
+import { useAction } from '../live/action.ts';
+import type { Tenant } from '../live/tenant.ts';
+import { tidemarkLine } from '../parts/command-line.tsx';
+import { Confirm } from '../parts/confirm.tsx';
+import { tell } from '../parts/copy.tsx';
+import { newId } from '../parts/ids.ts';
+import { counted } from '../parts/numbers.ts';
+import { type WireRecord, writeRecord } from './api.ts';
+
+interface DeleteProps {
+  name: string;
+  tenant: Tenant;
+  record: WireRecord;
+  onClose(): void;
+  /** Told what stands there afterwards. */
+  onWritten(record: WireRecord | null): void;
+}
+
+export function DeleteRecord({ name, tenant, record: current, onClose, onWritten }: DeleteProps) {
+  // What is deleted is what was there when the reader decided to.
+  const record = useRef(current).current;
+  const action = useAction();
+  const confirm = () => {
+    const set = Object.fromEntries(Object.keys(record.fields).map((field) => [field, null]));
+    const body = { revision: record.revision, set, requestId: newId() };
+    action.run(async () => {
+      const { swapped, record: left } = await writeRecord(name, body, tenant);
+      onWritten(left);
+      if (!swapped && left) throw new TidemarkError('CONFLICT', 'The record has changed meanwhile and was kept');
+      tell('Deleted');
+      onClose();
+    });
+  };
+  return (
+    <Confirm
+      title="Delete the record"
+      typed={name}
+      does="Delete"
+      command={tidemarkLine('kv delete', [name], tenant)}
+      action={action}
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      <p>
+        {counted(Object.keys(record.fields).length, 'field')} at revision {record.revision} go for good. If somebody
+        writes to it first, it stays.
+      </p>
+    </Confirm>
+  );
+}

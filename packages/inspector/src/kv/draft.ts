@@ -1,0 +1,50 @@
+/** A record while it is edited: what the fields were when the editing began, and what they shall be. */
+import type { WireBytes, WireFields } from './api.ts';
+import { isSame } from './decoders.ts';
+
+export interface DraftField {
+  name: string;
+  /** Bytes that are no text are edited as base64. */
+  form: 'text' | 'base64';
+  content: string;
+  isRemoved: boolean;
+  /** Its name can still be chosen. */
+  isNew: boolean;
+}
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+export function draftOf(fields: WireFields): DraftField[] {
+  return Object.entries(fields).map(([name, value]) => ({
+    name,
+    ...('text' in value ? { form: 'text', content: value.text } : { form: 'base64', content: value.base64 }),
+    isRemoved: false,
+    isNew: false,
+  }));
+}
+
+export const NEW_FIELD: DraftField = { name: '', form: 'text', content: '', isRemoved: false, isNew: true };
+
+function wireOf({ form, content }: DraftField): WireBytes {
+  return form === 'text' ? { text: content } : { base64: content };
+}
+
+/** What is to be written on top of the base: only what differs, so that nobody else's fields are touched. */
+export function changesOf(draft: readonly DraftField[], base: WireFields): Record<string, WireBytes | null> {
+  const changes = draft.flatMap((field): [string, WireBytes | null][] => {
+    if (field.isRemoved) return Object.hasOwn(base, field.name) ? [[field.name, null]] : [];
+    const known = Object.hasOwn(base, field.name) ? base[field.name] : undefined;
+    return isSame(known, wireOf(field)) ? [] : [[field.name, wireOf(field)]];
+  });
+  return Object.fromEntries(changes);
+}
+
+/** Why a draft cannot be written; `null` where it can. */
+export function flawOf(draft: readonly DraftField[]): string | null {
+  const kept = draft.filter(({ isRemoved }) => !isRemoved);
+  if (kept.length === 0) return 'A record without fields is gone: delete it instead.';
+  if (kept.some(({ name }) => name === '')) return 'Each field needs a name.';
+  if (new Set(kept.map(({ name }) => name)).size < kept.length) return 'Two fields have the same name.';
+  const broken = kept.find(({ form, content }) => form === 'base64' && !BASE64.test(content));
+  return broken ? `${broken.name} is not base64.` : null;
+}

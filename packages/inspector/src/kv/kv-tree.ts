@@ -1,0 +1,191 @@
+/**
+ * The keys under a prefix as a tree of their dot-separated names. Every branch is read from the store when it is opened,
+ * and counts what was looked at: where that is not all, it says so.
+ */
+import { computed, signal } from '@preact/signals';
+import type { Tenant } from '../live/tenant.ts';
+import { scanRecords, type WireChange } from './api.ts';
+
+const PAGE = 1_000;
+/** So many keys are looked at before the reader is asked. */
+const STRETCH = 10_000;
+const CHANGED_MS = 2_500;
+const GATHER_MS = 200;
+
+interface Branch {
+  /** The keys that were looked at, in the order of the store. */
+  keys: ReadonlySet<string>;
+  isWhole: boolean;
+  isLoading: boolean;
+  error?: unknown;
+  /** Where to look on. */
+  cursor?: string | undefined;
+}
+
+export type TreeRow =
+  | { kind: 'branch'; prefix: string; name: string; depth: number; count: number; isWhole: boolean; isOpen: boolean }
+  | { kind: 'key'; key: string; name: string; depth: number }
+  | { kind: 'more'; prefix: string; depth: number; count: number; isLoading: boolean; error?: unknown };
+
+const UNREAD: Branch = { keys: new Set(), isWhole: false, isLoading: false };
+
+export class KvTree {
+  readonly root: string;
+  readonly #tenant: Tenant;
+  /** Another one for each time that everything is read anew. */
+  #asking = new AbortController();
+  readonly #branches = signal<ReadonlyMap<string, Branch>>(new Map());
+  readonly #open = signal<ReadonlySet<string>>(new Set());
+  /** Keys that changed a moment ago. */
+  readonly changed = signal<ReadonlySet<string>>(new Set());
+  #heard: WireChange[] = [];
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>();
+
+  constructor(root: string, tenant: Tenant) {
+    this.root = root;
+    this.#tenant = tenant;
+    this.open(root);
+  }
+
+  readonly rows = computed(() => this.#rowsUnder(this.root, 0));
+
+  /** The root itself: how much of it was read. */
+  readonly whole = computed(() => this.#branches.value.get(this.root) ?? UNREAD);
+
+  open(prefix: string): void {
+    this.#open.value = new Set([...this.#open.value, prefix]);
+    if (!this.#branches.value.has(prefix)) void this.readOn(prefix);
+  }
+
+  toggle(prefix: string): void {
+    if (this.#open.value.has(prefix)) this.#open.value = new Set([...this.#open.value].filter((it) => it !== prefix));
+    else this.open(prefix);
+  }
+
+  /** Opens what a key lies under. */
+  reveal(key: string): void {
+    if (!key.startsWith(this.root)) return;
+    for (let dot = key.indexOf('.', this.root.length); dot >= 0; dot = key.indexOf('.', dot + 1))
+      if (dot < key.length - 1) this.open(key.slice(0, dot + 1));
+  }
+
+  /** Looks at the next keys of a branch. */
+  async readOn(prefix: string): Promise<void> {
+    const before = this.#branches.value.get(prefix) ?? UNREAD;
+    if (before.isLoading || before.isWhole) return;
+    const { signal } = this.#asking;
+    this.#set(prefix, { isLoading: true, error: undefined });
+    const enough = before.keys.size + STRETCH;
+    try {
+      for (let cursor = before.cursor, size = 0; size < enough; ) {
+        const page = await scanRecords(prefix, { cursor, limit: PAGE }, this.#tenant, signal);
+        if (signal.aborted) return;
+        cursor = page.next;
+        const keys = new Set([
+          ...(this.#branches.value.get(prefix) ?? UNREAD).keys,
+          ...page.items.map(({ key }) => key),
+        ]);
+        size = keys.size;
+        this.#set(prefix, { keys, cursor, isWhole: cursor === undefined });
+        if (cursor === undefined) break;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#set(prefix, { error });
+    }
+    this.#set(prefix, { isLoading: false });
+  }
+
+  /** Takes in a change; many at once are shown together. */
+  hear(change: WireChange): void {
+    this.#heard.push(change);
+    if (this.#heard.length === 1) this.#later(GATHER_MS, () => this.#takeHeard());
+  }
+
+  /** Reads everything that is open anew. */
+  reload(): void {
+    this.#asking.abort();
+    this.#asking = new AbortController();
+    this.#branches.value = new Map();
+    for (const prefix of this.#open.value) void this.readOn(prefix);
+  }
+
+  close(): void {
+    this.#asking.abort();
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  #takeHeard(): void {
+    const changes = this.#heard.splice(0);
+    const branches = new Map(this.#branches.value);
+    for (const [prefix, branch] of branches) {
+      const below = changes.filter(({ key }) => key.startsWith(prefix));
+      const isOther = below.some(({ key, record }) => branch.keys.has(key) === (record === null));
+      if (!isOther) continue;
+      const keys = new Set(branch.keys);
+      for (const { key, record } of below) record === null ? keys.delete(key) : keys.add(key);
+      branches.set(prefix, { ...branch, keys });
+    }
+    this.#branches.value = branches;
+    const keys = changes.map(({ key }) => key);
+    this.changed.value = new Set([...this.changed.value, ...keys]);
+    this.#later(CHANGED_MS, () => {
+      this.changed.value = new Set([...this.changed.value].filter((key) => !keys.includes(key)));
+    });
+  }
+
+  #later(ms: number, act: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      act();
+    }, ms);
+    this.#timers.add(timer);
+  }
+
+  #set(prefix: string, changes: Partial<Branch>): void {
+    const branch = { ...(this.#branches.value.get(prefix) ?? UNREAD), ...changes };
+    this.#branches.value = new Map(this.#branches.value).set(prefix, branch);
+  }
+
+  #rowsUnder(prefix: string, depth: number): TreeRow[] {
+    const branch = this.#branches.value.get(prefix) ?? UNREAD;
+    const rows: TreeRow[] = [];
+    const entries = [...entriesOf(prefix, branch.keys)];
+    for (const [at, entry] of entries.entries()) {
+      if (entry.kind === 'key') {
+        rows.push({ ...entry, depth });
+        continue;
+      }
+      // The last one may go on where the reading stopped.
+      const own = this.#branches.value.get(entry.prefix);
+      const isRead = own !== undefined && own.keys.size >= entry.count;
+      const isWhole = isRead ? own.isWhole : branch.isWhole || at < entries.length - 1;
+      const isOpen = this.#open.value.has(entry.prefix);
+      rows.push({ ...entry, depth, count: isRead ? own.keys.size : entry.count, isWhole, isOpen });
+      if (isOpen) rows.push(...this.#rowsUnder(entry.prefix, depth + 1));
+    }
+    const { isWhole, isLoading, error } = branch;
+    if (!isWhole) rows.push({ kind: 'more', prefix, depth, count: branch.keys.size, isLoading, error });
+    return rows;
+  }
+}
+
+type Entry =
+  | { kind: 'branch'; prefix: string; name: string; count: number }
+  | { kind: 'key'; key: string; name: string };
+
+/** What follows a prefix, up to the next dot, in order. */
+function entriesOf(prefix: string, keys: Iterable<string>): Iterable<Entry> {
+  const start = prefix.lastIndexOf('.') + 1;
+  const entries = new Map<string, Entry>();
+  for (const key of [...keys].sort()) {
+    const dot = key.indexOf('.', prefix.length);
+    const isBranch = dot >= 0 && dot < key.length - 1;
+    const name = isBranch ? key.slice(0, dot + 1) : key;
+    const known = entries.get(`${isBranch} ${name}`);
+    if (known?.kind === 'branch') known.count++;
+    else if (isBranch) entries.set(`true ${name}`, { kind: 'branch', prefix: name, name: name.slice(start), count: 1 });
+    else entries.set(`false ${name}`, { kind: 'key', key, name: key.slice(start) || key });
+  }
+  return entries.values();
+}

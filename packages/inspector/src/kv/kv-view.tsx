@@ -1,0 +1,139 @@
+/** Records: a tree of their keys, and one of them with its fields, live. */
+import { computed, useSignal } from '@preact/signals';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useResource } from '../live/resource.ts';
+import { storeInfo } from '../live/store-info.ts';
+import { useTopic } from '../live/stream.ts';
+import { Icon } from '../parts/icons.tsx';
+import { ListWindow } from '../parts/list-window.ts';
+import { counted } from '../parts/numbers.ts';
+import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
+import { Windowed } from '../parts/windowed.tsx';
+import { useShortcuts } from '../shell/keys.ts';
+import { place, setQuery } from '../shell/router.ts';
+import { encodeSegment } from '../shell/segments.ts';
+import { TenantBox, tenantInPlace } from '../shell/tenant-box.tsx';
+import type { WireChange } from './api.ts';
+import { KvTree } from './kv-tree.ts';
+import { RecordPanel } from './record-panel.tsx';
+import { TreeCells } from './tree-cells.tsx';
+
+const ROW_HEIGHT = 28;
+
+export function KvView() {
+  const { query } = place.value;
+  const [prefix, key] = [query.get('prefix') ?? '', query.get('key')];
+  const tenant = tenantInPlace();
+  const name = JSON.stringify([tenant, prefix]);
+  const tree = useMemo(() => new KvTree(prefix, tenant), [name]);
+  const rows = useMemo(
+    () =>
+      new ListWindow(
+        ROW_HEIGHT,
+        computed(() => tree.rows.value.length),
+      ),
+    [tree],
+  );
+  const chosen = useSignal(-1);
+  const search = useRef<HTMLInputElement>(null);
+  useEffect(() => () => tree.close(), [tree]);
+  useEffect(() => {
+    if (key !== null) tree.reveal(key);
+  }, [tree, key]);
+  const info = useResource('info', storeInfo);
+  const isWatched = info.data.value?.capabilities['kv.watch'] === true;
+  const topic = `kv/${encodeSegment(prefix)}`;
+  const onItem = (change: unknown) => tree.hear(change as WireChange);
+  const onReset = () => tree.reload();
+  useTopic(
+    isWatched ? { topic, ...(tenant && { tenantId: tenant }), after: null, onItem, onReset } : null,
+    `${name} ${isWatched}`,
+  );
+
+  const open = (index: number) => {
+    const row = tree.rows.value[index];
+    chosen.value = index;
+    if (row?.kind === 'branch') tree.toggle(row.prefix);
+    else if (row?.kind === 'more') void tree.readOn(row.prefix);
+    else if (row) setQuery({ key: row.key }, {});
+  };
+  const move = (by: number) => {
+    chosen.value = Math.max(0, Math.min(tree.rows.value.length - 1, chosen.value + by));
+    rows.scrollTo(chosen.value);
+  };
+  useShortcuts('Records', [
+    { keys: 'j', does: 'next row', run: () => move(1) },
+    { keys: 'k', does: 'previous row', run: () => move(-1) },
+    { keys: 'Enter', does: 'open the branch or the record', run: () => open(chosen.value) },
+    { keys: '/', does: 'keys that begin with a text', run: () => search.current?.focus() },
+    { keys: 'Escape', does: 'close the record', run: () => setQuery({ key: '' }) },
+  ]);
+
+  const { keys, isWhole, isLoading, error } = tree.whole.value;
+  return (
+    <section class="view kv-view">
+      <div class="view-head">
+        <h1>Records</h1>
+        <label class="search">
+          <Icon name="search" />
+          <span class="unseen">Keys that begin with</span>
+          <input
+            ref={search}
+            type="search"
+            placeholder="Keys that begin with …"
+            value={prefix}
+            onChange={(event) => setQuery({ prefix: event.currentTarget.value })}
+          />
+        </label>
+        <TenantBox />
+      </div>
+      {error !== undefined && <Failure error={error} onRetry={() => tree.readOn(prefix)} />}
+      {keys.size === 0 && key === null ? (
+        <NoRecords isLoading={isLoading} isFailed={error !== undefined} prefix={prefix} />
+      ) : (
+        <div class={key === null ? 'beside' : 'beside has-side'}>
+          <div class="beside-list">
+            <Windowed
+              list={rows}
+              label="Keys"
+              chosen={chosen.value}
+              onChoose={(index) => {
+                chosen.value = index;
+              }}
+              onOpen={open}
+              row={(index) => TreeCells({ row: tree.rows.value[index], openKey: key, changed: tree.changed.value })}
+            />
+            <p class="count-line quiet" role="status">
+              {isWhole ? counted(keys.size, 'record') : `at least ${counted(keys.size, 'record')}`}
+              {isLoading && ' · looking'}
+            </p>
+          </div>
+          {key !== null && (
+            <RecordPanel key={`${name} ${key}`} name={key} tenant={tenant} topic={isWatched ? topic : null} />
+          )}
+        </div>
+      )}
+    </section>
+  );
+}
+
+function NoRecords({ isLoading, isFailed, prefix }: { isLoading: boolean; isFailed: boolean; prefix: string }) {
+  if (isLoading) return <Waiting what="records" />;
+  if (isFailed) return null;
+  if (prefix !== '')
+    return (
+      <Empty icon="search" title="No key begins like this">
+        <p>
+          <button type="button" onClick={() => setQuery({ prefix: '' })}>
+            Show all records
+          </button>
+        </p>
+      </Empty>
+    );
+  return (
+    <Empty icon="kv" title="No records yet">
+      <p>A record is a few named fields under a key of dot-separated names. Write the first one:</p>
+      <Command>{`tidemark kv put config.limits max=500 window=1m --store ${location.origin}`}</Command>
+    </Empty>
+  );
+}

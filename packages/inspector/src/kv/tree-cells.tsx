@@ -1,0 +1,60 @@
+/** One line of the tree of keys. */
+import type { ComponentChildren } from 'preact';
+import { messageOf } from '../live/http.ts';
+import { Icon } from '../parts/icons.tsx';
+import { countText } from '../parts/numbers.ts';
+import type { TreeRow } from './kv-tree.ts';
+
+const INDENT = 16;
+
+interface TreeCellsProps {
+  /** Absent for a row that is gone before it is drawn again. */
+  row: TreeRow | undefined;
+  openKey: string | null;
+  changed: ReadonlySet<string>;
+}
+
+export function TreeCells({ row, openKey, changed }: TreeCellsProps): { class?: string; cells: ComponentChildren } {
+  if (!row) return { cells: null };
+  const indent = { paddingLeft: `${row.depth * INDENT}px` };
+  if (row.kind === 'more')
+    return {
+      class: 'quiet',
+      cells: (
+        <span role="gridcell" style={indent}>
+          {row.error !== undefined ? messageOf(row.error) : row.isLoading ? 'Looking …' : moreText(row.count)}
+        </span>
+      ),
+    };
+  if (row.kind === 'key')
+    return {
+      class: [changed.has(row.key) && 'just-changed', row.key === openKey && 'opened'].filter(Boolean).join(' '),
+      cells: (
+        <span role="gridcell" class="tree-name" style={indent} title={row.key}>
+          <span class="tree-gap" />
+          {row.name}
+        </span>
+      ),
+    };
+  const { prefix, name, isOpen, isWhole, count } = row;
+  const hasChanged = !isOpen && [...changed].some((key) => key.startsWith(prefix));
+  return {
+    class: hasChanged ? 'just-changed' : '',
+    cells: (
+      <>
+        <span role="gridcell" class="tree-name" style={indent} title={`${prefix}…`}>
+          <Icon name={isOpen ? 'down' : 'right'} />
+          <span class="unseen">{isOpen ? 'open' : 'closed'} </span>
+          {name}
+        </span>
+        <span role="gridcell" class="number quiet">
+          {isWhole ? countText(count) : `at least ${countText(count)}`}
+        </span>
+      </>
+    ),
+  };
+}
+
+function moreText(count: number): string {
+  return count === 0 ? 'Not looked at yet: look' : `${countText(count)} looked at: look on`;
+}

@@ -1,0 +1,23 @@
+/** Lists that come in pages, read up to a bound. */
+import type { Page } from '@tidemark/core/portable';
+
+export interface Reading<T> {
+  items: T[];
+  /** False where the bound was reached before the end. */
+  isWhole: boolean;
+}
+
+/** Reads pages until there are no more, or as many items as are wanted. */
+export async function readUpTo<T>(
+  most: number,
+  read: (cursor: string | undefined) => Promise<Page<T>>,
+): Promise<Reading<T>> {
+  const items: T[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await read(cursor);
+    items.push(...page.items);
+    if (page.next === undefined) return { items, isWhole: true };
+    if (items.length >= most) return { items, isWhole: false };
+    cursor = page.next;
+  }
+}

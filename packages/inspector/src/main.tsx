@@ -1,0 +1,23 @@
+/** Starts the inspector. */
+import { render } from 'preact';
+import './styles/theme.css';
+import './styles/frame.css';
+import './styles/parts.css';
+import './styles/runs.css';
+import './styles/stores.css';
+import './styles/agents.css';
+import { startAttention } from './attention/attention.ts';
+import { startStream } from './live/stream.ts';
+import { startClock } from './parts/times.tsx';
+import { Frame } from './shell/frame.tsx';
+import { startShortcuts } from './shell/keys.ts';
+import { startRouter } from './shell/router.ts';
+import { startTheme } from './shell/theme.ts';
+
+startTheme();
+startRouter();
+startShortcuts();
+startClock();
+startStream();
+startAttention();
+render(<Frame />, document.getElementById('app')!);

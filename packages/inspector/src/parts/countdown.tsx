@@ -1,0 +1,28 @@
+/** How long something still has, second by second. */
+import { durationText } from './durations.ts';
+import { momentText, now } from './times.tsx';
+
+const SOON_MS = 60_000;
+
+interface CountdownProps {
+  /** Milliseconds since the epoch. */
+  until: number;
+  /** What is said once it is over. */
+  over: string;
+}
+
+export function Countdown({ until, over }: CountdownProps) {
+  const left = until - now.value;
+  const at = momentText(until);
+  if (left <= 0)
+    return (
+      <time class="tone-bad" dateTime={at} title={at}>
+        {over} {durationText(-left)} ago
+      </time>
+    );
+  return (
+    <time class={left < SOON_MS ? 'tone-warn' : undefined} dateTime={at} title={at}>
+      {durationText(left)} left
+    </time>
+  );
+}

@@ -1,0 +1,113 @@
+/**
+ * A list of rows of one height of which only those in view exist. Browsers draw no element higher than some sixteen
+ * million pixels: a list that would be higher is scrolled faster than it moves, so that any length fits.
+ */
+import { computed, type ReadonlySignal, signal } from '@preact/signals';
+
+const MOST_PIXELS = 15_000_000;
+/** Rows above and below the view, so that scrolling shows no gaps. */
+const MARGIN_ROWS = 8;
+
+export class ListWindow {
+  readonly rowHeight: number;
+  readonly count: ReadonlySignal<number>;
+  readonly #scrollTop = signal(0);
+  readonly #viewHeight = signal(0);
+  #element: HTMLElement | null = null;
+  /** Brings into view again what was sought last, and where that was. */
+  #seek: (() => void) | null = null;
+  #soughtTop = 0;
+
+  constructor(rowHeight: number, count: ReadonlySignal<number>) {
+    this.rowHeight = rowHeight;
+    this.count = count;
+  }
+
+  /** The height that is scrolled through. */
+  readonly height = computed(() => Math.min(this.count.value * this.rowHeight, MOST_PIXELS));
+
+  /** How many pixels of the list one pixel of scrolling moves. */
+  readonly #pace = computed(() => {
+    const travel = this.height.value - this.#viewHeight.value;
+    return travel > 0 ? (this.count.value * this.rowHeight - this.#viewHeight.value) / travel : 1;
+  });
+
+  /** Where the view begins, in pixels of the whole list. */
+  readonly #top = computed(() => this.#scrollTop.value * this.#pace.value);
+
+  /** The first and last row in view, the last one excluded. */
+  readonly inView = computed(() => {
+    const first = Math.floor(this.#top.value / this.rowHeight);
+    const last = Math.ceil((this.#top.value + this.#viewHeight.value) / this.rowHeight);
+    return { first: Math.min(first, this.count.value), last: Math.min(last, this.count.value) };
+  });
+
+  /** The rows to render, and how far down in what is scrolled the first of them stands. */
+  readonly rendered = computed(() => {
+    const { first: firstInView, last: lastInView } = this.inView.value;
+    const first = Math.max(0, firstInView - MARGIN_ROWS);
+    const last = Math.min(this.count.value, lastInView + MARGIN_ROWS);
+    return { first, last, offset: this.#scrollTop.value + first * this.rowHeight - this.#top.value };
+  });
+
+  attach(element: HTMLElement): () => void {
+    this.#element = element;
+    const measure = () => {
+      // The headings stay on top of the rows and take their room.
+      const headings = element.querySelector<HTMLElement>('.head')?.offsetHeight ?? 0;
+      this.#viewHeight.value = element.clientHeight - headings;
+      this.#scrollTop.value = element.scrollTop;
+    };
+    const onScroll = () => {
+      if (Math.abs(element.scrollTop - this.#soughtTop) > 1) this.#seek = null;
+      measure();
+    };
+    // What was brought into view stays there when the room for it changes, until the reader scrolls.
+    const resizing = new ResizeObserver(() => {
+      measure();
+      this.#seek?.();
+    });
+    resizing.observe(element);
+    element.addEventListener('scroll', onScroll, { passive: true });
+    measure();
+    return () => {
+      resizing.disconnect();
+      element.removeEventListener('scroll', onScroll);
+      this.#element = null;
+    };
+  }
+
+  get isAtEnd(): boolean {
+    return this.inView.peek().last >= this.count.peek();
+  }
+
+  /** Brings a row into view: to the middle, or as little as is needed. */
+  scrollTo(index: number, align: 'middle' | 'nearest' = 'nearest'): void {
+    const element = this.#element;
+    if (!element) return;
+    this.#seek = () => this.scrollTo(index, align);
+    const height = this.#viewHeight.peek();
+    const top = this.#top.peek();
+    const rowTop = index * this.rowHeight;
+    const isShown = rowTop >= top && rowTop + this.rowHeight <= top + height;
+    this.#soughtTop = element.scrollTop;
+    if (align === 'nearest' && isShown) return;
+    const target = align === 'middle' ? rowTop - height / 2 : rowTop < top ? rowTop : rowTop + this.rowHeight - height;
+    this.#scroll(element, target);
+  }
+
+  scrollToEnd(): void {
+    if (!this.#element) return;
+    this.#seek = () => this.scrollToEnd();
+    this.#scroll(this.#element, this.count.peek() * this.rowHeight);
+  }
+
+  #scroll(element: HTMLElement, target: number): void {
+    // A list that has just grown is scrolled before it is drawn: its height must be there.
+    const spacer = element.querySelector<HTMLElement>('.spacer');
+    if (spacer) spacer.style.height = `${this.height.peek()}px`;
+    element.scrollTop = Math.max(0, target) / this.#pace.peek();
+    this.#soughtTop = element.scrollTop;
+    this.#scrollTop.value = element.scrollTop;
+  }
+}

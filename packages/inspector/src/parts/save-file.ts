@@ -1,0 +1,12 @@
+/** Hands the reader a file. */
+
+const KEPT_MS = 60_000;
+
+/** Under a name that every file system takes. */
+export function saveFile(file: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(file);
+  link.download = name.replace(/[^\w.-]+/g, '_').slice(-100);
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), KEPT_MS);
+}

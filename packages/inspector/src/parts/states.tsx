@@ -1,0 +1,58 @@
+/** What stands where data will be: nothing there yet and how to get some, still loading, or why there is none. */
+import type { ComponentChildren } from 'preact';
+import { messageOf, remedyOf } from '../live/http.ts';
+import { Icon, type IconName } from './icons.tsx';
+
+interface EmptyProps {
+  icon: IconName;
+  title: string;
+  /** It is all the page has to say, so that its title is the heading of the page. */
+  isPage?: boolean;
+  children: ComponentChildren;
+}
+
+/** Nothing there: says what would be, and the way to it. */
+export function Empty({ icon, title, isPage, children }: EmptyProps) {
+  const Heading = isPage ? 'h1' : 'h2';
+  return (
+    <div class="empty">
+      <Icon name={icon} />
+      <Heading>{title}</Heading>
+      <div>{children}</div>
+    </div>
+  );
+}
+
+export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  return (
+    <div class="failure" role="alert">
+      <Icon name="attention" />
+      <div>
+        <p>{messageOf(error)}</p>
+        {remedyOf(error) && <p class="quiet">{remedyOf(error)}</p>}
+        {onRetry && (
+          <button type="button" class="small" onClick={onRetry}>
+            Try again
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+export function Waiting({ what }: { what: string }) {
+  return (
+    <p class="waiting" role="status">
+      Loading {what} …
+    </p>
+  );
+}
+
+/** A command to paste into a terminal. */
+export function Command({ children }: { children: string }) {
+  return (
+    <pre class="command">
+      <code>{children}</code>
+    </pre>
+  );
+}

@@ -1,0 +1,73 @@
+/** When each step of a run was tried and how each try ended, from its events or, where those were not read, its state. */
+import type { RunEventRecord, RunSnapshot, StepStatus } from '@tidemark/core/portable';
+
+export interface Attempt {
+  stepId: string;
+  attempt: number;
+  status: StepStatus | 'PAUSED';
+  /** Milliseconds since the epoch, by the producer's clock. */
+  start: number;
+  /** `null` while it goes on. */
+  end: number | null;
+  /** The event that began it; `null` where only the state is known. */
+  seq: number | null;
+  /** Of a failed one. */
+  error?: string;
+}
+
+const ENDS: Record<string, StepStatus> = { StepCompleted: 'SUCCESS', StepFailed: 'FAILED' };
+const TERMINAL = new Set(['RunCompleted', 'RunFailed', 'RunCancelled']);
+/** The lane of the times a run was paused. */
+const PAUSED_LANE = 'paused';
+
+/** Each try of each step, steps in the order they first began. */
+export function attemptsOf(events: readonly RunEventRecord[]): Attempt[] {
+  let ended: number | null = null;
+  const lanes = new Map<string, Attempt[]>();
+  const lane = (stepId: string) => {
+    const known = lanes.get(stepId) ?? [];
+    lanes.set(stepId, known);
+    return known;
+  };
+  for (const event of events) {
+    const at = Date.parse(event.emittedAt);
+    const { eventType, stepId = '', runSeq: seq, logicalAttemptId: attempt } = event;
+    // A try that is not later than the one before is refused by the state, too.
+    if (eventType === 'StepStarted' && attempt > (lanes.get(stepId)?.at(-1)?.attempt ?? 0))
+      lane(stepId).push({ stepId, attempt, status: 'RUNNING', start: at, end: null, seq });
+    else if (eventType === 'StepSkipped')
+      lane(stepId).push({ stepId, attempt, status: 'SKIPPED', start: at, end: at, seq });
+    else if (eventType === 'RunPaused')
+      lane(PAUSED_LANE).push({ stepId: PAUSED_LANE, attempt: 1, status: 'PAUSED', start: at, end: null, seq });
+    else if (eventType === 'RunResumed') endLast(lanes.get(PAUSED_LANE), at);
+    else if (ENDS[eventType]) endLast(lanes.get(stepId), at, ENDS[eventType], errorOf(event));
+    else if (TERMINAL.has(eventType)) ended ??= at;
+  }
+  const attempts = [...lanes.values()].flat();
+  // What nobody ended, the end of the run did.
+  if (ended !== null) for (const attempt of attempts) attempt.end ??= Math.max(ended, attempt.start);
+  return attempts;
+}
+
+function endLast(lane: Attempt[] | undefined, end: number, status?: StepStatus, error?: string): void {
+  const last = lane?.at(-1);
+  if (!last || last.end !== null) return;
+  last.end = end;
+  if (status) last.status = status;
+  if (error) last.error = error;
+}
+
+function errorOf({ payload }: RunEventRecord): string {
+  return [payload?.errorCode, payload?.errorMessage].filter((text) => typeof text === 'string').join(': ');
+}
+
+/** The last try of each step: all that the state knows. */
+export function lastAttemptsOf({ steps }: RunSnapshot): Attempt[] {
+  return steps.flatMap(({ stepId, status, logicalAttemptId: attempt, startedAt, completedAt, error }) => {
+    const start = startedAt ?? completedAt;
+    if (start === undefined) return [];
+    const end = completedAt === undefined ? null : Date.parse(completedAt);
+    const told = [error?.code, error?.message].filter(Boolean).join(': ');
+    return [{ stepId, status, attempt, start: Date.parse(start), end, seq: null, ...(told ? { error: told } : {}) }];
+  });
+}

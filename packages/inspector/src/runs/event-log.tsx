@@ -1,0 +1,170 @@
+/** The events of a run: any number of them, with those that were opened beside the list. */
+import { computed, useSignal } from '@preact/signals';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { copyText, tell, telling } from '../parts/copy.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { ListWindow } from '../parts/list-window.ts';
+import { countText } from '../parts/numbers.ts';
+import { Failure } from '../parts/states.tsx';
+import { Windowed } from '../parts/windowed.tsx';
+import { useShortcuts } from '../shell/keys.ts';
+import { place, setQuery } from '../shell/router.ts';
+import { EventCards, NONE_OPEN } from './event-cards.tsx';
+import { isFailure } from './event-kinds.ts';
+import { EventCells } from './event-row.tsx';
+import { isEmpty, logFilter, matcherOf } from './log-filter.ts';
+import { LogFilterBar } from './log-filter-bar.tsx';
+import { LogSearch } from './log-search.ts';
+import type { RunTabProps } from './run-tab.ts';
+
+const ROW_HEIGHT = 28;
+const COLUMNS = ['Seq', 'Stored', 'Type', 'Step', 'What it says', 'Marks'];
+/** Opened events beside the list; one more closes the oldest. */
+const MOST_OPEN = 6;
+/** Scrolling that goes on asks for nothing yet. */
+const SETTLE_MS = 40;
+/** Events looked at on the way to the next failure, at a time. */
+const STRIDE = 1_000;
+
+export function EventLog({ run, head, name }: RunTabProps) {
+  const filter = logFilter();
+  const key = JSON.stringify(filter);
+  const search = useMemo(() => (isEmpty(filter) ? null : new LogSearch(run.source, matcherOf(filter))), [run, key]);
+  useEffect(() => {
+    if (!search) return;
+    const stopHearing = run.onEvent((event) => search.hear(event));
+    return () => {
+      stopHearing();
+      search.stop();
+    };
+  }, [search]);
+  const list = useMemo(() => {
+    return new ListWindow(
+      ROW_HEIGHT,
+      computed(() => search?.seqs.value.length ?? run.head.value ?? 0),
+    );
+  }, [run, search]);
+  const seqAt = (index: number) => (search ? (search.seqs.value[index] ?? 0) : index + 1);
+  const indexOf = (seq: number) => (search ? search.seqs.value.indexOf(seq) : seq - 1);
+
+  const opened = openedSeqs(run.failedAt.value);
+  const chosenSeq = Number(place.value.query.get('seq')) || (run.failedAt.value ?? head);
+  const chosen = indexOf(chosenSeq);
+  const isFollowing = useSignal(false);
+  const box = useRef<HTMLInputElement>(null);
+
+  const choose = (seq: number) => setQuery({ seq });
+  const open = (seq: number) => {
+    const others = opened.filter((it) => it !== seq);
+    setQuery({ seq, open: [...others, seq].slice(-MOST_OPEN).join(',') });
+  };
+  const move = (by: number) => {
+    const index = Math.max(0, Math.min(list.count.value - 1, chosen + by));
+    choose(seqAt(index));
+    list.scrollTo(index);
+  };
+  const goToEnd = () => {
+    choose(seqAt(list.count.value - 1));
+    list.scrollToEnd();
+  };
+  const goToNextFailure = async () => {
+    const seq = await nextFailure(run, chosenSeq);
+    if (seq === null) return tell('Nothing in this run failed');
+    open(seq);
+    list.scrollTo(indexOf(seq), 'middle');
+  };
+  const seekFailure = () => telling(goToNextFailure());
+  useShortcuts('Events', [
+    { keys: 'j', does: 'next event', run: () => move(1) },
+    { keys: 'k', does: 'previous event', run: () => move(-1) },
+    { keys: 'Enter', does: 'open the event beside the list', run: () => open(chosenSeq) },
+    { keys: 'Escape', does: 'close the opened events', run: () => setQuery({ open: NONE_OPEN }) },
+    { keys: 'G', does: 'go to the end', run: goToEnd },
+    { keys: '.', does: 'next failure', run: seekFailure },
+    { keys: '/', does: 'search', run: () => box.current?.focus() },
+    { keys: 'c i', does: 'copy the event id', run: () => telling(copyEvent('id')) },
+    { keys: 'c l', does: 'copy a link to the event', run: () => copyText(location.href, 'link') },
+    { keys: 'c j', does: 'copy the event as JSON', run: () => telling(copyEvent('JSON')) },
+  ]);
+  async function copyEvent(what: 'id' | 'JSON') {
+    const event = await run.pages.get(chosenSeq);
+    if (event) await copyText(what === 'id' ? event.eventId : JSON.stringify(event, null, 2), `event ${what}`);
+  }
+
+  // A run opens where it went wrong, or at its end.
+  useLayoutEffect(() => list.scrollTo(Math.max(0, chosen), 'middle'), [list]);
+  useEffect(() => {
+    const { first, last } = list.rendered.value;
+    const timer = setTimeout(() => {
+      run.pages.want(Array.from({ length: last - first }, (_, at) => seqAt(first + at)));
+    }, SETTLE_MS);
+    return () => clearTimeout(timer);
+  }, [list.rendered.value.first, list.rendered.value.last, search?.seqs.value.length]);
+  useEffect(() => {
+    isFollowing.value = list.isAtEnd;
+  }, [list.inView.value.last]);
+  useLayoutEffect(() => {
+    if (isFollowing.value) list.scrollToEnd();
+  }, [list.count.value]);
+
+  const below = list.count.value - list.inView.value.last;
+  const hasCards = opened.length > 0;
+  return (
+    <div class={hasCards ? 'event-log has-cards' : 'event-log'}>
+      <div class="event-list">
+        <LogFilterBar filter={filter} search={search} head={head} box={box} snapshot={run.snapshot.value} />
+        {run.pages.error.value !== undefined && <Failure error={run.pages.error.value} />}
+        {search?.error.value !== undefined && <Failure error={search?.error.value} />}
+        <Windowed
+          list={list}
+          label="Events"
+          columns={COLUMNS}
+          chosen={chosen}
+          onChoose={(index) => choose(seqAt(index))}
+          onOpen={(index) => open(seqAt(index))}
+          row={(index) => {
+            const seq = seqAt(index);
+            const event = run.pages.at(seq);
+            const marks = [opened.includes(seq) && 'opened', typeof event === 'object' && isFailure(event) && 'failed'];
+            const className = marks.filter(Boolean).join(' ');
+            return { class: className, cells: <EventCells seq={seq} event={event} snapshot={run.snapshot.value} /> };
+          }}
+        />
+        <div class="list-foot">
+          <button type="button" class="small" onClick={seekFailure}>
+            <Icon name="cross" /> Next failure <kbd>.</kbd>
+          </button>
+          <button type="button" class="small" onClick={goToEnd} disabled={below <= 0}>
+            <Icon name="down" /> {below > 0 ? `${countText(below)} below` : 'At the end'} <kbd>G</kbd>
+          </button>
+        </div>
+      </div>
+      {hasCards && <EventCards run={run} seqs={opened} name={name} />}
+    </div>
+  );
+}
+
+/** The opened events of the address; where it says nothing, the failed one. */
+function openedSeqs(failedAt: number | null): number[] {
+  const text = place.value.query.get('open') ?? String(failedAt ?? NONE_OPEN);
+  return text
+    .split(',')
+    .map(Number)
+    .filter((seq) => Number.isSafeInteger(seq) && seq > 0);
+}
+
+/** The next event after a sequence that tells of a failure; from the beginning once there is none. */
+async function nextFailure(run: RunTabProps['run'], after: number): Promise<number | null> {
+  const head = run.head.value ?? 0;
+  const from = async (start: number, end: number) => {
+    for (let seq = start; seq < end; ) {
+      const { events } = await run.source.read(seq, STRIDE);
+      const failure = events.find(isFailure);
+      if (failure) return failure.runSeq;
+      if (events.length === 0) return null;
+      seq = events.at(-1)!.runSeq;
+    }
+    return null;
+  };
+  return (await from(after, head)) ?? (await from(0, after));
+}

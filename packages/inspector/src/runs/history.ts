@@ -1,0 +1,103 @@
+/**
+ * All that happened to the state of a run, read once and kept without the payloads: with it the page can tell the state
+ * after any event, who wrote which value, and when each step was tried. Longer runs are read only when asked for.
+ */
+import { signal } from '@preact/signals';
+import { blameRun, type RunEventRecord, RunFold, type RunSnapshot } from '@tidemark/core/portable';
+import type { RunSource } from './source.ts';
+
+const PAGE = 1_000;
+/** Read without asking. */
+export const READ_AT_ONCE = 50_000;
+/** Kept at all. */
+export const MOST_READ = 300_000;
+/** What the state is made of besides the envelope. */
+const PAYLOAD_FIELDS = ['errorCode', 'errorMessage', 'retryable', 'artifacts'] as const;
+
+export class RunHistory {
+  readonly #source: RunSource;
+  readonly #events: RunEventRecord[] = [];
+  readonly #reading = new AbortController();
+  #isReading = false;
+  #heardTo = 0;
+  /** The last sequence that was read. */
+  readonly readTo = signal(0);
+  readonly isWhole = signal(false);
+  readonly error = signal<unknown>(undefined);
+
+  constructor(source: RunSource) {
+    this.#source = source;
+  }
+
+  get events(): readonly RunEventRecord[] {
+    return this.#events;
+  }
+
+  /** Reads the run, once; after a failure it goes on where it was. */
+  async read(): Promise<void> {
+    if (this.#isReading || this.isWhole.value) return;
+    this.#isReading = true;
+    this.error.value = undefined;
+    try {
+      while (this.#events.length < MOST_READ && !this.isWhole.value) await this.#readPage();
+    } catch (error) {
+      if (!this.#reading.signal.aborted) this.error.value = error;
+    }
+    this.#isReading = false;
+  }
+
+  /** Takes in an event that was heard of; where others lie between, those are read first. */
+  hear(event: RunEventRecord): void {
+    this.#heardTo = Math.max(this.#heardTo, event.runSeq);
+    if (!this.isWhole.value || event.runSeq <= this.readTo.value) return;
+    if (event.runSeq === this.readTo.value + 1) {
+      this.#take([event]);
+      return;
+    }
+    this.isWhole.value = false;
+    void this.read();
+  }
+
+  async #readPage(): Promise<void> {
+    const heardBefore = this.#heardTo;
+    const { events } = await this.#source.read(this.readTo.value, PAGE, this.#reading.signal);
+    this.#take(events);
+    // What was heard of while the page was under way may not be in it.
+    const isBehind = this.#heardTo > Math.max(heardBefore, this.readTo.value);
+    if (events.length < PAGE && !isBehind) this.isWhole.value = true;
+  }
+
+  #take(events: readonly RunEventRecord[]): void {
+    for (const event of events) this.#events.push(withoutPayload(event));
+    this.readTo.value = events.at(-1)?.runSeq ?? this.readTo.value;
+  }
+
+  snapshotAt(seq: number): RunSnapshot {
+    const fold = new RunFold();
+    for (const event of this.#events) {
+      if (event.runSeq > seq) break;
+      fold.apply(event);
+    }
+    return fold.snapshot(Date.now());
+  }
+
+  /** Which event last wrote each path of the state after an event. */
+  async blameAt(seq: number): Promise<Record<string, number>> {
+    const events = this.#events;
+    const fetchEvents = async (_: string, { afterSeq = 0, limit = PAGE } = {}) => {
+      const first = events.findIndex((event) => event.runSeq > afterSeq);
+      return first < 0 ? [] : events.slice(first, first + limit);
+    };
+    return blameRun({ runs: { fetchEvents } }, events[0]?.runId ?? '', { atSeq: seq });
+  }
+
+  close(): void {
+    this.#reading.abort();
+  }
+}
+
+function withoutPayload(event: RunEventRecord): RunEventRecord {
+  const { payload, ...envelope } = event;
+  const kept = PAYLOAD_FIELDS.flatMap((name) => (payload?.[name] === undefined ? [] : [[name, payload[name]]]));
+  return { ...envelope, ...(kept.length > 0 ? { payload: Object.fromEntries(kept) } : {}) };
+}

@@ -1,0 +1,57 @@
+/** Which events of a run are shown: by text or pattern, type, step and failure; kept in the address. */
+import type { RunEventRecord } from '@tidemark/core/portable';
+import { place } from '../shell/router.ts';
+import { isFailure } from './event-kinds.ts';
+
+export interface LogFilter {
+  /** A text, or a pattern between slashes: `/time(d )?out/`. */
+  text: string;
+  type: string;
+  step: string;
+  isFailuresOnly: boolean;
+}
+
+export function logFilter(): LogFilter {
+  const { query } = place.value;
+  return {
+    text: query.get('q') ?? '',
+    type: query.get('type') ?? '',
+    step: query.get('step') ?? '',
+    isFailuresOnly: query.get('only') === 'failures',
+  };
+}
+
+export function isEmpty({ text, type, step, isFailuresOnly }: LogFilter): boolean {
+  return text === '' && type === '' && step === '' && !isFailuresOnly;
+}
+
+/** Why a pattern cannot be used; `null` for one that can. */
+export function patternProblem(text: string): string | null {
+  const pattern = patternOf(text);
+  return pattern instanceof Error ? pattern.message : null;
+}
+
+/** Tells of each event whether it is shown. */
+export function matcherOf({ text, type, step, isFailuresOnly }: LogFilter): (event: RunEventRecord) => boolean {
+  const pattern = patternOf(text);
+  const wanted = text.toLowerCase();
+  const hasText = (event: RunEventRecord) => {
+    const all = JSON.stringify(event);
+    return pattern instanceof RegExp ? pattern.test(all) : all.toLowerCase().includes(wanted);
+  };
+  return (event) =>
+    (type === '' || event.eventType === type) &&
+    (step === '' || event.stepId === step) &&
+    (!isFailuresOnly || isFailure(event)) &&
+    (text === '' || hasText(event));
+}
+
+function patternOf(text: string): RegExp | Error | null {
+  const source = /^\/(.+)\/$/.exec(text)?.[1];
+  if (source === undefined) return null;
+  try {
+    return new RegExp(source, 'i');
+  } catch (error) {
+    return error as Error;
+  }
+}

@@ -1,0 +1,63 @@
+/** Looks through a whole run for the events a filter wants, a page at a time, and tells how far it is. */
+import { signal } from '@preact/signals';
+import type { RunEventRecord } from '@tidemark/core/portable';
+import type { RunSource } from './source.ts';
+
+const PAGE = 1_000;
+/** Who wants more than this narrows the filter. */
+const MOST_MATCHES = 200_000;
+
+export class LogSearch {
+  readonly #source: RunSource;
+  readonly #matches: (event: RunEventRecord) => boolean;
+  readonly #stopping = new AbortController();
+  #heardTo = 0;
+  /** Sequences, in order. */
+  readonly seqs = signal<readonly number[]>([]);
+  readonly searchedTo = signal(0);
+  readonly isDone = signal(false);
+  readonly error = signal<unknown>(undefined);
+
+  constructor(source: RunSource, matches: (event: RunEventRecord) => boolean) {
+    this.#source = source;
+    this.#matches = matches;
+    void this.#run();
+  }
+
+  /** Looks at an event that was heard of; where others lie between, those are read first. */
+  hear(event: RunEventRecord): void {
+    this.#heardTo = Math.max(this.#heardTo, event.runSeq);
+    if (!this.isDone.value || this.#stopping.signal.aborted) return;
+    if (event.runSeq === this.searchedTo.value + 1) this.#take([event]);
+    else if (event.runSeq > this.searchedTo.value) void this.#run();
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+    this.isDone.value = true;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    this.isDone.value = false;
+    try {
+      for (let hasMore = true; hasMore && this.seqs.value.length < MOST_MATCHES; ) {
+        const heardBefore = this.#heardTo;
+        const { events } = await this.#source.read(this.searchedTo.value, PAGE, signal);
+        this.#take(events);
+        // What was heard of while the page was under way may not be in it.
+        const isBehind = this.#heardTo > Math.max(heardBefore, this.searchedTo.value);
+        hasMore = events.length === PAGE || isBehind;
+      }
+    } catch (error) {
+      if (!signal.aborted) this.error.value = error;
+    }
+    this.isDone.value = true;
+  }
+
+  #take(events: readonly RunEventRecord[]): void {
+    const found = events.filter(this.#matches).map(({ runSeq }) => runSeq);
+    if (found.length > 0) this.seqs.value = [...this.seqs.value, ...found];
+    this.searchedTo.value = events.at(-1)?.runSeq ?? this.searchedTo.value;
+  }
+}

@@ -1,0 +1,167 @@
+/** Whether the log and the state can be trusted: the hash chain, the stored snapshot against the log, the order of events. */
+import type { RunSnapshot, VerifyReport } from '@tidemark/core/portable';
+import type { ComponentChildren } from 'preact';
+import { useResource } from '../live/resource.ts';
+import { Icon } from '../parts/icons.tsx';
+import { differences, shortText } from '../parts/json.ts';
+import { counted, countText } from '../parts/numbers.ts';
+import { Failure, Waiting } from '../parts/states.tsx';
+import type { Tone } from '../parts/status.tsx';
+import { Time } from '../parts/times.tsx';
+import { type RunName, storedSnapshot, verifyRun } from './api.ts';
+import { EventLine } from './event-line.tsx';
+import type { Run } from './run.ts';
+import type { RunTabProps } from './run-tab.ts';
+
+const MOST_DIFFERENCES = 50;
+/** How the snapshot was made may differ; what it says may not. */
+const NOT_OF_EVENTS = new Set(['projectedAt', 'version', 'freshness']);
+
+export function ProofTab({ run, head, name }: RunTabProps) {
+  return (
+    <div class="proof">
+      {name ? (
+        <>
+          <Chain run={run} head={head} name={name} />
+          <Stored run={run} head={head} name={name} />
+        </>
+      ) : (
+        <Verdict tone="quiet" title="A file proves nothing by itself">
+          <p>
+            The hash chain lies in the store the run came from. To check a copy, restore it there or compare its head
+            with <code>tidemark verify</code>.
+          </p>
+        </Verdict>
+      )}
+      <Order run={run} />
+    </div>
+  );
+}
+
+/** One thing that was checked, and how it went. */
+function Verdict({ tone, title, children }: { tone: Tone; title: string; children?: ComponentChildren }) {
+  const icon = tone === 'good' ? 'check' : tone === 'bad' ? 'cross' : tone === 'warn' ? 'attention' : 'ring';
+  return (
+    <section class="panel verdict">
+      <h2 class={`tone-${tone}`}>
+        <Icon name={icon} /> {title}
+      </h2>
+      {children}
+    </section>
+  );
+}
+
+function Chain({ run, head, name }: { run: Run; head: number; name: RunName }) {
+  const report = useResource('chain', (signal) => verifyRun(name, signal));
+  const found = report.data.value;
+  return (
+    <>
+      {found ? (
+        <ChainVerdict run={run} head={head} report={found} />
+      ) : (
+        <Pending error={report.error.value} onRetry={report.reload} />
+      )}
+      <button type="button" class="small" onClick={report.reload} disabled={report.isLoading.value}>
+        <Icon name="reload" /> {report.isLoading.value ? 'Verifying …' : 'Verify again'}
+      </button>
+    </>
+  );
+}
+
+function Pending({ error, onRetry }: { error: unknown; onRetry(): void }) {
+  return error === undefined ? <Waiting what="the proof" /> : <Failure error={error} onRetry={onRetry} />;
+}
+
+function ChainVerdict({ run, head, report }: { run: Run; head: number; report: VerifyReport }) {
+  const { ok, events, problem } = report;
+  // Events that came after the check began are not holes.
+  const holes = ok ? Math.max(0, Math.min(head, run.head.value ?? head) - events) : 0;
+  return (
+    <Verdict
+      tone={ok ? 'good' : 'bad'}
+      title={ok ? `The chain over ${counted(events, 'event')} holds` : 'The chain is broken'}
+    >
+      {problem && (
+        <>
+          <p>{problem.reason}</p>
+          <EventLine run={run} seq={problem.runSeq} />
+        </>
+      )}
+      <p>
+        Head <code class="hash">{report.head}</code>
+      </p>
+      <p class="quiet">
+        Each event carries the hash of all before it: two stores with the same head have the same history.
+        {holes > 0 && ` ${counted(holes, 'sequence')} up to ${countText(head)} came since, or were never written.`}
+      </p>
+    </Verdict>
+  );
+}
+
+function Stored({ run, head, name }: { run: Run; head: number; name: RunName }) {
+  const both = useResource('stored', async (signal) => {
+    const stored = await storedSnapshot(name, signal);
+    return { stored, folded: await run.source.snapshot(stored.lastEventSeq, signal) };
+  });
+  const found = both.data.value;
+  if (!found) return <Pending error={both.error.value} onRetry={both.reload} />;
+  const drift = differences(comparable(found.stored), comparable(found.folded));
+  const behind = Math.max(0, head - found.stored.lastEventSeq);
+  return (
+    <>
+      <Verdict
+        tone={drift.length === 0 ? 'good' : 'bad'}
+        title={
+          drift.length === 0
+            ? `Log and stored snapshot agree at event ${countText(found.stored.lastEventSeq)}`
+            : `The stored snapshot differs from the log in ${counted(drift.length, 'place')}`
+        }
+      >
+        <ol class="changes">
+          {drift.slice(0, MOST_DIFFERENCES).map(({ path, before, after }) => (
+            <li key={path}>
+              <code>{path}</code> stored <del>{shortText(before, 200)}</del> log <ins>{shortText(after, 200)}</ins>
+            </li>
+          ))}
+        </ol>
+      </Verdict>
+      <Verdict
+        tone={behind === 0 ? 'good' : found.stored.freshness === 'STALE' ? 'warn' : 'busy'}
+        title={
+          behind === 0
+            ? 'The stored snapshot is up to date'
+            : `The stored snapshot is ${counted(behind, 'event')} behind`
+        }
+      >
+        <p class="quiet">
+          Projected <Time at={found.stored.projectedAt} />, version {found.stored.version},{' '}
+          {found.stored.freshness.toLowerCase()}. A projector folds what is new; reading folds it too.
+        </p>
+      </Verdict>
+    </>
+  );
+}
+
+function comparable(snapshot: RunSnapshot): object {
+  return Object.fromEntries(Object.entries(snapshot).filter(([name]) => !NOT_OF_EVENTS.has(name)));
+}
+
+function Order({ run }: { run: Run }) {
+  const snapshot = run.snapshot.value;
+  if (!snapshot) return <Waiting what="the order of events" />;
+  const { violations } = snapshot;
+  if (violations.length === 0) return <Verdict tone="good" title="Every event fits the one before it" />;
+  return (
+    <Verdict tone="warn" title={`${counted(violations.length, 'event')} did not fit the state they met`}>
+      <p class="quiet">They are kept in the log, and the state did not follow them.</p>
+      <ol class="changes">
+        {violations.map(({ runSeq, reason }) => (
+          <li key={runSeq}>
+            <EventLine run={run} seq={runSeq} />
+            <span>{reason}</span>
+          </li>
+        ))}
+      </ol>
+    </Verdict>
+  );
+}

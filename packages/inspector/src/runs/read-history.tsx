@@ -1,0 +1,42 @@
+/** Reads the whole of a run for a view that needs it: at once where it is short, else when somebody says so. */
+import { useEffect } from 'preact/hooks';
+import { counted, countText } from '../parts/numbers.ts';
+import { Failure } from '../parts/states.tsx';
+import { MOST_READ, READ_AT_ONCE, type RunHistory } from './history.ts';
+
+interface ReadHistoryProps {
+  history: RunHistory;
+  head: number;
+  /** What it is read for. */
+  purpose: string;
+  /** What is shown without it. */
+  meanwhile: string;
+}
+
+export function ReadHistory({ history, head, purpose, meanwhile }: ReadHistoryProps) {
+  useEffect(() => {
+    if (head <= READ_AT_ONCE) void history.read();
+  }, [history]);
+  if (history.error.value !== undefined) return <Failure error={history.error.value} onRetry={() => history.read()} />;
+  if (history.isWhole.value) return null;
+  if (head > MOST_READ)
+    return (
+      <p class="quiet">
+        The run has more than {countText(MOST_READ)} events, too many to read here for {purpose}. {meanwhile}
+      </p>
+    );
+  return (
+    <p class="quiet" role="status">
+      {history.readTo.value > 0 ? (
+        `Read ${countText(history.readTo.value)} of ${counted(head, 'event')} for ${purpose} …`
+      ) : (
+        <>
+          {meanwhile}{' '}
+          <button type="button" class="small" onClick={() => history.read()}>
+            Read all {counted(head, 'event')} for {purpose}
+          </button>
+        </>
+      )}
+    </p>
+  );
+}

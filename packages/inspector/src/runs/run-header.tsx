@@ -1,0 +1,108 @@
+/** What a run is and how it stands, with the ways to take it along. */
+import type { RunSnapshot } from '@tidemark/core/portable';
+import { CopyButton, telling } from '../parts/copy.tsx';
+import { durationText } from '../parts/durations.ts';
+import { Icon } from '../parts/icons.tsx';
+import { counted } from '../parts/numbers.ts';
+import { Failure } from '../parts/states.tsx';
+import { Mark, Status } from '../parts/status.tsx';
+import { now, Time } from '../parts/times.tsx';
+import { useShortcuts } from '../shell/keys.ts';
+import { hrefOf } from '../shell/router.ts';
+import type { RunName } from './api.ts';
+import { exportRun } from './export.ts';
+import type { Run } from './run.ts';
+
+export function RunHeader({ run, name }: { run: Run; name: RunName | undefined }) {
+  const snapshot = run.snapshot.value;
+  const runId = name?.runId ?? snapshot?.runId ?? '';
+  const save = () => telling(exportRun(run, runId));
+  useShortcuts('Run as a file', [{ keys: 'e', does: 'export the run', run: save }]);
+  return (
+    <header class="run-header">
+      <div class="run-title">
+        {name && (
+          <a class="back" href="/runs" title="All runs">
+            <Icon name="back" />
+            <span class="unseen">All runs</span>
+          </a>
+        )}
+        <h1 title={runId}>{runId}</h1>
+        {snapshot && <Status status={snapshot.status} />}
+        {!name && <Mark tone="warn">from a file, read only</Mark>}
+        <CopyButton text={runId} what="run id" />
+        <button type="button" class="small" onClick={save}>
+          <Icon name="download" />
+          Export
+        </button>
+      </div>
+      {snapshot ? <Facts snapshot={snapshot} /> : <p class="facts quiet">Folding the state …</p>}
+      {run.snapshotError.value !== undefined && (
+        <Failure error={run.snapshotError.value} onRetry={() => run.loadSnapshot()} />
+      )}
+    </header>
+  );
+}
+
+function Facts({ snapshot }: { snapshot: RunSnapshot }) {
+  const { tenantId, projectId, environmentId, planId, planVersion, startedAt, error, steps } = snapshot;
+  const failed = steps.filter((step) => step.status === 'FAILED').length;
+  return (
+    <>
+      <dl class="facts">
+        <Fact name="Plan" href={hrefOf(['runs'], { plan: planId })} value={`${planId} ${planVersion}`} />
+        <Fact name="Tenant" href={hrefOf(['runs'], { tenant: tenantId })} value={tenantId} />
+        <Fact name="Project" href={hrefOf(['runs'], { project: projectId })} value={projectId} />
+        <Fact name="Environment" href={hrefOf(['runs'], { environment: environmentId })} value={environmentId} />
+        <div>
+          <dt>Started</dt>
+          <dd>
+            <Time at={startedAt} />
+          </dd>
+        </div>
+        <div>
+          <dt>Took</dt>
+          <dd>{tookText(snapshot)}</dd>
+        </div>
+        <div>
+          <dt>Steps</dt>
+          <dd>
+            {counted(steps.length, 'step')}
+            {failed > 0 && `, ${failed} failed`}
+          </dd>
+        </div>
+        {snapshot.consistency === 'INCONSISTENT' && (
+          <div>
+            <dt>Order</dt>
+            <dd>
+              <Mark tone="warn" icon="attention">{`${counted(snapshot.violations.length, 'invalid transition')}`}</Mark>
+            </dd>
+          </div>
+        )}
+      </dl>
+      {error && (
+        <p class="run-error tone-bad">
+          <Icon name="cross" /> <strong>{error.code ?? 'failed'}</strong> {error.message}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Fact({ name, href, value }: { name: string; href: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd title={value}>
+        <a href={href}>{value}</a>
+      </dd>
+    </div>
+  );
+}
+
+function tookText({ startedAt, completedAt, totalDurationMs }: RunSnapshot): string {
+  if (startedAt === undefined) return 'not started';
+  if (totalDurationMs !== undefined) return durationText(totalDurationMs);
+  const until = completedAt === undefined ? now.value : Date.parse(completedAt);
+  return `${durationText(Math.max(0, until - Date.parse(startedAt)))} so far`;
+}

@@ -1,0 +1,128 @@
+/** The filters of the list of runs, with how many runs have each status. */
+import type { Signal } from '@preact/signals';
+import type { RunStatus, RunSummary } from '@tidemark/core/portable';
+import type { RefObject } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { useResource } from '../live/resource.ts';
+import { useTopic } from '../live/stream.ts';
+import { Icon } from '../parts/icons.tsx';
+import { countText } from '../parts/numbers.ts';
+import { Status } from '../parts/status.tsx';
+import { listRuns, RUN_STATUSES } from './api.ts';
+import { changeFilter, type FilterName, type FilterQuery, NO_FILTER, SPANS, serverFilter } from './runs-filter.ts';
+
+/** More than this is counted as `1,000+`. */
+const MOST_COUNTED = 1_000;
+/** Runs that move on are counted anew no more often than this. */
+const COUNT_PAUSE_MS = 10_000;
+
+const CHOICES: readonly { name: FilterName; title: string; of(run: RunSummary): string }[] = [
+  { name: 'tenant', title: 'Tenant', of: (run) => run.tenantId },
+  { name: 'project', title: 'Project', of: (run) => run.projectId },
+  { name: 'environment', title: 'Environment', of: (run) => run.environmentId },
+  { name: 'plan', title: 'Plan', of: (run) => run.planId },
+];
+
+interface FilterBarProps {
+  filter: FilterQuery;
+  rows: Signal<readonly RunSummary[]>;
+  search: RefObject<HTMLInputElement | null>;
+}
+
+export function RunsFilterBar({ filter, rows, search }: FilterBarProps) {
+  const isFiltered = Object.values(filter).some((value) => value !== '');
+  return (
+    <div class="filter-bar">
+      <StatusBar filter={filter} />
+      <div class="filter-row">
+        <label class="search">
+          <Icon name="search" />
+          <span class="unseen">Text in id, plan, scope or labels</span>
+          <input
+            ref={search}
+            type="search"
+            placeholder="Id, plan, label …"
+            value={filter.q}
+            onChange={(event) => changeFilter({ q: event.currentTarget.value.trim() })}
+          />
+        </label>
+        {CHOICES.map(({ name, title, of }) => (
+          <label key={name}>
+            <span class="unseen">{title}</span>
+            <input
+              class={filter[name] ? 'set' : undefined}
+              type="text"
+              list={`known-${name}`}
+              placeholder={title}
+              value={filter[name]}
+              onChange={(event) => changeFilter({ [name]: event.currentTarget.value.trim() })}
+            />
+            <datalist id={`known-${name}`}>
+              {[...new Set(rows.value.map(of))].slice(0, 100).map((value) => (
+                <option key={value} value={value} />
+              ))}
+            </datalist>
+          </label>
+        ))}
+        <label>
+          <span class="unseen">Time of the last event</span>
+          <select
+            class={filter.since ? 'set' : undefined}
+            value={filter.since}
+            onChange={(event) => changeFilter({ since: event.currentTarget.value })}
+          >
+            <option value="">any time</option>
+            {Object.entries(SPANS).map(([name, { title }]) => (
+              <option key={name} value={name}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+        {isFiltered && (
+          <button type="button" class="bare" onClick={() => changeFilter(NO_FILTER)}>
+            <Icon name="close" /> Clear
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Each status with its count under the other filters; the text is not counted, since the server does not know it. */
+function StatusBar({ filter }: { filter: FilterQuery }) {
+  const others = { ...filter, status: '', q: '' };
+  const counts = useResource(JSON.stringify(others), (signal) => countByStatus(others, signal));
+  const recount = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const onItem = () => {
+    recount.current ??= setTimeout(() => {
+      recount.current = undefined;
+      counts.reload();
+    }, COUNT_PAUSE_MS);
+  };
+  useTopic({ topic: 'runs', after: null, onItem }, JSON.stringify(others));
+  useEffect(() => () => clearTimeout(recount.current), []);
+  const choose = (status: string) => changeFilter({ status: filter.status === status ? '' : status });
+  return (
+    <fieldset class="status-bar">
+      <legend class="unseen">Status</legend>
+      {RUN_STATUSES.map((status) => (
+        <button key={status} type="button" aria-pressed={filter.status === status} onClick={() => choose(status)}>
+          <Status status={status} />
+          <span class="number">{counts.data.value?.get(status) ?? '…'}</span>
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+async function countByStatus(filter: FilterQuery, signal: AbortSignal): Promise<Map<RunStatus, string>> {
+  const counted = await Promise.all(
+    RUN_STATUSES.map(async (status) => {
+      const page = { limit: MOST_COUNTED };
+      const { items, next } = await listRuns({ ...serverFilter(filter), status }, page, signal);
+      return [status, `${countText(items.length)}${next === undefined ? '' : '+'}`] as const;
+    }),
+  );
+  return new Map(counted);
+}

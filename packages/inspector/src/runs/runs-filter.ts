@@ -1,0 +1,89 @@
+/** Which runs are shown: kept in the address, so that a filtered list can be sent to somebody. */
+import type { RunStatus, RunSummary } from '@tidemark/core/portable';
+import { type PlaceQuery, place, setQuery } from '../shell/router.ts';
+import { RUN_STATUSES, type RunsFilter } from './api.ts';
+
+export const SPANS: Readonly<Record<string, { title: string; ms: number }>> = {
+  '15m': { title: 'last 15 minutes', ms: 900_000 },
+  '1h': { title: 'last hour', ms: 3_600_000 },
+  '24h': { title: 'last 24 hours', ms: 86_400_000 },
+  '7d': { title: 'last 7 days', ms: 604_800_000 },
+};
+
+/** The filter as it stands in the address: `?tenant=&project=&environment=&plan=&status=&since=&q=`. */
+export interface FilterQuery {
+  tenant: string;
+  project: string;
+  environment: string;
+  plan: string;
+  status: string;
+  since: string;
+  q: string;
+}
+
+export type FilterName = keyof FilterQuery;
+
+export function filterQuery(): FilterQuery {
+  const { query } = place.value;
+  const read = (name: FilterName) => query.get(name) ?? '';
+  return {
+    tenant: read('tenant'),
+    project: read('project'),
+    environment: read('environment'),
+    plan: read('plan'),
+    status: read('status'),
+    since: read('since'),
+    q: read('q'),
+  };
+}
+
+export function changeFilter(changes: Partial<FilterQuery>): void {
+  setQuery(changes satisfies PlaceQuery);
+}
+
+export const NO_FILTER: FilterQuery = {
+  tenant: '',
+  project: '',
+  environment: '',
+  plan: '',
+  status: '',
+  since: '',
+  q: '',
+};
+
+/** What the server is asked for; the text is looked for here. */
+export function serverFilter({ tenant, project, environment, plan, status, since }: FilterQuery): RunsFilter {
+  const span = SPANS[since];
+  const known = RUN_STATUSES.find((it) => it === status);
+  return {
+    ...(tenant && { tenantId: tenant }),
+    ...(project && { projectId: project }),
+    ...(environment && { environmentId: environment }),
+    ...(plan && { planId: plan }),
+    ...(known && { status: known }),
+    ...(span && { updatedAfter: new Date(Date.now() - span.ms).toISOString() }),
+  };
+}
+
+/** Whether a run has the text in its id, plan, labels or scope. */
+export function hasText(run: RunSummary, text: string): boolean {
+  if (text === '') return true;
+  const { runId, planId, tenantId, projectId, environmentId, labels } = run;
+  const words = [runId, planId, tenantId, projectId, environmentId, ...Object.entries(labels).flat()];
+  return words.some((word) => word.toLowerCase().includes(text.toLowerCase()));
+}
+
+/** Whether a run that was heard of belongs in the list. */
+export function isShown(run: RunSummary, filter: FilterQuery): boolean {
+  const { tenantId, projectId, environmentId, planId, status, updatedAfter } = serverFilter(filter);
+  const is = (wanted: string | undefined, value: string) => wanted === undefined || wanted === value;
+  return (
+    is(tenantId, run.tenantId) &&
+    is(projectId, run.projectId) &&
+    is(environmentId, run.environmentId) &&
+    is(planId, run.planId) &&
+    is(status, run.status as RunStatus) &&
+    (updatedAfter === undefined || run.updatedAt >= updatedAfter) &&
+    hasText(run, filter.q)
+  );
+}

@@ -1,0 +1,95 @@
+/**
+ * The list of runs while it is looked at. Rows never move by themselves: what changes, changes in place, and what is new
+ * waits until it is asked for.
+ */
+import { signal } from '@preact/signals';
+import type { RunSummary } from '@tidemark/core/portable';
+import { listRuns } from './api.ts';
+import { type FilterQuery, hasText, isShown, serverFilter } from './runs-filter.ts';
+
+const PAGE = 200;
+/** A text is looked for in larger pages, and in so many of them before the reader is asked. */
+const SEARCH_PAGE = 1_000;
+const SEARCH_PAGES = 20;
+
+export class RunsList {
+  readonly rows = signal<readonly RunSummary[]>([]);
+  /** New runs that wait to be shown, newest first. */
+  readonly waiting = signal<readonly RunSummary[]>([]);
+  readonly isComplete = signal(false);
+  readonly isLoading = signal(false);
+  readonly error = signal<unknown>(undefined);
+  /** How many runs were looked at for the text. */
+  readonly searched = signal(0);
+  readonly #filter: FilterQuery;
+  readonly #asking = new AbortController();
+  /** Where each run stands. */
+  #places = new Map<string, number>();
+  #cursor: string | undefined;
+
+  constructor(filter: FilterQuery) {
+    this.#filter = filter;
+    void this.more();
+  }
+
+  /** Loads the next rows. */
+  async more(): Promise<void> {
+    if (this.isLoading.value || this.isComplete.value) return;
+    this.isLoading.value = true;
+    try {
+      const enough = this.rows.value.length + PAGE;
+      for (let page = 0; page < SEARCH_PAGES && this.rows.value.length < enough; page++)
+        if (!(await this.#loadPage())) break;
+      this.error.value = undefined;
+    } catch (error) {
+      if (!this.#asking.signal.aborted) this.error.value = error;
+    }
+    this.isLoading.value = false;
+  }
+
+  /** Takes in that a run is new or has moved on. */
+  hear(run: RunSummary): void {
+    const at = this.#places.get(nameOf(run));
+    if (at !== undefined) this.rows.value = this.rows.value.with(at, run);
+    else if (isShown(run, this.#filter))
+      this.waiting.value = [run, ...this.waiting.value.filter((it) => nameOf(it) !== nameOf(run))];
+  }
+
+  /** Takes in what moved on while nothing could be heard. */
+  async catchUp(): Promise<void> {
+    const { items } = await listRuns(serverFilter(this.#filter), { limit: PAGE }, this.#asking.signal);
+    for (const run of items.toReversed()) this.hear(run);
+  }
+
+  /** Shows what waits. */
+  showWaiting(): void {
+    this.#show([...this.waiting.value, ...this.rows.value]);
+    this.waiting.value = [];
+  }
+
+  close(): void {
+    this.#asking.abort();
+  }
+
+  /** Tells whether there is more. */
+  async #loadPage(): Promise<boolean> {
+    const limit = this.#filter.q === '' ? PAGE : SEARCH_PAGE;
+    const page = { limit, cursor: this.#cursor };
+    const { items, next } = await listRuns(serverFilter(this.#filter), page, this.#asking.signal);
+    const fresh = items.filter((run) => hasText(run, this.#filter.q) && !this.#places.has(nameOf(run)));
+    this.#show([...this.rows.value, ...fresh]);
+    this.searched.value += items.length;
+    this.#cursor = next;
+    this.isComplete.value = next === undefined;
+    return next !== undefined;
+  }
+
+  #show(rows: readonly RunSummary[]): void {
+    this.rows.value = rows;
+    this.#places = new Map(rows.map((run, at) => [nameOf(run), at]));
+  }
+}
+
+function nameOf({ tenantId, runId }: RunSummary): string {
+  return JSON.stringify([tenantId, runId]);
+}

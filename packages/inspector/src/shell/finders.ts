@@ -1,0 +1,8 @@
+/** Who knows ids: each domain looks for what was typed among its own. A new kind of id is one entry here. */
+import { findPauses, findSessions } from '../agents/find.ts';
+import { findArtifacts } from '../artifacts/find.ts';
+import { findRecords } from '../kv/find.ts';
+import { findRuns } from '../runs/find.ts';
+import type { Finder } from './finding.ts';
+
+export const FINDERS: readonly Finder[] = [findRuns, findSessions, findRecords, findPauses, findArtifacts];

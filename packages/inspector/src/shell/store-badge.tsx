@@ -1,0 +1,24 @@
+/** Which store the page looks into, and what an acknowledged write survives there. */
+import type { StoreInfo } from '@tidemark/core/portable';
+import { ask, resource } from '../live/http.ts';
+import { useResource } from '../live/resource.ts';
+
+const SURVIVES: Record<string, string> = {
+  none: 'nothing: it is gone with the process',
+  'process-crash': 'a crash of the process',
+  'host-crash': 'a power cut',
+  'node-loss': 'the loss of a machine',
+  unknown: 'nobody knows what; ask `tidemark doctor`',
+};
+
+export function StoreBadge() {
+  const info = useResource('info', (signal) => ask<StoreInfo>(resource('info'), { signal }));
+  const { backend, version, durability, tenantId } = info.data.value ?? {};
+  if (backend === undefined || durability === undefined) return <span class="store-badge" />;
+  return (
+    <span class="store-badge" title={`${backend} ${version}: an acknowledged write survives ${SURVIVES[durability]}`}>
+      {backend}
+      {tenantId !== undefined && ` · ${tenantId}`}
+    </span>
+  );
+}

@@ -1,0 +1,103 @@
+/** A real browser before a real server: what every test of the inspector starts from, and what no page may ever do. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer } from '@tidemark/server';
+import { sqliteStore } from '@tidemark/sqlite';
+import { type Browser, type BrowserContextOptions, chromium as driver, type Page } from 'playwright-core';
+import { buildInspector } from '../../../scripts/inspector.ts';
+import { chromium } from '../../../scripts/servers/chromium.ts';
+import { obtainProgram } from '../../../scripts/servers/install.ts';
+import { DataClock, type DataStore } from './data.ts';
+
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking'];
+/** Where the pictures of the documentation lie. */
+const PICTURES = join(import.meta.dirname, '../../../docs/inspector');
+const NOTE_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
+  noteViolation([violatedDirective, blockedURI, sample].join(' ')))`;
+const DESKTOP = { width: 1280, height: 800 };
+export const PHONE = { width: 390, height: 780 };
+
+export interface Rig extends DataStore {
+  url: string;
+  browser: Browser;
+  /** Where the page was built to. */
+  built: string;
+  /** Ends the server as a new version would, and starts another at the same address. */
+  restartServer(meanwhile: () => Promise<void>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Builds the page, starts a server on an empty store, and a browser. */
+export async function startRig(): Promise<Rig> {
+  const directory = mkdtempSync(join(tmpdir(), 'tidemark-inspector-'));
+  const built = join(directory, 'inspector');
+  const clock = new DataClock();
+  const [executablePath] = await Promise.all([obtainProgram(chromium), buildInspector(built)]);
+  const store = await sqliteStore({ path: join(directory, 'state.db'), clock: clock.now });
+  const serve = (port: number) => createServer({ store, inspector: built, port });
+  let server = serve(0);
+  const [url, browser] = await Promise.all([server.listen(), driver.launch({ executablePath, args: FLAGS })]);
+  return {
+    ...{ url, browser, built, store, clock },
+    async restartServer(meanwhile) {
+      await server.close();
+      await meanwhile();
+      server = serve(Number(new URL(url).port));
+      await server.listen();
+    },
+    async stop() {
+      await browser.close();
+      await server.close();
+      await store.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A page that notes whatever it should not have done. */
+export interface WatchedPage {
+  page: Page;
+  /** Errors of the console, scripts that threw, requests to other hosts, dialogs, and what the policy had to stop. */
+  faults: string[];
+  /** Goes to a place of the inspector and waits until something stands there. */
+  visit(path: string, shown?: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openPage({ browser, url }: Rig, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  const context = await browser.newContext({
+    viewport: DESKTOP,
+    baseURL: url,
+    permissions: ['clipboard-read', 'clipboard-write'],
+    ...options,
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(8_000);
+  const faults: string[] = [];
+  page.on('console', (message) => message.type() === 'error' && faults.push(`console: ${message.text()}`));
+  page.on('pageerror', (error) => faults.push(`threw: ${error.message}`));
+  page.on('request', (request) => request.url().startsWith(url) || faults.push(`asked ${request.url()}`));
+  page.on('dialog', (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.exposeFunction('noteViolation', (text: string) => faults.push(`stopped by the policy: ${text}`));
+  await page.addInitScript(NOTE_VIOLATIONS);
+  return {
+    page,
+    faults,
+    async visit(path, shown = 'main h1, main h2') {
+      await page.goto(path);
+      await page.locator(shown).first().waitFor();
+    },
+    close: () => context.close(),
+  };
+}
+
+/** Takes a picture; with `TIDEMARK_TEST_PICTURES` it is kept for the documentation. */
+export async function picture(page: Page, name: string, options: { keepsPointer?: boolean } = {}): Promise<void> {
+  if (!options.keepsPointer) await page.mouse.move(0, 0);
+  const path = process.env.TIDEMARK_TEST_PICTURES ? { path: join(PICTURES, `${name}.png`) } : {};
+  await page.screenshot(path);
+}

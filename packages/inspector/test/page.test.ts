@@ -1,0 +1,85 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { get } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { createMemoryStore } from '@tidemark/core';
+import { createServer, type TidemarkServer } from '@tidemark/server';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { buildInspector } from '../../../scripts/inspector.ts';
+
+/** All that a first visit loads. */
+const MOST_BYTES = 120_000;
+
+const directory = mkdtempSync(join(tmpdir(), 'tidemark-page-'));
+const store = createMemoryStore();
+let server: TidemarkServer;
+let url: string;
+
+beforeAll(async () => {
+  await buildInspector(directory);
+  server = createServer({ store, inspector: directory });
+  url = await server.listen();
+}, 60_000);
+afterAll(async () => {
+  await server?.close();
+  await store.close();
+  rmSync(directory, { recursive: true });
+});
+
+it('loads no more than 120 KB, zipped', () => {
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const bytes = files.map(({ parentPath, name }) => gzipSync(readFileSync(join(parentPath, name))).length);
+  expect(bytes.length).toBeGreaterThan(2);
+  expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(MOST_BYTES);
+});
+
+it('names no other host', () => {
+  const page = readFileSync(join(directory, 'index.html'), 'utf8');
+  expect(page).not.toMatch(/(src|href)="(https?:)?\/\//);
+});
+
+/** The answer to a path exactly as it is written here; `fetch` would tidy it up first. */
+function statusOf(path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port: new URL(url).port, path }, (response) => {
+      response.resume();
+      resolve(response.statusCode!);
+    }).on('error', reject);
+  });
+}
+
+const HTML = { accept: 'text/html' };
+
+it('gives the page for every place within it, and the API for the rest', async () => {
+  for (const path of ['/', '/runs', '/runs/a%2Fb?tenant=x', '/kv/some.key'])
+    expect(await (await fetch(url + path, { headers: HTML })).text()).toContain('<div id="app">');
+  expect((await fetch(`${url}/v1/nothing`, { headers: HTML })).status).toBe(404);
+  expect((await fetch(`${url}/runs`)).headers.get('content-type')).toContain('json');
+  expect((await fetch(`${url}/runs`, { method: 'POST', headers: HTML })).status).toBe(404);
+  expect(await (await fetch(`${url}/healthz`, { headers: HTML })).json()).toEqual({ ok: true });
+});
+
+it('lets hashed files be kept for ever and the page be asked for each time', async () => {
+  const page = await fetch(url, { headers: HTML });
+  expect(page.headers.get('cache-control')).toBe('no-cache');
+  const again = await fetch(url, { headers: { ...HTML, 'if-none-match': page.headers.get('etag')! } });
+  expect(again.status).toBe(304);
+  const script = /src="(\/assets\/[^"]+\.js)"/.exec(await page.text())![1];
+  const file = await fetch(url + script);
+  expect(file.headers.get('cache-control')).toContain('immutable');
+  expect(file.headers.get('content-type')).toContain('text/javascript');
+  expect(file.headers.get('x-content-type-options')).toBe('nosniff');
+});
+
+it('gives nothing from outside the directory', async () => {
+  for (const path of ['/../package.json', '/%2e%2e/package.json', '/assets/../../package.json', '//etc/passwd'])
+    expect(await statusOf(path)).toBe(404);
+});
+
+it('is not there when the server is told so', async () => {
+  const bare = createServer({ store, inspector: false });
+  const address = await bare.listen();
+  expect((await fetch(address, { headers: HTML })).status).toBe(404);
+  await bare.close();
+});

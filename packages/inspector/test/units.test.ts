@@ -1,0 +1,274 @@
+import { signal } from '@preact/signals';
+import { createMemoryStore, type RunEventRecord } from '@tidemark/core';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { eventsOf } from '../src/live/sse.ts';
+import { differences, shortText } from '../src/parts/json.ts';
+import { ListWindow } from '../src/parts/list-window.ts';
+import { attemptsOf } from '../src/runs/attempts.ts';
+import { failureAmong } from '../src/runs/event-kinds.ts';
+import { openRunFile } from '../src/runs/file-source.ts';
+import { RunHistory } from '../src/runs/history.ts';
+import { LogSearch } from '../src/runs/log-search.ts';
+import type { RunSource } from '../src/runs/source.ts';
+import { TimeAxis } from '../src/runs/time-axis.ts';
+import { decodeSegment, encodeSegment } from '../src/shell/segments.ts';
+
+function told(runSeq: number, eventType: string, more: Partial<RunEventRecord> = {}): RunEventRecord {
+  const at = new Date(1_000 * runSeq).toISOString();
+  const scope = { tenantId: 't', projectId: 'p', environmentId: 'e', planId: 'plan', planVersion: '1' };
+  const ids = { eventId: `e${runSeq}`, idempotencyKey: `k${runSeq}`, engineAttemptId: 1, logicalAttemptId: 1 };
+  return { runId: 'r', runSeq, eventType, emittedAt: at, persistedAt: at, ...scope, ...ids, ...more } as RunEventRecord;
+}
+
+describe('ids in paths', () => {
+  it('come back as they were, whatever they are', () => {
+    for (const id of ['.', '..', '~', '~.', 'a/b', '%2F', 'ü ?#&', 'plain'])
+      expect(decodeSegment(new URL(`http://x/${encodeSegment(id)}`).pathname.slice(1))).toBe(id);
+  });
+});
+
+describe('server-sent events', () => {
+  it('are read whatever way they are cut, and keep the last id', async () => {
+    const text = ': beat\n\nid: 7\nevent: run.event\ndata: {"a":"ü"}\n\nevent: end\ndata: {}\n\n';
+    const bytes = new TextEncoder().encode(text);
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(new Uint8Array([byte]));
+        controller.close();
+      },
+    });
+    let signs = 0;
+    const events = await Array.fromAsync(eventsOf(body, () => signs++));
+    expect(events).toEqual([
+      { id: '7', event: 'run.event', data: '{"a":"ü"}' },
+      { id: '7', event: 'end', data: '{}' },
+    ]);
+    expect(signs).toBeGreaterThan(2);
+  });
+});
+
+describe('differences', () => {
+  it('name each path that changed, and what came or went as a whole', () => {
+    const before = { status: 'RUNNING', steps: [{ id: 'a', n: 1 }], 'a/b': 1 };
+    const after = { status: 'FAILED', steps: [{ id: 'a', n: 2 }, { id: 'b' }], error: { code: 'X' } };
+    expect(differences(before, after)).toEqual([
+      { path: '/status', before: 'RUNNING', after: 'FAILED' },
+      { path: '/steps/0/n', before: 1, after: 2 },
+      { path: '/steps/1', before: undefined, after: { id: 'b' } },
+      { path: '/a~1b', before: 1, after: undefined },
+      { path: '/error', before: undefined, after: { code: 'X' } },
+    ]);
+  });
+
+  it('are shown in one line that ends where it gets long', () => {
+    expect(shortText({ a: [1, 'x'], b: null }, 80)).toBe('{a: [1, "x"], b: null}');
+    expect(shortText({ text: 'y'.repeat(1_000_000) }, 20)).toHaveLength(21);
+  });
+});
+
+describe('the failed event', () => {
+  const failed = (seq: number, stepId: string, logicalAttemptId = 1) =>
+    told(seq, 'StepFailed', { stepId, logicalAttemptId });
+  const started = (seq: number, stepId: string, logicalAttemptId = 1) =>
+    told(seq, 'StepStarted', { stepId, logicalAttemptId });
+
+  it('is the failed step, not the failure of the run that follows from it', () => {
+    expect(failureAmong([started(1, 'a'), failed(2, 'a'), told(3, 'RunFailed')])?.runSeq).toBe(2);
+  });
+  it('is not a step that was tried again', () => {
+    expect(failureAmong([failed(1, 'a'), started(2, 'a', 2), told(3, 'RunFailed')])?.runSeq).toBe(3);
+  });
+  it('is none in a run that completed', () => {
+    expect(failureAmong([failed(1, 'a'), told(2, 'RunCompleted')])).toBeNull();
+  });
+});
+
+describe('tries of steps', () => {
+  it('end with their step, or with the run', () => {
+    const events = [
+      told(1, 'StepStarted', { stepId: 'a' }),
+      told(2, 'StepFailed', { stepId: 'a', payload: { errorCode: 'X' } }),
+      told(3, 'StepStarted', { stepId: 'a', logicalAttemptId: 2 }),
+      told(4, 'RunCancelled'),
+    ];
+    expect(attemptsOf(events)).toMatchObject([
+      { stepId: 'a', attempt: 1, status: 'FAILED', start: 1_000, end: 2_000, error: 'X', seq: 1 },
+      { stepId: 'a', attempt: 2, status: 'RUNNING', start: 3_000, end: 4_000, seq: 3 },
+    ]);
+  });
+});
+
+describe('the time axis', () => {
+  const spans = [
+    { start: 0, end: 10_000 },
+    { start: 3_610_000, end: 3_620_000 },
+  ];
+  it('cuts a long time without work short', () => {
+    const axis = new TimeAxis(spans, true);
+    expect(axis.gaps).toMatchObject([{ ms: 3_600_000 }]);
+    expect(axis.place(10_000)).toBeCloseTo(0.485);
+    expect(axis.place(3_610_000)).toBeCloseTo(0.515);
+    expect(axis.place(3_620_000)).toBeCloseTo(1);
+  });
+  it('shows it whole when asked to', () => {
+    const axis = new TimeAxis(spans, false);
+    expect(axis.gaps).toEqual([]);
+    expect(axis.place(10_000)).toBeLessThan(0.01);
+  });
+  it('never goes back', () => {
+    const axis = new TimeAxis([...spans, { start: 5_000, end: 7_000 }, { start: 3_615_000, end: 3_900_000 }], true);
+    const places = Array.from({ length: 1_000 }, (_, at) => axis.place(at * 4_000));
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  });
+});
+
+describe('a run file', () => {
+  const file = (events: RunEventRecord[]) => new Blob([events.map((event) => `${JSON.stringify(event)}\n`).join('')]);
+  const types = ['RunStarted', 'Ping', 'Ping', 'Ping', 'RunCompleted'];
+
+  it('gives the events after a sequence, also where sequences are missing', async () => {
+    const events = types.map((type, at) => told(at < 2 ? at + 1 : at + 10, type));
+    const { source, runId } = await openRunFile(file(events));
+    expect(runId).toBe('r');
+    expect(await source.head()).toBe(14);
+    const seqs = async (after: number, limit: number) =>
+      (await source.read(after, limit)).events.map(({ runSeq }) => runSeq);
+    expect(await seqs(0, 3)).toEqual([1, 2, 12]);
+    expect(await seqs(2, 10)).toEqual([12, 13, 14]);
+    expect(await seqs(12, 1)).toEqual([13]);
+    expect(await seqs(14, 5)).toEqual([]);
+  });
+
+  it('may be what `tidemark runs export` writes', async () => {
+    const store = createMemoryStore();
+    const run = store.runs.handle('r', { tenantId: 't', labels: { shop: 'x' } });
+    await run.append('RunStarted', { by: 'ada' });
+    await run.append('StepStarted', { n: 1 }, { stepId: 'charge', logicalAttemptId: 2 });
+    await run.append('Ping');
+    await store.runs.redactEvent('r', 2, { by: 'me', reason: 'asked' });
+    const parts = await Array.fromAsync(store.runs.exportRun('r'));
+    const { source } = await openRunFile(new Blob(parts.map((part) => `${JSON.stringify(part)}\n`)));
+    expect((await source.read(0, 10)).events).toEqual(await store.runs.fetchEvents('r'));
+    await store.close();
+  });
+
+  it('is folded to the state at any of them', async () => {
+    const { source } = await openRunFile(file(types.map((type, at) => told(at + 1, type))));
+    const { signal } = new AbortController();
+    expect((await source.snapshot(4, signal)).status).toBe('RUNNING');
+    expect((await source.snapshot(undefined, signal)).status).toBe('COMPLETED');
+  });
+
+  it('is refused in words when it is something else', async () => {
+    await expect(openRunFile(new Blob([]))).rejects.toThrow('The file is empty');
+    await expect(openRunFile(new Blob(['[1,2]\n']))).rejects.toThrow('no event of a run');
+  });
+});
+
+describe('what is written while a run is read', () => {
+  /** A run that grows: what is appended during a read is heard of, and not in that read. */
+  function growingRun() {
+    const events = [told(1, 'RunStarted'), told(2, 'StepStarted', { stepId: 'a' })];
+    let onRead = () => {};
+    const source: RunSource = {
+      head: async () => events.length,
+      async read(afterSeq, limit) {
+        const read = events.slice(afterSeq, afterSeq + limit);
+        await Promise.resolve();
+        onRead();
+        return { events: read, size: 0 };
+      },
+      snapshot: () => Promise.reject(new Error('Nobody asks for it here')),
+    };
+    const append = (hear: (event: RunEventRecord) => void, isHeard = true) => {
+      const event = told(events.length + 1, 'Ping');
+      events.push(event);
+      if (isHeard) hear(event);
+    };
+    const duringRead = (work: () => void) => {
+      onRead = () => {
+        onRead = () => {};
+        work();
+      };
+    };
+    return { source, append, duringRead };
+  }
+
+  it('is in the history, once and in order', async () => {
+    const { source, append, duringRead } = growingRun();
+    const history = new RunHistory(source);
+    const hear = (event: RunEventRecord) => history.hear(event);
+    duringRead(() => append(hear));
+    await history.read();
+    expect(history.events.map(({ runSeq }) => runSeq)).toEqual([1, 2, 3]);
+    append(hear);
+    append(hear, false);
+    append(hear);
+    await vi.waitFor(() => expect(history.isWhole.value).toBe(true));
+    expect(history.events.map(({ runSeq }) => runSeq)).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  it('is found by a search, once', async () => {
+    const { source, append, duringRead } = growingRun();
+    duringRead(() => append((event) => search.hear(event)));
+    const search = new LogSearch(source, ({ eventType }) => eventType === 'Ping');
+    await vi.waitFor(() => expect(search.isDone.value).toBe(true));
+    expect(search.seqs.value).toEqual([3]);
+    append((event) => search.hear(event));
+    append((event) => search.hear(event), false);
+    append((event) => search.hear(event));
+    await vi.waitFor(() => expect(search.isDone.value).toBe(true));
+    expect(search.seqs.value).toEqual([3, 4, 5, 6]);
+  });
+});
+
+describe('a list window', () => {
+  const HEIGHT = 600;
+  beforeEach(() => {
+    vi.stubGlobal(
+      'ResizeObserver',
+      class {
+        observe() {}
+        disconnect() {}
+      },
+    );
+  });
+  afterEach(() => vi.unstubAllGlobals());
+
+  /** An element that scrolls as far as its height lets it, as a browser's does. */
+  function shown(count: number) {
+    const list = new ListWindow(28, signal(count));
+    let top = 0;
+    const element = {
+      clientHeight: HEIGHT,
+      get scrollTop() {
+        return top;
+      },
+      set scrollTop(wanted: number) {
+        top = Math.max(0, Math.min(wanted, list.height.value - HEIGHT));
+      },
+      addEventListener() {},
+      removeEventListener() {},
+      querySelector: () => null as HTMLElement | null,
+    };
+    list.attach(element as unknown as HTMLElement);
+    return { list, element };
+  }
+
+  it.each([1, 20, 20_000, 1_000_000, 50_000_000])('reaches every row of %i', (count) => {
+    const { list, element } = shown(count);
+    expect(list.height.value).toBeLessThanOrEqual(15_000_000);
+    for (const index of [0, Math.floor(count / 3), Math.floor(count / 2), count - 1]) {
+      list.scrollTo(index, 'middle');
+      const { first, last, offset } = list.rendered.value;
+      expect(index).toBeGreaterThanOrEqual(first);
+      expect(index).toBeLessThan(last);
+      expect(last - first).toBeLessThan(60);
+      const place = offset + (index - first) * 28 - element.scrollTop;
+      expect(place).toBeGreaterThanOrEqual(-1);
+      expect(place).toBeLessThanOrEqual(HEIGHT - 27);
+    }
+    list.scrollToEnd();
+    expect(list.isAtEnd).toBe(true);
+  });
+});
