@@ -2,12 +2,16 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { benchCodec } from './codec.ts';
+import { benchCopying } from './copying.ts';
+import { benchInspector } from './inspector.ts';
 import { benchJobs } from './jobs.ts';
+import { benchKeeping } from './keeping.ts';
 import { type Figure, formatFigures } from './measure.ts';
 import { benchMemory } from './memory.ts';
 import { benchNats } from './nats.ts';
 import { benchPostgres } from './postgres.ts';
 import { benchRedis } from './redis.ts';
+import { benchServer } from './server.ts';
 import { benchSnapshots } from './snapshots.ts';
 import { benchSqlite } from './sqlite.ts';
 
@@ -18,8 +22,12 @@ const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) =
   snapshots: benchSnapshots,
   jobs: benchJobs,
   codec: benchCodec,
+  copying: benchCopying,
+  keeping: benchKeeping,
   redis: benchRedis,
   nats: benchNats,
+  server: benchServer,
+  inspector: benchInspector,
 };
 
 const quick = process.argv.includes('--quick');

@@ -1,6 +1,6 @@
 /** Requests that are wrong in every way: types, sizes, ids, encodings, conditions and methods, drawn for one operation. */
 import fc from 'fast-check';
-import { type Operation, type Parameter, type Schema, sampleOf } from './server-api.ts';
+import { type Operation, type Parameter, resolve, type Schema, sampleOf } from './server-api.ts';
 
 export interface WildRequest {
   method: string;
@@ -53,6 +53,16 @@ const wildJson = fc.oneof(
 );
 
 const NAMES = {
+  state: 'pending',
+  threshold: '1m',
+  topics: 'runs,kv/a,sessions/session',
+  taskType: 'mail',
+  taskId: 'job',
+  token: 'token',
+  worker: 'worker',
+  status: 'RUNNING',
+  updateType: 'PROGRESS',
+  keys: ['key'],
   runId: 'run',
   toRunId: 'fork',
   tenantId: 'default',
@@ -65,16 +75,22 @@ const NAMES = {
   set: { text: 'x' },
 };
 
-/** A value that fits, with some members of it replaced, removed or added. */
+/** A value that fits, also with members it may have, and some of its members replaced, removed or added. */
 function bent(schema: Schema): fc.Arbitrary<unknown> {
-  const fitting = sampleOf(schema, NAMES);
-  if (typeof fitting !== 'object' || fitting === null || Array.isArray(fitting)) return wildJson;
-  const members = Object.keys(fitting);
+  const whole = resolve(schema);
+  if (whole.anyOf) return fc.oneof(...whole.anyOf.map(bent));
+  const fitting = sampleOf(whole, NAMES);
+  if (typeof fitting !== 'object' || fitting === null) return wildJson;
+  if (Array.isArray(fitting)) return fc.array(bent(whole.items ?? {}), { maxLength: 3 });
+  const members = Object.entries(whole.properties ?? {});
+  const optional = members.filter(([name]) => !(name in fitting));
   const change = fc.record({ at: fc.nat(), value: wildJson, how: fc.constantFrom('replace', 'remove', 'add') });
-  return fc.array(change, { maxLength: 3 }).map((changes) => {
+  const changes = fc.oneof(fc.constant([]), fc.array(change, { minLength: 1, maxLength: 2 }));
+  return fc.tuple(fc.subarray(optional), changes).map(([more, bends]) => {
     const value: Record<string, unknown> = { ...fitting };
-    for (const { at, value: wild, how } of changes) {
-      const name = members[at % Math.max(1, members.length)] ?? 'x';
+    for (const [name, member] of more) value[name] = sampleOf(member, NAMES, name);
+    for (const { at, value: wild, how } of bends) {
+      const name = members[at % Math.max(1, members.length)]?.[0] ?? 'x';
       if (how === 'remove') delete value[name];
       else value[how === 'add' ? `extra-${at % 3}` : name] = wild;
     }
@@ -99,53 +115,60 @@ const brokenBody = fc.oneof(
   fc.uint8Array().map(Buffer.from),
 );
 
-function bodyOf({ bodies }: Operation): fc.Arbitrary<{ type: string | null; body: Buffer | null }> {
-  const types = Object.keys(bodies);
-  if (types.length === 0)
-    return fc.constantFrom({ type: null, body: null }, { type: 'application/json', body: Buffer.from('{}') });
-  const fits = types.map((type) => {
-    const { schema } = bodies[type]!;
-    const values = bent(schema ?? bodies['application/json']?.schema ?? {});
-    const isLines = type.endsWith('ndjson');
-    const text = isLines
-      ? fc.array(values, { maxLength: 4 }).map((lines) => lines.map(json).join('\n'))
-      : values.map(json);
-    return fc.oneof(
-      {
-        weight: 4,
-        arbitrary: text.map((it) => ({
-          type,
-          body: Buffer.from(`${it}\nbytes`.slice(0, isLines ? -6 : type.endsWith('artifact') ? undefined : -6)),
-        })),
-      },
-      { weight: 1, arbitrary: brokenBody.map((body) => ({ type, body })) },
-    );
-  });
-  const odd = fc.record({
-    type: fc.constantFrom(null, 'text/plain', 'application/json; charset=x', 'x', '/'),
-    body: brokenBody,
-  });
-  return fc.oneof({ weight: 8, arbitrary: fc.oneof(...fits) }, { weight: 1, arbitrary: odd });
+/** What stands on the first line of an artifact that is sent with a label. */
+const label = fc.record(
+  {
+    mimeType: fc.oneof(wildJson, fc.constantFrom('text/html', 'a\nb', 'text/é', 'x'.repeat(300))),
+    filename: wildJson,
+    scope: wildJson,
+    ttl: wildJson,
+  },
+  { requiredKeys: [] },
+);
+
+/** Bodies of a type that the operation takes, right and wrong. */
+function bodyOfType(type: string, { bodies }: Operation): fc.Arbitrary<Buffer> {
+  const values = bent(bodies[type]!.schema ?? bodies['application/json']?.schema ?? {}).map(json);
+  const text = type.endsWith('ndjson')
+    ? fc.array(values, { maxLength: 4 }).map((lines) => lines.join('\n'))
+    : type.endsWith('.artifact')
+      ? label.map((it) => `${json(it)}\nbytes`)
+      : values;
+  return fc.oneof({ weight: 4, arbitrary: text.map((it) => Buffer.from(it)) }, { weight: 1, arbitrary: brokenBody });
+}
+
+function contentOf(operation: Operation): fc.Arbitrary<{ type: string | null; body: Buffer | null }> {
+  const types = Object.keys(operation.bodies);
+  const none = { type: null, body: null };
+  if (types.length === 0) return fc.constantFrom(none, none, { type: 'application/json', body: Buffer.from('{}') });
+  const right = types.map((type) => bodyOfType(type, operation).map((body) => ({ type, body })));
+  const odd = fc.constantFrom(null, 'text/plain', 'application/json; charset=x', 'x', '/');
+  return fc.oneof(
+    { weight: 9, arbitrary: fc.oneof(...right) },
+    { weight: 1, arbitrary: fc.record({ type: odd, body: brokenBody }) },
+  );
 }
 
 function json(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
-function parameterOf({ name, schema, content }: Parameter): fc.Arbitrary<[string, string][]> {
+function parameterOf({ name, required, schema, content }: Parameter): fc.Arbitrary<[string, string][]> {
   // Long polls would make every round as slow as they are long.
-  if (name === 'wait') return fc.constantFrom('1ms', '0', '61s', 'x', '').map((value) => [[name, value]]);
-  const fitting = json(sampleOf(schema ?? content!['application/json'].schema, NAMES, name));
-  const value = fc.oneof(
-    fc.constant(fitting.replaceAll(/^"|"$/g, '')),
-    wildText,
-    wildNumber.map(String),
-    wildJson.map(json),
+  if (name === 'wait')
+    return fc.constantFrom([], [], ['1ms'], ['0'], ['61s'], ['x']).map((it) => it.map((of) => [name, of]));
+  const fitting = json(sampleOf(schema ?? content!['application/json'].schema, NAMES, name)).replaceAll(/^"|"$/g, '');
+  const wild = fc.oneof(wildText, wildNumber.map(String), wildJson.map(json));
+  const values = fc.oneof(
+    { weight: 12, arbitrary: fc.constant(required ? [fitting] : []) },
+    { weight: 3, arbitrary: fc.constant([fitting]) },
+    { weight: 2, arbitrary: fc.array(wild, { maxLength: 2 }) },
   );
-  return fc.array(value, { maxLength: 2 }).map((values) => values.map((it) => [name, it]));
+  return values.map((it) => it.map((value) => [name, value]));
 }
 
-const header = (...values: (string | undefined)[]) => fc.constantFrom(...values, undefined, undefined, undefined);
+const header = (...values: string[]) =>
+  fc.oneof({ weight: 12, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom(...values) });
 const headers = fc.record({
   'tidemark-tenant': header('a%2Fb', '%ff', 'x'.repeat(600), ''),
   'tidemark-timeout': header('0', '-1', 'x', '5000', '1e99'),
@@ -163,24 +186,27 @@ const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'TR
 export function wildRequests(operation: Operation): fc.Arbitrary<WildRequest> {
   const places = [...operation.path.matchAll(/\{\w+\}/g)];
   const query = operation.parameters.filter(({ in: place }) => place === 'query').map(parameterOf);
-  const unknown = fc.constantFrom<[string, string][]>([], [], [], [['unknown', 'x']], [['__proto__', 'x']]);
+  const unknown = fc.oneof(
+    { weight: 19, arbitrary: fc.constant<[string, string][]>([]) },
+    { weight: 1, arbitrary: fc.constantFrom<[string, string][]>([['unknown', 'x']], [['__proto__', 'x']]) },
+  );
   return fc
     .record({
       method: fc.oneof(
-        { weight: 9, arbitrary: fc.constant(operation.method) },
+        { weight: 19, arbitrary: fc.constant(operation.method) },
         { weight: 1, arbitrary: fc.constantFrom(...METHODS) },
       ),
       segments: fc.tuple(...places.map(() => segment)),
       query: fc.tuple(...query, unknown),
-      given: fc.array(fc.boolean(), { minLength: query.length + 1, maxLength: query.length + 1 }),
       headers,
-      content: bodyOf(operation),
+      content: contentOf(operation),
     })
-    .map(({ method, segments, query, given, headers, content }) => {
+    .map(({ method, segments, query, headers, content }) => {
       const left = [...segments] as string[];
       const path = operation.path.replaceAll(/\{\w+\}/g, () => left.shift()!);
-      const chosen = query.filter((_, index) => given[index]).flat();
-      const text = new URLSearchParams(chosen.map(([name, value]) => [name, value.toWellFormed()])).toString();
+      const text = new URLSearchParams(
+        query.flat().map(([name, value]): [string, string] => [name, value.toWellFormed()]),
+      ).toString();
       const all = { ...headers, ...(content.type === null ? {} : { 'content-type': content.type }) };
       const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);
       return {

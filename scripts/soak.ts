@@ -20,6 +20,10 @@ const RIGS: Record<string, string[]> = {
   erasure: ['--crashes', '100'],
   'tail-memory': [],
   projectors: [],
+  'server-fuzz': ['--rounds', '300'],
+  'server-streams': [],
+  'server-stalls': [],
+  'server-kill': ['--kills', '20'],
 };
 
 const named = process.argv.slice(2);

@@ -1,0 +1,230 @@
+/** The road of a request: find its route, see who asks, read and check what they sent, do it, answer. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type CallOptions, invalidArgument } from '@tidemark/core';
+import Type, { type TObject } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import type { Audit } from './audit/audit.ts';
+import { entryOf, isAudited, statusOf } from './audit/requests.ts';
+import type { Admission } from './auth/admission.ts';
+import type { Principal } from './auth.ts';
+import { ANSWERED, sendAnswer } from './http/answer.ts';
+import { contentTypeOf, drain, parseJson, readBody, refuseEncoded } from './http/body.ts';
+import { idOfSegment } from './http/ids.ts';
+import { isUnforeseen, sendProblem } from './http/problems.ts';
+import { parseQuery } from './http/query.ts';
+import { Refusal } from './http/refusal.ts';
+import { type Match, Router } from './http/router.ts';
+import type { Logger } from './logger.ts';
+import type { Route, Services } from './routes/route.ts';
+import type { Views } from './views.ts';
+
+/** Which tenant an operator speaks for, percent-encoded as in a path. */
+const TENANT_HEADER = 'tidemark-tenant';
+/** How many milliseconds the caller waits at most. */
+const TIMEOUT_HEADER = 'tidemark-timeout';
+
+/** Taken by every route that a caller must be known for. */
+const TENANT_PARAMETER = Type.Object({
+  tenant: Type.Optional(
+    Type.String({ description: 'An operator: the tenant to speak for. Also as header Tidemark-Tenant.' }),
+  ),
+});
+
+interface MountedRoute {
+  route: Route;
+  /** As metrics name it. */
+  name: string;
+  query: TObject;
+  checkQuery: Validator;
+  /** No parameter is required. */
+  mayAskNothing: boolean;
+  checkBody: Validator | null;
+}
+
+export interface ApplicationParts {
+  routes: readonly Route[];
+  views: Views;
+  admission: Admission;
+  /** `null` where nobody is known, and so nobody could be named. */
+  audit: Audit | null;
+  services: Services;
+  logger: Logger;
+}
+
+export class Application {
+  readonly #router = new Router<MountedRoute>();
+  readonly #parts: ApplicationParts;
+  /** Requests that are being answered. */
+  active = 0;
+
+  constructor(parts: ApplicationParts) {
+    this.#parts = parts;
+    for (const route of parts.routes) this.#router.add(route.method, route.path, mount(route));
+  }
+
+  /** Answers a request; never throws. */
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const started = performance.now();
+    this.active++;
+    const done = (name: string, status: number) => {
+      this.active--;
+      drain(request);
+      this.#parts.services.metrics.observe(name, status, (performance.now() - started) / 1_000);
+    };
+    // A socket that breaks is the caller's end of it, and seen where the answer is written.
+    response.on('error', () => {});
+    const found = this.#find(request);
+    if (found instanceof Refusal) {
+      done('UNKNOWN', sendProblem(response, found));
+      return;
+    }
+    const { route, name } = found.mounted;
+    this.#serve(found.mounted, found.match, found.query, request, response).then(
+      (status) => done(name, status),
+      (error) => {
+        if (isUnforeseen(error)) this.#parts.logger.error({ event: 'request_failed', route: route.path, error });
+        done(name, sendProblem(response, error));
+      },
+    );
+  };
+
+  #find(request: IncomingMessage): { mounted: MountedRoute; match: Match<MountedRoute>; query: string } | Refusal {
+    const url = request.url!;
+    const mark = url.indexOf('?');
+    const match = this.#router.find(mark < 0 ? url : url.slice(0, mark));
+    if (!match)
+      return new Refusal(404, 'UNSUPPORTED', 'There is nothing at this path; /openapi.json lists what there is');
+    const method = request.method === 'HEAD' ? 'GET' : request.method!;
+    const mounted = match.methods.get(method);
+    if (mounted) return { mounted, match, query: mark < 0 ? '' : url.slice(mark + 1) };
+    const allow = [...match.methods.keys()].join(', ');
+    return new Refusal(405, 'UNSUPPORTED', `This path takes ${allow}`, { field: 'method', rule: allow }, { allow });
+  }
+
+  async #serve(
+    mounted: MountedRoute,
+    match: Match<MountedRoute>,
+    queryText: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<number> {
+    const { route } = mounted;
+    const { admission, views, services, audit } = this.#parts;
+    const known = admission.admit(request, response, route.scope);
+    const principal = known instanceof Promise ? await known : known;
+    const query = mounted.mayAskNothing && queryText === '' ? NO_PARAMETERS : queryOf(mounted, queryText);
+    const params: Record<string, string> = {};
+    for (const name in match.segments) params[name] = idOfSegment(match.segments[name]!, name);
+    if (principal.sessionId !== undefined) confineToSession(route, principal.sessionId, params);
+    const tenantId = tenantOf(principal, request, query);
+    const store = views.of(tenantId);
+    const options = boundsOf(request, services.limits.timeoutMs);
+    const body = await this.#bodyOf(mounted, request);
+    const call = { store, principal, params, query, body, options, request, response, services };
+    const answer =
+      audit && isAudited(route)
+        ? await audit.around(
+            entryOf(route, principal, params, query, tenantId),
+            async () => route.handle(call as never),
+            statusOf,
+          )
+        : await route.handle(call as never);
+    return answer === ANSWERED ? response.statusCode : sendAnswer(response, answer);
+  }
+
+  async #bodyOf({ route, checkBody }: MountedRoute, request: IncomingMessage): Promise<unknown> {
+    if (!checkBody && !route.reads) return undefined;
+    refuseEncoded(request);
+    const type = contentTypeOf(request);
+    const isJson = type === 'application/json' || type.endsWith('+json');
+    if (route.reads?.some((it) => it === type || it === '*/*') && !(checkBody && isJson)) return undefined;
+    if (!checkBody || !isJson) {
+      const rule = [...(checkBody ? ['application/json'] : []), ...(route.reads ?? [])].join(' or ');
+      throw new Refusal(415, 'INVALID_ARGUMENT', `Send the body as ${rule}`, { field: 'content-type', rule });
+    }
+    const body = parseJson(await readBody(request, this.#parts.services.limits.bodyBytes));
+    check(checkBody, body, 'body');
+    return body;
+  }
+}
+
+const NO_PARAMETERS: { tenant?: string } = Object.freeze({});
+
+function queryOf({ query: schema, checkQuery }: MountedRoute, text: string): { tenant?: string } {
+  const query = parseQuery(text, schema);
+  check(checkQuery, query, 'query');
+  return query;
+}
+
+function mount(route: Route): MountedRoute {
+  const properties = {
+    ...(route.scope === null ? {} : TENANT_PARAMETER.properties),
+    ...(route.query?.properties as Record<string, never> | undefined),
+  };
+  const query = Type.Object(properties);
+  const checkQuery = Compile(query);
+  return {
+    route,
+    name: `${route.method} ${route.path}`,
+    query,
+    checkQuery,
+    mayAskNothing: checkQuery.Check({}),
+    checkBody: route.body ? Compile(route.body) : null,
+  };
+}
+
+interface SchemaError {
+  instancePath: string;
+  message: string;
+  params: { requiredProperties?: string[] };
+}
+
+/** What does not fit its schema is an argument that breaks a rule, named by its path. */
+function check(validator: Validator, value: unknown, whole: string): void {
+  if (validator.Check(value)) return;
+  // Of several forms that a value may have, the one it comes closest to has the deepest error.
+  const error = (validator.Errors(value) as SchemaError[]).reduce((deepest, it) =>
+    depthOf(it) > depthOf(deepest) ? it : deepest,
+  );
+  const missing = error.params.requiredProperties?.[0];
+  const steps = error.instancePath.split('/').slice(1);
+  if (missing !== undefined) steps.push(missing);
+  const field = steps.reduce((path, step) => {
+    if (/^\d+$/.test(step)) return `${path || 'events'}[${step}]`;
+    return path === '' ? step : `${path}.${step}`;
+  }, '');
+  throw invalidArgument(field || whole, missing === undefined ? error.message.replace(/^must be /, '') : 'given');
+}
+
+function depthOf({ instancePath, params }: SchemaError): number {
+  return instancePath.split('/').length + (params.requiredProperties === undefined ? 0 : 1);
+}
+
+function confineToSession(route: Route, sessionId: string, params: Record<string, string>): void {
+  if (params.sessionId === sessionId || (params.sessionId === undefined && route.confinesSession)) return;
+  throw new Refusal(403, 'FORBIDDEN', 'This key is for one session only', {
+    field: 'sessionId',
+    rule: 'its own session',
+  });
+}
+
+/** The tenant a call speaks for: the caller's own, or the one an operator names; `null` is the operator's view of all. */
+function tenantOf(principal: Principal, request: IncomingMessage, query: { tenant?: string }): string | null {
+  const header = request.headers[TENANT_HEADER] as string | undefined;
+  const named = query.tenant ?? (header === undefined ? undefined : idOfSegment(header, TENANT_HEADER));
+  if (principal.tenantId === null) return named ?? null;
+  if (named === undefined || named === principal.tenantId) return principal.tenantId;
+  throw new Refusal(403, 'TENANT_MISMATCH', 'This key is for another tenant', {
+    field: 'tenant',
+    rule: 'its own tenant',
+  });
+}
+
+function boundsOf(request: IncomingMessage, maxMs: number): CallOptions {
+  const text = request.headers[TIMEOUT_HEADER] as string | undefined;
+  if (text === undefined) return {};
+  const timeoutMs = Number(text);
+  if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1)
+    throw invalidArgument(TIMEOUT_HEADER, 'whole milliseconds of at least 1', text);
+  return { timeoutMs: Math.min(timeoutMs, maxMs) };
+}

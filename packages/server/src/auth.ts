@@ -1,0 +1,69 @@
+/** Who asks: the port that authentication implements, and the one that needs none and therefore serves loopback only. */
+import type { IncomingMessage } from 'node:http';
+
+/** What a route asks of its caller; `admin` may do everything. */
+export const SCOPES = ['read', 'append', 'admin'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** Somebody the server knows. */
+export interface Principal {
+  /** Shown in logs; never a secret. */
+  id: string;
+  /** The one tenant it may speak for; `null` is an operator, who names a tenant or sees all. */
+  tenantId: string | null;
+  scopes: readonly Scope[];
+  /** The one session it may speak of; absent: all of its tenant. */
+  sessionId?: string;
+}
+
+/**
+ * Why a request is not let in: nobody knows who asks, it is not for them, it was meant for another host, it came too often,
+ * or right now nobody can tell.
+ */
+export interface AuthRefusal {
+  refused: 'unknown' | 'forbidden' | 'misdirected' | 'limited' | 'unavailable';
+  message: string;
+  /** For the log. */
+  cause?: unknown;
+}
+
+/** Tells who sent a request. */
+export interface Authenticator {
+  /** True where whoever reaches the port is let in: the server then listens on loopback only. */
+  readonly loopbackOnly: boolean;
+  /** Refuses what may not even ask for routes that are open to everybody: other hosts, pages of other origins. */
+  refuse?(request: IncomingMessage): AuthRefusal | null;
+  authenticate(request: IncomingMessage): Principal | AuthRefusal | Promise<Principal | AuthRefusal>;
+}
+
+const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
+const ANYBODY: Principal = { id: 'anonymous', tenantId: null, scopes: ['read', 'append', 'admin'] };
+
+/**
+ * Lets everybody on this machine in, as an operator. A web page can make a browser ask too, so the `Host` must be one
+ * of this machine (a name that an attacker points here is refused) and an `Origin` must be the server itself.
+ */
+export function anonymous(options: { hosts?: readonly string[] } = {}): Authenticator {
+  const hosts = new Set([...LOOPBACK_HOSTS, ...(options.hosts ?? [])]);
+  return {
+    loopbackOnly: true,
+    refuse({ headers: { host, origin } }) {
+      if (host === undefined || !hosts.has(nameOf(host)))
+        return { refused: 'misdirected', message: `This server answers to ${[...hosts].join(', ')} only` };
+      if (origin !== undefined && origin !== `http://${host}`)
+        return { refused: 'forbidden', message: 'Pages of another origin may not ask this server' };
+      return null;
+    },
+    authenticate: () => ANYBODY,
+  };
+}
+
+/** The host without its port. */
+export function nameOf(host: string): string {
+  return host.replace(/:\d+$/, '').toLowerCase();
+}
+
+/** Whether a host name can be reached from this machine only. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
+}

@@ -1,0 +1,147 @@
+/**
+ * API keys, kept in the store among what belongs to the server itself. A key that is revoked anywhere is refused by every
+ * server of the store within half a second.
+ */
+import { invalidArgument, retrying, type Store } from '@tidemark/core';
+import { Audit } from '../audit/audit.ts';
+import type { Scope } from '../auth.ts';
+import { type ApiKeyInfo, fieldsOf, isScope, keyOf, type StoredKey } from './key-record.ts';
+import { digestOf, keyText, mintKey } from './key-text.ts';
+import { SYSTEM_TENANT } from './system-tenant.ts';
+
+const PREFIX = 'api-keys/';
+const FRESH_MS = 500;
+const MOST_KNOWN = 10_000;
+const READ_MS = 2_000;
+const WRITE_DEADLINE = '10s';
+const MAX_NAME = 200;
+
+export interface NewApiKey {
+  /** What it is for, in the operator's words. */
+  name: string;
+  scopes: readonly Scope[];
+  /** The one tenant it may speak for; `null`, an operator, must be said. */
+  tenantId: string | null;
+  /** The one session of the tenant it may speak of. */
+  sessionId?: string;
+  /** After this it is refused. */
+  expiresAt?: Date;
+}
+
+/** Who makes or revokes a key, for the audit log. */
+export interface KeyChange {
+  by: string;
+}
+
+/** A key that was just made: the only time its text is known. */
+export interface CreatedApiKey {
+  /** `id.secret`, to be sent as `Authorization: Bearer …`. */
+  key: string;
+  info: ApiKeyInfo;
+}
+
+interface KnownKey {
+  readAt: number;
+  stored: Promise<StoredKey | null>;
+}
+
+/**
+ * The keys of a store.
+ *
+ * @example
+ * const keys = new ApiKeys(store);
+ * const { key } = await keys.create({ name: 'worker', tenantId: 'acme', scopes: ['read', 'append'] }, { by: 'ada' });
+ * createServer({ store, auth: bearer({ keys }) });
+ */
+export class ApiKeys {
+  readonly #store: Store;
+  readonly #system: Store;
+  readonly #audit: Audit;
+  readonly #known = new Map<string, KnownKey>();
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.#system = retrying(store.forTenant(SYSTEM_TENANT), { deadline: WRITE_DEADLINE });
+    this.#audit = new Audit(store);
+  }
+
+  async create(wanted: NewApiKey, { by }: KeyChange): Promise<CreatedApiKey> {
+    const minted = mintKey();
+    const info = this.#checked(minted.id, wanted);
+    const entry = { action: 'create key', by, about: { ...info } };
+    await this.#audit.around(entry, () => {
+      const fields = fieldsOf({ info, digest: digestOf(minted.secret) });
+      return this.#system.kv.put(PREFIX + info.id, fields, { requestId: info.id });
+    });
+    return { key: keyText(minted), info };
+  }
+
+  /** All keys, also those that were revoked or have expired, in byte order of their ids. */
+  async list(): Promise<ApiKeyInfo[]> {
+    const keys: ApiKeyInfo[] = [];
+    for await (const { key, record } of this.#system.kv.scan(PREFIX))
+      keys.push(keyOf(key.slice(PREFIX.length), record).info);
+    return keys;
+  }
+
+  /** Tells whether there is such a key. The first revocation stays. */
+  async revoke(id: string, { by }: KeyChange): Promise<boolean> {
+    const there = await this.#read(id);
+    if (!there) return false;
+    if (there.info.revokedAt !== undefined) return true;
+    const revokedAt = new Date().toISOString();
+    const { written } = await this.#audit.around({ action: 'revoke key', by, about: { id } }, () =>
+      this.#system.kv.setField(PREFIX + id, 'revokedAt', revokedAt, { ifExists: true, requestId: `revoke ${id}` }),
+    );
+    this.#known.delete(id);
+    return written;
+  }
+
+  /** Whether a key of this id was seen here; it may be revoked by now. */
+  isKnown(id: string): boolean {
+    return this.#known.has(id);
+  }
+
+  /** The key of an id as it stood at most half a second ago. Fails when the store does not tell. */
+  find(id: string): Promise<StoredKey | null> {
+    const known = this.#known.get(id);
+    if (known && performance.now() - known.readAt < FRESH_MS) return known.stored;
+    const stored = this.#read(id);
+    const reading = { readAt: performance.now(), stored };
+    this.#known.set(id, reading);
+    if (this.#known.size > MOST_KNOWN) this.#known.delete(this.#known.keys().next().value!);
+    const forget = () => {
+      if (this.#known.get(id) === reading) this.#known.delete(id);
+    };
+    stored.then((key) => key ?? forget(), forget);
+    return stored;
+  }
+
+  async #read(id: string): Promise<StoredKey | null> {
+    const record = await this.#store.forTenant(SYSTEM_TENANT).kv.get(PREFIX + id, { timeoutMs: READ_MS });
+    return record && keyOf(id, record);
+  }
+
+  #checked(id: string, { name, scopes, tenantId, sessionId, expiresAt }: NewApiKey): ApiKeyInfo {
+    if (typeof name !== 'string' || name === '' || name.length > MAX_NAME)
+      throw invalidArgument('name', `1 to ${MAX_NAME} characters`, name);
+    if (scopes.length === 0 || !scopes.every(isScope))
+      throw invalidArgument('scopes', 'some of read, append and admin', scopes.join(' '));
+    if (tenantId === SYSTEM_TENANT) throw invalidArgument('tenantId', "not the server's own", tenantId);
+    // A view is given for valid ids only.
+    if (tenantId !== null) this.#store.forTenant(tenantId);
+    if (sessionId !== undefined && (tenantId === null || sessionId === ''))
+      throw invalidArgument('sessionId', 'a session of the tenant that the key is bound to', sessionId);
+    if (expiresAt !== undefined && !(expiresAt.getTime() > Date.now()))
+      throw invalidArgument('expiresAt', 'in the future', String(expiresAt));
+    return {
+      id,
+      name,
+      tenantId,
+      scopes: [...new Set(scopes)],
+      ...(sessionId === undefined ? {} : { sessionId }),
+      createdAt: new Date().toISOString(),
+      ...(expiresAt === undefined ? {} : { expiresAt: expiresAt.toISOString() }),
+    };
+  }
+}

@@ -1,0 +1,128 @@
+/** Who sent a request, by the key or token in its `Authorization` header. What cannot be verified is refused, never let in. */
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { invalidArgument } from '@tidemark/core';
+import { type Authenticator, type AuthRefusal, nameOf, type Principal } from '../auth.ts';
+import { WrongCredentials } from '../limits/wrong-credentials.ts';
+import type { ApiKeys } from './api-keys.ts';
+import { type JwtOptions, jwtVerifier, type TokenVerifier } from './jwt.ts';
+import type { StoredKey } from './key-record.ts';
+import { digestOf, hasDigest, parseKey } from './key-text.ts';
+
+const BEARER = /^Bearer +([^\s]+) *$/i;
+const MAX_TOKEN = 8_192;
+/** Of no secret: an id that nobody has takes as long as one with a wrong secret. */
+const NO_DIGEST = createHash('sha256').digest();
+
+const UNKNOWN: AuthRefusal = { refused: 'unknown', message: 'Send a valid key or token as Authorization: Bearer …' };
+const LIMITED: AuthRefusal = {
+  refused: 'limited',
+  message: 'Too many wrong keys came from this address; wait a minute',
+};
+const UNAVAILABLE: AuthRefusal = { refused: 'unavailable', message: 'Who asks cannot be verified right now' };
+
+export interface BearerOptions {
+  /** Keys that are let in. */
+  keys?: ApiKeys;
+  /** An admin key besides them: see `bootstrapKey`. */
+  bootstrapKey?: string;
+  /** Tokens that are let in. */
+  jwt?: JwtOptions;
+  /** The only names this server answers to; absent: all, as a proxy in front decides that. */
+  hosts?: readonly string[];
+  /** One proxy in front adds the caller's address to `X-Forwarded-For`; without it all callers share the proxy's. */
+  isBehindProxy?: boolean;
+}
+
+/**
+ * Knows callers by API keys, tokens, or both.
+ *
+ * @example
+ * createServer({ store, host: '0.0.0.0', auth: bearer({ keys: new ApiKeys(store), bootstrapKey: bootstrapKey() }) });
+ */
+export function bearer(options: BearerOptions): Authenticator {
+  const { keys, jwt, hosts, isBehindProxy = false } = options;
+  if (!keys && !jwt && options.bootstrapKey === undefined)
+    throw invalidArgument('auth', 'keys, jwt or bootstrapKey: nobody could be known');
+  const callers = new Callers(keys, jwt && jwtVerifier(jwt), options.bootstrapKey);
+  const wrong = new WrongCredentials();
+  const names = hosts && new Set(hosts.map((it) => it.toLowerCase()));
+  return {
+    loopbackOnly: false,
+    refuse: (request) => strangerOf(request, names),
+    async authenticate(request) {
+      const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
+      if (token === undefined || token.length > MAX_TOKEN) return UNKNOWN;
+      const address = addressOf(request, isBehindProxy);
+      if (wrong.isExhausted(address) && !callers.wasSeen(token)) return LIMITED;
+      try {
+        const principal = await callers.of(token);
+        if (principal) return principal;
+      } catch (error) {
+        return { ...UNAVAILABLE, cause: error };
+      }
+      wrong.note(address);
+      return wrong.isExhausted(address) ? LIMITED : UNKNOWN;
+    },
+  };
+}
+
+/** Everybody a token may stand for. */
+class Callers {
+  readonly #keys: ApiKeys | undefined;
+  readonly #verify: TokenVerifier | undefined;
+  readonly #bootstrap: StoredKey | null;
+
+  constructor(keys: ApiKeys | undefined, verify: TokenVerifier | undefined, bootstrap: string | undefined) {
+    this.#keys = keys;
+    this.#verify = verify;
+    this.#bootstrap = bootstrap === undefined ? null : operatorOf(bootstrap);
+  }
+
+  /** Whether this id has been let in before: guesses from its address do not lock it out. */
+  wasSeen(token: string): boolean {
+    const id = parseKey(token)?.id;
+    return id !== undefined && (id === this.#bootstrap?.info.id || this.#keys?.isKnown(id) === true);
+  }
+
+  async of(token: string): Promise<Principal | null> {
+    const key = parseKey(token);
+    if (!key) return this.#verify ? this.#verify(token) : null;
+    const stored = key.id === this.#bootstrap?.info.id ? this.#bootstrap : await this.#keys?.find(key.id);
+    const isRight = hasDigest(key.secret, stored?.digest ?? NO_DIGEST);
+    return stored && isRight && isValid(stored) ? principalOf(stored) : null;
+  }
+}
+
+function operatorOf(text: string): StoredKey {
+  const key = parseKey(text);
+  if (!key) throw invalidArgument('bootstrapKey', 'an API key');
+  const createdAt = new Date().toISOString();
+  const info = { id: key.id, name: 'bootstrap', tenantId: null, scopes: ['admin' as const], createdAt };
+  return { info, digest: digestOf(key.secret) };
+}
+
+function isValid({ info: { revokedAt, expiresAt } }: StoredKey): boolean {
+  return revokedAt === undefined && (expiresAt === undefined || Date.parse(expiresAt) > Date.now());
+}
+
+function principalOf({ info: { id, tenantId, scopes, sessionId } }: StoredKey): Principal {
+  return { id: `key:${id}`, tenantId, scopes, ...(sessionId === undefined ? {} : { sessionId }) };
+}
+
+/** Refuses other hosts where they are named, and pages of another origin always: their browser is not their user. */
+function strangerOf({ headers }: IncomingMessage, names: ReadonlySet<string> | undefined): AuthRefusal | null {
+  const { host, origin } = headers;
+  if (names && (host === undefined || !names.has(nameOf(host))))
+    return { refused: 'misdirected', message: 'This server answers to other names only' };
+  if (origin === undefined || (host !== undefined && (origin === `https://${host}` || origin === `http://${host}`)))
+    return null;
+  return { refused: 'forbidden', message: 'Pages of another origin may not ask this server' };
+}
+
+/** Where a request came from. Of the forwarded addresses only the last is the proxy's word, the others are the caller's. */
+function addressOf({ headers, socket }: IncomingMessage, isBehindProxy: boolean): string {
+  const forwarded = isBehindProxy ? headers['x-forwarded-for'] : undefined;
+  const last = (Array.isArray(forwarded) ? forwarded.join(',') : forwarded)?.split(',').at(-1)?.trim();
+  return last || (socket.remoteAddress ?? 'unknown');
+}

@@ -1,0 +1,134 @@
+/**
+ * Tokens of an identity provider (JWT): signed by a key of its set, for this audience, by an algorithm that was allowed here.
+ * What the token itself says about keys (`jku`, `x5u`, `jwk`) is never looked at.
+ */
+import { readFile } from 'node:fs/promises';
+import { invalidArgument } from '@tidemark/core';
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  errors,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from 'jose';
+import { isLoopback, type Principal } from '../auth.ts';
+import { isScope } from './key-record.ts';
+import { SYSTEM_TENANT } from './system-tenant.ts';
+
+/** All of them have a public half: with a shared secret whoever verifies could also sign. */
+const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+const SCOPE_PREFIX = 'tidemark:';
+const KEYS_MS = 600_000;
+const FILE_MS = 10_000;
+const FETCH_MS = 5_000;
+const DEFAULT_TOLERANCE_SECONDS = 5;
+const MAX_SUBJECT = 200;
+/** Failures that say something about the token; all others are ours. */
+const OF_THE_TOKEN = /^ERR_(JWT_|JWS_|JOSE_ALG_NOT_ALLOWED|JOSE_NOT_SUPPORTED|JWKS_NO_MATCHING_KEY|JWKS_MULTIPLE)/;
+
+export interface JwtOptions {
+  issuer: string;
+  audience: string;
+  /** Where the keys are: an https address, or the path of a file. Both are read again from time to time. */
+  keys: string;
+  /** The only algorithms that count, such as `['RS256']`. */
+  algorithms: readonly string[];
+  /** Which claim holds the tenant. Default `tenant`. */
+  tenantClaim?: string;
+  /** Which claim holds the scopes, as a list or a text with spaces: `tidemark:read tidemark:append`. Default `scope`. */
+  scopesClaim?: string;
+  /** Which claim holds the one session the token is for. Default `session`. */
+  sessionClaim?: string;
+  /** How far the clocks may be apart. Default 5. */
+  clockToleranceSeconds?: number;
+}
+
+/** Tells whose token it is; `null` when it is not valid. Fails when that cannot be told. */
+export type TokenVerifier = (token: string) => Promise<Principal | null>;
+
+export function jwtVerifier(options: JwtOptions): TokenVerifier {
+  const { issuer, audience, algorithms, clockToleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = options;
+  for (const [name, value] of Object.entries({ issuer, audience }))
+    if (typeof value !== 'string' || value === '') throw invalidArgument(name, 'given', value);
+  if (algorithms.length === 0 || !algorithms.every((it) => ALGORITHMS.includes(it)))
+    throw invalidArgument('algorithms', `some of ${ALGORITHMS.join(', ')}`, algorithms.join(' '));
+  const keys = keySetOf(options.keys);
+  const verifying = {
+    issuer,
+    audience,
+    algorithms: [...algorithms],
+    clockTolerance: clockToleranceSeconds,
+    requiredClaims: ['exp'],
+  };
+  return async (token) => {
+    try {
+      const { payload } = await jwtVerify(token, keys, verifying);
+      return principalOf(payload, options);
+    } catch (error) {
+      if (error instanceof errors.JOSEError && OF_THE_TOKEN.test(error.code)) return null;
+      throw error;
+    }
+  };
+}
+
+function keySetOf(place: string): JWTVerifyGetKey {
+  if (!/^https?:/.test(place)) return fileKeys(place);
+  const url = new URL(place);
+  if (url.protocol !== 'https:' && !isLoopback(url.hostname))
+    throw invalidArgument('keys', 'an https address: whoever alters them on the way could sign tokens', place);
+  return createRemoteJWKSet(url, { cacheMaxAge: KEYS_MS, timeoutDuration: FETCH_MS });
+}
+
+/** A file that is read again when what is known of it is old: keys can be changed without a restart. */
+function fileKeys(path: string): JWTVerifyGetKey {
+  let readAt = Number.NEGATIVE_INFINITY;
+  let keys: Promise<JWTVerifyGetKey>;
+  return async (header, token) => {
+    if (performance.now() - readAt > FILE_MS) {
+      readAt = performance.now();
+      keys = readFile(path, 'utf8').then((text) => createLocalJWKSet(JSON.parse(text) as JSONWebKeySet));
+      keys.catch(() => {
+        readAt = Number.NEGATIVE_INFINITY;
+      });
+    }
+    return (await keys)(header, token);
+  };
+}
+
+/** A token is for one tenant: operators have keys, which can be revoked. */
+function principalOf(payload: JWTPayload, options: JwtOptions): Principal | null {
+  const { tenantClaim = 'tenant', scopesClaim = 'scope', sessionClaim = 'session' } = options;
+  const tenantId = payload[tenantClaim];
+  const sessionId = payload[sessionClaim];
+  if (typeof tenantId !== 'string' || tenantId === '' || tenantId === SYSTEM_TENANT) return null;
+  if (sessionId !== undefined && (typeof sessionId !== 'string' || sessionId === '')) return null;
+  const subject = typeof payload.sub === 'string' ? payload.sub.slice(0, MAX_SUBJECT) : 'nameless';
+  const principal: Principal = {
+    id: `jwt:${subject.toWellFormed().replaceAll('\0', '')}`,
+    tenantId,
+    scopes: scopesOf(payload[scopesClaim]),
+  };
+  return sessionId === undefined ? principal : { ...principal, sessionId };
+}
+
+function scopesOf(claim: unknown) {
+  const named: unknown[] = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];
+  return named
+    .filter((it): it is string => typeof it === 'string' && it.startsWith(SCOPE_PREFIX))
+    .map((it) => it.slice(SCOPE_PREFIX.length))
+    .filter(isScope);
+}

@@ -1,0 +1,56 @@
+/** An API key as the store keeps it: a record of text fields and the digest of the secret. */
+import { type KvRecord, type KvValue, TidemarkError, textOf } from '@tidemark/core';
+import { SCOPES, type Scope } from '../auth.ts';
+
+/** What may be told about a key. */
+export interface ApiKeyInfo {
+  id: string;
+  /** What it is for, in the operator's words. */
+  name: string;
+  /** The one tenant it may speak for; `null` is an operator. */
+  tenantId: string | null;
+  scopes: readonly Scope[];
+  /** The one session of the tenant it may speak of. */
+  sessionId?: string;
+  /** RFC 3339, as are the others. */
+  createdAt: string;
+  expiresAt?: string;
+  revokedAt?: string;
+}
+
+export interface StoredKey {
+  info: ApiKeyInfo;
+  digest: Uint8Array;
+}
+
+export function fieldsOf({ info, digest }: StoredKey): Record<string, KvValue> {
+  const { name, tenantId, scopes, sessionId, createdAt, expiresAt } = info;
+  return {
+    digest,
+    name,
+    scopes: scopes.join(' '),
+    createdAt,
+    ...(tenantId === null ? {} : { tenantId }),
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+}
+
+/** A record that is not whole is refused: what it lacks might be the tenant it was bound to. */
+export function keyOf(id: string, { fields }: KvRecord): StoredKey {
+  const text = (name: string) => textOf(fields[name]) ?? undefined;
+  const [name, createdAt, scopes] = [text('name'), text('createdAt'), text('scopes')?.split(' ')];
+  const { digest } = fields;
+  if (name === undefined || createdAt === undefined || !digest || !scopes?.every(isScope))
+    throw new TidemarkError('STORAGE_ERROR', `The record of the key ${id} is not one that Tidemark wrote`);
+  const info: ApiKeyInfo = { id, name, tenantId: text('tenantId') ?? null, scopes, createdAt };
+  for (const field of ['sessionId', 'expiresAt', 'revokedAt'] as const) {
+    const value = text(field);
+    if (value !== undefined) info[field] = value;
+  }
+  return { info, digest };
+}
+
+export function isScope(value: unknown): value is Scope {
+  return (SCOPES as readonly unknown[]).includes(value);
+}

@@ -1,0 +1,156 @@
+/**
+ * The tenant of the server itself, which holds its keys and its audit log. Through the API operators may read its runs, and
+ * nobody can do anything else with it.
+ */
+import { type RunEventInput, type RunPart, type Store, TidemarkError } from '@tidemark/core';
+
+export const SYSTEM_TENANT = 'tidemark.system';
+/** Runs of the audit log have ids that begin so: calls that name no tenant find a run by its id alone. */
+export const AUDIT_RUNS = 'tidemark.audit/';
+
+const RUN_READS = new Set([
+  'fetchEvents',
+  'readEvents',
+  'tail',
+  'headSeq',
+  'getSnapshot',
+  'projectSnapshot',
+  'listRuns',
+  'verify',
+  'exportRun',
+  'archivedAt',
+  'feed',
+  'feedPage',
+]);
+
+type Method = (...args: unknown[]) => unknown;
+type Guard = (args: unknown[]) => unknown[];
+
+/** What each writing call of runs says about whose run it means. */
+const RUN_WRITES: Record<string, Guard> = {
+  appendEvent: (args) => {
+    refuseTenant((args[0] as RunEventInput | null)?.tenantId);
+    return args;
+  },
+  appendEvents: (args) => {
+    for (const event of args[0] as (RunEventInput | null)[]) refuseTenant(event?.tenantId);
+    return args;
+  },
+  restoreRun: ([parts, ...rest]) => [foreignParts(parts as AsyncIterable<RunPart>), ...rest],
+  deleteRun: refuseRun,
+  archiveRun: refuseRun,
+  redactEvent: refuseRun,
+  forkRun: refuseRun,
+  refreshSnapshot: refuseRun,
+  markStale: refuseRun,
+};
+
+const ADMIN_CALLS: Record<string, Guard> = {
+  eraseTenant: (args) => {
+    refuseTenant(args[0]);
+    return args;
+  },
+  eraseSession: refuseOption,
+  listTraces: refuseOption,
+  readPause: refuseOption,
+  putPause: refuseOption,
+};
+
+/** The store as requests may use it. */
+export function withoutSystemTenant(store: Store): Store {
+  const runs = guarded(store.runs, RUN_WRITES);
+  const admin = guarded(store.admin, ADMIN_CALLS);
+  return view(store, { runs, admin, kv: store.kv, jobs: store.jobs, agents: store.agents, artifacts: store.artifacts });
+}
+
+type Domains = Pick<Store, 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts' | 'admin'>;
+
+function view(store: Store, domains: Domains): Store {
+  return {
+    ...domains,
+    get info() {
+      return store.info;
+    },
+    forTenant: (tenantId) =>
+      tenantId === SYSTEM_TENANT ? auditView(store.forTenant(tenantId)) : store.forTenant(tenantId),
+    ping: (options) => store.ping(options),
+    doctor: (options) => store.doctor(options),
+    close: () => store.close(),
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+function auditView(store: Store): Store {
+  const nothing = (domain: object) => readOnly(domain, new Set());
+  const { kv, jobs, agents, artifacts, admin } = store;
+  return view(store, {
+    runs: readOnly(store.runs, RUN_READS) as Store['runs'],
+    kv: nothing(kv) as Store['kv'],
+    jobs: nothing(jobs) as Store['jobs'],
+    agents: nothing(agents) as Store['agents'],
+    artifacts: nothing(artifacts) as Store['artifacts'],
+    admin: nothing(admin) as Store['admin'],
+  });
+}
+
+/** A domain whose named calls pass a guard first. */
+function guarded<T extends object>(domain: T, guards: Record<string, Guard>): T {
+  const methods = new Map(
+    Object.entries(guards).map(([name, guard]) => {
+      const method = Reflect.get(domain, name, domain) as Method;
+      return [name, async (...args: unknown[]) => method.apply(domain, guard(args))];
+    }),
+  );
+  return around(domain, (name) => methods.get(name));
+}
+
+/** A domain of which only some calls are left. */
+function readOnly(domain: object, allowed: ReadonlySet<string>): object {
+  return around(domain, (name) => (allowed.has(name) ? undefined : refuse));
+}
+
+function around<T extends object>(domain: T, replacementOf: (name: string) => Method | undefined): T {
+  const bound = new Map<string, unknown>();
+  return new Proxy(domain, {
+    get: (_, name) => {
+      const member: unknown = Reflect.get(domain, name, domain);
+      if (typeof name !== 'string' || typeof member !== 'function') return member;
+      if (!bound.has(name)) bound.set(name, replacementOf(name) ?? member.bind(domain));
+      return bound.get(name);
+    },
+  });
+}
+
+function refuseRun(args: unknown[]): unknown[] {
+  const tenantId = tenantOfOptions(args);
+  refuseTenant(tenantId);
+  if (tenantId === undefined && String(args[0]).startsWith(AUDIT_RUNS)) refuse();
+  return args;
+}
+
+function refuseOption(args: unknown[]): unknown[] {
+  refuseTenant(tenantOfOptions(args));
+  return args;
+}
+
+function tenantOfOptions(args: unknown[]): unknown {
+  return (args.at(-1) as { tenantId?: unknown } | undefined)?.tenantId;
+}
+
+async function* foreignParts(parts: AsyncIterable<RunPart>): AsyncGenerator<RunPart> {
+  for await (const part of parts) {
+    refuseTenant((part as Partial<RunPart> | null)?.run?.tenantId);
+    yield part;
+  }
+}
+
+function refuseTenant(tenantId: unknown): void {
+  if (tenantId === SYSTEM_TENANT) refuse();
+}
+
+function refuse(): never {
+  throw new TidemarkError('FORBIDDEN', `${SYSTEM_TENANT} is the server's own: only its runs can be read`, {
+    field: 'tenantId',
+    rule: `not ${SYSTEM_TENANT}`,
+  });
+}

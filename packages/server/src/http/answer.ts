@@ -1,0 +1,90 @@
+/** Answers: JSON at once, lines as they come, and how both wait for a reader that is slow. */
+import type { ServerResponse } from 'node:http';
+import { problemOf } from './problems.ts';
+
+/** What a handler gives: a JSON answer, or `ANSWERED` when it has written the response itself. */
+export interface Answer {
+  status?: number;
+  headers?: Record<string, string>;
+  body?: unknown;
+}
+
+export const ANSWERED = Symbol('answered');
+
+export const LINES = 'application/x-ndjson';
+export const EVENT_STREAM = 'text/event-stream';
+
+/** A JSON answer. */
+export function json(body: unknown, headers?: Record<string, string>): Answer {
+  return headers ? { body, headers } : { body };
+}
+
+/** What was made anew is 201, what was there already 200. */
+export function created(isNew: boolean, body: unknown): Answer {
+  return { status: isNew ? 201 : 200, body };
+}
+
+export const NOTHING: Answer = { status: 204 };
+
+/** Writes an answer in one piece. */
+export function sendAnswer(response: ServerResponse, { status = 200, headers, body }: Answer): number {
+  if (body === undefined) {
+    response.writeHead(status === 200 ? 204 : status, headers).end();
+    return response.statusCode;
+  }
+  const text = JSON.stringify(body);
+  const length = Buffer.byteLength(text);
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers });
+  // As text it goes out in one piece with its head; bytes would be written apart.
+  response.end(response.req.method === 'HEAD' ? undefined : text);
+  return status;
+}
+
+/** Resolves when the socket takes more; false when it is gone. */
+export function untilWritable(response: ServerResponse): Promise<boolean> {
+  if (response.destroyed) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const settle = (isOpen: boolean) => {
+      response.off('drain', onDrain);
+      response.off('close', onClose);
+      resolve(isOpen);
+    };
+    const onDrain = () => settle(true);
+    const onClose = () => settle(false);
+    response.on('drain', onDrain);
+    response.on('close', onClose);
+  });
+}
+
+/** Writes items as lines, reading no faster than they are taken. A failure on the way is the last line, `{ "problem": … }`. */
+export function sendLines(response: ServerResponse, items: AsyncIterable<unknown>): Promise<typeof ANSWERED> {
+  return sendBatches(response, batchesOfOne(items));
+}
+
+async function* batchesOfOne(items: AsyncIterable<unknown>): AsyncGenerator<unknown[]> {
+  for await (const item of items) yield [item];
+}
+
+/** The same for items that come many at a time. */
+export async function sendBatches(
+  response: ServerResponse,
+  batches: AsyncIterable<readonly unknown[]>,
+): Promise<typeof ANSWERED> {
+  const iterator = batches[Symbol.asyncIterator]();
+  // The first batch decides the status: what is refused at once is a problem like any other.
+  let next = await iterator.next();
+  response.writeHead(200, { 'content-type': LINES, 'cache-control': 'no-store' });
+  try {
+    while (!next.done) {
+      const text = next.value.map((item) => `${JSON.stringify(item)}\n`).join('');
+      if (!response.write(text) && !(await untilWritable(response))) break;
+      next = await iterator.next();
+    }
+  } catch (error) {
+    response.write(`${JSON.stringify({ problem: problemOf(error) })}\n`);
+  } finally {
+    if (!next.done) await iterator.return?.().catch(() => {});
+  }
+  response.end();
+  return ANSWERED;
+}

@@ -1,0 +1,24 @@
+/** Conditions of HTTP: `If-Match`, `If-None-Match` and the tags they speak of, which are sequences, revisions or versions. */
+import type { IncomingMessage } from 'node:http';
+import { invalidArgument } from '@tidemark/core';
+
+export function tagOf(number: number): string {
+  return `"${number}"`;
+}
+
+/** The number that `If-Match` names. */
+export function matchOf(request: IncomingMessage): number | undefined {
+  const tag = request.headers['if-match'];
+  if (tag === undefined) return undefined;
+  const number = /^"(\d{1,15})"$/.exec(tag)?.[1];
+  if (number === undefined) throw invalidArgument('if-match', 'one number in double quotes, such as "17"', tag);
+  return Number(number);
+}
+
+/** Whether the caller wants there to be nothing yet. */
+export function wantsAbsent(request: IncomingMessage): boolean {
+  const tag = request.headers['if-none-match'];
+  if (tag === undefined) return false;
+  if (tag === '*') return true;
+  throw invalidArgument('if-none-match', '* when writing', tag);
+}

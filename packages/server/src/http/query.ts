@@ -1,0 +1,41 @@
+/** Query parameters: text as it came, numbers, booleans and JSON by what the schema of the route says. */
+import { invalidArgument, parseJsonText } from '@tidemark/core';
+import type { TObject, TSchema } from 'typebox';
+
+/** Parameters that hold JSON say so in their schema; OpenAPI shows them as text. */
+export const JSON_PARAMETER = 'x-json';
+
+/** The declared parameters of a query text; others are refused, so that a slip of the pen is seen. */
+export function parseQuery(text: string, schema: TObject): Record<string, unknown> {
+  const query: Record<string, unknown> = Object.create(null);
+  for (const [name, value] of new URLSearchParams(text)) {
+    const declared = Object.hasOwn(schema.properties, name) ? (schema.properties[name] as TSchema) : undefined;
+    if (!declared)
+      throw invalidArgument(name, `one of ${Object.keys(schema.properties).join(', ') || 'no parameters'}`);
+    if (declaredType(declared) === 'array') {
+      const items = (declared as unknown as { items: TSchema }).items;
+      query[name] = [...((query[name] as unknown[]) ?? []), typedValue(value, items, name)];
+    } else if (name in query) throw invalidArgument(name, 'given once');
+    else query[name] = typedValue(value, declared, name);
+  }
+  return query;
+}
+
+function declaredType(schema: TSchema): unknown {
+  return (schema as { type?: unknown }).type;
+}
+
+function typedValue(value: string, schema: TSchema, name: string): unknown {
+  if (JSON_PARAMETER in schema) return parseJsonText(value, name);
+  switch (declaredType(schema)) {
+    case 'integer':
+    case 'number':
+      // Whether it is an integer, and in range, the store says, in the same words as to every other caller.
+      return value.trim() === '' ? value : Number(value);
+    case 'boolean':
+      if (value === 'true' || value === 'false') return value === 'true';
+      throw invalidArgument(name, 'true or false', value);
+    default:
+      return value;
+  }
+}

@@ -1,0 +1,12 @@
+/** Tidemark over HTTP. */
+export { ApiKeys, type CreatedApiKey, type KeyChange, type NewApiKey } from './auth/api-keys.ts';
+export { type BearerOptions, bearer } from './auth/bearer.ts';
+export { bootstrapKey, mintBootstrapKey } from './auth/bootstrap.ts';
+export type { JwtOptions } from './auth/jwt.ts';
+export type { ApiKeyInfo } from './auth/key-record.ts';
+export { SYSTEM_TENANT } from './auth/system-tenant.ts';
+export { type Authenticator, type AuthRefusal, anonymous, type Principal, type Scope } from './auth.ts';
+export { openApiDocument } from './document.ts';
+export type { Limits } from './limits.ts';
+export type { LogEntry, Logger } from './logger.ts';
+export { createServer, type ServerOptions, type TidemarkServer } from './server.ts';

@@ -1,0 +1,24 @@
+/** Where the server writes what operators should know: one object a line, never a body, a token or a key. */
+import { redactMember } from './redaction.ts';
+
+export interface Logger {
+  info(entry: LogEntry): void;
+  error(entry: LogEntry): void;
+}
+
+export interface LogEntry {
+  /** What happened, in one word of snake case. */
+  event: string;
+  [detail: string]: unknown;
+}
+
+/** JSON lines on standard error. */
+export const stderrLogger: Logger = {
+  info: (entry) => write('info', entry),
+  error: (entry) => write('error', entry),
+};
+
+function write(level: string, entry: LogEntry): void {
+  const line = { time: new Date().toISOString(), level, ...entry };
+  process.stderr.write(`${JSON.stringify(line, redactMember)}\n`);
+}

@@ -1,0 +1,74 @@
+/** Counts and times for Prometheus, in its text format. */
+
+/** Upper bounds of the latency histogram, in seconds. */
+const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+interface RouteTimes {
+  /** Requests by status. */
+  statuses: Map<number, number>;
+  /** Requests up to each bound, the last beyond all. */
+  buckets: number[];
+  seconds: number;
+}
+
+export class Metrics {
+  readonly #routes = new Map<string, RouteTimes>();
+  /** Events that were new, of all appends. */
+  appendedEvents = 0;
+  openStreams = 0;
+
+  /** Notes one answer; `name` is the method and the pattern of the path, never an id. */
+  observe(name: string, status: number, seconds: number): void {
+    let times = this.#routes.get(name);
+    if (!times) {
+      times = { statuses: new Map(), buckets: new Array(BOUNDS.length + 1).fill(0), seconds: 0 };
+      this.#routes.set(name, times);
+    }
+    times.statuses.set(status, (times.statuses.get(status) ?? 0) + 1);
+    const at = BOUNDS.findIndex((bound) => seconds <= bound);
+    times.buckets[at < 0 ? BOUNDS.length : at]!++;
+    times.seconds += seconds;
+  }
+
+  /** The page that Prometheus reads. */
+  render(): string {
+    const lines = [
+      '# HELP tidemark_appended_events_total Run events stored through this server.',
+      '# TYPE tidemark_appended_events_total counter',
+      `tidemark_appended_events_total ${this.appendedEvents}`,
+      '# HELP tidemark_open_streams Live streams that are open now.',
+      '# TYPE tidemark_open_streams gauge',
+      `tidemark_open_streams ${this.openStreams}`,
+      '# HELP tidemark_requests_total Requests answered, by route and status.',
+      '# TYPE tidemark_requests_total counter',
+    ];
+    for (const [name, { statuses }] of this.#routes) {
+      for (const [status, count] of statuses)
+        lines.push(`tidemark_requests_total{${labels(name)},status="${status}"} ${count}`);
+    }
+    lines.push(
+      '# HELP tidemark_request_seconds How long requests took; streams count until they are open.',
+      '# TYPE tidemark_request_seconds histogram',
+    );
+    for (const [name, times] of this.#routes) lines.push(...renderHistogram(name, times));
+    return `${lines.join('\n')}\n`;
+  }
+}
+
+function renderHistogram(name: string, { buckets, seconds }: RouteTimes): string[] {
+  let total = 0;
+  const lines = buckets.map((count, at) => {
+    total += count;
+    return `tidemark_request_seconds_bucket{${labels(name)},le="${BOUNDS[at] ?? '+Inf'}"} ${total}`;
+  });
+  return [
+    ...lines,
+    `tidemark_request_seconds_sum{${labels(name)}} ${seconds}`,
+    `tidemark_request_seconds_count{${labels(name)}} ${total}`,
+  ];
+}
+
+function labels(name: string): string {
+  const [method, path] = name.split(' ', 2);
+  return `method="${method}",route="${path ?? 'none'}"`;
+}

@@ -1,0 +1,155 @@
+/** The OpenAPI document: made of the same declarations that serve, so that it cannot say something else. */
+import { CONTRACT_VERSION, type ErrorCode } from '@tidemark/core';
+import { STATUS_OF } from './http/problems.ts';
+import { JSON_PARAMETER } from './http/query.ts';
+import type { Route } from './routes/route.ts';
+import { Problem } from './schemas/common.ts';
+
+/** What every caller of every route may meet. */
+const COMMON_PROBLEMS: readonly ErrorCode[] = ['INVALID_ARGUMENT', 'FORBIDDEN', 'OVERLOADED', 'UNAVAILABLE', 'TIMEOUT'];
+const PROBLEMS_WITH_CALLER: readonly ErrorCode[] = [
+  'UNAUTHENTICATED',
+  'TENANT_MISMATCH',
+  'UNSUPPORTED',
+  'STORAGE_ERROR',
+];
+const PROBLEMS_WITH_JSON: readonly ErrorCode[] = ['INVALID_PAYLOAD'];
+const PROBLEMS_WITH_BODY: readonly ErrorCode[] = ['INVALID_PAYLOAD', 'PAYLOAD_TOO_LARGE'];
+
+type Node = Record<string, unknown>;
+
+/** The document for these routes. */
+export function openApiOf(routes: readonly Route[]): object {
+  const schemas: Record<string, unknown> = {};
+  const refer = (schema: unknown) => named(schema, schemas);
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    paths[route.path] ??= {};
+    paths[route.path]![route.method.toLowerCase()] = operationOf(route, refer);
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Tidemark', version: CONTRACT_VERSION, description: 'State of workflow and agent runtimes.' },
+    paths,
+    components: {
+      schemas,
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key or a JWT' } },
+    },
+  };
+}
+
+function operationOf(route: Route, refer: (schema: unknown) => unknown): object {
+  const { method, path, scope, summary, body, reads = [] } = route;
+  const types = [...(body ? ['application/json'] : []), ...reads];
+  return {
+    operationId: `${method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+/g, '_')}`,
+    summary,
+    tags: [path.split('/')[2] ?? 'server'],
+    ...(scope === null ? { security: [] } : { security: [{ bearer: [] }], 'x-scope': scope }),
+    parameters: [...pathParameters(path), ...queryParameters(route, refer), ...headerParameters(route)],
+    ...(types.length === 0
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: Object.fromEntries(
+              types.map((type) => [type, type === 'application/json' ? { schema: refer(body) } : {}]),
+            ),
+          },
+        }),
+    responses: { ...answersOf(route, refer), ...problemsOf(route, refer) },
+  };
+}
+
+function pathParameters(path: string): object[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+    description: 'Percent-encoded; `.`, `..` and ids that begin with `~` get a `~` in front',
+  }));
+}
+
+function queryParameters({ query, scope }: Route, refer: (schema: unknown) => unknown): object[] {
+  const declared = Object.entries((query?.properties ?? {}) as Record<string, Node>).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    ...(query!.required?.includes(name) ? { required: true } : {}),
+    ...(typeof schema.description === 'string' ? { description: schema.description } : {}),
+    ...(JSON_PARAMETER in schema
+      ? { content: { 'application/json': { schema: refer(withoutMark(schema)) } } }
+      : { schema: refer(schema) }),
+  }));
+  const tenant = {
+    name: 'tenant',
+    in: 'query',
+    schema: { type: 'string' },
+    description: 'An operator: the tenant to speak for',
+  };
+  return scope === null ? declared : [...declared, tenant];
+}
+
+function withoutMark({ [JSON_PARAMETER]: _, ...schema }: Node): Node {
+  return schema;
+}
+
+function headerParameters({ scope }: Route): object[] {
+  if (scope === null) return [];
+  const header = (name: string, type: string, description: string) => ({
+    name,
+    in: 'header',
+    schema: { type },
+    description,
+  });
+  return [
+    header('Tidemark-Tenant', 'string', 'As the parameter tenant, percent-encoded'),
+    header('Tidemark-Timeout', 'integer', 'How many milliseconds the caller waits at most'),
+  ];
+}
+
+function answersOf({ answers, gives = [] }: Route, refer: (schema: unknown) => unknown): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(answers).map(([status, schema]) => {
+      const content: Record<string, object> = {};
+      if (schema) content['application/json'] = { schema: refer(schema) };
+      for (const type of gives) content[type] = {};
+      return [status, { description: 'Done', ...(Object.keys(content).length === 0 ? {} : { content }) }];
+    }),
+  );
+}
+
+function problemsOf(
+  { problems = [], refusals = {}, scope, query, body, reads }: Route,
+  refer: (schema: unknown) => unknown,
+): Record<string, object> {
+  const codes = new Set<ErrorCode>([
+    ...COMMON_PROBLEMS,
+    ...(scope === null ? [] : PROBLEMS_WITH_CALLER),
+    ...(body || reads ? PROBLEMS_WITH_BODY : []),
+    ...(Object.values(query?.properties ?? {}).some((it) => JSON_PARAMETER in it) ? PROBLEMS_WITH_JSON : []),
+    ...problems,
+  ]);
+  const byStatus = Map.groupBy(codes, (code) => STATUS_OF[code]);
+  const content = { 'application/problem+json': { schema: refer(Problem) } };
+  const described = [...byStatus].map(([status, its]) => [status, { description: its.join(', '), content }]);
+  const limited = ['OVERLOADED', ...(byStatus.get(429) ?? [])].join(', ');
+  const ofHttp = [
+    [421, { description: 'FORBIDDEN: the Host is not this server', content }],
+    [429, { description: `${limited}: the caller asks too often, or its address sends wrong keys`, content }],
+  ];
+  if (body || reads) ofHttp.push([415, { description: 'INVALID_ARGUMENT: of another type, or encoded', content }]);
+  const ofRoute = Object.entries(refusals).map(([status, description]) => [status, { description, content }]);
+  return Object.fromEntries([...described, ...ofHttp, ...ofRoute]);
+}
+
+/** A schema with its titled parts moved to the components. */
+function named(schema: unknown, schemas: Record<string, unknown>): unknown {
+  if (Array.isArray(schema)) return schema.map((it) => named(it, schemas));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { title, ...rest } = schema as Node;
+  const parts = Object.fromEntries(Object.entries(rest).map(([key, part]) => [key, named(part, schemas)]));
+  if (typeof title !== 'string') return title === undefined ? parts : { title: named(title, schemas), ...parts };
+  schemas[title] = parts;
+  return { $ref: `#/components/schemas/${title}` };
+}

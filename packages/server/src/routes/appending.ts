@@ -1,0 +1,93 @@
+/** Appends: one event, several that stand or fall together, or lines of which each stands for itself. */
+import { type AppendOptions, type AppendResult, invalidArgument, type RunEventInput } from '@tidemark/core';
+import { type ANSWERED, type Answer, created, json, sendBatches } from '../http/answer.ts';
+import { parseJson, readLines } from '../http/body.ts';
+import { matchOf } from '../http/conditions.ts';
+import { problemOf } from '../http/problems.ts';
+import type { Call } from './route.ts';
+
+/** Lines that are under way at a time: what one commit holds, in the few chunks they arrive in. */
+const BATCH = 500;
+const BATCHES = 8;
+
+export interface AppendQuery {
+  expectedSeq?: number;
+  rejectInvalidTransitions?: boolean;
+}
+
+type AppendCall = Call<AppendQuery, unknown>;
+
+/** Answers an append; `complete` gives each event what the path says of it. */
+export async function append(
+  call: AppendCall,
+  complete: (event: RunEventInput) => RunEventInput,
+): Promise<Answer | typeof ANSWERED> {
+  const { store, body, response, services } = call;
+  const options = optionsOf(call);
+  if (body === undefined) return sendBatches(response, appendLines(call, options, complete));
+  if (Array.isArray(body)) {
+    const results = await store.runs.appendEvents(body.map(complete), options);
+    services.metrics.appendedEvents += results.filter((it) => it.persisted).length;
+    return json({ items: results });
+  }
+  const result = await store.runs.appendEvent(withKey(call, complete(body as RunEventInput)), options);
+  if (result.persisted) services.metrics.appendedEvents++;
+  return created(result.persisted, result);
+}
+
+function optionsOf({ query, request, options }: AppendCall): AppendOptions {
+  const { rejectInvalidTransitions } = query;
+  const expectedSeq = query.expectedSeq ?? matchOf(request);
+  return {
+    ...options,
+    ...(expectedSeq === undefined ? {} : { expectedSeq }),
+    ...(rejectInvalidTransitions === undefined ? {} : { rejectInvalidTransitions }),
+  };
+}
+
+function withKey({ request }: AppendCall, event: RunEventInput): RunEventInput {
+  const key = request.headers['idempotency-key'] as string | undefined;
+  return key === undefined || event.idempotencyKey !== undefined ? event : { ...event, idempotencyKey: key };
+}
+
+/** One result for each line, in their order. */
+async function* appendLines(
+  call: AppendCall,
+  options: AppendOptions,
+  complete: (event: RunEventInput) => RunEventInput,
+): AsyncGenerator<unknown[]> {
+  const { store, request, services } = call;
+  const appendLine = async (line: Buffer) => {
+    try {
+      const result = await store.runs.appendEvent(complete(eventOf(line)), options);
+      return { status: result.persisted ? 201 : 200, ...result };
+    } catch (error) {
+      const problem = problemOf(error);
+      return { status: problem.status, problem };
+    }
+  };
+  const underWay: Promise<({ status: number } & Partial<AppendResult>)[]>[] = [];
+  const take = async () => {
+    const results = await underWay.shift()!;
+    for (const { persisted } of results) if (persisted) services.metrics.appendedEvents++;
+    return results;
+  };
+  for await (const lines of inBatches(readLines(request, services.limits.lineBytes))) {
+    underWay.push(Promise.all(lines.map(appendLine)));
+    if (underWay.length >= BATCHES) yield await take();
+  }
+  while (underWay.length > 0) yield await take();
+}
+
+function eventOf(line: Buffer): RunEventInput {
+  const event = parseJson(line);
+  if (typeof event === 'object' && event !== null) return event as RunEventInput;
+  throw invalidArgument('event', 'a JSON object', event);
+}
+
+/** The lines of several chunks together, and no more than a batch at once. */
+async function* inBatches(chunks: AsyncIterable<Buffer[]>): AsyncGenerator<Buffer[]> {
+  for await (const lines of chunks) {
+    for (let start = 0; start < lines.length; start += BATCH) yield lines.slice(start, start + BATCH);
+  }
+}

@@ -1,0 +1,72 @@
+/** Events of all runs: append to many at once, and the feed. */
+import type { FeedOptions } from '@tidemark/core';
+import Type from 'typebox';
+import { ANSWERED, EVENT_STREAM, json, LINES } from '../http/answer.ts';
+import { AppendResult, FeedPage, RunEvent } from '../schemas/runs.ts';
+import { feedTopic } from '../streams/topics.ts';
+import { type AppendQuery, append } from './appending.ts';
+import { LIVE_PARAMETERS, type LiveQuery, lastEventIdOf, waitOf } from './live.ts';
+import { route, wants } from './route.ts';
+import { APPEND_PARAMETERS, APPEND_PROBLEMS, TENANT_ID } from './run-parameters.ts';
+
+interface FeedQuery extends LiveQuery {
+  after?: string;
+  limit?: number;
+  tenantId?: string;
+  eventType?: string[];
+}
+
+export const FEED_ROUTES = [
+  route<AppendQuery>(
+    {
+      method: 'POST',
+      path: '/v1/events',
+      scope: 'append',
+      summary: 'Append events to the runs they name: one, several, or one a line with a result for each',
+      query: Type.Object(APPEND_PARAMETERS),
+      body: Type.Union([RunEvent, Type.Array(RunEvent)]),
+      reads: [LINES],
+      answers: { 201: AppendResult, 200: Type.Union([AppendResult, Type.Object({ items: Type.Array(AppendResult) })]) },
+      problems: APPEND_PROBLEMS,
+    },
+    (call) => append(call, (event) => event),
+  ),
+  route<FeedQuery>(
+    {
+      method: 'GET',
+      path: '/v1/events',
+      scope: 'read',
+      summary: 'Events of all runs in the order they were stored: a page, or live',
+      query: Type.Object({
+        ...TENANT_ID,
+        ...LIVE_PARAMETERS,
+        after: Type.Optional(Type.String({ description: 'The cursor of the last event seen' })),
+        limit: Type.Optional(Type.Integer()),
+        eventType: Type.Optional(Type.Array(Type.String())),
+      }),
+      answers: { 200: FeedPage },
+      gives: [EVENT_STREAM],
+      problems: ['UNSUPPORTED', 'CORRUPT_EVENT', 'CODEC_FAILED'],
+    },
+    async (call) => {
+      const { store, query, options, response, services } = call;
+      const { after, limit } = query;
+      const filter = filterOf(query);
+      if (!wants(call, EVENT_STREAM)) {
+        const wait = waitOf(query);
+        return json(await store.runs.feedPage({ ...options, after, limit, filter, ...(wait > 0 ? { wait } : {}) }));
+      }
+      const topic = services.hub.topic(feedTopic(store, filter));
+      const from = lastEventIdOf(call) ?? (after === undefined ? null : encodeURIComponent(after));
+      services.hub.stream(response, [{ topic, after: from }]);
+      return ANSWERED;
+    },
+  ),
+];
+
+function filterOf({ tenantId, eventType }: FeedQuery): FeedOptions['filter'] {
+  return {
+    ...(tenantId === undefined ? {} : { tenantId }),
+    ...(eventType === undefined ? {} : { eventTypes: eventType }),
+  };
+}

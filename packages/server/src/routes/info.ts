@@ -1,0 +1,115 @@
+/** What the server is, how it is doing, and what its store promises. */
+import { CONTRACT_VERSION, ERROR_CODES } from '@tidemark/core';
+import Type from 'typebox';
+import { ANSWERED, json } from '../http/answer.ts';
+import { Refusal } from '../http/refusal.ts';
+import { Json } from '../schemas/common.ts';
+import { route } from './route.ts';
+
+const Live = Type.Object({ ok: Type.Boolean() });
+const Info = Type.Object(
+  {
+    backend: Type.String(),
+    version: Type.String(),
+    contractVersion: Type.String(),
+    capabilities: Type.Record(Type.String(), Type.Boolean()),
+    durability: Type.String(),
+    limits: Json,
+    tenantId: Type.Optional(Type.String()),
+  },
+  { title: 'StoreInfo' },
+);
+
+/** What a store loses on its way over HTTP: transactions and codecs are objects of the process that has them. */
+const LOCAL_ONLY = { 'runs.transactions': false, payloadCodec: false };
+
+export const INFO_ROUTES = [
+  route(
+    { method: 'GET', path: '/healthz', scope: null, summary: 'Whether the process answers', answers: { 200: Live } },
+    () => json({ ok: true }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/readyz',
+      scope: null,
+      summary: 'Whether the store answers and the server takes work',
+      answers: { 200: Live },
+      problems: ['UNAVAILABLE'],
+    },
+    async ({ services }) => {
+      if (await services.isReady()) return json({ ok: true });
+      throw new Refusal(503, 'UNAVAILABLE', 'The store does not answer, or the server is stopping');
+    },
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/metrics',
+      scope: null,
+      summary: 'Counts and times in the text format of Prometheus',
+      answers: { 200: null },
+      gives: ['text/plain'],
+    },
+    ({ response, services }) => {
+      response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(services.metrics.render());
+      return ANSWERED;
+    },
+  ),
+  route(
+    { method: 'GET', path: '/openapi.json', scope: null, summary: 'This document', answers: { 200: Json } },
+    ({ services }) => json(services.document),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/errors',
+      scope: null,
+      summary: 'What each code means and what to do about it: where the type of a problem points',
+      answers: { 200: null },
+      gives: ['text/html'],
+    },
+    ({ response }) => {
+      const head = { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': "default-src 'none'" };
+      response.writeHead(200, head).end(ERRORS_PAGE);
+      return ANSWERED;
+    },
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/info',
+      scope: 'read',
+      summary: 'What the store is and can do',
+      answers: { 200: Info },
+      confinesSession: true,
+    },
+    ({ store: { info } }) => json({ ...info, capabilities: { ...info.capabilities, ...LOCAL_ONLY } }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/ping',
+      scope: 'read',
+      summary: 'Whether the engine answers',
+      answers: { 200: Live },
+      confinesSession: true,
+    },
+    async ({ store, options }) => json({ ok: await store.ping(options) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/doctor',
+      scope: 'admin',
+      summary: 'Every setting that weakens what the store promises, and how to mend it',
+      answers: { 200: Json },
+    },
+    async ({ store, options }) => json(await store.doctor(options)),
+  ),
+];
+
+const ERRORS_PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Tidemark errors</title>
+<h1>Errors of Tidemark ${CONTRACT_VERSION}</h1><dl>${Object.entries(ERROR_CODES)
+  .map(([code, { meaning, remedy }]) => `<dt id="${code}">${code}</dt><dd>${meaning} ${remedy}</dd>`)
+  .join('\n')}</dl></html>`;

@@ -1,0 +1,34 @@
+/** What live reads share: where a stream goes on, and how long a long poll may wait. */
+import { invalidArgument } from '@tidemark/core';
+import Type from 'typebox';
+import type { Call } from './route.ts';
+
+const LONGEST_WAIT_MS = 60_000;
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };
+
+/** Parameters of reads that can be live. */
+export const LIVE_PARAMETERS = {
+  wait: Type.Optional(Type.String({ description: 'Long poll: how long to wait for something new, such as 20s' })),
+  lastEventId: Type.Optional(
+    Type.String({ description: 'As the header Last-Event-ID, for callers that cannot set it' }),
+  ),
+};
+
+export interface LiveQuery {
+  wait?: string;
+  lastEventId?: string;
+}
+
+/** Where a stream goes on: what the reader saw last wins over what it first asked for. */
+export function lastEventIdOf({ request, query }: Call<LiveQuery>): string | undefined {
+  return (request.headers['last-event-id'] as string | undefined) ?? query.lastEventId;
+}
+
+/** Milliseconds of a wait; 0 when none was asked for. */
+export function waitOf({ wait }: LiveQuery): number {
+  if (wait === undefined) return 0;
+  const parts = /^(\d{1,9})(ms|s|m)?$/.exec(wait);
+  const ms = parts ? Number(parts[1]) * UNITS[parts[2] ?? 'ms']! : 0;
+  if (ms >= 1 && ms <= LONGEST_WAIT_MS) return ms;
+  throw invalidArgument('wait', 'a duration of at most 60 s, such as 20s', wait);
+}

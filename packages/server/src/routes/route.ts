@@ -1,0 +1,78 @@
+/** What a route is: where it lies, what it asks of its caller, what it takes, gives and refuses, and what it does. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CallOptions, ErrorCode, Store } from '@tidemark/core';
+import type { TObject, TSchema } from 'typebox';
+import type { Principal, Scope } from '../auth.ts';
+import type { ANSWERED, Answer } from '../http/answer.ts';
+import type { Limits } from '../limits.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Hub } from '../streams/hub.ts';
+
+/** What all calls share. */
+export interface Services {
+  readonly hub: Hub;
+  readonly metrics: Metrics;
+  readonly limits: Limits;
+  /** The OpenAPI document. */
+  readonly document: object;
+  /** False once the server is stopping. */
+  isReady(): Promise<boolean>;
+}
+
+/** One request on its way through a route. */
+export interface Call<Query = unknown, Body = unknown> {
+  /** Confined to the caller's tenant where it has one. */
+  readonly store: Store;
+  readonly principal: Principal;
+  /** The ids of the path. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: Body;
+  /** How long the store may take: what the caller said. */
+  readonly options: CallOptions;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly services: Services;
+}
+
+/** What a route declares; the OpenAPI document is made of it. */
+export interface RouteDeclaration {
+  method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
+  /** With parameters in braces: `/v1/runs/{runId}/events`. */
+  path: string;
+  /** `null`: open to everybody who may reach the server. */
+  scope: Scope | null;
+  summary: string;
+  query?: TObject;
+  /** JSON that is parsed and checked before the handler is called. */
+  body?: TSchema;
+  /** Types the handler reads from the request itself, besides JSON. */
+  reads?: readonly string[];
+  /** What a success gives, by status. */
+  answers: Readonly<Record<number, TSchema | null>>;
+  /** Other forms a GET gives when `Accept` asks for them. */
+  gives?: readonly string[];
+  /** Codes a caller may meet besides those of every route. */
+  problems?: readonly ErrorCode[];
+  /** Statuses it gives in place of those its codes have, and why. */
+  refusals?: Readonly<Record<number, string>>;
+  /** A caller of one session may use it although its path names none: the handler confines it. */
+  confinesSession?: boolean;
+}
+
+export interface Route extends RouteDeclaration {
+  handle(call: Call<never, never>): Promise<Answer | typeof ANSWERED> | Answer | typeof ANSWERED;
+}
+
+/** A route, with the types its schemas stand for. */
+export function route<Query = unknown, Body = unknown>(
+  declaration: RouteDeclaration,
+  handle: (call: Call<Query, Body>) => ReturnType<Route['handle']>,
+): Route {
+  return { ...declaration, handle };
+}
+
+/** Whether the caller asks for this form of an answer. */
+export function wants({ request }: Pick<Call, 'request'>, type: string): boolean {
+  return request.headers.accept?.includes(type) === true;
+}

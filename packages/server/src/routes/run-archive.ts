@@ -1,0 +1,86 @@
+/** Runs on their way out and back: export, archive, restore. */
+import type { IncomingMessage } from 'node:http';
+import type { RunPart } from '@tidemark/core';
+import Type from 'typebox';
+import { json, LINES, sendLines } from '../http/answer.ts';
+import { parseJson, readLines } from '../http/body.ts';
+import { Refusal } from '../http/refusal.ts';
+import { Archive, RestoreResult } from '../schemas/runs.ts';
+import { route } from './route.ts';
+import { TENANT_ID, type TenantQuery } from './run-parameters.ts';
+
+/** A part has up to 1 000 events with their payloads. */
+const PART_BYTES = 600 * 1024 * 1024;
+
+export const RUN_ARCHIVE_ROUTES = [
+  route<TenantQuery>(
+    {
+      method: 'GET',
+      path: '/v1/runs/{runId}/export',
+      scope: 'admin',
+      summary: 'A run with all it has now, verified as it is read: one part a line',
+      query: Type.Object(TENANT_ID),
+      answers: { 200: null },
+      gives: [LINES],
+      problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT'],
+    },
+    ({ store, params, query, options, response }) => {
+      const { tenantId } = query;
+      return sendLines(response, store.runs.exportRun(params.runId!, { ...options, tenantId }));
+    },
+  ),
+  route<{ overDeleted?: boolean }>(
+    {
+      method: 'POST',
+      path: '/v1/restores',
+      scope: 'admin',
+      summary: 'Put an exported run back, one part a line; sent again it goes on where it was',
+      query: Type.Object({ overDeleted: Type.Optional(Type.Boolean()) }),
+      reads: [LINES],
+      answers: { 200: RestoreResult },
+      problems: ['CONFLICT', 'RUN_DELETED', 'CORRUPT_EVENT', 'TENANT_MISMATCH', 'OUTCOME_UNKNOWN'],
+    },
+    async ({ store, query, options, request }) => {
+      const { overDeleted } = query;
+      return json(await store.runs.restoreRun(partsOf(request), { ...options, overDeleted }));
+    },
+  ),
+  route<TenantQuery, { location: string; atSeq: number }>(
+    {
+      method: 'POST',
+      path: '/v1/runs/{runId}/archive',
+      scope: 'admin',
+      summary: 'Remove a run that lies safe elsewhere, while a sequence is still its last',
+      query: Type.Object(TENANT_ID),
+      body: Archive,
+      answers: { 200: Type.Object({ archived: Type.Boolean() }) },
+      problems: ['AMBIGUOUS_RUN', 'SEQ_CONFLICT', 'OUTCOME_UNKNOWN'],
+    },
+    async ({ store, params, query, body, options }) => {
+      const { tenantId } = query;
+      const { location, atSeq } = body;
+      return json({ archived: await store.runs.archiveRun(params.runId!, { ...options, tenantId, location, atSeq }) });
+    },
+  ),
+  route<TenantQuery>(
+    {
+      method: 'GET',
+      path: '/v1/runs/{runId}/archive',
+      scope: 'read',
+      summary: 'Where an archived run lies',
+      query: Type.Object(TENANT_ID),
+      answers: { 200: Type.Object({ location: Type.String() }) },
+      problems: ['NOT_FOUND', 'AMBIGUOUS_RUN'],
+    },
+    async ({ store, params, query, options }) => {
+      const { tenantId } = query;
+      const location = await store.runs.archivedAt(params.runId!, { ...options, tenantId });
+      if (location !== null) return json({ location });
+      throw new Refusal(404, 'NOT_FOUND', 'The run is not archived');
+    },
+  ),
+];
+
+async function* partsOf(request: IncomingMessage): AsyncGenerator<RunPart> {
+  for await (const lines of readLines(request, PART_BYTES)) for (const line of lines) yield parseJson(line) as RunPart;
+}

@@ -1,0 +1,57 @@
+/** Several live reads over one connection, for pages that watch many things. */
+import { invalidArgument } from '@tidemark/core';
+import Type from 'typebox';
+import { ANSWERED, EVENT_STREAM } from '../http/answer.ts';
+import { idOfSegment } from '../http/ids.ts';
+import { parsePosition } from '../streams/event-stream.ts';
+import type { TopicName } from '../streams/hub.ts';
+import { feedTopic, kvTopic, runListTopic, runTopic, updatesTopic } from '../streams/topics.ts';
+import { type LiveQuery, lastEventIdOf } from './live.ts';
+import { type Call, route } from './route.ts';
+
+const MOST_TOPICS = 50;
+const RULE = 'runs, events, runs/{run}, kv/{prefix} or sessions/{session}, with ids encoded as in paths';
+
+export const STREAM_ROUTES = [
+  route<LiveQuery & { topics: string }>(
+    {
+      method: 'GET',
+      path: '/v1/stream',
+      scope: 'read',
+      summary: 'Live: several topics over one connection, resumed after Last-Event-ID',
+      query: Type.Object({
+        topics: Type.String({ description: `Separated by commas: ${RULE}` }),
+        lastEventId: Type.Optional(Type.String()),
+      }),
+      answers: { 200: null },
+      gives: [EVENT_STREAM],
+    },
+    (call) => {
+      const { query, response, services } = call;
+      const names = [...new Set(query.topics.split(','))];
+      if (names.length > MOST_TOPICS) throw invalidArgument('topics', `at most ${MOST_TOPICS} topics`, names.length);
+      const lastId = lastEventIdOf(call);
+      const places = lastId === undefined ? new Map<string, string | null>() : parsePosition(lastId);
+      const subscriptions = names.map((name) => ({
+        name,
+        topic: services.hub.topic(topicOf(call, name)),
+        after: places.get(name) ?? null,
+      }));
+      services.hub.stream(response, subscriptions);
+      return ANSWERED;
+    },
+  ),
+];
+
+function topicOf({ store, services }: Call, name: string): TopicName {
+  const [kind, segment, ...rest] = name.split('/');
+  if (rest.length === 0) {
+    if (name === 'runs') return runListTopic(store);
+    if (name === 'events') return feedTopic(store, {});
+    const id = segment === undefined ? undefined : idOfSegment(segment, 'topics');
+    if (id !== undefined && kind === 'kv') return kvTopic(store, id);
+    if (id && kind === 'runs') return runTopic(services.hub.hints, store, id, undefined);
+    if (id && kind === 'sessions') return updatesTopic(store, id, undefined);
+  }
+  throw invalidArgument('topics', RULE, name);
+}

@@ -1,0 +1,25 @@
+/** Schemas of artifacts. */
+import Type from 'typebox';
+import { Duration, Id, Json, OptionalId, Time } from './common.ts';
+
+export const Scope = Type.Object(
+  { tenantId: OptionalId, userId: OptionalId, sessionId: OptionalId, traceId: OptionalId },
+  { title: 'ArtifactScope' },
+);
+export const ArtifactRef = Type.Object(
+  {
+    id: Id,
+    mimeType: Type.Union([Type.String(), Type.Null()]),
+    sizeBytes: Type.Integer(),
+    filename: Type.Union([Type.String(), Type.Null()]),
+    sha256: Type.String(),
+    scope: Scope,
+    namespace: Type.Union([Type.String(), Type.Null()]),
+    source: Json,
+    createdAt: Time,
+    expiresAt: Type.Union([Time, Type.Null()]),
+  },
+  { title: 'ArtifactRef' },
+);
+export const Sweep = Type.Object({ grace: Type.Optional(Duration) });
+export const SweepResult = Type.Object({ references: Type.Integer(), blobs: Type.Integer(), bytes: Type.Integer() });

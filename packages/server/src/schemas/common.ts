@@ -1,0 +1,58 @@
+/** Schemas that all domains share. A schema with a title becomes a component of the OpenAPI document. */
+import Type, { type TProperties, type TSchema } from 'typebox';
+import { JSON_PARAMETER } from '../http/query.ts';
+
+export const Id = Type.String({ description: '1 to 512 UTF-8 bytes, without NUL' });
+export const OptionalId = Type.Optional(Type.Union([Id, Type.Null()]));
+export const Time = Type.String({ description: 'RFC 3339 in UTC' });
+export const Duration = Type.Union([Type.Number(), Type.String()], {
+  title: 'Duration',
+  description: 'Milliseconds, or a text such as 90s or 1h',
+});
+/** Any JSON; the store checks it in the words it uses for every caller (GEN-4). */
+export const Json = Type.Unknown();
+/** Text and numbers as they come; the store knows their rules. */
+export const Count = Type.Number();
+
+export const RequestId = Type.Optional(Id);
+
+/** A page of a list. */
+export function pageOf(item: TSchema) {
+  return Type.Object({ items: Type.Array(item), next: Type.Optional(Type.String()) });
+}
+
+/** A parameter that holds JSON. */
+export function jsonParameter(schema: TSchema, description: string): TSchema {
+  return { ...schema, [JSON_PARAMETER]: true, description } as TSchema;
+}
+
+const PAGE_PARAMETERS = {
+  cursor: Type.Optional(Type.String({ description: 'The `next` of the previous page' })),
+  limit: Type.Optional(Type.Integer()),
+};
+
+/** Parameters of a list that is given in pages. */
+export function pageQuery<T extends TProperties>(more: T) {
+  return Type.Object({ ...PAGE_PARAMETERS, ...more });
+}
+
+export const Problem = Type.Object(
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String(),
+    code: Type.String(),
+    retryable: Type.Boolean(),
+    outcome: Type.Enum(['rejected', 'unknown']),
+    field: Type.Optional(Type.String()),
+    rule: Type.Optional(Type.String()),
+    current: Type.Optional(Json),
+    runId: Type.Optional(Type.String()),
+    runSeq: Type.Optional(Type.Integer()),
+    keyId: Type.Optional(Type.String()),
+    archive: Type.Optional(Type.String()),
+    attempts: Type.Optional(Type.Integer()),
+  },
+  { title: 'Problem' },
+);

@@ -1,0 +1,75 @@
+/** Bytes of records in JSON: `{ "text": … }` where they are UTF-8, else `{ "base64": … }` (KV-1). */
+import { isUtf8 } from 'node:buffer';
+import {
+  invalidArgument,
+  type KvChange,
+  type KvPredicate,
+  type KvRecord,
+  type KvValue,
+  type ScanFilter,
+} from '@tidemark/core';
+
+/** A value as it travels; plain text, numbers and booleans stand for their text. */
+export type WireValue = string | number | boolean | { text: string } | { base64: string };
+
+type WireBytes = { text: string } | { base64: string };
+
+/** A record as it travels. */
+export interface WireRecord {
+  fields: Record<string, WireBytes>;
+  ttl?: number;
+  revision: number;
+}
+
+export function bytesToWire(bytes: Uint8Array): WireBytes {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return isUtf8(buffer) ? { text: buffer.toString() } : { base64: buffer.toString('base64') };
+}
+
+export function recordToWire({ fields, ...record }: KvRecord): WireRecord {
+  const wire = Object.create(null) as Record<string, WireBytes>;
+  for (const name in fields) wire[name] = bytesToWire(fields[name]!);
+  return { fields: wire, ...record };
+}
+
+export function changeToWire({ key, type, record }: KvChange) {
+  return { key, type, record: record && recordToWire(record) };
+}
+
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+export function valueOfWire(value: WireValue, field: string): KvValue {
+  if (typeof value !== 'object') return value;
+  if ('text' in value) return value.text;
+  if (!BASE64.test(value.base64)) throw invalidArgument(field, 'base64', value.base64);
+  return Buffer.from(value.base64, 'base64');
+}
+
+/** Fields with their values; `null` stands for a field to remove, or one that must be absent. */
+export function fieldsOfWire<T extends WireValue | null>(
+  fields: Record<string, T>,
+  name: string,
+): Record<string, T extends null ? KvValue | null : KvValue> {
+  const decoded = Object.create(null);
+  for (const field of Object.keys(fields)) {
+    const value = fields[field] as WireValue | null;
+    decoded[field] = value === null ? null : valueOfWire(value, `${name}.${field}`);
+  }
+  return decoded;
+}
+
+export interface WireFilter {
+  where: { field: string; op: string; value: WireValue | WireValue[] }[];
+  maxResults?: number;
+}
+
+export function filterOfWire({ where, maxResults }: WireFilter): ScanFilter {
+  const predicates = where.map(({ field, op, value }) => ({
+    field,
+    op,
+    value: Array.isArray(value)
+      ? value.map((it) => valueOfWire(it, 'filter.value'))
+      : valueOfWire(value, 'filter.value'),
+  }));
+  return { where: predicates as KvPredicate[], ...(maxResults === undefined ? {} : { maxResults }) };
+}

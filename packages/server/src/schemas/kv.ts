@@ -1,0 +1,62 @@
+/** Schemas of records. */
+import Type from 'typebox';
+import { Count, Duration, Id, RequestId } from './common.ts';
+
+const Bytes = Type.Union([Type.Object({ text: Type.String() }), Type.Object({ base64: Type.String() })], {
+  title: 'Bytes',
+});
+const Value = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Bytes], { title: 'Value' });
+export const Field = Type.Object({ value: Bytes });
+const ValueOrNull = Type.Union([Value, Type.Null()]);
+const Fields = Type.Record(Type.String(), Value);
+const Changes = Type.Record(Type.String(), ValueOrNull);
+const Ttl = Type.Optional(Duration);
+const TtlOrNull = Type.Optional(Type.Union([Duration, Type.Null()]));
+
+export const KvRecord = Type.Object(
+  { fields: Type.Record(Type.String(), Bytes), ttl: Type.Optional(Type.Integer()), revision: Type.Integer() },
+  { title: 'KvRecord' },
+);
+const RecordOrNull = Type.Union([KvRecord, Type.Null()]);
+export const KvEntry = Type.Object({ key: Id, record: KvRecord }, { title: 'KvEntry' });
+export const WriteResult = Type.Object({
+  written: Type.Boolean(),
+  revision: Type.Union([Type.Integer(), Type.Null()]),
+});
+export const PutRecord = Type.Object({ fields: Fields, ttl: Ttl, requestId: RequestId });
+export const PatchRecord = Type.Object({
+  fields: Changes,
+  ifExists: Type.Optional(Type.Boolean()),
+  requestId: RequestId,
+});
+export const SetField = Type.Object({ value: Value, ifExists: Type.Optional(Type.Boolean()), requestId: RequestId });
+export const CompareAndSwap = Type.Object({ expected: ValueOrNull, next: ValueOrNull, requestId: RequestId });
+export const Swapped = Type.Object({ swapped: Type.Boolean() });
+export const Swap = Type.Object({
+  expect: Type.Optional(Changes),
+  revision: Type.Optional(Count),
+  set: Changes,
+  ttl: TtlOrNull,
+  requestId: RequestId,
+});
+export const SwapResult = Type.Object({ swapped: Type.Boolean(), record: RecordOrNull });
+export const Touch = Type.Object({ ttl: Type.Union([Duration, Type.Null()]) });
+export const Touched = Type.Object({ touched: Type.Boolean() });
+export const Keys = Type.Object({ keys: Type.Array(Id) });
+export const Found = Type.Object({ items: Type.Array(RecordOrNull) });
+
+const Predicate = Type.Object({
+  field: Type.String(),
+  op: Type.String({ description: 'eq, ne, lt, gt, lte, gte or in' }),
+  value: Type.Union([Value, Type.Array(Value)]),
+});
+export const Filter = Type.Object(
+  { where: Type.Array(Predicate), maxResults: Type.Optional(Count) },
+  { title: 'Filter' },
+);
+export const Scan = Type.Object({
+  prefix: Type.String(),
+  filter: Type.Optional(Filter),
+  cursor: Type.Optional(Type.String()),
+  limit: Type.Optional(Count),
+});

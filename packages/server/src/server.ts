@@ -1,0 +1,138 @@
+/** `createServer`: a store over HTTP, from the first listen to an end that drops no accepted work. */
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { invalidArgument, type Store } from '@tidemark/core';
+import { Application } from './application.ts';
+import { Audit } from './audit/audit.ts';
+import { Admission } from './auth/admission.ts';
+import { withoutSystemTenant } from './auth/system-tenant.ts';
+import { type Authenticator, anonymous, isLoopback } from './auth.ts';
+import { openApiDocument } from './document.ts';
+import { Callers } from './limits/callers.ts';
+import { DEFAULT_LIMITS, type Limits } from './limits.ts';
+import { type Logger, stderrLogger } from './logger.ts';
+import { Metrics } from './metrics.ts';
+import { ROUTES } from './routes/index.ts';
+import { inspectorPages } from './static.ts';
+import { Hub } from './streams/hub.ts';
+import { RunHints } from './streams/run-hints.ts';
+import { Views } from './views.ts';
+
+const DEFAULT_HOST = '127.0.0.1';
+const KEEP_ALIVE_MS = 65_000;
+const CHECK_MS = 5_000;
+const SETTLE_MS = 20;
+
+export interface ServerOptions {
+  store: Store;
+  /** Default `anonymous()`, which serves this machine only. */
+  auth?: Authenticator;
+  /** Default 127.0.0.1. Others need an `auth` that knows its callers. */
+  host?: string;
+  /** Default 0: any free port; `url` tells which. */
+  port?: number;
+  limits?: Partial<Limits>;
+  /** Default: JSON lines on standard error. */
+  logger?: Logger;
+  /** Where the built inspector lies; default: with this package. `false` serves none. */
+  inspector?: string | false;
+}
+
+/** A server over a store. Closing it leaves the store open. */
+export interface TidemarkServer {
+  /** Where it listens; only once it does. */
+  readonly url: string;
+  /** Resolves with the address once connections are taken. */
+  listen(): Promise<string>;
+  /**
+   * Takes no more connections, ends live streams so that their readers can go on later, and finishes the requests that
+   * were accepted.
+   */
+  close(): Promise<void>;
+  /** The same application for a server of your own. */
+  handle(request: IncomingMessage, response: ServerResponse): void;
+}
+
+/**
+ * Serves a store over HTTP.
+ *
+ * @example
+ * const server = createServer({ store });
+ * console.log(await server.listen());
+ * await server.close();
+ */
+export function createServer(options: ServerOptions): TidemarkServer {
+  const { store, auth = anonymous(), host = DEFAULT_HOST, port = 0, logger = stderrLogger } = options;
+  if (auth.loopbackOnly && !isLoopback(host))
+    throw invalidArgument(
+      'host',
+      'of this machine while there is no auth: everybody who reaches it is an operator',
+      host,
+    );
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const metrics = new Metrics();
+  const hub = new Hub(new RunHints(store), metrics, limits.streams);
+  let isClosing = false;
+  const isReady = async () => !isClosing && (await store.ping().catch(() => false));
+  const services = { hub, metrics, limits, document: openApiDocument(), isReady };
+  // Where everybody is let in there is nobody to count or to name.
+  const callers = auth.loopbackOnly ? null : new Callers(limits);
+  const onLost = (error: unknown) => logger.error({ event: 'audit_outcome_lost', error });
+  const audit = auth.loopbackOnly ? null : new Audit(store, onLost);
+  const admission = new Admission(auth, callers, logger);
+  const views = new Views(withoutSystemTenant(store));
+  const application = new Application({ routes: ROUTES, views, admission, audit, services, logger });
+  const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = limits;
+  // Slow sockets are looked for this often; Node's own pace would let them be for half a minute.
+  const connectionsCheckingInterval = Math.min(CHECK_MS, headersTimeout);
+  const timeouts = { headersTimeout, requestTimeout, connectionsCheckingInterval, keepAliveTimeout: KEEP_ALIVE_MS };
+  const pages = inspectorPages(options.inspector);
+  const handle: TidemarkServer['handle'] = (request, response) => {
+    if (!pages(request, response)) application.handle(request, response);
+  };
+  const server = createHttpServer(timeouts, handle);
+  let closing: Promise<void> | undefined;
+
+  return {
+    get url() {
+      return urlOf(server, host);
+    },
+    listen: () =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen({ port, host }, () => {
+          server.off('error', reject);
+          resolve(urlOf(server, host));
+        });
+      }),
+    close() {
+      isClosing = true;
+      closing ??= closeGracefully(server, hub, application, limits.closeMs);
+      return closing;
+    },
+    handle,
+  };
+}
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address() as AddressInfo | null;
+  if (!address) throw invalidArgument('server', 'listening before its address is asked for');
+  return `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${address.port}`;
+}
+
+/** Requests that were accepted are answered; connections without one are closed; what hangs is cut in the end. */
+async function closeGracefully(server: Server, hub: Hub, application: Application, limitMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  hub.close();
+  const deadline = Date.now() + limitMs;
+  const isBusy = () => application.active > 0 && Date.now() < deadline;
+  while (isBusy()) await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  server.closeIdleConnections();
+  // Answers that are written but not yet taken get a moment too.
+  const cut = setTimeout(
+    () => server.closeAllConnections(),
+    Math.max(SETTLE_MS, Math.min(1_000, deadline - Date.now())),
+  );
+  await closed;
+  clearTimeout(cut);
+}

@@ -1,0 +1,93 @@
+/** The inspector's files, handed out to browsers under rules that let no script but its own run and no other host be asked. */
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { extname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+
+/** Where the build leaves the page, beside the sources and beside what is built of them. */
+const BUILT = fileURLToPath(new URL('../inspector', import.meta.url));
+
+const TYPES: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+const RULES = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const SAFETY = {
+  'content-security-policy': RULES,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+/** Paths of the API; any other that a browser asks a page of is a place within the inspector. */
+const OF_THE_API = /^\/(v1|errors|docs|openapi\.json|metrics|healthz|readyz|mcp)(\/|$)/;
+/** The name of a file in here holds the hash of what is in it. */
+const HASHED = '/assets/';
+
+interface Page {
+  bytes: Buffer;
+  zipped: Buffer;
+  tag: string;
+  type: string;
+}
+
+/** Answers a request for a page or a file of the inspector; tells whether it did. */
+export type PageHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** The pages that were built into a directory; `false` serves none, nor does a directory that is not there. */
+export function inspectorPages(directory: string | false = BUILT): PageHandler {
+  const files = directory === false ? new Map<string, Page>() : readFiles(directory);
+  const start = files.get('/index.html');
+  return (request, response) => {
+    if (!start || (request.method !== 'GET' && request.method !== 'HEAD')) return false;
+    const path = request.url!.split('?', 1)[0]!;
+    const wantsPage = request.headers.accept?.includes('text/html') === true && !OF_THE_API.test(path);
+    const file = files.get(path) ?? (wantsPage ? start : undefined);
+    if (!file) return false;
+    send(request, response, file, path.startsWith(HASHED));
+    return true;
+  };
+}
+
+function readFiles(directory: string): Map<string, Page> {
+  const names = existsSync(directory) ? globSync('**/*.*', { cwd: directory }) : [];
+  return new Map(
+    names.map((name) => {
+      const bytes = readFileSync(join(directory, name));
+      const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+      const type = TYPES[extname(name)] ?? 'application/octet-stream';
+      return [`/${name.replaceAll(sep, '/')}`, { bytes, zipped: gzipSync(bytes), tag, type }];
+    }),
+  );
+}
+
+function send(request: IncomingMessage, response: ServerResponse, file: Page, isHashed: boolean): void {
+  const caching = { etag: file.tag, 'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache' };
+  if (request.headers['if-none-match'] === file.tag) {
+    response.writeHead(304, { ...SAFETY, ...caching }).end();
+    return;
+  }
+  const isZipped = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''));
+  const body = isZipped ? file.zipped : file.bytes;
+  const encoding = isZipped ? { 'content-encoding': 'gzip' } : {};
+  const content = { 'content-type': file.type, 'content-length': body.length, vary: 'accept-encoding', ...encoding };
+  response.writeHead(200, { ...SAFETY, ...caching, ...content }).end(request.method === 'HEAD' ? undefined : body);
+}

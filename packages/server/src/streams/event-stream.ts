@@ -1,0 +1,211 @@
+/**
+ * Server-sent events to one reader, from one topic or several. While the reader's socket is full nothing is read for it: it
+ * holds a page at most, after a while no memory but its place, and goes on from there.
+ */
+import type { ServerResponse } from 'node:http';
+import { EVENT_STREAM } from '../http/answer.ts';
+import { problemOf } from '../http/problems.ts';
+import { PAGE_CHARACTERS } from './page-size.ts';
+import type { StreamItem, StreamPage } from './source.ts';
+import type { Topic, Waiter } from './topic.ts';
+
+const RETRY_MS = 1_000;
+export const STREAM_HEAD = {
+  'content-type': EVENT_STREAM,
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+  'x-content-type-options': 'nosniff',
+};
+
+/** A topic to read, from where, and the name it has in a stream of several. */
+export interface Subscription {
+  topic: Topic;
+  after: string | null;
+  name?: string;
+}
+
+/** One topic of a stream, and how far its reader is. */
+class Reading implements Waiter {
+  readonly topic: Topic;
+  readonly name: string | undefined;
+  readonly #stream: EventStream;
+  cursor: string | null;
+  /** There may be more than was read. */
+  isBehind = true;
+  #isReading = false;
+  /** What was read and not yet taken: reading it anew for every few events would cost far more. */
+  #kept: readonly StreamItem[] = [];
+  #nextKept = 0;
+  #isCaughtUp = false;
+
+  constructor(stream: EventStream, { topic, after, name }: Subscription) {
+    this.#stream = stream;
+    this.topic = topic;
+    this.cursor = after;
+    this.name = name;
+  }
+
+  wake(): void {
+    this.isBehind = true;
+    void this.pump();
+  }
+
+  /** Reads and writes until there is no more, or the socket is full. */
+  async pump(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    try {
+      while (this.isBehind && this.#stream.isOpen && !this.#stream.isFull) {
+        if (this.#nextKept < this.#kept.length) {
+          this.#sendKept();
+          continue;
+        }
+        this.isBehind = false;
+        const page = await this.topic.page(this.cursor);
+        if (!this.#stream.isOpen) return;
+        this.#take(page);
+      }
+    } catch (error) {
+      this.#stream.fail(error);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  #take(page: StreamPage): void {
+    if (page.isReset) this.#stream.write('event: reset\ndata: {}\n\n');
+    if (page.items.length > 0) {
+      this.isBehind = true;
+      this.#kept = beginningOf(page.items);
+      this.#nextKept = 0;
+      this.#sendKept();
+      return;
+    }
+    this.cursor = page.cursor ?? this.cursor;
+    if (!this.#isCaughtUp) this.#stream.tellCaughtUp(this);
+    this.#isCaughtUp = true;
+    this.topic.listen(this.cursor);
+  }
+
+  #sendKept(): void {
+    while (this.#nextKept < this.#kept.length) {
+      const item = this.#kept[this.#nextKept++]!;
+      this.cursor = item.cursor;
+      if (!this.#stream.send(this, item)) return;
+    }
+    this.letGo();
+  }
+
+  /** What was kept is read again once there is room. */
+  letGo(): void {
+    this.#kept = [];
+    this.#nextKept = 0;
+  }
+}
+
+/** At least one item, and no more of them than may be kept. */
+function beginningOf(items: readonly StreamItem[]): readonly StreamItem[] {
+  let characters = 0;
+  const end = items.findIndex(({ data }) => {
+    characters += data.length;
+    return characters > PAGE_CHARACTERS;
+  });
+  return end < 0 ? items : items.slice(0, Math.max(1, end));
+}
+
+export class EventStream {
+  readonly #response: ServerResponse;
+  readonly #readings: readonly Reading[];
+  readonly #onClose: () => void;
+  isFull = false;
+
+  constructor(
+    response: ServerResponse,
+    subscriptions: readonly Subscription[],
+    onClose: (stream: EventStream) => void,
+  ) {
+    this.#response = response;
+    this.#onClose = () => onClose(this);
+    this.#readings = subscriptions.map((it) => new Reading(this, it));
+    response.writeHead(200, STREAM_HEAD);
+    response.on('close', () => this.#end());
+    response.on('drain', () => this.#resume());
+    this.write(`retry: ${RETRY_MS}\n\n`);
+    for (const reading of this.#readings) {
+      reading.topic.add(reading);
+      void reading.pump();
+    }
+  }
+
+  get isOpen(): boolean {
+    return !this.#response.writableEnded && !this.#response.destroyed;
+  }
+
+  /** False when the socket is full. */
+  write(text: string): boolean {
+    if (this.isOpen && !this.#response.write(text)) this.isFull = true;
+    return !this.isFull;
+  }
+
+  send(reading: Reading, item: StreamItem): boolean {
+    if (reading.name === undefined) {
+      item.text ??= `id: ${item.cursor}\nevent: ${item.event}\ndata: ${item.data}\n\n`;
+      return this.write(item.text);
+    }
+    const data = `{"topic":${JSON.stringify(reading.name)},"item":${item.data}}`;
+    return this.write(`id: ${this.#position()}\nevent: ${item.event}\ndata: ${data}\n\n`);
+  }
+
+  /** Everything that was there is out; what follows is new. */
+  tellCaughtUp(reading: Reading): void {
+    const data = reading.name === undefined ? '{}' : JSON.stringify({ topic: reading.name });
+    const id = reading.name === undefined ? reading.cursor : this.#position();
+    this.write(`${id === null ? '' : `id: ${id}\n`}event: caught-up\ndata: ${data}\n\n`);
+  }
+
+  /** Keeps proxies and readers from taking silence for an end; those who take nothing hold no memory but their place. */
+  beat(): void {
+    if (this.isFull) for (const reading of this.#readings) reading.letGo();
+    else this.write(':\n\n');
+  }
+
+  /** Tells why the stream ends; a reader goes on after its last id if that may help. */
+  fail(error: unknown): void {
+    this.write(`event: problem\ndata: ${JSON.stringify(problemOf(error))}\n\n`);
+    this.#response.end();
+    this.#end();
+  }
+
+  /** Ends because the server does; the reader goes on elsewhere, or here later, after its last id. */
+  finish(): void {
+    this.write('event: end\ndata: {}\n\n');
+    this.#response.end();
+    this.#end();
+  }
+
+  #position(): string {
+    const cursors = this.#readings.map(({ name, cursor }) => [name, cursor]);
+    return Buffer.from(JSON.stringify(cursors)).toString('base64url');
+  }
+
+  #resume(): void {
+    this.isFull = false;
+    for (const reading of this.#readings) if (reading.isBehind) void reading.pump();
+  }
+
+  #end(): void {
+    for (const reading of this.#readings) reading.topic.remove(reading);
+    this.#onClose();
+  }
+}
+
+/** The place of each topic that the id of a stream of several stands for. */
+export function parsePosition(id: string): Map<string, string | null> {
+  try {
+    const cursors: unknown = JSON.parse(Buffer.from(id, 'base64url').toString());
+    if (Array.isArray(cursors)) return new Map(cursors as [string, string | null][]);
+  } catch {
+    // An id that is not ours has no places.
+  }
+  return new Map();
+}

@@ -1,0 +1,97 @@
+/** All live streams and the topics they read: shared waits, one heartbeat for all, and an end that readers can resume from. */
+import type { ServerResponse } from 'node:http';
+import { Refusal } from '../http/refusal.ts';
+import type { Metrics } from '../metrics.ts';
+import { EventStream, STREAM_HEAD, type Subscription } from './event-stream.ts';
+import type { RunHints } from './run-hints.ts';
+import type { StreamSource } from './source.ts';
+import { Topic } from './topic.ts';
+
+const BEAT_MS = 15_000;
+
+/** A topic by its name; the source is made when nobody reads it yet. */
+export interface TopicName {
+  key: string;
+  open(): StreamSource;
+}
+
+export class Hub {
+  readonly #topics = new Map<string, Topic>();
+  readonly #streams = new Set<EventStream>();
+  readonly hints: RunHints;
+  readonly #metrics: Metrics;
+  readonly #mostStreams: number;
+  readonly #timer: NodeJS.Timeout;
+  /** Topics that had no reader at the last beat: those who were cut off for a moment find them again. */
+  #idle = new Set<string>();
+  #isClosed = false;
+
+  constructor(hints: RunHints, metrics: Metrics, mostStreams: number) {
+    this.hints = hints;
+    this.#metrics = metrics;
+    this.#mostStreams = mostStreams;
+    this.#timer = setInterval(() => this.#beat(), BEAT_MS);
+    this.#timer.unref();
+  }
+
+  topic({ key, open }: TopicName): Topic {
+    const known = this.#topics.get(key);
+    if (known) return known;
+    const topic = new Topic(open());
+    this.#topics.set(key, topic);
+    return topic;
+  }
+
+  /** Answers with a live stream. */
+  stream(response: ServerResponse, subscriptions: readonly Subscription[]): void {
+    if (this.#isClosed) throw new Refusal(503, 'UNAVAILABLE', 'The server is stopping');
+    if (this.#streams.size >= this.#mostStreams)
+      throw new Refusal(503, 'OVERLOADED', `${this.#mostStreams} streams are open already; close some`);
+    // Whoever asks for the head only would hold a stream that nothing is ever written to.
+    if (response.req.method === 'HEAD') {
+      response.writeHead(200, STREAM_HEAD).end();
+      return;
+    }
+    const stream = new EventStream(response, subscriptions, (ended) => {
+      this.#streams.delete(ended);
+      this.#metrics.openStreams = this.#streams.size;
+    });
+    this.#streams.add(stream);
+    this.#metrics.openStreams = this.#streams.size;
+  }
+
+  /** Resolves when there may be more after a place where nothing was, when the time is up, or when the caller is gone. */
+  async waitForMore(topic: Topic, after: string | null, ms: number, response: ServerResponse): Promise<void> {
+    if (this.#isClosed) return;
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        topic.remove(waiter);
+        response.off('close', wake);
+        resolve();
+      };
+      const waiter = { wake };
+      const timer = setTimeout(wake, ms);
+      response.on('close', wake);
+      topic.add(waiter);
+      topic.listen(after);
+    });
+  }
+
+  #beat(): void {
+    for (const stream of this.#streams) stream.beat();
+    const idle = [...this.#topics].filter(([, topic]) => topic.isIdle).map(([key]) => key);
+    for (const key of idle.filter((it) => this.#idle.has(it))) {
+      this.#topics.get(key)!.close();
+      this.#topics.delete(key);
+    }
+    this.#idle = new Set(idle);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    for (const stream of this.#streams) stream.finish();
+    for (const topic of this.#topics.values()) topic.close();
+  }
+}

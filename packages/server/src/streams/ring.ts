@@ -1,0 +1,41 @@
+/** The last changes of something that keeps no history of its own, so that a reader who was cut off can go on. */
+import { randomBytes } from 'node:crypto';
+import type { StreamItem, StreamPage } from './source.ts';
+
+const MOST_ITEMS = 1_000;
+const MOST_CHARACTERS = 4_000_000;
+
+export class Ring {
+  /** Cursors of another ring, or of a server that was here before, are not ours. */
+  readonly #epoch = randomBytes(6).toString('base64url');
+  readonly #items: StreamItem[] = [];
+  #first = 0;
+  #characters = 0;
+
+  push(event: string, data: string): void {
+    const cursor = this.#cursorAt(this.#first + this.#items.length + 1);
+    this.#items.push({ cursor, event, data });
+    this.#characters += data.length;
+    while (this.#items.length > MOST_ITEMS || (this.#characters > MOST_CHARACTERS && this.#items.length > 1)) {
+      this.#characters -= this.#items.shift()!.data.length;
+      this.#first++;
+    }
+  }
+
+  /** What came after a cursor; without one, nothing yet. */
+  read(after: string | null): StreamPage {
+    const end = this.#first + this.#items.length;
+    if (after === null) return { items: [], cursor: this.#cursorAt(end) };
+    const [epoch, count] = after.split('.', 2);
+    const place = Number(count);
+    if (epoch !== this.#epoch || !(place >= this.#first && place <= end)) {
+      return { items: [], cursor: this.#cursorAt(end), isReset: true };
+    }
+    const items = this.#items.slice(place - this.#first);
+    return { items, cursor: items.at(-1)?.cursor ?? after };
+  }
+
+  #cursorAt(count: number): string {
+    return `${this.#epoch}.${count}`;
+  }
+}

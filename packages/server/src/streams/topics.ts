@@ -1,0 +1,165 @@
+/** The topics there are: events of a run, the feed, updates of a session, changes of records, changes in the list of runs. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type FeedOptions, invalidArgument, type RunSummary, type Store } from '@tidemark/core';
+import { changeToWire } from '../schemas/kv-wire.ts';
+import type { TopicName } from './hub.ts';
+import { PageSize } from './page-size.ts';
+import { Ring } from './ring.ts';
+import type { RunHints } from './run-hints.ts';
+import type { StreamSource } from './source.ts';
+
+const LIST_PAUSE_MS = 1_000;
+
+/** A topic belongs to the tenant of the view it is read through. */
+function keyOf(store: Store, ...parts: unknown[]): string {
+  return JSON.stringify([store.info.tenantId ?? null, ...parts]);
+}
+
+/** Events of one run; cursors are sequences. */
+export function runTopic(hints: RunHints, store: Store, runId: string, tenantId: string | undefined): TopicName {
+  const { runs } = store;
+  const size = new PageSize();
+  let owner = tenantId ?? store.info.tenantId;
+  const keyOfRun = () => (owner === undefined ? null : { tenantId: owner, runId });
+  return {
+    key: keyOf(store, 'run', tenantId, runId),
+    open: () => ({
+      async read(after) {
+        const events = await runs.fetchEvents(runId, { tenantId, afterSeq: seqOf(after), limit: size.items });
+        owner ??= events[0]?.tenantId;
+        const items = events.map((it) => ({ cursor: String(it.runSeq), event: 'run.event', data: JSON.stringify(it) }));
+        size.learn(items);
+        return { items, cursor: items.at(-1)?.cursor ?? after };
+      },
+      follow: (after, signal) =>
+        hints.areHeard
+          ? hints.follow(keyOfRun, signal)
+          : runs.tail(runId, { tenantId, afterSeq: seqOf(after), signal }),
+    }),
+  };
+}
+
+function seqOf(cursor: string | null): number {
+  if (cursor === null) return 0;
+  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
+  throw invalidArgument('Last-Event-ID', 'the sequence of an event', cursor);
+}
+
+/** The cursor within an id of an event stream, which has room for a line only. */
+function decoded(cursor: string): string {
+  try {
+    return decodeURIComponent(cursor);
+  } catch {
+    throw invalidArgument('Last-Event-ID', 'the id of an event of this stream', cursor);
+  }
+}
+
+/** Events of all runs; cursors are the feed's own, encoded so that any of them fits in a line. */
+export function feedTopic(store: Store, filter: FeedOptions['filter']): TopicName {
+  const { runs } = store;
+  const size = new PageSize();
+  const from = (after: string | null) => ({ filter, ...(after === null ? {} : { after: decoded(after) }) });
+  return {
+    key: keyOf(store, 'feed', filter),
+    open: () => ({
+      async read(after) {
+        for (let at = after; ; ) {
+          const page = await runs.feedPage({ ...from(at), limit: size.items });
+          const items = page.items.map(({ cursor, event }) => ({
+            cursor: encodeURIComponent(cursor),
+            event: 'run.event',
+            data: JSON.stringify(event),
+          }));
+          size.learn(items);
+          const next = page.next === undefined ? at : encodeURIComponent(page.next);
+          // A page whose every event was filtered out is not the end.
+          if (items.length > 0 || next === at) return { items, cursor: next };
+          at = next;
+        }
+      },
+      follow: (after, signal) => runs.feed({ ...from(after), signal }),
+    }),
+  };
+}
+
+/** Updates of a session, of all its tasks or of one; cursors are ids of updates, encoded. */
+export function updatesTopic(store: Store, sessionId: string, taskId: string | undefined): TopicName {
+  const { agents } = store;
+  const size = new PageSize();
+  const from = (after: string | null) => ({
+    taskId,
+    ...(after === null ? {} : { sinceId: decoded(after) }),
+  });
+  return {
+    key: keyOf(store, 'updates', sessionId, taskId),
+    open: () => ({
+      async read(after) {
+        const updates = await agents.listUpdates(sessionId, { ...from(after), limit: size.items });
+        const items = updates.map((it) => ({
+          cursor: encodeURIComponent(it.updateId),
+          event: 'session.update',
+          data: JSON.stringify(it),
+        }));
+        size.learn(items);
+        return { items, cursor: items.at(-1)?.cursor ?? after };
+      },
+      follow: (after, signal) => agents.tailUpdates(sessionId, { ...from(after), signal }),
+    }),
+  };
+}
+
+/** Changes of records under a prefix, from the first subscription on. */
+export function kvTopic(store: Store, prefix: string): TopicName {
+  const changes = (signal: AbortSignal) => store.kv.watch(prefix, { signal });
+  return {
+    key: keyOf(store, 'kv', prefix),
+    open: () => fromNowOn('kv.change', changes, changeToWire),
+  };
+}
+
+/** Runs that are new or have got events, from the first subscription on; a run that moves on at once is told once. */
+export function runListTopic(store: Store): TopicName {
+  const changed = (signal: AbortSignal) => changedRuns(store, signal);
+  return { key: keyOf(store, 'runs'), open: () => fromNowOn('run.changed', changed, (it) => it) };
+}
+
+/** A source of what keeps no history: what is heard of is kept for a while. */
+function fromNowOn<T>(
+  event: string,
+  listen: (signal: AbortSignal) => AsyncIterable<T>,
+  toWire: (item: T) => unknown,
+): StreamSource {
+  const ring = new Ring();
+  return {
+    followsAtOnce: true,
+    read: async (after) => ring.read(after),
+    async *follow(_, signal) {
+      for await (const item of listen(signal)) {
+        ring.push(event, JSON.stringify(toWire(item)));
+        yield;
+      }
+    },
+  };
+}
+
+async function* changedRuns(store: Store, signal: AbortSignal): AsyncGenerator<RunSummary> {
+  let since = new Date().toISOString();
+  let told = new Map<string, number>();
+  while (!signal.aborted) {
+    const found = new Map<string, number>();
+    const updatedAfter = since;
+    for (let cursor: string | undefined; ; ) {
+      const page = await store.runs.listRuns({ updatedAfter, limit: 1_000, ...(cursor ? { cursor } : {}) });
+      for (const run of page.items) {
+        const key = JSON.stringify([run.tenantId, run.runId]);
+        found.set(key, run.lastEventSeq);
+        if (told.get(key) !== run.lastEventSeq) yield run;
+        if (run.updatedAt > since) since = run.updatedAt;
+      }
+      if (page.next === undefined) break;
+      cursor = page.next;
+    }
+    told = found;
+    await sleep(LIST_PAUSE_MS, undefined, { signal }).catch(() => {});
+  }
+}

@@ -1,0 +1,24 @@
+/** The store as each tenant sees it, made once and kept: a view has readers and caches of its own. */
+import type { Store } from '@tidemark/core';
+
+const MOST_VIEWS = 1_000;
+
+export class Views {
+  readonly #store: Store;
+  readonly #views = new Map<string, Store>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The view of a tenant, or the operator's. */
+  of(tenantId: string | null): Store {
+    if (tenantId === null) return this.#store;
+    const known = this.#views.get(tenantId);
+    if (known) return known;
+    const view = this.#store.forTenant(tenantId);
+    this.#views.set(tenantId, view);
+    if (this.#views.size > MOST_VIEWS) this.#views.delete(this.#views.keys().next().value!);
+    return view;
+  }
+}

@@ -1,0 +1,116 @@
+/** The client where the network fails: what is refused, what is unknown, and how time limits travel. */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { httpStore, openUrl } from '@tidemark/client';
+import { createMemoryStore, type Store } from '@tidemark/core';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { runEvent, startServer } from './running.ts';
+
+/** A way to a server that can be cut: requests still pass, answers do not. */
+async function cuttableWay(url: string): Promise<{ url: string; cut: () => void }> {
+  const { port, hostname } = new URL(url);
+  let isCut = false;
+  const sockets = new Set<Socket>();
+  const proxy: Server = createServer((caller) => {
+    const server = connect(Number(port), hostname);
+    sockets.add(caller).add(server);
+    caller.on('error', () => {});
+    server.on('error', () => {});
+    caller.pipe(server);
+    server.on('data', (chunk) => (isCut ? caller.destroy() : caller.write(chunk)));
+    caller.on('close', () => setTimeout(() => server.destroy(), 200));
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  });
+  const address = proxy.address() as { port: number };
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    cut: () => {
+      isCut = true;
+    },
+  };
+}
+
+async function connectTo(url: string): Promise<Store> {
+  const client = await httpStore(url);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+describe('the client', () => {
+  it('tells a lost answer from one that never was: unknown for writes, unavailable for reads (GEN-8)', async () => {
+    const { url, store } = await startServer();
+    const way = await cuttableWay(url);
+    const client = await connectTo(way.url);
+    const event = runEvent('r');
+    way.cut();
+    await expect(client.runs.appendEvent(event)).rejects.toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      outcome: 'unknown',
+      write: { method: 'appendEvent', event },
+    });
+    await expect(client.runs.headSeq('r')).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+    await expect.poll(() => store.runs.headSeq('r')).toBe(1);
+    const again = await (await connectTo(url)).runs.appendEvent(event);
+    expect(again, 'and its key settles it').toMatchObject({ idempotent: true, runSeq: 1 });
+  });
+
+  it('says that nothing was written when the server is not there', async () => {
+    const { url, server, client } = await startServer();
+    await server.close();
+    await expect(client.runs.appendEvent(runEvent('r'))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(await client.ping()).toBe(false);
+    await expect(httpStore(url)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  });
+
+  it('ends with its time limit, and the limit bounds the server too', async () => {
+    const store = createMemoryStore();
+    const limits: (number | undefined)[] = [];
+    const kv = {
+      get: (_: string, options?: { timeoutMs?: number }) => {
+        limits.push(options?.timeoutMs);
+        return new Promise<null>(() => {});
+      },
+    };
+    const slow = new Proxy(store, {
+      get: (target, name) => {
+        if (name === 'kv') return kv;
+        const member = target[name as keyof Store];
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+    const { client } = await startServer({ store: slow, limits: { closeMs: 100 } });
+    const began = performance.now();
+    await expect(client.kv.get('k', { timeoutMs: 200 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(limits).toEqual([200]);
+  });
+
+  it('gives up when aborted: unknown for a write, aborted for a read', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void silent.close());
+    const { port } = silent.address() as { port: number };
+    const { url } = await startServer();
+    let isSilent = false;
+    const fetch: typeof globalThis.fetch = (input, init) =>
+      globalThis.fetch(isSilent ? String(input).replace(url, `http://127.0.0.1:${port}`) : input, init);
+    const client = await httpStore({ url, fetch });
+    isSilent = true;
+    const abortSoon = () => ({ signal: AbortSignal.timeout(50) });
+    await expect(client.kv.put('k', { a: '1' }, abortSoon())).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+    await expect(client.kv.get('k', abortSoon())).rejects.toMatchObject({ code: 'ABORTED' });
+  });
+
+  it('refuses what would be lost on the way, and a server that is too weak', async () => {
+    const { url } = await startServer({ store: createMemoryStore() });
+    expect(() => openUrl(url, { codec: {} })).toThrow(expect.objectContaining({ field: 'codec' }));
+    await expect(openUrl(url, { durability: 'require' })).rejects.toMatchObject({ code: 'DURABILITY_TOO_WEAK' });
+    await expect(httpStore('ftp://host')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'url' });
+    const client = await connectTo(url);
+    const joining = client.runs.appendEvent(runEvent('r'), { transaction: {} });
+    await expect(joining).rejects.toMatchObject({ code: 'UNSUPPORTED' });
+  });
+});

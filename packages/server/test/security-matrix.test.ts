@@ -1,0 +1,282 @@
+/** Who may call what: every operation of the OpenAPI document, without credentials, and across scopes, tenants and sessions. */
+import { memoryKey, type Store } from '@tidemark/core';
+import { describe, expect, it } from 'vitest';
+import { call, GUARDED, type Names, OPERATIONS, requestTo } from '../../../faults/server-api.ts';
+import { contentsOf, fillTenant } from '../../../faults/tenant-contents.ts';
+import { SYSTEM_TENANT } from '../src/index.ts';
+import { bearing, startSecured } from './security-setup.ts';
+
+const LIMIT_MS = 60_000;
+const STREAM_MS = 150;
+
+/** Ids that lead to what a tenant has in a session. */
+async function namesOf(store: Store, tenantId: string, sessionId: string): Promise<Names> {
+  const { agents, artifacts } = store.forTenant(tenantId);
+  const { items: refs } = await artifacts.list({ sessionId });
+  const { items: pauses } = await agents.listPauses({ sessionId });
+  return {
+    tenantId,
+    sessionId,
+    runId: 'run-0',
+    runSeq: 1,
+    key: 'key-0',
+    keys: ['key-0', 'key-1'],
+    prefix: '',
+    field: 'text',
+    traceId: `trace of ${sessionId}`,
+    taskType: 'mail',
+    taskId: 'job_1',
+    id: refs[0]!.id,
+    pauseId: pauses[0]!.pauseId,
+    token: `token ${tenantId} ${sessionId}`,
+    toRunId: 'fork',
+    state: 'claimed',
+    threshold: '1ms',
+    topics: `runs,events,runs/run-0,kv/,sessions/${sessionId}`,
+    eventId: '8f14e45f-ceea-467f-a9d8-2f1f5c1a3b7e',
+    eventType: 'Progress',
+    emittedAt: '2026-01-01T00:00:00.000Z',
+    createdAt: '2026-01-01T00:00:00.000Z',
+    updatedAt: '2099-01-01T00:00:00.000Z',
+    expiresAt: '2099-01-01T00:00:00.000Z',
+    status: 'CANCELLED',
+    updateId: 'forged',
+    updateType: 'PROGRESS',
+    agentUrl: 'https://forged.test',
+    fields: { text: 'forged' },
+    set: { text: 'forged' },
+    scope: { sessionId, tenantId },
+  };
+}
+
+/** Status and text of an answer; of a live stream what comes first. */
+async function answerTo(response: Response): Promise<string> {
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response.text();
+  const reader = response.body!.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  const timer = setTimeout(() => void reader.cancel(), STREAM_MS);
+  for (let next = await reader.read(); !next.done; next = await reader.read()) text += decoder.decode(next.value);
+  clearTimeout(timer);
+  return text;
+}
+
+/** Reads that tell of runs, jobs and lists, but nothing of what was stored in them. */
+const SHOW_NO_PAYLOADS = [
+  'GET /v1/info',
+  'GET /v1/ping',
+  'GET /v1/runs',
+  'GET /v1/runs/{runId}',
+  'GET /v1/runs/{runId}/snapshot',
+  'GET /v1/runs/{runId}/head',
+  'GET /v1/runs/{runId}/integrity',
+  'GET /v1/runs/{runId}/archive',
+  'GET /v1/jobs',
+  'GET /v1/job-types',
+  'GET /v1/jobs-overdue',
+  'GET /v1/jobs/{taskType}/{taskId}',
+  'GET /v1/memory',
+  'GET /v1/sessions',
+  'GET /v1/sessions/{sessionId}/traces',
+  'GET /v1/artifacts',
+  'GET /v1/artifacts/{id}/ref',
+];
+
+describe('callers without credentials', () => {
+  it('hear 401 on every route but those that are open', { timeout: LIMIT_MS }, async () => {
+    const { url, store } = await startSecured();
+    await fillTenant(store, 'alpha', 1, 2);
+    const names = await namesOf(store, 'alpha', 'session-1');
+    const open: string[] = [];
+    for (const operation of OPERATIONS) {
+      const answer = await call(url, requestTo(operation, names));
+      if (answer.status === 401) {
+        expect(answer.headers.get('www-authenticate'), operation.name).toBe('Bearer');
+        expect(await answer.json()).toMatchObject({ code: 'UNAUTHENTICATED' });
+      } else open.push(operation.name);
+    }
+    expect(open).toEqual(['GET /healthz', 'GET /readyz', 'GET /metrics', 'GET /openapi.json', 'GET /errors']);
+    for (const headers of [{ authorization: 'Basic YTpi' }, bearing('x'), bearing(`tmk_${'0'.repeat(16)}.x`)])
+      expect((await fetch(`${url}/v1/runs`, { headers })).status).toBe(401);
+  });
+});
+
+describe('scopes', () => {
+  it('open their own routes and no others', { timeout: LIMIT_MS }, async () => {
+    const { url, store, keyFor } = await startSecured();
+    await fillTenant(store, 'alpha', 1, 2);
+    const names = await namesOf(store, 'alpha', 'session-1');
+    const before = await contentsOf(store, 'alpha');
+    for (const scope of ['read', 'append'] as const) {
+      const headers = await keyFor({ tenantId: 'alpha', scopes: [scope] });
+      for (const operation of GUARDED.filter((it) => it.scope !== scope)) {
+        const answer = await call(url, requestTo(operation, names), headers);
+        expect(answer.status, `${scope} on ${operation.name}`).toBe(403);
+        expect(await answer.json()).toMatchObject({ code: 'FORBIDDEN', rule: operation.scope });
+      }
+    }
+    expect(await contentsOf(store, 'alpha')).toEqual(before);
+    const reader = await keyFor({ tenantId: 'alpha', scopes: ['read'] });
+    for (const operation of GUARDED.filter((it) => it.scope === 'read')) {
+      const answer = await call(url, requestTo(operation, names), reader);
+      expect([401, 403], operation.name).not.toContain(answer.status);
+      await answerTo(answer);
+    }
+  });
+});
+
+describe('tenants', () => {
+  it('cannot see or change anything of another, however they name it', { timeout: LIMIT_MS }, async () => {
+    const { url, store, keyFor } = await startSecured();
+    for (const tenantId of ['alpha', 'beta']) await fillTenant(store, tenantId, 1, 2);
+    const headers = await keyFor({ tenantId: 'alpha', scopes: ['read', 'append', 'admin'] });
+    const victim = await namesOf(store, 'beta', 'session-1');
+    const before = await contentsOf(store, 'beta');
+    const attempts = [
+      { names: victim },
+      { names: { ...victim, key: memoryKey('beta', 'user', 'session-1') } },
+      { names: victim, extra: { tenantId: 'beta' } },
+      { names: victim, extra: { scope: JSON.stringify({ tenantId: 'beta', sessionId: 'session-1' }) } },
+    ];
+    for (const operation of GUARDED) {
+      for (const { names, extra = {} } of attempts) {
+        const takes = new Set(operation.parameters.map(({ name }) => name));
+        if (!Object.keys(extra).every((name) => takes.has(name))) continue;
+        const text = await answerTo(await call(url, requestTo(operation, names, extra), headers));
+        expect(text, operation.name).not.toContain('secret of beta');
+        expect(text, operation.name).not.toContain('https://beta');
+      }
+      for (const [extra, more] of [
+        [{ tenant: 'beta' }, {}],
+        [{}, { 'tidemark-tenant': 'beta' }],
+      ] as const) {
+        const answer = await call(url, requestTo(operation, victim, extra), { ...headers, ...more });
+        expect(answer.status, operation.name).toBe(403);
+        expect(await answer.json()).toMatchObject({ code: 'TENANT_MISMATCH' });
+      }
+    }
+    expect(await contentsOf(store, 'beta'), 'all of it is as it was').toEqual(before);
+  });
+
+  it('see what is theirs, so that the silence above says something', { timeout: LIMIT_MS }, async () => {
+    const { url, store, keyFor } = await startSecured();
+    await fillTenant(store, 'beta', 1, 2);
+    const names = await namesOf(store, 'beta', 'session-1');
+    const memory = { ...names, key: memoryKey('beta', 'user', 'session-1') };
+    const headers = await keyFor({ tenantId: 'beta', scopes: ['read'] });
+    const silent: string[] = [];
+    for (const operation of GUARDED.filter((it) => it.scope === 'read')) {
+      const request = requestTo(operation, operation.path.startsWith('/v1/memory') ? memory : names);
+      const text = await answerTo(await call(url, request, headers));
+      if (!/secret of beta|https:..beta/.test(text)) silent.push(operation.name);
+    }
+    expect(silent, 'these show no payloads').toEqual(SHOW_NO_PAYLOADS);
+  });
+});
+
+/** How a caller may name another session, besides in paths and bodies. */
+const FOREIGN_SESSIONS: Record<string, string>[] = [
+  {},
+  { scope: JSON.stringify({ sessionId: 'session-2' }) },
+  { sessionId: 'session-2' },
+];
+
+describe('sessions', () => {
+  it('cannot see or change anything of another of the same tenant', { timeout: LIMIT_MS }, async () => {
+    const { url, store, keyFor } = await startSecured();
+    await fillTenant(store, 'alpha', 1, 2);
+    const headers = await keyFor({ tenantId: 'alpha', sessionId: 'session-1', scopes: ['read', 'append', 'admin'] });
+    const victim = await namesOf(store, 'alpha', 'session-2');
+    const before = await contentsOf(store, 'alpha');
+    const confined: string[] = [];
+    for (const operation of GUARDED) {
+      for (const extra of FOREIGN_SESSIONS) {
+        const takes = new Set(operation.parameters.map(({ name }) => name));
+        if (!Object.keys(extra).every((name) => takes.has(name))) continue;
+        const answer = await call(url, requestTo(operation, victim, extra), headers);
+        const text = await answerTo(answer);
+        expect(text, operation.name).not.toContain('session-2');
+        if (answer.status !== 403 && Object.keys(extra).length === 0) confined.push(operation.name);
+      }
+    }
+    expect(confined, 'open to one session, within it').toEqual([
+      'GET /v1/info',
+      'GET /v1/ping',
+      'POST /v1/artifacts',
+      'GET /v1/artifacts',
+      'GET /v1/artifacts/{id}',
+      'DELETE /v1/artifacts/{id}',
+      'GET /v1/artifacts/{id}/ref',
+    ]);
+    const { ofSessions, ...rest } = await contentsOf(store, 'alpha');
+    const { ofSessions: ofSessionsBefore, ...restBefore } = before;
+    expect(rest).toEqual(restBefore);
+    expect((ofSessions as unknown[])[1]).toEqual((ofSessionsBefore as unknown[])[1]);
+    expect((await fetch(`${url}/v1/sessions/session-1/tasks`, { headers })).status).toBe(200);
+    const own = (await (await fetch(`${url}/v1/artifacts`, { headers })).json()) as { items: unknown[] };
+    expect(own.items, 'two of its own, and one that it stored').toHaveLength(3);
+  });
+});
+
+describe('what belongs to the server itself', () => {
+  it('cannot be reached by any route, but for the audit log, which operators read', { timeout: LIMIT_MS }, async () => {
+    const { url, store, keys, keyFor } = await startSecured();
+    const headers = await keyFor();
+    await fillTenant(store, 'alpha', 1, 2);
+    const system = store.forTenant(SYSTEM_TENANT);
+    const runsBefore = (await system.runs.listRuns()).items;
+    const { runId } = runsBefore[0]!;
+    const [key] = await keys.list();
+    const digest = Buffer.from((await system.kv.getField(`api-keys/${key!.id}`, 'digest'))!);
+    const shown = (['base64', 'base64url', 'hex'] as const).map((encoding) => digest.toString(encoding));
+    const names = {
+      ...(await namesOf(store, 'alpha', 'session-1')),
+      tenantId: SYSTEM_TENANT,
+      runId,
+      key: `api-keys/${key!.id}`,
+      field: 'digest',
+      topics: 'kv/',
+    };
+    const reads: string[] = [];
+    for (const operation of GUARDED) {
+      const takesTenant = operation.parameters.some(({ name }) => name === 'tenantId');
+      const attempts = [{ tenant: SYSTEM_TENANT }, ...(takesTenant ? [{ tenantId: SYSTEM_TENANT }] : []), {}];
+      for (const extra of attempts) {
+        const answer = await call(url, requestTo(operation, names, extra as Record<string, string>), headers);
+        const text = await answerTo(answer);
+        for (const form of shown) expect(text, operation.name).not.toContain(form);
+        if (answer.ok && Object.keys(extra).length > 0) reads.push(operation.name);
+      }
+    }
+    expect([...new Set(reads)]).toEqual([
+      'GET /v1/info',
+      'GET /v1/ping',
+      'GET /v1/doctor',
+      'GET /v1/runs',
+      'GET /v1/runs/{runId}',
+      'GET /v1/runs/{runId}/snapshot',
+      'GET /v1/runs/{runId}/head',
+      'GET /v1/runs/{runId}/integrity',
+      'GET /v1/runs/{runId}/events',
+      'GET /v1/runs/{runId}/events/{runSeq}',
+      'GET /v1/runs/{runId}/export',
+      'GET /v1/events',
+      'GET /v1/stream',
+    ]);
+    expect((await keys.list()).map(({ id }) => id)).toEqual([key!.id]);
+    expect(await system.runs.verify(runId)).toMatchObject({ ok: true, events: 2 });
+  });
+
+  it('is not told by streams of changes either', async () => {
+    const { url, keys, keyFor } = await startSecured();
+    const headers = await keyFor();
+    for (const path of ['/v1/stream?topics=kv/', '/v1/kv?']) {
+      const answer = await fetch(`${url}${path}&tenant=${SYSTEM_TENANT}`, {
+        headers: { ...headers, accept: 'text/event-stream' },
+      });
+      const told = answerTo(answer);
+      const { info } = await keys.create({ name: 'n', tenantId: 'alpha', scopes: ['read'] }, { by: 'a test' });
+      expect(await told).not.toContain(info.id);
+    }
+  });
+});

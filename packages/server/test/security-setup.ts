@@ -1,0 +1,48 @@
+/** Servers that know their callers, for the tests of who may do what. */
+import { join } from 'node:path';
+import type { Store } from '@tidemark/core';
+import { sqliteStore } from '@tidemark/sqlite';
+import { onTestFinished } from 'vitest';
+import { ApiKeys, type BearerOptions, bearer, createServer, type NewApiKey, type ServerOptions } from '../src/index.ts';
+import { newFolder } from './running.ts';
+
+export interface Secured {
+  store: Store;
+  /** Where the SQLite file lies. */
+  path: string;
+  url: string;
+  keys: ApiKeys;
+  /** The header of a new key: an operator's who may do everything, unless said otherwise. */
+  keyFor(wanted?: Partial<NewApiKey>): Promise<Record<string, string>>;
+  /** What the server has logged. */
+  logged: unknown[];
+}
+
+/** A header with a key or token. */
+export function bearing(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}` };
+}
+
+/** A server on a new SQLite file that lets in whoever has a key. */
+export async function startSecured(
+  options: Partial<ServerOptions> = {},
+  auth: Partial<BearerOptions> = {},
+): Promise<Secured> {
+  const path = join(newFolder(), 'store.db');
+  const store = await sqliteStore(path);
+  const keys = new ApiKeys(store);
+  const logged: unknown[] = [];
+  const log = (entry: unknown) => void logged.push(entry);
+  const logger = { info: log, error: log };
+  const server = createServer({ store, auth: bearer({ keys, ...auth }), logger, inspector: false, ...options });
+  const url = await server.listen();
+  onTestFinished(async () => {
+    await server.close();
+    await store.close();
+  });
+  const keyFor = async (wanted: Partial<NewApiKey> = {}) => {
+    const { key } = await keys.create({ name: 'test', tenantId: null, scopes: ['admin'], ...wanted }, { by: 'a test' });
+    return bearing(key);
+  };
+  return { store, path, url, keys, keyFor, logged };
+}
