@@ -2,7 +2,7 @@
 import { ALL_CASES } from './cases/index.ts';
 import type { ConformanceCase, StoreFactory } from './kit.ts';
 import { type CaseSelection, selectCases } from './select.ts';
-import { CASE_LIMIT_MS, type ModelOptions, Workbench } from './workbench.ts';
+import { type BenchOptions, Workbench } from './workbench.ts';
 
 /** The functions of the runner; `after` is node:test's name for vitest's `afterAll`. */
 export interface TestRunner {
@@ -13,7 +13,7 @@ export interface TestRunner {
   afterAll?: (body: () => Promise<void>) => unknown;
 }
 
-export interface RegisterOptions extends CaseSelection, ModelOptions {
+export interface RegisterOptions extends CaseSelection, BenchOptions {
   /** Other cases than the kit's own. */
   cases?: readonly ConformanceCase[];
 }
@@ -50,7 +50,7 @@ export function registerConformance(
     for (const testCase of selectCases(options.cases ?? ALL_CASES, options)) {
       const title = `${testCase.id}: ${testCase.title} [${testCase.proves.join(', ')}]`;
       // The kit's own limit comes first, so that its message is the one that is shown.
-      it(title, { timeout: CASE_LIMIT_MS + 5_000 }, async (context) => {
+      it(title, { timeout: workbench.caseLimitMs + 5_000 }, async (context) => {
         const missing = await workbench.missingFor(testCase);
         if (missing.length > 0) return context.skip?.(`the store does not declare ${missing.join(', ')}`);
         await workbench.run(testCase);

@@ -3,7 +3,7 @@ import type { Durability } from '@tidemark/core';
 import { ALL_CASES } from './cases/index.ts';
 import type { ConformanceCase, Domain, StoreFactory } from './kit.ts';
 import { type CaseSelection, closesStore, selectCases } from './select.ts';
-import { type ModelOptions, Workbench } from './workbench.ts';
+import { type BenchOptions, Workbench } from './workbench.ts';
 
 /** How one case went. */
 export interface CaseResult {
@@ -31,7 +31,7 @@ export interface ConformanceReport {
   cases: CaseResult[];
 }
 
-export interface ConformanceOptions extends CaseSelection, ModelOptions {
+export interface ConformanceOptions extends CaseSelection, BenchOptions {
   /** Called as each case ends. */
   onCase?: (result: CaseResult) => void;
   /** How many cases at once; default 1. Stores with an injected clock always run one at a time. */

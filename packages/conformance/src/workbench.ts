@@ -5,17 +5,20 @@ import { engineOf, withCodec } from '@tidemark/core/engine';
 import type { Bench, ConformanceCase, ModelSettings, StoreFactory, StoreUnderTest } from './kit.ts';
 import { closesStore } from './select.ts';
 
-/** A case that takes longer has failed: a store that hangs must not hang the kit. */
-export const CASE_LIMIT_MS = 30_000;
+const DEFAULT_LIMIT_MS = 60_000;
 const DEFAULT_MODEL_RUNS = 60;
 
-/** What the kit's callers may choose about the model-based cases. */
-export interface ModelOptions {
+/** What the kit's callers may choose about how cases are run. */
+export interface BenchOptions {
+  /** Of the model-based cases. */
   seed?: number;
   modelRuns?: number;
+  /** A case that takes longer has failed: a store that hangs must not hang the kit. Milliseconds, default 60 000. */
+  caseLimitMs?: number;
 }
 
 export class Workbench {
+  readonly caseLimitMs: number;
   readonly #factory: StoreFactory;
   readonly #model: ModelSettings;
   readonly #mark = randomUUID().slice(0, 8);
@@ -23,7 +26,8 @@ export class Workbench {
   #peer: Promise<Store> | undefined;
   #ids = 0;
 
-  constructor(factory: StoreFactory, options: ModelOptions = {}) {
+  constructor(factory: StoreFactory, options: BenchOptions = {}) {
+    this.caseLimitMs = options.caseLimitMs ?? DEFAULT_LIMIT_MS;
     this.#factory = factory;
     this.#model = {
       runs: options.modelRuns ?? DEFAULT_MODEL_RUNS,
@@ -48,7 +52,7 @@ export class Workbench {
   async run(testCase: ConformanceCase): Promise<void> {
     const bench = await this.#benchFor();
     try {
-      await withinLimit(testCase.run(bench));
+      await withinLimit(testCase.run(bench), this.caseLimitMs);
     } finally {
       if (closesStore(testCase)) await this.close();
     }
@@ -115,12 +119,12 @@ async function openStore(factory: StoreFactory): Promise<StoreUnderTest> {
   return under;
 }
 
-async function withinLimit(run: Promise<void>): Promise<void> {
+async function withinLimit(run: Promise<void>, limitMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new Error(`The case did not end within ${CASE_LIMIT_MS / 1000} s: a call of the store hangs`)),
-      CASE_LIMIT_MS,
+      () => reject(new Error(`The case did not end within ${limitMs / 1000} s: a call of the store hangs`)),
+      limitMs,
     );
   });
   try {

@@ -43,7 +43,7 @@ describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => 
     const [store] = await opened(1);
     const run = store!.runs.handle('order');
     await run.append('RunStarted');
-    expect((await store!.runs.getSnapshot('order'))!.lastEventSeq).toBe(1);
+    await store!.runs.refreshSnapshot('order');
     await run.append('StepStarted', {}, { stepId: 'charge' });
     expect((await store!.runs.getSnapshot('order'))!.lastEventSeq).toBe(1);
     const projector = await started({ store: store! });

@@ -1,9 +1,9 @@
 /** Reads from live iterators, pages and beside writers, without waiting for ever. */
 import { expect } from '../expect.ts';
 
-const IDLE_LIMIT_MS = 10_000;
+const IDLE_LIMIT_MS = 30_000;
 
-/** The first `count` items; then aborts and closes the iterator. Fails when nothing more comes for ten seconds. */
+/** The first `count` items; then aborts and closes the iterator. Fails when nothing more comes for half a minute. */
 export async function take<T>(count: number, start: (signal: AbortSignal) => AsyncIterable<T>): Promise<T[]> {
   const controller = new AbortController();
   const items: T[] = [];
@@ -22,7 +22,7 @@ export async function take<T>(count: number, start: (signal: AbortSignal) => Asy
     clearTimeout(timer);
     controller.abort();
   }
-  expect(!isIdle, `a live read gave ${items.length} of ${count} items and then nothing for ten seconds`);
+  expect(!isIdle, `a live read gave ${items.length} of ${count} items and then nothing for half a minute`);
   return items;
 }
 

@@ -116,7 +116,7 @@ export const ERROR_CODES = {
   },
   NOT_FOUND: {
     retryable: false,
-    meaning: 'Over HTTP: there is no such record, job, artifact or state.',
+    meaning: 'There is no such record, job, artifact or state.',
     remedy: 'Check the id and the tenant.',
   },
   UNAUTHENTICATED: {

@@ -97,7 +97,7 @@ export interface AppendResult {
   idempotent: boolean;
   /** True when a new event was written. */
   persisted: boolean;
-  /** For a duplicate: whether the stored event says the same as the one sent (RUN-4). */
+  /** For a duplicate: whether the stored event says the same as the one sent (RUN-4); absent where a redaction left it unknown. */
   payloadMatches?: boolean;
 }
 

@@ -109,10 +109,11 @@ export class SnapshotReader {
   }
 
   async #save(run: RunKey, snapshot: RunSnapshot, call: EngineCall): Promise<void> {
-    const current = await this.#load(run, call);
-    if (current && isOutdated(snapshot, current)) return;
-    const { lastEventSeq, status } = snapshot;
+    // Written down first: the caller has the same object, and may change it while we wait.
+    const { lastEventSeq, status, redactions } = snapshot;
     const body = this.#context.payloads.encode(JSON.stringify(snapshot), placeOf(run));
+    const current = await this.#load(run, call);
+    if (current && isOutdated({ redactions }, current)) return;
     await this.#engine.saveSnapshot(run, { lastEventSeq, status, body }, call);
     // The run may have been deleted while it was folded: its snapshot must not outlive it.
     const head = await this.#engine.head(run, call);
@@ -181,7 +182,7 @@ function keyOf({ tenantId, runId }: RunKey): string {
 }
 
 /** Whether a snapshot was folded before a redaction that the other one knows of. */
-function isOutdated(snapshot: RunSnapshot, other: RunSnapshot): boolean {
+function isOutdated(snapshot: Pick<RunSnapshot, 'redactions'>, other: Pick<RunSnapshot, 'redactions'>): boolean {
   return (snapshot.redactions ?? 0) < (other.redactions ?? 0);
 }
 

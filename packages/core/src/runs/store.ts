@@ -420,13 +420,17 @@ function resultOf(payloads: Payloads, { run, event }: Prepared, placed: PlacedEv
   const persistedAt = timeText(placed.persistedAt);
   if (!duplicateOf) return { eventId: event.eventId, runSeq, persistedAt, idempotent: false, persisted: true };
   const payloadMatches = saysTheSame(payloads, run, event, duplicateOf);
-  return { eventId: duplicateOf.eventId, runSeq, persistedAt, idempotent: true, persisted: false, payloadMatches };
+  const result = { eventId: duplicateOf.eventId, runSeq, persistedAt, idempotent: true, persisted: false };
+  return payloadMatches === null ? result : { ...result, payloadMatches };
 }
 
-function saysTheSame(payloads: Payloads, run: RunKey, sent: PreparedEvent, stored: StoredRunEvent): boolean {
+/** `null` where it cannot be known: a codec gives another text each time, and of a redacted one only the hash is left. */
+function saysTheSame(payloads: Payloads, run: RunKey, sent: PreparedEvent, stored: StoredRunEvent): boolean | null {
   if (sent.eventType !== stored.eventType || sent.stepId !== stored.stepId) return false;
-  // With a codec the same payload is encoded anew each time, and what a redacted one was cannot be known.
-  if (stored.redaction) return payloadHashOf(sent.payload) === stored.redaction.payloadHash;
+  if (stored.redaction) {
+    if (payloadHashOf(sent.payload) === stored.redaction.payloadHash) return true;
+    return payloads.codec === null ? false : null;
+  }
   if (sent.payload === stored.payload) return true;
   if (sent.payload === null || stored.payload === null) return false;
   const place = placeOf(run, stored);
