@@ -19,7 +19,7 @@ const MAY_IMPORT = {
   nats: ['core'],
   client: ['core'],
   server: ['core', 'runtime'],
-  inspector: [],
+  inspector: ['core'],
   cli: ['core', 'runtime', 'conformance', 'server', 'client', 'tidemark', ...ENGINES],
   tidemark: ['core', 'runtime', 'client', 'cli', ...ENGINES],
 };
@@ -79,6 +79,13 @@ module.exports = {
       to: { path: 'node_modules/' },
     },
     {
+      name: 'client-runs-anywhere',
+      comment: 'The client has nothing but fetch: what it imports of core must be free of modules of Node too.',
+      severity: 'error',
+      from: { path: '^packages/client/src/', pathNot: TESTS },
+      to: { path: '^(node:)?(crypto|zlib|buffer|fs|http|net|stream|util|timers)(/|$)', reachable: true },
+    },
+    {
       name: 'sources-do-not-import-tests',
       severity: 'error',
       from: { path: '^packages/[^/]+/src/', pathNot: TESTS },
@@ -93,7 +100,7 @@ module.exports = {
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['tidemark-source', 'import', 'node', 'types', 'default'],
-      extensions: ['.ts', '.js', '.json'],
+      extensions: ['.ts', '.tsx', '.js', '.json'],
     },
   },
 };

@@ -1,10 +1,11 @@
 /**
- * `npm run build`: declarations by the compiler, and one JavaScript file per entry of a package. A package of many small
- * files takes three times as long to load.
+ * `npm run build`: declarations by the compiler, one JavaScript file per entry of a package, and the inspector's page. A
+ * package of many small files takes three times as long to load.
  */
 import { globSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
+import { buildInspector } from './inspector.ts';
 import { runVisibly, toolPath } from './processes.ts';
 
 const SOURCE = 'tidemark-source';
@@ -31,6 +32,7 @@ function nameIn(target: string): string {
 async function bundle(directory: string): Promise<void> {
   const manifest = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
   const entries = entriesOf(manifest);
+  if (Object.keys(entries).length === 0) return;
   const build = await rolldown({
     cwd: directory,
     input: entries,
@@ -55,5 +57,6 @@ if (code === 0) {
     for (const stale of globSync(join(directory, 'dist/**/*.js'))) rmSync(stale);
     await bundle(directory);
   }
+  await buildInspector();
 }
 process.exitCode = code;

@@ -1,11 +1,15 @@
 /** `npm run docs`: writes the pages that are made from the code; `--check` only tells whether they are up to date. */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { renderCommandsPage } from '@tidemark/cli';
 import { renderClausesPage } from '@tidemark/conformance';
 import { ERROR_CODES } from '@tidemark/core';
+import { openApiDocument } from '@tidemark/server';
 
 const PAGES: Record<string, () => string> = {
   'docs/errors.md': renderErrorsPage,
   'docs/conformance.md': renderClausesPage,
+  'docs/http-routes.md': renderRoutesPage,
+  'docs/cli.md': renderCommandsPage,
 };
 
 function renderErrorsPage(): string {
@@ -19,6 +23,30 @@ Every operation throws a \`TidemarkError\`: \`code\` is stable, \`message\` says
 succeed later, and \`outcome\` whether anything may have been written. This page is made from the code by \`npm run docs\`.
 
 | code | retryable | what it means | what to do |
+| --- | --- | --- | --- |
+${rows.join('\n')}
+`;
+}
+
+interface Operation {
+  summary: string;
+  'x-scope'?: string;
+}
+
+function renderRoutesPage(): string {
+  const { paths } = openApiDocument() as { paths: Record<string, Record<string, Operation>> };
+  const rows = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(
+      ([method, { summary, 'x-scope': scope }]) =>
+        `| \`${method.toUpperCase()}\` | \`${path}\` | ${scope ?? 'open'} | ${summary} |`,
+    ),
+  );
+  return `# HTTP routes
+
+What the server answers to; [http.md](http.md) has the rules that hold for all of them, and \`/openapi.json\` the parameters, bodies
+and problems of each. This page is made from the code by \`npm run docs\`.
+
+| method | path | scope | what it does |
 | --- | --- | --- | --- |
 ${rows.join('\n')}
 `;

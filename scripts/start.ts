@@ -9,7 +9,6 @@ import { fillDemo, keepMoving } from '@tidemark/cli';
 import { createProjector } from '@tidemark/runtime';
 import { createServer, type TidemarkServer } from '@tidemark/server';
 import { open } from 'tidemark';
-import { buildInspector } from './inspector.ts';
 import { ROOT } from './processes.ts';
 
 const { values } = parseArgs({
@@ -62,7 +61,6 @@ else if (values.demo && values.store !== undefined) await fillDemo(values.store)
 const stopped = new AbortController();
 process.once('SIGINT', () => stopped.abort()).once('SIGTERM', () => stopped.abort());
 
-await buildInspector();
 const store = await open(url);
 const { backend, version, durability } = store.info;
 const { server, address } = await listen(Number(values.port));
