@@ -73,7 +73,7 @@ export async function openPage({ browser, url }: Rig, options: BrowserContextOpt
     ...options,
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(8_000);
+  page.setDefaultTimeout(20_000);
   const faults: string[] = [];
   page.on('console', (message) => message.type() === 'error' && faults.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => faults.push(`threw: ${error.message}`));
