@@ -1,7 +1,8 @@
 import { createServer } from '@tidemark/server';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openPage, type Rig, startRig, type WatchedPage } from './browser.ts';
 import { TENANT, writeLongRun } from './data.ts';
+import { watchedPages } from './pages.ts';
 
 const EVENTS = 20_000;
 const RUN = `/runs/etl-nightly?tenant=${TENANT}&open=none`;
@@ -9,24 +10,13 @@ const RUN = `/runs/etl-nightly?tenant=${TENANT}&open=none`;
 const MOST_ELEMENTS = 1_500;
 
 let rig: Rig;
-const open: WatchedPage[] = [];
+const newPage = watchedPages(() => rig);
 
 beforeAll(async () => {
   rig = await startRig();
   await writeLongRun(rig, 'etl-nightly', EVENTS);
 }, 120_000);
 afterAll(() => rig?.stop());
-afterEach(async () => {
-  const pages = open.splice(0);
-  await Promise.all(pages.map((page) => page.close()));
-  expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-});
-
-async function newPage(): Promise<WatchedPage> {
-  const opened = await openPage(rig);
-  open.push(opened);
-  return opened;
-}
 
 /** A row that is rendered may still lie beyond the edge of its list. */
 async function expectInView(page: WatchedPage['page'], name: RegExp): Promise<void> {

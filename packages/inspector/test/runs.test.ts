@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible } from './accessible.ts';
-import { openPage, PHONE, picture, type Rig, startRig, type WatchedPage } from './browser.ts';
+import { PHONE, picture, type Rig, startRig } from './browser.ts';
 import {
   appendProgress,
   FAILED_RUN,
@@ -12,11 +12,12 @@ import {
   writeLiveRun,
   writeManyRuns,
 } from './data.ts';
+import { watchedPages } from './pages.ts';
 
 const RUN = `/runs/${FAILED_RUN}?tenant=${TENANT}`;
 
 let rig: Rig;
-const open: WatchedPage[] = [];
+const newPage = watchedPages(() => rig);
 
 beforeAll(async () => {
   rig = await startRig();
@@ -25,17 +26,6 @@ beforeAll(async () => {
   await writeLiveRun(rig);
 }, 120_000);
 afterAll(() => rig?.stop());
-afterEach(async () => {
-  const pages = open.splice(0);
-  await Promise.all(pages.map((page) => page.close()));
-  expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-});
-
-async function newPage(options = {}): Promise<WatchedPage> {
-  const opened = await openPage(rig, options);
-  open.push(opened);
-  return opened;
-}
 
 describe('runs', { timeout: 60_000 }, () => {
   it('lists runs, newest first, with a count per status', async () => {

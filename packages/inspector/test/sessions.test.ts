@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible } from './accessible.ts';
-import { openPage, PHONE, picture, type Rig, startRig, type WatchedPage } from './browser.ts';
+import { PHONE, picture, type Rig, startRig } from './browser.ts';
+import { watchedPages } from './pages.ts';
 import {
   HOSTILE_SESSION,
   MEMORY,
@@ -18,23 +19,12 @@ const PAGE = `/sessions/${SESSION}`;
 const TABS = ['tasks', 'updates', 'steering', 'memory', 'trajectories', 'pauses', 'artifacts'];
 
 let rig: Rig;
-const open: WatchedPage[] = [];
+const newPage = watchedPages(() => rig);
 
 beforeAll(async () => {
   rig = await startRig();
 }, 120_000);
 afterAll(() => rig?.stop());
-afterEach(async () => {
-  const pages = open.splice(0);
-  await Promise.all(pages.map((page) => page.close()));
-  expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-});
-
-async function newPage(options = {}): Promise<WatchedPage> {
-  const opened = await openPage(rig, options);
-  open.push(opened);
-  return opened;
-}
 
 describe('no sessions', { timeout: 60_000 }, () => {
   it('teach how the first one comes about', async () => {

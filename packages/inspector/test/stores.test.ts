@@ -1,9 +1,10 @@
 import { createMemoryStore } from '@tidemark/core';
 import { createServer } from '@tidemark/server';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible } from './accessible.ts';
-import { openPage, PHONE, picture, type Rig, startRig, type WatchedPage } from './browser.ts';
+import { PHONE, picture, type Rig, startRig } from './browser.ts';
 import { ATTACKS } from './data.ts';
+import { watchedPages } from './pages.ts';
 import {
   DEAD_JOB,
   HOSTILE_KEY,
@@ -15,23 +16,12 @@ import {
 } from './stores-data.ts';
 
 let rig: Rig;
-const open: WatchedPage[] = [];
+const newPage = watchedPages(() => rig);
 
 beforeAll(async () => {
   rig = await startRig();
 }, 120_000);
 afterAll(() => rig?.stop());
-afterEach(async () => {
-  const pages = open.splice(0);
-  await Promise.all(pages.map((page) => page.close()));
-  expect(pages.flatMap(({ faults }) => faults)).toEqual([]);
-});
-
-async function newPage(options = {}, at: Rig = rig): Promise<WatchedPage> {
-  const opened = await openPage(at, options);
-  open.push(opened);
-  return opened;
-}
 
 const textOf = async (key: string, field: string) => {
   const record = await rig.store.kv.get(key);

@@ -114,7 +114,7 @@ function ConcernRow({ concern }: { concern: Concern }) {
           <span class="quiet">{detail}</span>
         </span>
       </p>
-      <dl class="outlook">
+      <dl class="pairs outlook">
         <Pair name="Why">{why}</Pair>
         <Pair name="Next">{next}</Pair>
       </dl>

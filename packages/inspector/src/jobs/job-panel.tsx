@@ -60,7 +60,7 @@ function JobBody({ job, tenant, onDone }: { job: Job; tenant: Tenant; onDone(job
   const isSilent = isHeld && timeoutAt !== undefined && timeoutAt <= now.value;
   return (
     <>
-      <dl class="outlook">
+      <dl class="pairs outlook">
         <Pair name="Why">{why}</Pair>
         <Pair name="Next">{next}</Pair>
       </dl>
