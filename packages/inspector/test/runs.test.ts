@@ -92,6 +92,24 @@ describe('runs', { timeout: 60_000 }, () => {
     await expect.poll(() => firstRow.innerText()).toContain('new-1');
     await rig.store.runs.deleteRun('new-1', { tenantId: TENANT });
   });
+
+  it('leaves what is being typed alone when runs move on', async () => {
+    const { page, visit } = await newPage();
+    await visit('/runs', '.rows [role=row]');
+    await page.getByText('live', { exact: true }).waitFor();
+    const plan = page.getByPlaceholder('Plan', { exact: true });
+    await plan.fill('refu');
+    await appendProgress(rig.store, LIVE_RUN, 1);
+    const events = await rig.store.runs.headSeq(LIVE_RUN, { tenantId: TENANT });
+    await expect
+      .poll(() => page.locator('.rows [role=row]').first().innerText())
+      .toMatch(new RegExp(`research-7[\\s\\S]*\\n${events}\\n`));
+    expect(await plan.inputValue()).toBe('refu');
+    await plan.pressSequentially('nd');
+    await plan.press('Enter');
+    await page.getByText(/^18 runs$/).waitFor();
+    expect(await plan.inputValue()).toBe('refund');
+  });
 });
 
 describe('a run', { timeout: 60_000 }, () => {

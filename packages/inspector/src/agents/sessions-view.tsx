@@ -8,6 +8,7 @@ import { Icon } from '../parts/icons.tsx';
 import { ListWindow } from '../parts/list-window.ts';
 import { counted, countText } from '../parts/numbers.ts';
 import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
+import { TextBox } from '../parts/text-box.tsx';
 import { Time } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { useShortcuts } from '../shell/keys.ts';
@@ -68,12 +69,13 @@ export function SessionsView() {
         <label class="search">
           <Icon name="search" />
           <span class="unseen">Text in the id</span>
-          <input
-            ref={search}
+          <TextBox
+            asTyped
+            box={search}
             type="search"
             placeholder="Text in the id …"
             value={text}
-            onInput={(event) => setQuery({ q: event.currentTarget.value.trim() })}
+            onText={(text) => setQuery({ q: text.trim() })}
           />
         </label>
         <TenantBox />

@@ -1,6 +1,7 @@
 /** Every artifact of a tenant. */
 import { useRef } from 'preact/hooks';
 import { Icon } from '../parts/icons.tsx';
+import { TextBox } from '../parts/text-box.tsx';
 import { useShortcuts } from '../shell/keys.ts';
 import { place, setQuery } from '../shell/router.ts';
 import { TenantBox, tenantInPlace } from '../shell/tenant-box.tsx';
@@ -17,12 +18,13 @@ export function ArtifactsView() {
         <label class="search">
           <Icon name="search" />
           <span class="unseen">Text in name, type, session or hash</span>
-          <input
-            ref={search}
+          <TextBox
+            asTyped
+            box={search}
             type="search"
             placeholder="Name, type, session, hash …"
             value={place.value.query.get('q') ?? ''}
-            onInput={(event) => setQuery({ q: event.currentTarget.value.trim() })}
+            onText={(text) => setQuery({ q: text.trim() })}
           />
         </label>
         <TenantBox />

@@ -8,6 +8,7 @@ import { Icon } from '../parts/icons.tsx';
 import { ListWindow } from '../parts/list-window.ts';
 import { counted } from '../parts/numbers.ts';
 import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
+import { TextBox } from '../parts/text-box.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { useShortcuts } from '../shell/keys.ts';
 import { place, setQuery } from '../shell/router.ts';
@@ -77,12 +78,12 @@ export function KvView() {
         <label class="search">
           <Icon name="search" />
           <span class="unseen">Keys that begin with</span>
-          <input
-            ref={search}
+          <TextBox
+            box={search}
             type="search"
             placeholder="Keys that begin with …"
             value={prefix}
-            onChange={(event) => setQuery({ prefix: event.currentTarget.value })}
+            onText={(prefix) => setQuery({ prefix })}
           />
         </label>
         <TenantBox />

@@ -3,6 +3,7 @@ import type { RunSnapshot } from '@tidemark/core/portable';
 import type { RefObject } from 'preact';
 import { Icon } from '../parts/icons.tsx';
 import { countText } from '../parts/numbers.ts';
+import { TextBox } from '../parts/text-box.tsx';
 import { setQuery } from '../shell/router.ts';
 import { LIFECYCLE_TYPES } from './event-kinds.ts';
 import { isEmpty, type LogFilter, patternProblem } from './log-filter.ts';
@@ -25,23 +26,23 @@ export function LogFilterBar({ filter, search, head, box, snapshot }: LogFilterB
       <label class="search">
         <Icon name="search" />
         <span class="unseen">Text in the event, or a pattern between slashes</span>
-        <input
-          ref={box}
+        <TextBox
+          box={box}
           type="search"
           placeholder="Text, or /pattern/"
           value={filter.text}
           aria-invalid={problem !== null}
-          onChange={(event) => setQuery({ q: event.currentTarget.value })}
+          onText={(q) => setQuery({ q })}
         />
       </label>
       <label>
         <span class="unseen">Type</span>
-        <input
+        <TextBox
           type="text"
           list="known-types"
           placeholder="Type"
           value={filter.type}
-          onChange={(event) => setQuery({ type: event.currentTarget.value.trim() })}
+          onText={(text) => setQuery({ type: text.trim() })}
         />
         <datalist id="known-types">
           {LIFECYCLE_TYPES.map((type) => (
@@ -51,12 +52,12 @@ export function LogFilterBar({ filter, search, head, box, snapshot }: LogFilterB
       </label>
       <label>
         <span class="unseen">Step</span>
-        <input
+        <TextBox
           type="text"
           list="known-steps"
           placeholder="Step"
           value={filter.step}
-          onChange={(event) => setQuery({ step: event.currentTarget.value.trim() })}
+          onText={(text) => setQuery({ step: text.trim() })}
         />
         <datalist id="known-steps">
           {snapshot?.steps.slice(0, MOST_STEPS).map(({ stepId }) => (

@@ -8,6 +8,7 @@ import { useTopic } from '../live/stream.ts';
 import { Icon } from '../parts/icons.tsx';
 import { countText } from '../parts/numbers.ts';
 import { Status } from '../parts/status.tsx';
+import { TextBox } from '../parts/text-box.tsx';
 import { listRuns, RUN_STATUSES } from './api.ts';
 import { changeFilter, type FilterName, type FilterQuery, NO_FILTER, SPANS, serverFilter } from './runs-filter.ts';
 
@@ -38,24 +39,24 @@ export function RunsFilterBar({ filter, rows, search }: FilterBarProps) {
         <label class="search">
           <Icon name="search" />
           <span class="unseen">Text in id, plan, scope or labels</span>
-          <input
-            ref={search}
+          <TextBox
+            box={search}
             type="search"
             placeholder="Id, plan, label …"
             value={filter.q}
-            onChange={(event) => changeFilter({ q: event.currentTarget.value.trim() })}
+            onText={(text) => changeFilter({ q: text.trim() })}
           />
         </label>
         {CHOICES.map(({ name, title, of }) => (
           <label key={name}>
             <span class="unseen">{title}</span>
-            <input
+            <TextBox
               class={filter[name] ? 'set' : undefined}
               type="text"
               list={`known-${name}`}
               placeholder={title}
               value={filter[name]}
-              onChange={(event) => changeFilter({ [name]: event.currentTarget.value.trim() })}
+              onText={(text) => changeFilter({ [name]: text.trim() })}
             />
             <datalist id={`known-${name}`}>
               {[...new Set(rows.value.map(of))].slice(0, 100).map((value) => (

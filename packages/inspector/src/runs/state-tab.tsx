@@ -8,6 +8,7 @@ import { type Difference, differences, shortText } from '../parts/json.ts';
 import { JsonTree } from '../parts/json-tree.tsx';
 import { counted, countText } from '../parts/numbers.ts';
 import { Failure, Waiting } from '../parts/states.tsx';
+import { TextBox } from '../parts/text-box.tsx';
 import { useShortcuts } from '../shell/keys.ts';
 import { hrefOf, place, setQuery } from '../shell/router.ts';
 import { EventLine } from './event-line.tsx';
@@ -95,13 +96,7 @@ export function StateTab({ run, head }: RunTabProps) {
         />
         <label class="number">
           <span class="unseen">Event</span>
-          <input
-            type="number"
-            min="1"
-            max={head}
-            value={at}
-            onChange={(event) => go(event.currentTarget.valueAsNumber)}
-          />
+          <TextBox type="number" min="1" max={head} value={at} onText={(text) => go(Number.parseInt(text, 10))} />
           <span class="quiet">of {countText(head)}</span>
         </label>
       </div>
@@ -246,13 +241,7 @@ function Changes({ changes, from, at, head }: ChangesProps) {
         {counted(changes.length, 'change')}
         <label class="number">
           <span class="quiet">since event</span>
-          <input
-            type="number"
-            min="0"
-            max={head}
-            value={from}
-            onChange={(event) => setQuery({ from: event.currentTarget.valueAsNumber })}
-          />
+          <TextBox type="number" min="0" max={head} value={from} onText={(text) => setQuery({ from: text })} />
         </label>
       </h2>
       {changes.length === 0 && (

@@ -3,6 +3,7 @@ import type { Page } from '@tidemark/core/portable';
 import { ask, resource } from '../live/http.ts';
 import { useResource } from '../live/resource.ts';
 import { storeInfo } from '../live/store-info.ts';
+import { TextBox } from '../parts/text-box.tsx';
 import { place, setQuery } from './router.ts';
 
 /** The tenant where a call names none. */
@@ -29,13 +30,13 @@ export function TenantBox() {
   return (
     <label class="tenant-box">
       <span class="quiet">Tenant</span>
-      <input
+      <TextBox
         class={chosen === undefined ? undefined : 'set'}
         type="text"
         list="known-tenants"
         placeholder={DEFAULT_TENANT}
         value={chosen ?? ''}
-        onChange={(event) => setQuery({ tenant: event.currentTarget.value.trim() }, {})}
+        onText={(text) => setQuery({ tenant: text.trim() }, {})}
       />
       <datalist id="known-tenants">
         {known.map((tenant) => (
