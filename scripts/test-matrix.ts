@@ -1,13 +1,14 @@
 /**
  * `npm run test:matrix`: the whole conformance kit on PostgreSQL in every combination of version, partitions, row-level
- * security and pooler, and on NATS in every version, alone and as a cluster. Arguments narrow it down:
+ * security and pooler, on Redis and Valkey and on NATS in every version, alone and as clusters. Arguments narrow it down:
  * `npm run test:matrix -- "PostgreSQL 14"`.
  */
 
 import { ALL_CASES, type CaseResult, runConformance, type StoreUnderTest, sharesStore } from '@tidemark/conformance';
-import { openUnderTest } from '../packages/nats/test/kit-parts.ts';
-import { SETTINGS } from '../packages/nats/test/servers.ts';
+import * as nats from '../packages/nats/test/kit-parts.ts';
+import { SETTINGS as NATS_SETTINGS } from '../packages/nats/test/servers.ts';
 import { allCombinations, describeCombination, startCombination } from '../packages/postgres/test/combinations.ts';
+import * as redis from '../packages/redis/test/kit-parts.ts';
 
 /** Servers to run the kit on. */
 interface Combination {
@@ -17,11 +18,18 @@ interface Combination {
 
 const COMBINATIONS: Combination[] = [
   ...allCombinations().map((it) => ({ title: describeCombination(it), start: () => startCombination(it) })),
-  ...Object.entries(SETTINGS).map(([title, start]) => ({
+  ...Object.entries(redis.SETTINGS).map(([title, start]) => ({
     title,
     start: async () => {
       const setting = await start();
-      return { ...setting, openUnderTest: () => openUnderTest(setting.options) };
+      return { ...setting, openUnderTest: () => redis.openUnderTest(setting.url) };
+    },
+  })),
+  ...Object.entries(NATS_SETTINGS).map(([title, start]) => ({
+    title,
+    start: async () => {
+      const setting = await start();
+      return { ...setting, openUnderTest: () => nats.openUnderTest(setting.options) };
     },
   })),
 ];

@@ -13,18 +13,18 @@ const NODE_TIMEOUT_MS = 2_000;
 const READY_WITHIN_MS = 30_000;
 
 /** A server that is to join a cluster; its second port is for the other nodes. */
-const node: ServerKind = {
-  ...redis,
+const nodeOf = (kind: ServerKind): ServerKind => ({
+  ...kind,
   name: 'redis-node',
-  title: 'A node of Redis Cluster',
+  title: `A node of ${kind.title} Cluster`,
   // A container's node would tell the others an address that only it can reach.
   container: { ports: [6379, 16379], args: [], environment: {} },
   serverArgs: (place) => [
-    ...redis.serverArgs(place),
+    ...kind.serverArgs(place),
     ...['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf', '--cluster-port', String(place.ports[1])],
     ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--cluster-replica-validity-factor', '0'],
   ],
-};
+});
 
 export interface RunningCluster {
   /** Names all nodes. */
@@ -35,7 +35,8 @@ export interface RunningCluster {
   stop(): Promise<void>;
 }
 
-export async function startRedisCluster({ masters = 3, replicas = 0 } = {}): Promise<RunningCluster> {
+export async function startRedisCluster({ masters = 3, replicas = 0, kind = redis } = {}): Promise<RunningCluster> {
+  const node = nodeOf(kind);
   const started = await Promise.allSettled(Array.from({ length: masters * (1 + replicas) }, () => startKind(node)));
   const nodes = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   const stop = async () => void (await Promise.all(nodes.map((server) => server.stop())));

@@ -35,7 +35,11 @@ function probe(url: URL): Promise<string> {
     send(command('PING'));
     await receive(understandReply('+PONG'));
     send(command('INFO', 'server'));
-    return receive((received) => /^redis_version:(\S+)\r\n/m.exec(received.toString())?.[1]);
+    return receive((received) => {
+      const info = received.toString();
+      // Valkey tells which Redis it stands for as well.
+      return (/^valkey_version:(\S+)\r\n/m.exec(info) ?? /^redis_version:(\S+)\r\n/m.exec(info))?.[1];
+    });
   });
 }
 

@@ -1,8 +1,7 @@
 /** Registers the conformance kit for one way of running Redis: most cases at the same time, the rest alone. */
-import { randomUUID } from 'node:crypto';
-import { ALL_CASES, registerConformance, type StoreUnderTest, sharesStore } from '@tidemark/conformance';
+import { ALL_CASES, registerConformance, sharesStore } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { redisStore } from '../src/index.ts';
+import { openUnderTest } from './kit-parts.ts';
 import { WITHOUT_REDIS } from './servers.ts';
 
 /** Fewer than by default, since they are tried on a server and on a cluster each time. */
@@ -17,19 +16,7 @@ export function registerKit(title: string, start: () => Promise<{ url: string; s
     }, 60_000);
     afterAll(() => server?.stop(), 30_000);
 
-    const open = async (): Promise<StoreUnderTest> => {
-      // Two processes share two cores: a slow answer is none of the faults that are looked for here.
-      const options = { url: server.url, prefix: `kit-${randomUUID()}`, timeoutMs: 20_000 };
-      const under: StoreUnderTest = {
-        store: await redisStore(options),
-        peer: () => redisStore(options),
-        reopen: async () => {
-          await under.store.close();
-          return redisStore(options);
-        },
-      };
-      return under;
-    };
+    const open = () => openUnderTest(server.url);
     const [shared, alone] = [ALL_CASES.filter(sharesStore), ALL_CASES.filter((it) => !sharesStore(it))];
     registerConformance({ describe, it: it.concurrent, afterAll }, 'The store, in many calls at once,', open, {
       cases: shared,

@@ -1,0 +1,42 @@
+/** The store under test under a prefix of its own, and the servers it is tried on; used outside of tests too. */
+import { randomUUID } from 'node:crypto';
+import type { StoreUnderTest } from '@tidemark/conformance';
+import { startKind } from '../../../scripts/servers/index.ts';
+import type { ServerKind } from '../../../scripts/servers/kind.ts';
+import { redis } from '../../../scripts/servers/redis.ts';
+import { startRedisCluster } from '../../../scripts/servers/redis-cluster.ts';
+import { valkey } from '../../../scripts/servers/valkey.ts';
+import { redisStore } from '../src/index.ts';
+
+export async function openUnderTest(url: string): Promise<StoreUnderTest> {
+  // Two processes share two cores: a slow answer is none of the faults that are looked for here.
+  const options = { url, prefix: `kit-${randomUUID()}`, timeoutMs: 20_000 };
+  const under: StoreUnderTest = {
+    store: await redisStore(options),
+    peer: () => redisStore(options),
+    reopen: async () => {
+      await under.store.close();
+      return redisStore(options);
+    },
+  };
+  return under;
+}
+
+interface Setting {
+  url: string;
+  version: string;
+  stop(): Promise<void>;
+}
+
+async function clusterOf(kind: ServerKind): Promise<Setting> {
+  const cluster = await startRedisCluster({ kind });
+  return { url: cluster.url, version: cluster.nodes[0]!.version, stop: () => cluster.stop() };
+}
+
+/** Where `npm run test:matrix` runs the kit. */
+export const SETTINGS: Record<string, () => Promise<Setting>> = {
+  'Redis 7, one server': () => startKind(redis),
+  'Redis 7, Cluster of three masters': () => clusterOf(redis),
+  'Valkey 8, one server': async () => startKind(await valkey()),
+  'Valkey 8, Cluster of three masters': async () => clusterOf(await valkey()),
+};

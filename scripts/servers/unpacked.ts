@@ -1,0 +1,46 @@
+/** Programs of another release of Debian: their packages, unpacked into a directory of their own beside what is installed. */
+
+import { existsSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runQuietly } from '../processes.ts';
+
+export interface UnpackedProgram {
+  /** As people call it. */
+  title: string;
+  /** Names the directory, which stays for every later run. */
+  name: string;
+  /** The release of Debian. */
+  suite: string;
+  packages: readonly string[];
+  /** The program's path in them. */
+  path: string;
+}
+
+/** `flock` lets one process at a time in; a second one finds the program there. Lists of packages of our own: the machine's stay as they are. */
+const scriptFor = ({ suite, packages, path }: UnpackedProgram) => `
+  [ -x root/${path} ] && exit 0
+  mkdir -p lists/partial cache/archives/partial
+  echo 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian ${suite} main' >sources.list
+  apt() {
+    apt-get -qq -o Dir::Etc::sourcelist="$PWD/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$PWD/lists" \\
+      -o Dir::Cache="$PWD/cache" -o Acquire::Languages=none -o APT::Sandbox::User= "$@"
+  }
+  apt update && apt download ${packages.join(' ')} && for file in *.deb; do dpkg-deb -x "$file" unpacking || exit 1; done &&
+    mv unpacking root
+`;
+
+/** Gives the program's path. */
+export async function unpack(wanted: UnpackedProgram): Promise<string> {
+  const directory = join(tmpdir(), `tidemark-${wanted.name}`);
+  const program = join(directory, 'root', wanted.path);
+  if (existsSync(program)) return program;
+  mkdirSync(directory, { recursive: true });
+  const script = `cd '${directory}' && ${scriptFor(wanted)}`;
+  const { code, output } = await runQuietly('flock', [`${directory}.lock`, 'sh', '-c', script]);
+  if (code === 0) return program;
+  throw new Error(
+    `${wanted.title} could not be had from the packages of Debian's ${wanted.suite}, which these tests need: ` +
+      `${output.trim()}. Put its program at ${program}, or leave its backend out with TIDEMARK_TEST_BACKENDS.`,
+  );
+}
