@@ -29,7 +29,7 @@ export function clientFor(
     socket: {
       host,
       port,
-      ...(settings.tls ? { tls: true } : {}),
+      ...(settings.tls && { tls: true, ...settings.tls }),
       connectTimeout: settings.connectionTimeoutMs,
       reconnectStrategy: retries,
     },

@@ -1,4 +1,5 @@
 /** What the Redis store can be told, with the default of each option and what it costs. */
+import type { ConnectionOptions } from 'node:tls';
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
 import { checkInteger } from '@tidemark/core/engine';
 
@@ -8,6 +9,8 @@ export interface RedisOptions extends StoreOptions {
    * and `?cluster=1`; the others are found through them.
    */
   url: string;
+  /** What Node's `tls.connect` is told with `rediss:`: an authority of your own (`ca`), a certificate to log in with (`cert` and `key`). */
+  tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'passphrase' | 'servername' | 'minVersion'>;
   /** What all keys begin with; several stores can share a server. Default `tidemark`. */
   prefix?: string;
   /** Into how many Cluster slots everything is divided; decided when the store is first opened. Default 16. */
@@ -35,7 +38,8 @@ export interface Address {
 export interface Settings {
   nodes: Address[];
   cluster: boolean;
-  tls: boolean;
+  /** `null` without encryption. */
+  tls: NonNullable<RedisOptions['tls']> | null;
   username: string | undefined;
   password: string | undefined;
   database: number;
@@ -61,8 +65,11 @@ export function settingsOf(options: RedisOptions, timeoutMs: number): Settings {
   } = options;
   if (typeof prefix !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(prefix))
     throw invalidArgument('prefix', '1 to 64 letters, digits, dots, dashes and underscores', prefix);
+  const { isEncrypted, ...parts } = partsOf(options.url);
+  if (options.tls && !isEncrypted) throw invalidArgument('tls', 'used with a URL that begins with rediss:');
   return {
-    ...partsOf(options.url),
+    ...parts,
+    tls: isEncrypted ? { ...options.tls } : null,
     prefix,
     buckets: buckets === undefined ? undefined : checkInteger(buckets, 'buckets', 1, 1_024),
     waitReplicas: checkInteger(waitReplicas, 'waitReplicas', 0),
@@ -72,7 +79,7 @@ export function settingsOf(options: RedisOptions, timeoutMs: number): Settings {
   };
 }
 
-type UrlParts = Pick<Settings, 'nodes' | 'cluster' | 'tls' | 'username' | 'password' | 'database'>;
+type UrlParts = Pick<Settings, 'nodes' | 'cluster' | 'username' | 'password' | 'database'> & { isEncrypted: boolean };
 
 function partsOf(url: unknown): UrlParts {
   const match = typeof url === 'string' ? /^(rediss?):\/\/(?:([^@/]*)@)?([^/?#]*)(.*)$/.exec(url) : null;
@@ -85,7 +92,7 @@ function partsOf(url: unknown): UrlParts {
   const nodes = (hosts || 'localhost').split(',').map(addressOf);
   const cluster = nodes.length > 1 || ['1', 'true'].includes(tail.searchParams.get('cluster') ?? '');
   if (cluster && database !== 0) throw invalidArgument('url', 'a URL without a database: a Cluster has only one');
-  return { nodes, cluster, tls: scheme === 'rediss', database, ...loginOf(login) };
+  return { nodes, cluster, isEncrypted: scheme === 'rediss', database, ...loginOf(login) };
 }
 
 function addressOf(text: string): Address {
