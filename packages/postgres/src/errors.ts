@@ -64,11 +64,15 @@ function refusal(state: string, message: string, cause: unknown): TidemarkError 
   return new TidemarkError('STORAGE_ERROR', `PostgreSQL refused: ${message}`, { cause });
 }
 
-/** Lost sockets, refused connections, time limits of the driver, and servers that are starting or stopping. */
+/** As Node names what is wrong with an encrypted connection, certificates above all. */
+const NOT_TRUSTED = /^(CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|EPROTO$)/;
+
+/** Lost sockets, refused and distrusted connections, time limits of the driver, and servers that are starting or stopping. */
 function isConnectionFailure(error: unknown, state: string | null): boolean {
   if (state !== null) return /^(08|57P)/.test(state);
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string' && /^E(CONN|PIPE|TIMEDOUT|HOST|NET|AI|NOTFOUND)/.test(code)) return true;
+  if (typeof code === 'string' && NOT_TRUSTED.test(code)) return true;
   return /connection|terminated|timeout|timed out|ECONN|not queryable|Client has encountered/i.test(
     (error as Error)?.message ?? '',
   );

@@ -1,0 +1,58 @@
+/** Encrypted connections, as a connection string asks for them. */
+import { chmodSync, chownSync, copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startKind } from '../../../scripts/servers/index.ts';
+import type { Place, ServerKind } from '../../../scripts/servers/kind.ts';
+import { postgres } from '../../../scripts/servers/postgres.ts';
+import type { RunningServer } from '../../../scripts/servers/start.ts';
+import { postgresStore } from '../src/index.ts';
+import { openStore, runEvent, WITHOUT_POSTGRES } from './databases.ts';
+
+const pathOf = (name: string) =>
+  fileURLToPath(new URL(`../../../scripts/servers/certificates/${name}`, import.meta.url));
+
+const encrypted: ServerKind = {
+  ...postgres,
+  name: 'postgres-tls',
+  prepare: async (place: Place) => {
+    const program = await postgres.prepare!(place);
+    // The server takes only a key that nobody else can read.
+    for (const name of ['server.pem', 'server.key']) {
+      const copy = join(place.directory, 'data', name);
+      copyFileSync(pathOf(name), copy);
+      chmodSync(copy, 0o600);
+      if (place.user) chownSync(copy, place.user.uid, place.user.gid);
+    }
+    return program;
+  },
+  serverArgs: (place) => [
+    ...postgres.serverArgs(place),
+    ...['-c', 'ssl=on', '-c', 'ssl_cert_file=server.pem', '-c', 'ssl_key_file=server.key'],
+  ],
+};
+
+describe.skipIf(WITHOUT_POSTGRES)('over TLS', () => {
+  let server: RunningServer;
+  beforeAll(async () => {
+    server = await startKind(encrypted);
+  }, 60_000);
+  afterAll(() => server?.stop());
+
+  it('serves whoever knows the authority', async () => {
+    const store = await openStore(`${server.url}?sslmode=verify-full&sslrootcert=${pathOf('ca.pem')}`);
+    const tail = store.runs.tail('r', { tenantId: 'default' })[Symbol.asyncIterator]();
+    const next = tail.next();
+    await store.runs.appendEvent(runEvent('r', 'k'));
+    expect((await next).value).toMatchObject({ runSeq: 1, idempotencyKey: 'k' });
+    await tail.return?.();
+  });
+
+  it('is refused by a client that does not know the authority, and says so', async () => {
+    await expect(postgresStore({ url: `${server.url}?sslmode=verify-full` })).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringMatching(/certificate/),
+    });
+  });
+});
