@@ -7,7 +7,7 @@ import { startKind } from '../../../scripts/servers/index.ts';
 import type { ServerKind } from '../../../scripts/servers/kind.ts';
 import { redis } from '../../../scripts/servers/redis.ts';
 import type { RunningServer } from '../../../scripts/servers/start.ts';
-import { redisStore } from '../src/index.ts';
+import { type RedisOptions, redisStore } from '../src/index.ts';
 import { newPrefix, openStore, WITHOUT_REDIS } from './servers.ts';
 
 const pathOf = (name: string) =>
@@ -35,8 +35,7 @@ describe.skipIf(WITHOUT_REDIS)('over TLS', () => {
   }, 60_000);
   afterAll(() => server?.stop());
 
-  const open = (tls: NonNullable<Parameters<typeof redisStore>[0]['tls']>) =>
-    redisStore({ url, prefix: newPrefix(), tls });
+  const open = (tls: RedisOptions['tls']) => redisStore({ url, prefix: newPrefix(), tls });
 
   it('serves whoever has the authority and a certificate', async () => {
     const store = await openStore(url, { tls: { ca, cert, key } });
