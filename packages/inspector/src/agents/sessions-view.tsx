@@ -1,12 +1,12 @@
 /** The sessions there are, the most recently active first. */
-import { computed, useSignal } from '@preact/signals';
+import { computed } from '@preact/signals';
 import type { SessionInfo } from '@tidemark/core/portable';
 import { useMemo, useRef } from 'preact/hooks';
 import { readUpTo } from '../live/pages.ts';
 import { useResource } from '../live/resource.ts';
 import { Icon } from '../parts/icons.tsx';
-import { ListWindow } from '../parts/list-window.ts';
 import { counted, countText } from '../parts/numbers.ts';
+import { rowKeys, useRows } from '../parts/rows.ts';
 import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
 import { TextBox } from '../parts/text-box.tsx';
 import { Time } from '../parts/times.tsx';
@@ -29,7 +29,7 @@ export function SessionsView() {
     read.items.sort((a, b) => Date.parse(b.lastActiveAt) - Date.parse(a.lastActiveAt));
     return read;
   });
-  const rows = useMemo(
+  const sessions = useMemo(
     () =>
       computed(() => {
         const items = data.value?.items ?? [];
@@ -37,28 +37,14 @@ export function SessionsView() {
       }),
     [data, text],
   );
-  const list = useMemo(
-    () =>
-      new ListWindow(
-        ROW_HEIGHT,
-        computed(() => rows.value.length),
-      ),
-    [rows],
-  );
-  const chosen = useSignal(-1);
+  const rows = useRows(ROW_HEIGHT, sessions);
   const search = useRef<HTMLInputElement>(null);
   const open = (index: number) => {
-    const session = rows.value[index];
+    const session = sessions.value[index];
     if (session) navigate(hrefOf(['sessions', session.sessionId], { tenant }));
   };
-  const move = (by: number) => {
-    chosen.value = Math.max(0, Math.min(rows.value.length - 1, chosen.value + by));
-    list.scrollTo(chosen.value);
-  };
   useShortcuts('Sessions', [
-    { keys: 'j', does: 'next session', run: () => move(1) },
-    { keys: 'k', does: 'previous session', run: () => move(-1) },
-    { keys: 'Enter', does: 'open the session', run: () => open(chosen.value) },
+    ...rowKeys(rows, 'session', open),
     { keys: '/', does: 'look for a text', run: () => search.current?.focus() },
     { keys: 'r', does: 'read the list again', run: reload },
   ]);
@@ -85,24 +71,20 @@ export function SessionsView() {
         </button>
       </div>
       {error.value !== undefined && <Failure error={error.value} onRetry={reload} />}
-      {rows.value.length > 0 ? (
+      {sessions.value.length > 0 ? (
         <Windowed
-          list={list}
+          {...rows.shown}
           label="Sessions"
           columns={COLUMNS}
-          chosen={chosen.value}
-          onChoose={(index) => {
-            chosen.value = index;
-          }}
           onOpen={open}
-          row={(index) => ({ cells: <SessionCells session={rows.value[index]} tenant={tenant} /> })}
+          row={(index) => ({ cells: <SessionCells session={sessions.value[index]} tenant={tenant} /> })}
         />
       ) : (
         <NoSessions isLoading={isLoading.value} isFailed={error.value !== undefined} isFiltered={text !== ''} />
       )}
       {data.value && (
         <p class="count-line quiet" role="status">
-          {counted(rows.value.length, 'session')}
+          {counted(sessions.value.length, 'session')}
           {!data.value.isWhole && `, of the first ${countText(data.value.items.length)} in order of ids`}
         </p>
       )}

@@ -1,11 +1,11 @@
 /** Every update of a session as it comes, of all its tasks or of one. */
-import { computed, useSignal } from '@preact/signals';
+import { computed } from '@preact/signals';
 import type { StateUpdate } from '@tidemark/core/portable';
 import { useEffect, useMemo } from 'preact/hooks';
 import { Icon } from '../parts/icons.tsx';
 import { JsonTree } from '../parts/json-tree.tsx';
-import { ListWindow } from '../parts/list-window.ts';
 import { counted } from '../parts/numbers.ts';
+import { useRows } from '../parts/rows.ts';
 import { Command, Empty } from '../parts/states.tsx';
 import { Time } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
@@ -19,25 +19,17 @@ const COLUMNS = ['When', 'Type', 'Task', 'What'];
 export function UpdatesTab({ session }: { session: Session }) {
   const { query } = place.value;
   const [taskId, open] = [query.get('task') ?? '', query.get('update')];
-  const rows = useMemo(
+  const updates = useMemo(
     () =>
       computed(() =>
         taskId === '' ? session.updates.value : session.updates.value.filter((update) => update.taskId === taskId),
       ),
     [session, taskId],
   );
-  const list = useMemo(
-    () =>
-      new ListWindow(
-        ROW_HEIGHT,
-        computed(() => rows.value.length),
-      ),
-    [rows],
-  );
-  const chosen = useSignal(-1);
+  const rows = useRows(ROW_HEIGHT, updates);
   useEffect(() => {
-    if (chosen.value < 0 || list.isAtEnd) list.scrollToEnd();
-  }, [rows.value.length]);
+    if (rows.chosen.value < 0 || rows.list.isAtEnd) rows.list.scrollToEnd();
+  }, [updates.value.length]);
   if (session.updates.value.length === 0)
     return (
       <Empty icon="runs" title="No updates yet">
@@ -45,7 +37,7 @@ export function UpdatesTab({ session }: { session: Session }) {
         <Command>{`await store.agents.saveUpdate({ sessionId, taskId, updateId, updateType: 'PROGRESS', content, createdAt });`}</Command>
       </Empty>
     );
-  const opened = open === null ? undefined : rows.value.find(({ updateId }) => updateId === open);
+  const opened = open === null ? undefined : updates.value.find(({ updateId }) => updateId === open);
   return (
     <div class={opened ? 'beside has-side updates' : 'beside updates'}>
       <div class="beside-list">
@@ -65,21 +57,17 @@ export function UpdatesTab({ session }: { session: Session }) {
               ))}
             </select>
           </label>
-          <span class="quiet">{counted(rows.value.length, 'update')}</span>
+          <span class="quiet">{counted(updates.value.length, 'update')}</span>
         </div>
         <Windowed
-          list={list}
+          {...rows.shown}
           label="Updates"
           columns={COLUMNS}
-          chosen={chosen.value}
-          onChoose={(index) => {
-            chosen.value = index;
-          }}
           onOpen={(index) => {
-            chosen.value = index;
-            setQuery({ update: rows.value[index]?.updateId });
+            rows.chosen.value = index;
+            setQuery({ update: updates.value[index]?.updateId });
           }}
-          row={(index) => ({ cells: <UpdateCells update={rows.value[index]} /> })}
+          row={(index) => ({ cells: <UpdateCells update={updates.value[index]} /> })}
         />
       </div>
       {opened && (

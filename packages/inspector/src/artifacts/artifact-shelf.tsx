@@ -1,12 +1,12 @@
 /** The artifacts of a scope, and one of them opened beside. */
-import { computed, useSignal } from '@preact/signals';
+import { computed } from '@preact/signals';
 import type { ArtifactRef, ArtifactScope } from '@tidemark/core/portable';
 import { useMemo } from 'preact/hooks';
 import { readUpTo } from '../live/pages.ts';
 import { useResource } from '../live/resource.ts';
 import type { Tenant } from '../live/tenant.ts';
-import { ListWindow } from '../parts/list-window.ts';
 import { counted, sizeText } from '../parts/numbers.ts';
+import { rowKeys, useRows } from '../parts/rows.ts';
 import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
 import { Time } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
@@ -29,51 +29,36 @@ export function ArtifactShelf({ scope, tenant }: { scope: ArtifactScope; tenant:
     read.items.sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt));
     return read;
   });
-  const rows = useMemo(() => computed(() => (data.value?.items ?? []).filter((it) => hasText(it, text))), [data, text]);
-  const list = useMemo(
-    () =>
-      new ListWindow(
-        ROW_HEIGHT,
-        computed(() => rows.value.length),
-      ),
-    [rows],
+  const artifacts = useMemo(
+    () => computed(() => (data.value?.items ?? []).filter((it) => hasText(it, text))),
+    [data, text],
   );
-  const chosen = useSignal(-1);
+  const rows = useRows(ROW_HEIGHT, artifacts);
   const open = (index: number) => {
-    chosen.value = index;
-    setQuery({ artifact: rows.value[index]?.id }, {});
-  };
-  const move = (by: number) => {
-    chosen.value = Math.max(0, Math.min(rows.value.length - 1, chosen.value + by));
-    list.scrollTo(chosen.value);
+    rows.chosen.value = index;
+    setQuery({ artifact: artifacts.value[index]?.id }, {});
   };
   useShortcuts('Artifacts', [
-    { keys: 'j', does: 'next artifact', run: () => move(1) },
-    { keys: 'k', does: 'previous artifact', run: () => move(-1) },
-    { keys: 'Enter', does: 'open the artifact', run: () => open(chosen.value) },
+    ...rowKeys(rows, 'artifact', open),
     { keys: 'Escape', does: 'close the artifact', run: () => setQuery({ artifact: '' }) },
   ]);
   if (error.value !== undefined) return <Failure error={error.value} onRetry={reload} />;
   if (!data.value) return <Waiting what="artifacts" />;
   const opened = data.value.items.find(({ id }) => id === openId);
-  if (rows.value.length === 0 && !opened) return <NoArtifacts isFiltered={text !== ''} scope={scope} />;
+  if (artifacts.value.length === 0 && !opened) return <NoArtifacts isFiltered={text !== ''} scope={scope} />;
   return (
     <div class={opened ? 'beside has-side shelf' : 'beside shelf'}>
       <div class="beside-list">
         <Windowed
-          list={list}
+          {...rows.shown}
           label="Artifacts"
           columns={COLUMNS}
-          chosen={chosen.value}
-          onChoose={(index) => {
-            chosen.value = index;
-          }}
           onOpen={open}
-          row={(index) => ({ cells: <ArtifactCells artifact={rows.value[index]} /> })}
+          row={(index) => ({ cells: <ArtifactCells artifact={artifacts.value[index]} /> })}
         />
         <p class="count-line quiet" role="status">
           {!data.value.isWhole && 'at least '}
-          {counted(rows.value.length, 'artifact')}
+          {counted(artifacts.value.length, 'artifact')}
         </p>
       </div>
       {opened && <ArtifactPanel key={opened.id} artifact={opened} tenant={tenant} />}

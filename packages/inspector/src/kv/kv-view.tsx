@@ -1,12 +1,11 @@
 /** Records: a tree of their keys, and one of them with its fields, live. */
-import { computed, useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useResource } from '../live/resource.ts';
 import { storeInfo } from '../live/store-info.ts';
 import { useTopic } from '../live/stream.ts';
 import { Icon } from '../parts/icons.tsx';
-import { ListWindow } from '../parts/list-window.ts';
 import { counted } from '../parts/numbers.ts';
+import { rowKeys, useRows } from '../parts/rows.ts';
 import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
 import { TextBox } from '../parts/text-box.tsx';
 import { Windowed } from '../parts/windowed.tsx';
@@ -27,15 +26,7 @@ export function KvView() {
   const tenant = tenantInPlace();
   const name = JSON.stringify([tenant, prefix]);
   const tree = useMemo(() => new KvTree(prefix, tenant), [name]);
-  const rows = useMemo(
-    () =>
-      new ListWindow(
-        ROW_HEIGHT,
-        computed(() => tree.rows.value.length),
-      ),
-    [tree],
-  );
-  const chosen = useSignal(-1);
+  const rows = useRows(ROW_HEIGHT, tree.rows);
   const search = useRef<HTMLInputElement>(null);
   useEffect(() => () => tree.close(), [tree]);
   useEffect(() => {
@@ -53,19 +44,13 @@ export function KvView() {
 
   const open = (index: number) => {
     const row = tree.rows.value[index];
-    chosen.value = index;
+    rows.chosen.value = index;
     if (row?.kind === 'branch') tree.toggle(row.prefix);
     else if (row?.kind === 'more') void tree.readOn(row.prefix);
     else if (row) setQuery({ key: row.key }, {});
   };
-  const move = (by: number) => {
-    chosen.value = Math.max(0, Math.min(tree.rows.value.length - 1, chosen.value + by));
-    rows.scrollTo(chosen.value);
-  };
   useShortcuts('Records', [
-    { keys: 'j', does: 'next row', run: () => move(1) },
-    { keys: 'k', does: 'previous row', run: () => move(-1) },
-    { keys: 'Enter', does: 'open the branch or the record', run: () => open(chosen.value) },
+    ...rowKeys(rows, 'branch or record', open),
     { keys: '/', does: 'keys that begin with a text', run: () => search.current?.focus() },
     { keys: 'Escape', does: 'close the record', run: () => setQuery({ key: '' }) },
   ]);
@@ -95,12 +80,8 @@ export function KvView() {
         <div class={key === null ? 'beside' : 'beside has-side'}>
           <div class="beside-list">
             <Windowed
-              list={rows}
+              {...rows.shown}
               label="Keys"
-              chosen={chosen.value}
-              onChoose={(index) => {
-                chosen.value = index;
-              }}
               onOpen={open}
               row={(index) => TreeCells({ row: tree.rows.value[index], openKey: key, changed: tree.changed.value })}
             />

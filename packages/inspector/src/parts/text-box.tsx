@@ -2,11 +2,18 @@
  * A box for a value that lasts elsewhere, such as in the address. What is being typed stays, however often the page is drawn
  * meanwhile, and is handed on when the reader is done with it, or `asTyped` at every key.
  */
-import type { ComponentProps, RefObject } from 'preact';
+import type { RefObject } from 'preact';
 import { useState } from 'preact/hooks';
 
-interface TextBoxProps extends Omit<ComponentProps<'input'>, 'value' | 'ref' | 'onInput' | 'onChange' | 'onBlur'> {
+interface TextBoxProps {
+  type: 'text' | 'search' | 'number';
   value: string | number;
+  class?: string;
+  list?: string;
+  placeholder?: string;
+  min?: string | number;
+  max?: string | number;
+  'aria-invalid'?: boolean;
   box?: RefObject<HTMLInputElement | null>;
   asTyped?: boolean;
   onText(text: string): void;

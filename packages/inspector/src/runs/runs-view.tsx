@@ -1,11 +1,10 @@
 /** The runs there are: live, filtered by what the address says, and never jumping under the reader's hand. */
-import { computed, useSignal } from '@preact/signals';
 import type { RunSummary } from '@tidemark/core/portable';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useTopic } from '../live/stream.ts';
 import { durationText } from '../parts/durations.ts';
-import { ListWindow } from '../parts/list-window.ts';
 import { counted, countText } from '../parts/numbers.ts';
+import { rowKeys, useRows } from '../parts/rows.ts';
 import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/times.tsx';
@@ -26,35 +25,21 @@ export function RunsView() {
   const filter = filterQuery();
   const key = JSON.stringify(filter);
   const list = useMemo(() => new RunsList(filter), [key]);
-  const rows = useMemo(
-    () =>
-      new ListWindow(
-        ROW_HEIGHT,
-        computed(() => list.rows.value.length),
-      ),
-    [list],
-  );
-  const chosen = useSignal(-1);
+  const rows = useRows(ROW_HEIGHT, list.rows);
   const search = useRef<HTMLInputElement>(null);
   useEffect(() => () => list.close(), [list]);
   const onItem = (run: unknown) => list.hear(run as RunSummary);
   useTopic({ topic: 'runs', after: null, onItem, onReset: () => list.catchUp() }, key);
   useEffect(() => {
-    if (rows.inView.value.last + AHEAD >= list.rows.value.length && !list.error.value) void list.more();
-  }, [rows.inView.value.last, list.rows.value.length]);
+    if (rows.list.inView.value.last + AHEAD >= list.rows.value.length && !list.error.value) void list.more();
+  }, [rows.list.inView.value.last, list.rows.value.length]);
 
   const open = (index: number) => {
     const run = list.rows.value[index];
     if (run) navigate(hrefOfRun(run));
   };
-  const move = (by: number) => {
-    chosen.value = Math.max(0, Math.min(list.rows.value.length - 1, chosen.value + by));
-    rows.scrollTo(chosen.value);
-  };
   useShortcuts('Runs', [
-    { keys: 'j', does: 'next run', run: () => move(1) },
-    { keys: 'k', does: 'previous run', run: () => move(-1) },
-    { keys: 'Enter', does: 'open the run', run: () => open(chosen.value) },
+    ...rowKeys(rows, 'run', open),
     { keys: '/', does: 'look for a text', run: () => search.current?.focus() },
     { keys: 'n', does: 'show what is new', run: () => list.showWaiting() },
     { keys: 'x', does: 'clear the filters', run: () => changeFilter(NO_FILTER) },
@@ -73,13 +58,9 @@ export function RunsView() {
       )}
       {list.rows.value.length > 0 ? (
         <Windowed
-          list={rows}
+          {...rows.shown}
           label="Runs"
           columns={COLUMNS}
-          chosen={chosen.value}
-          onChoose={(index) => {
-            chosen.value = index;
-          }}
           onOpen={open}
           row={(index) => ({ cells: <RunCells run={list.rows.value[index]!} /> })}
         />
