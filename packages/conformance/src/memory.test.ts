@@ -68,7 +68,7 @@ describe('runConformance', () => {
   });
 
   it('runs the same with several cases at once on a real clock', async () => {
-    const { totals, cases } = await runConformance(() => createMemoryStore(), {
+    const { totals, cases } = await runConformance(() => createMemoryStore({ timeoutMs: 20_000 }), {
       domains: ['general', 'runs', 'kv'],
       concurrency: 8,
       modelRuns: 5,

@@ -95,7 +95,10 @@ async function assemble(
     agents: keyedAgents(journal, records, context),
     artifacts,
     tenancy: keyedTenancy(journal, records, blobs, runs),
-    ping: async (call) => void (await commands.read(0, ['PING'], call)),
+    // Every bucket: each may be on another connection or another server.
+    ping: async (call) => {
+      await Promise.all(Array.from({ length: layout.buckets }, (_, bucket) => commands.read(bucket, ['PING'], call)));
+    },
     doctor: async () => {
       durability = await durabilityOf(servers, settings);
       return { durability, findings: await examine(servers, settings) };

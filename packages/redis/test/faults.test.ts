@@ -131,7 +131,8 @@ describe.skipIf(WITHOUT_REDIS)('a server that is away', () => {
       .toMatchObject({ code: 'UNAVAILABLE', outcome: 'rejected' });
     expect(await store.ping()).toBe(false);
     await server.revive!();
-    await untilDone(() => store.runs.appendEvent(runEvent('r', 'after')));
+    await expect.poll(() => store.ping(), { timeout: 10_000 }).toBe(true);
+    await store.runs.appendEvent(runEvent('r', 'after'));
     expect(await keysOf(store, 'r')).toEqual(['before', 'after']);
     expect(await store.kv.get('k')).toBeNull();
   });

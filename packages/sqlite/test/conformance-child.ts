@@ -19,6 +19,6 @@ async function openShared(): Promise<StoreUnderTest> {
   return under;
 }
 
-const { totals, cases } = await runConformance(openShared, { concurrency: 4, modelRuns: 4 });
+const { totals, cases } = await runConformance(openShared, { concurrency: 4, modelRuns: 4, caseLimitMs: 180_000 });
 const failed = cases.filter(({ status }) => status === 'failed').map(({ id, error }) => ({ id, error }));
 console.log(JSON.stringify({ totals, failed }));

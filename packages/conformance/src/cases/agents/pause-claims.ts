@@ -125,9 +125,11 @@ export const PAUSE_CLAIM_CASES = [
     proves: ['AGT-4'],
     async run(bench) {
       const { agents } = bench.tenant;
+      const held = await paused(bench);
+      await claimed(bench, held);
+      expectEqual(await agents.claimPlannerState(held), null, 'while the lease holds, nobody else can claim');
       const token = await paused(bench);
       const first = await claimed(bench, token, LEASE);
-      expectEqual(await agents.claimPlannerState(token), null, 'while the lease holds, nobody else can claim');
       await bench.pass(LEASE);
       const second = await claimed(bench, token);
       expectEqual(second.payload, pausePayload(), 'a crash of the first claimer has lost nothing');

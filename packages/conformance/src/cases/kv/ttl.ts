@@ -2,6 +2,7 @@
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
+import { stopwatch } from '../stopwatch.ts';
 import { readTexts, scanKeys } from './fields.ts';
 
 /** Long enough to be still there when a slow machine looks, short enough to wait for. */
@@ -11,12 +12,6 @@ const SHORT_MS = 400;
 async function outlive(bench: Bench, key: string): Promise<void> {
   const ttl = (await bench.tenant.kv.get(key))?.ttl;
   if (ttl !== undefined) await bench.pass(ttl);
-}
-
-/** Whether less than the short TTL has passed on the kit's own clock: only then must the record still be there. */
-function stopwatch(): () => boolean {
-  const began = performance.now();
-  return () => performance.now() - began < SHORT_MS - 50;
 }
 
 export const TTL_CASES: readonly ConformanceCase[] = [
@@ -67,7 +62,7 @@ export const TTL_CASES: readonly ConformanceCase[] = [
     proves: ['KV-2', '003 put'],
     async run(bench) {
       const kv = bench.tenant.kv;
-      const fresh = stopwatch();
+      const fresh = stopwatch(SHORT_MS);
       await kv.put('k', { a: '1' }, { ttl: SHORT_MS });
       await kv.put('stays', { a: '1' });
       const before = await kv.get('k');
@@ -103,7 +98,7 @@ export const TTL_CASES: readonly ConformanceCase[] = [
       await bench.tenant.kv.put('k', { a: '1' }, { ttl: '1h' });
       const left = (await bench.tenant.kv.get('k'))?.ttl;
       expect(left, 'it tells what is left');
-      const fresh = stopwatch();
+      const fresh = stopwatch(SHORT_MS);
       await bench.tenant.kv.put('short', { a: '1' }, { ttl: SHORT_MS });
       await bench.pass(SHORT_MS / 4);
       const record = await bench.tenant.kv.get('short');
@@ -129,7 +124,7 @@ export const TTL_CASES: readonly ConformanceCase[] = [
     proves: ['KV-2', 'KV-3'],
     async run(bench) {
       const kv = bench.tenant.kv;
-      const fresh = stopwatch();
+      const fresh = stopwatch(SHORT_MS);
       await kv.put('k', { a: '1' }, { ttl: SHORT_MS });
       await bench.pass(20);
       await kv.setField('k', 'a', '2', { ifExists: true });
