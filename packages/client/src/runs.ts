@@ -59,6 +59,7 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
 
   const append = <T>(body: string, options: AppendOptions | undefined, write: unknown): Promise<T> => {
     if (options?.transaction !== undefined) throw unsupported('runs.transactions');
+    if (options?.projections !== undefined) throw unsupported('runs.inlineProjections', 'projections');
     const expectedSeq =
       options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 0);
     const query = { expectedSeq, rejectInvalidTransitions: options?.rejectInvalidTransitions };
@@ -297,9 +298,9 @@ async function* feedItems(events: AsyncIterable<{ id: string | null; data: strin
   for await (const { id, data } of events) yield { cursor: decodeURIComponent(id!), event: JSON.parse(data) };
 }
 
-function unsupported(capability: string): TidemarkError {
+function unsupported(capability: string, field = capability): TidemarkError {
   return new TidemarkError('UNSUPPORTED', `A store over HTTP has no ${capability}`, {
-    field: capability,
+    field,
     rule: 'a capability of the store',
   });
 }

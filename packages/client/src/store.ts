@@ -19,6 +19,8 @@ import { httpRuns } from './runs.ts';
 import { Transport } from './transport.ts';
 
 const DEFAULT_TIMEOUT_MS = 5_000;
+/** Whatever the server's store can do: the handlers of a projection are functions of this process. */
+const NOT_OVER_HTTP = { 'runs.inlineProjections': false };
 
 export interface HttpOptions {
   /** Of the server: `http://127.0.0.1:4100`, with a path where a proxy adds one. */
@@ -94,7 +96,8 @@ class HttpStore implements Store {
   }
 
   get info(): StoreInfo {
-    return { ...this.#info, capabilities: { ...this.#info.capabilities }, limits: { ...this.#info.limits } };
+    const capabilities = { ...this.#info.capabilities, ...NOT_OVER_HTTP };
+    return { ...this.#info, capabilities, limits: { ...this.#info.limits } };
   }
 
   forTenant(tenantId: string): Store {

@@ -42,7 +42,13 @@ export interface Engine {
   /** What the engine can do beyond having its parts. */
   can: Partial<
     Record<
-      'runs.denseSequences' | 'runs.feed' | 'runs.transactions' | 'runs.redaction' | 'kv.watch' | 'reopen',
+      | 'runs.denseSequences'
+      | 'runs.feed'
+      | 'runs.transactions'
+      | 'runs.redaction'
+      | 'runs.inlineProjections'
+      | 'kv.watch'
+      | 'reopen',
       boolean
     >
   >;
@@ -117,7 +123,12 @@ class EngineStore implements Store {
     this.#capabilities = capabilitiesOf(engine);
     const tenant = tenantId ?? DEFAULT_TENANT;
     const view = tenantId === null ? null : { tenantId };
-    this.runs = new Runs(context, engine.runs ?? refusing('runs'), view, engine.can['runs.redaction'] === true);
+    this.runs = new Runs(context, engine.runs ?? refusing('runs'), view, {
+      canRedact: engine.can['runs.redaction'] === true,
+      inlineView: engine.can['runs.inlineProjections']
+        ? (tenantId) => new EngineStore(context.confinedTo(tenantId), engine, tenantId)
+        : null,
+    });
     this.kv = new Kv(context, engine.kv ?? refusing('kv'), tenant);
     this.jobs = new Jobs(context, engine.kv ?? refusing('jobs'), tenant);
     this.agents = createAgents(context, completeAgents(engine.agents ?? {}), tenant);

@@ -200,7 +200,7 @@ function reachOf(call: EngineCall): Reach {
   return call.tenantId === undefined || call.tenantId === null ? 'all' : [call.tenantId];
 }
 
-class OpenTransaction implements SqlTransaction {
+export class OpenTransaction implements SqlTransaction {
   readonly #client: Client;
   readonly #dialect: Dialect;
 

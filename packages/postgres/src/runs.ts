@@ -1,6 +1,7 @@
 /** The run engine on PostgreSQL: groups of appends in one statement, everything it leaves undone by the exact way. */
 import { invalidArgument, isTidemarkError } from '@tidemark/core';
 import {
+  type Alongside,
   checkRemoval,
   compareKeys,
   decodeCursor,
@@ -21,16 +22,28 @@ import {
   type RunTombstone,
   readLogPage,
   type StoredRedaction,
+  type StoredRunEvent,
   type StoredSnapshot,
+  Turns,
 } from '@tidemark/core/engine';
-import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, redactEvent, runListSql } from '@tidemark/sql';
+import {
+  EVENT_COLUMNS,
+  eventOf,
+  HEAD_COLUMNS,
+  headOf,
+  redactEvent,
+  runListSql,
+  type SqlRecords,
+  settleRaces,
+} from '@tidemark/sql';
 import type pg from 'pg';
 import { AppendGroup, type GroupOutcome } from './append-group.ts';
 import { APPEND, APPEND_KEEPING_STATUS } from './append-sql.ts';
-import type { Database } from './database.ts';
+import { type Database, OpenTransaction } from './database.ts';
 import { isSerializationFailure, isUniqueViolation, translateRead, translateWrite } from './errors.ts';
 import { appendExactly, lockHead } from './exact-append.ts';
 import { ANY_RUN, type Notifications, topicOf } from './notifications.ts';
+import type { Client } from './pool.ts';
 import { writePart } from './run-restore.ts';
 
 /** Events removed in one transaction, so that locks are never held long. */
@@ -39,11 +52,15 @@ const REMOVE_STEP = 1_000;
 export class PostgresRuns implements RunEngine {
   readonly #database: Database;
   readonly #notifications: Notifications;
+  readonly #records: SqlRecords;
+  /** One connection a run is enough: those who wait for its head would keep others from theirs. */
+  readonly #turns = new Turns();
   readonly #group: GroupCommit<RunAppend, PlacedEvent[]>;
 
-  constructor(database: Database, notifications: Notifications) {
+  constructor(database: Database, notifications: Notifications, records: SqlRecords) {
     this.#database = database;
     this.#notifications = notifications;
+    this.#records = records;
     this.#group = new GroupCommit((take) => this.#commit(take()), { maxGroup: 500 });
   }
 
@@ -57,6 +74,7 @@ export class PostgresRuns implements RunEngine {
 
   /** A fence speaks of the head as it is, which the group statement does not know. */
   #submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+    if (append.alongside) return this.#appendWith(append, append.alongside, call);
     return append.expectedSeq === undefined ? this.#group.submit(append, call) : this.#appendOne(append, call);
   }
 
@@ -89,6 +107,34 @@ export class PostgresRuns implements RunEngine {
     );
     this.#notifications.announce([append.run]);
     return placed;
+  }
+
+  async #appendWith(append: RunAppend, alongside: Alongside, call: EngineCall): Promise<PlacedEvent[]> {
+    const { run } = append;
+    let report: (() => void) | undefined;
+    const write = async (client: Client) => {
+      report = undefined;
+      const placed = await appendExactly(client, this.#database.dialect, append);
+      if (placed.every(({ duplicateOf }) => duplicateOf)) return placed;
+      const read = (afterSeq: number, limit: number) => this.#readInside(client, run, afterSeq, limit);
+      const tx = new OpenTransaction(client, this.#database.dialect);
+      report = await this.#records.changeInside(tx, alongside.names, (found) => alongside.writes(placed, found, read));
+      return placed;
+    };
+    call.phase ??= 'waiting';
+    const placed = await this.#turns.take(topicOf(run), call, () => {
+      call.phase = 'begun';
+      return settleRaces(() => this.#database.transaction([run.tenantId], call, write));
+    });
+    report?.();
+    this.#notifications.announce([run]);
+    return placed;
+  }
+
+  async #readInside(client: Client, run: RunKey, afterSeq: number, limit: number): Promise<StoredRunEvent[]> {
+    const text = this.#database.dialect.script(SELECT_EVENTS);
+    const { rows } = await client.query({ text, values: [run.runId, run.tenantId, afterSeq, limit], rowMode: 'array' });
+    return rows.map((row) => eventOf(row));
   }
 
   /** Writes with the caller's own rows, on the caller's own client: its commit decides. */

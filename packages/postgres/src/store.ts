@@ -77,8 +77,8 @@ async function assemble(
     wait: (topic: string, call: EngineCall) => notifications.wait(topic, call),
     notify: (topic: string) => notifications.notify(topic),
   };
-  const runs = new PostgresRuns(database, notifications);
   const records = sqlRecords(database, signals);
+  const runs = new PostgresRuns(database, notifications, records);
   const agents = sqlAgents(database, signals);
   const artifacts = sqlArtifacts(database);
   const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context.clock);
@@ -92,6 +92,7 @@ async function assemble(
       'runs.feed': true,
       'runs.transactions': true,
       'runs.redaction': true,
+      'runs.inlineProjections': true,
       'kv.watch': true,
       reopen: true,
     },

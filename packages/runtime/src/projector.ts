@@ -2,7 +2,15 @@
  * The projector keeps stored snapshots, and projections of one's own, close behind the log (RUN-14): it follows the feed in
  * any number of processes, folds what is new of each run once, and says when it lags or when a run does not add up.
  */
-import { type Duration, type FeedItem, isTidemarkError, type Store, type TransitionViolation } from '@tidemark/core';
+import {
+  type Duration,
+  type FeedItem,
+  type Histogram,
+  isTidemarkError,
+  type Meter,
+  type Store,
+  type TransitionViolation,
+} from '@tidemark/core';
 import { checkDuration, checkInteger } from '@tidemark/core/engine';
 import { checkName } from './checks.ts';
 import { type FeedPoint, ShardedFeed } from './feed/sharded-feed.ts';
@@ -35,6 +43,8 @@ export interface ProjectorOptions {
   /** Lag above which `PROJECTOR_LAG_HIGH` is raised, once until it has fallen again. Default 5 s. */
   lagAlert?: Duration;
   onAlert?: (alert: ProjectorAlert) => void;
+  /** Gets the lag as `tidemark.projector.lag`, in milliseconds, after each page of the feed. */
+  meter?: Meter;
   onError?: (error: unknown) => void;
   /** Called at named points, for tests that crash there. */
   probe?: (point: FeedPoint | 'folded') => void;
@@ -86,6 +96,8 @@ class RunningProjector implements Projector {
   readonly #feed: ShardedFeed;
   readonly #concurrency: number;
   readonly #lagAlertMs: number;
+  readonly #name: string;
+  readonly #lag: Histogram | undefined;
   readonly #watermarks = new Map<string, number>();
   readonly #counts = { folded: 0, refreshed: 0 };
   #lagMs: number | null = null;
@@ -95,9 +107,14 @@ class RunningProjector implements Projector {
     this.#options = options;
     this.#concurrency = checkInteger(options.concurrency ?? 4, 'concurrency', 1);
     this.#lagAlertMs = checkDuration(options.lagAlert ?? '5s', 'lagAlert');
+    this.#name = checkName(options.name ?? 'snapshots', 'name');
+    this.#lag = options.meter?.createHistogram('tidemark.projector.lag', {
+      description: 'How long the first event of a page waited between being stored and being in its snapshot',
+      unit: 'ms',
+    });
     this.#feed = new ShardedFeed({
       store: options.store,
-      prefix: `tidemark.projectors.${checkName(options.name ?? 'snapshots', 'name')}`,
+      prefix: `tidemark.projectors.${this.#name}`,
       shards: checkInteger(options.shards ?? 16, 'shards', 1),
       leaseMs: checkDuration(options.lease ?? '10s', 'lease'),
       handle: (items, { signal }) => this.#handle(items, signal),
@@ -187,6 +204,7 @@ class RunningProjector implements Projector {
 
   #measureLag(persistedAt: string): void {
     this.#lagMs = Math.max(0, Date.now() - Date.parse(persistedAt));
+    this.#lag?.record(this.#lagMs, { projector: this.#name });
     const isHigh = this.#lagMs > this.#lagAlertMs;
     if (isHigh && !this.#lagging)
       this.#options.onAlert?.({ code: 'PROJECTOR_LAG_HIGH', severity: 'P2', lagMs: this.#lagMs });

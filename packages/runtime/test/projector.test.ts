@@ -3,6 +3,7 @@ import type { RunSnapshot, Store } from '@tidemark/core';
 import { createProjector, type Projector, type ProjectorAlert, type ProjectorOptions } from '@tidemark/runtime';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ENGINES } from './engines.ts';
+import { recordingMeter } from './recording-meter.ts';
 
 describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => {
   const closing: (() => Promise<unknown>)[] = [];
@@ -90,6 +91,19 @@ describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => 
     await started({ store: store!, lagAlert: 20, onAlert: (alert) => void alerts.push(alert) });
     await caughtUp(store!, 'old');
     await expect.poll(() => alerts[0]?.code).toBe('PROJECTOR_LAG_HIGH');
+  });
+
+  test('measures its lag', async () => {
+    const [store] = await opened(1);
+    await store!.runs.handle('old').append('RunStarted');
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    const { meter, points } = recordingMeter();
+    const projector = await started({ store: store!, name: 'measured', meter });
+    await expect.poll(() => points.length).toBeGreaterThan(0);
+    const [name, lagMs, attributes] = points[0]!;
+    expect([name, attributes]).toEqual(['tidemark.projector.lag', { projector: 'measured' }]);
+    expect(lagMs).toBeGreaterThanOrEqual(20);
+    expect(points.at(-1)![1]).toBe(projector.status().lagMs);
   });
 
   test('passes over a run that is gone', async () => {

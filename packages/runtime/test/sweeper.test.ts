@@ -2,6 +2,7 @@
 import { createMemoryStore, type Store, TidemarkError } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSweeper, inProcessPublisher, type JobSignal, type Publish, subjectOf } from '../src/index.ts';
+import { recordingMeter } from './recording-meter.ts';
 
 const TYPE = 'email-send';
 const MINUTE = 60_000;
@@ -56,6 +57,24 @@ describe('a sweep', () => {
     ]);
     expect(states.sort(), 'told of what was written already').toEqual(['failed', 'pending', 'pending', 'pending']);
     expect((await createSweeper({ store, publish, threshold }).run()).types, 'and nothing is left').toEqual({});
+  });
+
+  it('is measured: how long it took, what became of each job, and what failed', async () => {
+    await claimed('stuck');
+    await claimed('stuck too');
+    await claimed('dead', 0);
+    now += 2 * MINUTE;
+    const { meter, points } = recordingMeter();
+    const failing: Publish = (subject, signal) =>
+      signal.taskId === 'dead' ? Promise.reject(new Error('no way')) : publish(subject, signal);
+    const sweeper = createSweeper({ store, publish: failing, threshold: '1h', meter });
+    const { durationMs } = await sweeper.run();
+    expect(points).toEqual([
+      ['tidemark.sweep.duration', durationMs, undefined],
+      ['tidemark.sweep.jobs', 2, { type: TYPE, outcome: 'requeued' }],
+      ['tidemark.sweep.jobs', 1, { type: TYPE, outcome: 'failed' }],
+      ['tidemark.sweep.errors', 1, undefined],
+    ]);
   });
 
   it('takes no more of a type than its limit, and the rest next time', async () => {

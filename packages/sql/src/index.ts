@@ -10,7 +10,8 @@ export {
   type SqlTransaction,
   type SqlValue,
 } from './database.ts';
-export { sqlRecords } from './records.ts';
+export { settleRaces } from './records/races.ts';
+export { type SqlRecords, sqlRecords } from './records.ts';
 export { redactEvent } from './redaction.ts';
 export { runListSql } from './run-list.ts';
 export { EVENT_COLUMNS, type EventValue, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent, valuesOfHead } from './runs.ts';

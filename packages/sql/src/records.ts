@@ -1,5 +1,4 @@
 /** The records of KV in SQL: a row per record and one per field, changed by one conditional step in one transaction. */
-import { TidemarkError } from '@tidemark/core';
 import {
   type EngineCall,
   jobTypeOf,
@@ -13,15 +12,15 @@ import {
   type ScannedRecord,
   type StoredRecord,
 } from '@tidemark/core/engine';
-import { NOW, type SqlDatabase, type SqlSignals } from './database.ts';
+import { NOW, type SqlDatabase, type SqlSignals, type SqlTransaction } from './database.ts';
 import { keyRange } from './ranges.ts';
+import { settleRaces } from './records/races.ts';
 import { type FieldRow, gatherPlaced, gatherRecords, IS_LIVE } from './records/rows.ts';
-import { type MadeChange, Raced, takeSteps } from './records/step.ts';
+import { lookAt, type MadeChange, Raced, recordIn, takeSteps } from './records/step.ts';
 import { RecordWatcher } from './records/watch.ts';
 import { distinctSql, paddedKeys, removeInSteps } from './statements.ts';
 import { integerOf, type SqlInteger } from './values.ts';
 
-const MOST_RACES = 50;
 const REMOVE_AT_ONCE = 100;
 
 /** Fields with their record, of the records that `from` gives. */
@@ -63,7 +62,20 @@ const ERASE = `
   DELETE FROM @kv_records WHERE tenant_id = ? AND key IN (SELECT key FROM @kv_records WHERE tenant_id = ? LIMIT ?)
   RETURNING key`;
 
-class SqlRecords implements Records {
+/** Records that can also be changed inside a transaction that writes something else. */
+export interface SqlRecords extends Records {
+  /**
+   * Reads records in the transaction and takes the steps that are decided on; gives what tells the watchers, to be called
+   * once it is committed. Throws, for `settleRaces` around the whole transaction, where another writer was faster.
+   */
+  changeInside(
+    tx: SqlTransaction,
+    names: readonly RecordName[],
+    decide: (found: readonly (StoredRecord | null)[]) => RecordWrite[] | Promise<RecordWrite[]>,
+  ): Promise<() => void>;
+}
+
+class RecordTables implements SqlRecords {
   readonly #db: SqlDatabase;
   readonly #signals: Pick<SqlSignals, 'wait'>;
   readonly #watchers = new Set<RecordWatcher>();
@@ -94,19 +106,23 @@ class SqlRecords implements Records {
   }
 
   async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
-    for (let race = 0; race < MOST_RACES; race++) {
-      try {
-        const { outcomes, changes } = await this.#db.write((tx) => takeSteps(this.#db, tx, writes), call);
-        this.#report(changes);
-        return outcomes;
-      } catch (error) {
-        if (!(error instanceof Raced)) throw error;
-      }
-    }
-    throw new TidemarkError(
-      'OVERLOADED',
-      'Too many others write the same record; nothing was written. Try again later',
+    const { outcomes, changes } = await settleRaces(() =>
+      this.#db.write((tx) => takeSteps(this.#db, tx, writes), call),
     );
+    this.#report(changes);
+    return outcomes;
+  }
+
+  async changeInside(
+    tx: SqlTransaction,
+    names: readonly RecordName[],
+    decide: (found: readonly (StoredRecord | null)[]) => RecordWrite[] | Promise<RecordWrite[]>,
+  ): Promise<() => void> {
+    const looked = await lookAt(this.#db, tx, names);
+    const writes = await decide(names.map((name) => recordIn(looked, name)));
+    const { outcomes, changes } = await takeSteps(this.#db, tx, writes, looked);
+    if (!outcomes.every(({ applied }) => applied)) throw new Raced('A record is not what it was');
+    return () => this.#report(changes);
   }
 
   async scan(
@@ -179,6 +195,6 @@ class SqlRecords implements Records {
 }
 
 /** Records for KV over one database; `wait` wakes its watchers when others may have written. */
-export function sqlRecords(db: SqlDatabase, signals: Pick<SqlSignals, 'wait'>): Records {
-  return new SqlRecords(db, signals);
+export function sqlRecords(db: SqlDatabase, signals: Pick<SqlSignals, 'wait'>): SqlRecords {
+  return new RecordTables(db, signals);
 }

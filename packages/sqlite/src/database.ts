@@ -256,7 +256,7 @@ export class Database implements SqlDatabase {
   }
 }
 
-class OpenTransaction implements SqlTransaction {
+export class OpenTransaction implements SqlTransaction {
   readonly #connection: Connection;
 
   constructor(connection: Connection) {

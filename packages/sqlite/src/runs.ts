@@ -1,5 +1,6 @@
 /** The run engine on SQLite: writers take turns inside the group commit, so the head they see is the head. */
 import {
+  type Alongside,
   type AppendPlan,
   checkRemoval,
   decodeCursor,
@@ -32,11 +33,12 @@ import {
   headOf,
   redactEvent,
   runListSql,
+  type SqlRecords,
   valuesOfEvent,
   valuesOfHead,
 } from '@tidemark/sql';
 import { type Connection, connectionOf } from './connection.ts';
-import { type CommitListener, type Database, nativeSql } from './database.ts';
+import { type CommitListener, type Database, nativeSql, OpenTransaction } from './database.ts';
 import { translateError } from './errors.ts';
 import { INSERT_EVENT, type RestoreOutcome, writePart } from './run-restore.ts';
 
@@ -50,14 +52,16 @@ type Head = RunHead | RunTombstone | null;
 export class SqliteRuns implements RunEngine, CommitListener {
   readonly #context: StoreContext;
   readonly #database: Database;
+  readonly #records: SqlRecords;
   /** Heads as the file has them; good until another connection writes. */
   readonly #heads = new Map<string, RunHead>();
   /** Heads this transaction has moved, written once each before the commit. */
   readonly #moved = new Map<string, RunHead>();
 
-  constructor(context: StoreContext, database: Database) {
+  constructor(context: StoreContext, database: Database, records: SqlRecords) {
     this.#context = context;
     this.#database = database;
+    this.#records = records;
     database.listen(this);
   }
 
@@ -93,22 +97,45 @@ export class SqliteRuns implements RunEngine, CommitListener {
     call: EngineCall & { transaction?: unknown },
   ): Promise<(PlacedEvent[] | Error)[]> {
     if (call.transaction !== undefined) return this.#appendInside(appends, call.transaction);
-    return Promise.all(
-      appends.map((append) => {
-        const run = (connection: Connection) => this.#append(connection, append);
-        return this.#database
-          .submit<PlacedEvent[]>({ savepoint: append.events.length > 1, run }, call)
-          .catch((error: Error) => error);
-      }),
-    );
+    return Promise.all(appends.map((append) => this.#submit(append, call).catch((error: Error) => error)));
   }
 
-  #append(connection: Connection, append: RunAppend): PlacedEvent[] {
+  #submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+    if (append.alongside) return this.#appendWith(append, append.alongside, call);
+    const run = (connection: Connection) => {
+      const plan = this.#write(connection, append);
+      this.#move(append.run, plan);
+      return plan.placed;
+    };
+    return this.#database.submit({ savepoint: append.events.length > 1, run }, call);
+  }
+
+  async #appendWith(append: RunAppend, alongside: Alongside, call: EngineCall): Promise<PlacedEvent[]> {
+    let report: (() => void) | undefined;
+    const run = async (connection: Connection) => {
+      const plan = this.#write(connection, append);
+      if (plan.rows.length === 0) return plan.placed;
+      const read = (afterSeq: number, limit: number) => readEvents(connection, append.run, afterSeq, limit);
+      report = await this.#records.changeInside(new OpenTransaction(connection), alongside.names, (found) =>
+        alongside.writes(plan.placed, found, read),
+      );
+      // Last: had the steps failed, the savepoint would have taken the events back and the head would stand.
+      this.#move(append.run, plan);
+      return plan.placed;
+    };
+    const placed = await this.#database.submit<PlacedEvent[]>({ savepoint: true, run }, call);
+    report?.();
+    return placed;
+  }
+
+  #write(connection: Connection, append: RunAppend): AppendPlan {
     const key = keyOf(append.run);
     const head: Head = this.#moved.get(key) ?? this.#heads.get(key) ?? readHead(connection, append.run);
-    const plan = writeAppend(connection, append, head, this.#context.clock());
-    if (plan.rows.length > 0) this.#moved.set(key, plan.head);
-    return plan.placed;
+    return writeAppend(connection, append, head, this.#context.clock());
+  }
+
+  #move(run: RunKey, { rows, head }: AppendPlan): void {
+    if (rows.length > 0) this.#moved.set(keyOf(run), head);
   }
 
   /** Writes with the caller's own rows, on the caller's own handle: its commit decides. */
@@ -127,9 +154,7 @@ export class SqliteRuns implements RunEngine, CommitListener {
 
   async fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage> {
     const read = (after: number, count: number) =>
-      this.#database.reading(call, (connection) =>
-        connection.allArrays(SELECT_EVENTS, run.runId, run.tenantId, after, count).map((row) => eventOf(row)),
-      );
+      this.#database.reading(call, (connection) => readEvents(connection, run, after, count));
     return readLogPage(read, afterSeq, limit);
   }
 
@@ -301,6 +326,10 @@ function readStored(connection: Connection, append: RunAppend, head: Head): Read
   const keys = JSON.stringify(append.events.map((event) => event.idempotencyKey));
   const rows = connection.allArrays(SELECT_BY_KEYS, append.run.runId, append.run.tenantId, keys);
   return new Map(rows.map((row) => eventOf(row)).map((event) => [event.idempotencyKey, event]));
+}
+
+function readEvents(connection: Connection, run: RunKey, afterSeq: number, limit: number): StoredRunEvent[] {
+  return connection.allArrays(SELECT_EVENTS, run.runId, run.tenantId, afterSeq, limit).map((row) => eventOf(row));
 }
 
 function readHead(connection: Connection, run: RunKey): Head {

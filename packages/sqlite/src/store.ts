@@ -54,8 +54,8 @@ function assemble(path: string, context: StoreContext, database: Database): Sqli
   };
   // Asked for once: a closed store still says what it was.
   const durability = durabilityOf(path, database.writer);
-  const runs = new SqliteRuns(context, database);
   const records = sqlRecords(database, signals);
+  const runs = new SqliteRuns(context, database, records);
   const agents = sqlAgents(database, signals);
   const blobs = directoryBlobs(artifactsDirectory(path));
   const artifacts = sqlArtifacts(database, blobs);
@@ -68,6 +68,7 @@ function assemble(path: string, context: StoreContext, database: Database): Sqli
       'runs.feed': true,
       'runs.transactions': true,
       'runs.redaction': true,
+      'runs.inlineProjections': true,
       'kv.watch': true,
       reopen: true,
     },

@@ -62,6 +62,8 @@ export function composeStores(parts: Parts, options: OpenOptions): Store {
       'runs.feed': engine('runs').can['runs.feed'],
       'runs.transactions': engine('runs').can['runs.transactions'],
       'runs.redaction': engine('runs').can['runs.redaction'],
+      // Their states are records: only where both are one engine's can they share a transaction.
+      'runs.inlineProjections': engine('runs') === engine('kv') && engine('runs').can['runs.inlineProjections'],
       'kv.watch': engine('kv').can['kv.watch'],
       reopen: all.every((it) => it.can.reopen),
     },

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createMemoryStore, open, type Store } from './index.ts';
+import { createMemoryStore, defineProjection, open, type Store } from './index.ts';
 
 /** A driver that is not installed in this repository; as more of them are built there may be none. */
 const absent = Object.entries({ nats: '@tidemark/nats', redis: '@tidemark/redis', http: '@tidemark/client' }).find(
@@ -120,6 +120,22 @@ describe('a composed store', () => {
       reopen: false,
     });
     expect((await openStore({ default: 'sqlite:app.db', kv: 'sqlite:other.db' })).info.durability).toBe('host-crash');
+  });
+
+  it('writes states with their events only where runs and kv are on one engine', async () => {
+    const counts = defineProjection({ name: 'counts', version: 1, initial: {}, on: {} });
+    const options = { projections: [counts] };
+    const together = await openStore({ default: 'sqlite:app.db', pauses: 'memory:' });
+    expect(together.info.capabilities['runs.inlineProjections']).toBe(true);
+    await together.runs.handle('r', options).append('A');
+    const apart = await openStore({ default: 'sqlite:app.db', kv: 'sqlite:other.db' });
+    expect(apart.info.capabilities['runs.inlineProjections']).toBe(false);
+    await expect(apart.runs.handle('r', options).append('B')).rejects.toMatchObject({
+      code: 'UNSUPPORTED',
+      field: 'projections',
+      rule: 'a capability of the store',
+    });
+    expect(await apart.runs.headSeq('r')).toBe(1);
   });
 
   it('asks every part in ping and doctor, and names them in the findings', async () => {

@@ -5,6 +5,7 @@ import { BROKEN_ARTIFACT_STORES } from './artifacts.ts';
 import { BROKEN_CARRIED_RUNS } from './carried-runs.ts';
 import { BROKEN_CODECS } from './codec.ts';
 import { BROKEN_GENERAL } from './general.ts';
+import { BROKEN_INLINE_PROJECTIONS } from './inline-projections.ts';
 import { BROKEN_JOB_ENDINGS } from './job-endings.ts';
 import { BROKEN_JOBS } from './jobs.ts';
 import { BROKEN_KV } from './kv.ts';
@@ -23,6 +24,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_REDACTIONS,
   ...BROKEN_CARRIED_RUNS,
   ...BROKEN_LIVING_STORES,
+  ...BROKEN_INLINE_PROJECTIONS,
   ...BROKEN_KV,
   ...BROKEN_JOBS,
   ...BROKEN_JOB_ENDINGS,

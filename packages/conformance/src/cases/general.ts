@@ -1,6 +1,6 @@
 /** What holds for the store as a whole: info, capabilities, errors, bounds, closing and reopening (GEN-1 to GEN-8). */
 import type { Capability, Store, TidemarkError } from '@tidemark/core';
-import { CAPABILITIES, CONTRACT_VERSION, ERROR_CODES, isTidemarkError } from '@tidemark/core';
+import { CAPABILITIES, CONTRACT_VERSION, defineProjection, ERROR_CODES, isTidemarkError } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../expect.ts';
 import type { Bench, ConformanceCase } from '../kit.ts';
 import { generalCase } from './define.ts';
@@ -10,12 +10,16 @@ import { runEvent, wholeLog } from './runs/events.ts';
 
 const DURABILITIES = ['none', 'process-crash', 'host-crash', 'node-loss', 'unknown'];
 
+const NOTHING_KEPT = defineProjection({ name: 'nothing', version: 1, initial: {}, on: {} });
+
 /** One call for each capability that stands for methods. */
 const SAMPLE_CALLS: Partial<Record<Capability, (store: Store, bench: Bench) => Promise<unknown>>> = {
   runs: (store) => store.runs.headSeq('r'),
   'runs.feed': (store) => store.runs.feedPage(),
   'runs.transactions': (store, bench) =>
     store.runs.appendEvent(runEvent(bench, { runId: bench.id('run') }), { transaction: {} }),
+  'runs.inlineProjections': (store, bench) =>
+    store.runs.appendEvent(runEvent(bench, { runId: bench.id('run') }), { projections: [NOTHING_KEPT] }),
   kv: (store) => store.kv.get('k'),
   'kv.watch': (store) => take(1, (signal) => store.kv.watch('', { signal })),
   events: (store) => store.agents.loadHistory('t'),

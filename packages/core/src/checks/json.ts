@@ -150,9 +150,16 @@ export function parseJsonText(text: string, field: string, maxDepth = MAX_JSON_D
 }
 
 function endOfString(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1;
-  return at;
+  let end = text.indexOf('"', start + 1);
+  while (end > 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end < 0 ? text.length : end;
+}
+
+/** Whether an odd number of backslashes stands before a place. */
+function isEscaped(text: string, place: number): boolean {
+  let first = place;
+  while (text.charCodeAt(first - 1) === 0x5c) first--;
+  return (place - first) % 2 === 1;
 }
 
 function checkNumberText(text: string, integer: boolean, field: string): void {

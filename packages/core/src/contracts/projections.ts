@@ -1,6 +1,6 @@
 /** Projections: state of your own, folded from the events of each run and kept beside them. */
 import type { CallOptions } from './common.ts';
-import type { DefinedEvent, LifecycleEventType, RunEventRecord, RunReadOptions } from './runs.ts';
+import type { DefinedEvent, LifecycleEventType, NamedProjection, RunEventRecord, RunReadOptions } from './runs.ts';
 import type { EventSchemas } from './schemas.ts';
 import type { Store } from './store.ts';
 
@@ -63,12 +63,10 @@ export interface RebuildOptions extends CallOptions {
 }
 
 /** State folded from events by handlers, per run. */
-export interface Projection<State> {
-  readonly name: string;
-  readonly version: number;
+export interface Projection<State> extends NamedProjection {
   /** The current state, or that at `atSeq`; nothing is stored. An unknown run is `RUN_NOT_FOUND`. */
   project(store: Store, runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<ProjectedState<State>>;
-  /** The stored state, which may lag; where none is stored it is projected and stored. `null` for an unknown run. */
+  /** The stored state, which may lag unless every append names the projection; where none is stored it is projected and stored. `null` for an unknown run. */
   get(store: Store, runId: string, options?: RunReadOptions): Promise<ProjectedState<State> | null>;
   /** Folds what is new and stores the result. Of several at once none takes the state back. */
   refresh(store: Store, runId: string, options?: RunReadOptions): Promise<ProjectedState<State> & { folded: number }>;

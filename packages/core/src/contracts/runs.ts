@@ -101,6 +101,12 @@ export interface AppendResult {
   payloadMatches?: boolean;
 }
 
+/** A projection as `defineProjection` gives it; `Projection` has its calls. */
+export interface NamedProjection {
+  readonly name: string;
+  readonly version: number;
+}
+
 /** Options of an append. */
 export interface AppendOptions extends CallOptions {
   /** Write only if this is the run's last sequence (0: the run is new), else `SEQ_CONFLICT` (RUN-7). */
@@ -109,6 +115,12 @@ export interface AppendOptions extends CallOptions {
   rejectInvalidTransitions?: boolean;
   /** The caller's own transaction to join, on engines with the capability `runs.transactions`. */
   transaction?: unknown;
+  /**
+   * Projections whose states are written in the transaction of the events, on engines with the capability
+   * `runs.inlineProjections`: once the append is answered, every reader gets a state that has taken its events in. A
+   * handler that throws undoes the append (`PROJECTION_FAILED`). Not together with `transaction`.
+   */
+  projections?: readonly NamedProjection[];
 }
 
 /** Options of reads that name a run. */
@@ -369,6 +381,8 @@ export interface RunDefaults {
   planId?: string;
   planVersion?: string;
   labels?: Record<string, string>;
+  /** Projections whose states every append of the handle writes in its own transaction; see `AppendOptions`. */
+  projections?: readonly NamedProjection[];
 }
 
 /** Envelope fields of one append through a handle. */

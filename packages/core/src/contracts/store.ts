@@ -18,6 +18,7 @@ export const CAPABILITIES = [
   'runs.feed',
   'runs.transactions',
   'runs.redaction',
+  'runs.inlineProjections',
   'kv',
   'kv.watch',
   'jobs',

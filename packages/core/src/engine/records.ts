@@ -2,7 +2,7 @@
  * The records primitive: fields with a revision and a time to live, written by one conditional step. KV is
  * this port in the space `kv`; keyed engines also keep the agents' mutable state in it.
  */
-import type { EngineCall } from './runs.ts';
+import type { EngineCall } from './call.ts';
 
 /** What a record is for; spaces never meet. */
 export type RecordSpace =

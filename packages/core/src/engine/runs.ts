@@ -4,6 +4,10 @@
  */
 import type { RunFilter, RunStatus } from '../contracts/runs.ts';
 import type { Digest } from '../hash.ts';
+import type { EngineCall } from './call.ts';
+import type { RecordName, RecordWrite, StoredRecord } from './records.ts';
+
+export type { EngineCall } from './call.ts';
 
 /** A run's identity (RUN-8). */
 export interface RunKey {
@@ -100,6 +104,23 @@ export interface RunAppend {
   /** From the first event, for a run that is new. */
   labels: Record<string, string>;
   parentRunId: string | null;
+  /** Only for engines that can `runs.inlineProjections`. */
+  alongside?: Alongside;
+}
+
+/**
+ * Records of the run's tenant that are written in the transaction of an append: once its events are in place the engine
+ * reads them, asks for the writes and takes them, and then all of it is committed or nothing is. An append that has
+ * nothing new to write leaves them alone; where another writer wins a race for a record, the engine begins again.
+ */
+export interface Alongside {
+  names: readonly RecordName[];
+  /** `read` reads the run's log within the transaction. What is thrown undoes the append and is its outcome. */
+  writes(
+    placed: readonly PlacedEvent[],
+    found: readonly (StoredRecord | null)[],
+    read: (afterSeq: number, limit: number) => StoredRunEvent[] | Promise<StoredRunEvent[]>,
+  ): RecordWrite[] | Promise<RecordWrite[]>;
 }
 
 /** Where an event of an append stands. */
@@ -180,20 +201,6 @@ export interface RunEngine {
   feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]>;
   /** Waits for something new: of a run, or of any. Ends early without harm; a missed hint costs latency only. */
   waitForEvents(run: RunKey | null, call: EngineCall): Promise<void>;
-}
-
-/** How a call to an engine is bounded. */
-export interface EngineCall {
-  signal?: AbortSignal;
-  /** Milliseconds on the engine's own clock of `Date.now()`: when to give up. */
-  deadline?: number;
-  /**
-   * How far a write has come, kept by those who queue it: what still waits when its time is up was not written, what
-   * has begun may have been (GEN-3, GEN-8).
-   */
-  phase?: 'waiting' | 'begun' | 'given up';
-  /** The tenant of the view the call came through; `null` for the operator's. */
-  tenantId?: string | null;
 }
 
 export function isTombstone(head: RunHead | RunTombstone | null): head is RunTombstone {

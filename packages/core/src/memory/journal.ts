@@ -25,7 +25,9 @@ interface Log {
   byKey: Map<string, JournalEntry>;
 }
 
-class MemoryJournal implements Journal {
+type Commit = Parameters<Journal['commit']>[1];
+
+export class MemoryJournal implements Journal {
   readonly #context: StoreContext;
   readonly #logs = new Map<string, Log>();
   readonly #tombstones = new Map<string, string>();
@@ -49,10 +51,13 @@ class MemoryJournal implements Journal {
     return { head: head ? { ...head } : null, tombstone: this.#tombstones.get(id) ?? null };
   }
 
-  async commit(
-    name: JournalName,
-    commit: { known: number; state: string; entries: readonly { key: string; body: string }[] },
-  ): Promise<JournalOutcome> {
+  async commit(name: JournalName, commit: Commit): Promise<JournalOutcome> {
+    const log = this.#logs.get(idOf(name));
+    return this.commitAt(name, commit, Math.max(this.#context.clock(), log?.head.updatedAt ?? 0));
+  }
+
+  /** The same at a time that is known, without a pause. */
+  commitAt(name: JournalName, commit: Commit, time: number): JournalOutcome {
     const id = idOf(name);
     const tombstone = this.#tombstones.get(id) ?? null;
     const log = this.#logs.get(id);
@@ -65,14 +70,13 @@ class MemoryJournal implements Journal {
         found: found.map((entry) => ({ ...entry })),
       };
     }
-    const time = Math.max(this.#context.clock(), log?.head.updatedAt ?? 0);
     this.#store(log ?? this.#create(id, name, time), commit, time);
     this.#signals.notify(id);
     this.#signals.notify(name.space);
     return { committed: true, time };
   }
 
-  #store(log: Log, commit: { state: string; entries: readonly { key: string; body: string }[] }, time: number): void {
+  #store(log: Log, commit: Commit, time: number): void {
     const commits = this.#commitsOf(log.name.space);
     for (const { key, body } of commit.entries) {
       const entry: JournalEntry = { seq: log.entries.length + 1, time, key, body };
@@ -312,6 +316,6 @@ function startOf(ordered: readonly Log[], order: 'newest' | 'oldest', after: Pla
   return first && comparePlaces(placeOfLog(first), after) === 0 ? at + 1 : at;
 }
 
-export function memoryJournal(context: StoreContext): Journal {
+export function memoryJournal(context: StoreContext): MemoryJournal {
   return new MemoryJournal(context);
 }

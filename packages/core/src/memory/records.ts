@@ -27,7 +27,7 @@ interface Table {
   watchers: Set<{ prefix: string; queue: ChangeQueue }>;
 }
 
-class MemoryRecords implements Records {
+export class MemoryRecords implements Records {
   readonly #context: StoreContext;
   readonly #tables = new Map<string, Table>();
   #revision = 0;
@@ -48,14 +48,20 @@ class MemoryRecords implements Records {
   }
 
   async write(write: RecordWrite): Promise<RecordOutcome> {
-    return this.#apply([write])[0]!;
+    return this.apply([write])[0]!;
   }
 
   async batch(writes: readonly RecordWrite[]): Promise<RecordOutcome[]> {
-    return this.#apply(writes);
+    return this.apply(writes);
   }
 
-  #apply(writes: readonly RecordWrite[]): RecordOutcome[] {
+  /** Whether the conditions of all writes hold now. */
+  holds(writes: readonly RecordWrite[]): boolean {
+    return writes.every((write) => meets(write, this.#live(write.name)));
+  }
+
+  /** What `batch` does, without a pause. */
+  apply(writes: readonly RecordWrite[]): RecordOutcome[] {
     const rows = writes.map((write) => this.#live(write.name));
     const holds = writes.every((write, at) => isAnswered(write, rows[at]) || meets(write, rows[at]));
     return writes.map((write, at) => {
@@ -223,6 +229,6 @@ async function* stopping(changes: AsyncIterable<RecordChange>, stop: () => void)
   }
 }
 
-export function memoryRecords(context: StoreContext): Records {
+export function memoryRecords(context: StoreContext): MemoryRecords {
   return new MemoryRecords(context);
 }

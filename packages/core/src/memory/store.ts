@@ -4,12 +4,12 @@ import { StoreContext } from '../context.ts';
 import type { Store, StoreOptions } from '../contracts/store.ts';
 import { keyedAgents } from '../keyed/agents/agents.ts';
 import { keyedArtifacts } from '../keyed/artifacts.ts';
-import { KeyedRuns } from '../keyed/runs.ts';
 import { keyedTenancy } from '../keyed/tenancy.ts';
 import { assembleStore } from '../store.ts';
 import { memoryBlobs } from './blobs.ts';
 import { memoryJournal } from './journal.ts';
 import { memoryRecords } from './records.ts';
+import { MemoryRuns } from './runs.ts';
 
 /**
  * A store that lives and dies with the process: for tests, for trying things out, and as the model in model-based tests.
@@ -23,16 +23,19 @@ export function createMemoryStore(options?: StoreOptions): Store {
   const journal = memoryJournal(context);
   const records = memoryRecords(context);
   const blobs = memoryBlobs(context);
-  const runs = new KeyedRuns(journal, records);
+  const runs = new MemoryRuns(context, journal, records);
   const artifacts = keyedArtifacts(records, blobs);
-  const cleaner = new Cleaner([
-    (call, limit) => records.removeExpired(limit, call),
-    artifactSweep(artifacts, context.clock),
-  ]);
+  const cleaner = new Cleaner([(_, limit) => records.removeExpired(limit), artifactSweep(artifacts, context.clock)]);
   return assembleStore(context, {
     backend: 'memory',
     version: process.versions.node,
-    can: { 'runs.denseSequences': true, 'runs.feed': true, 'runs.redaction': true, 'kv.watch': true },
+    can: {
+      'runs.denseSequences': true,
+      'runs.feed': true,
+      'runs.redaction': true,
+      'runs.inlineProjections': true,
+      'kv.watch': true,
+    },
     durability: () => 'none',
     runs,
     kv: records,

@@ -16,7 +16,7 @@ import { runNotFound } from '../runs/view.ts';
 import { copyJson } from './copy.ts';
 import { type Handlers, ProjectionFold } from './fold.ts';
 import { activeVersion, rebuild } from './rebuild.ts';
-import { callOf, type KeptState, keep, keptOf, stateKey, tenantView } from './stored.ts';
+import { callOf, type KeptState, keep, keepingOf, keptOf, stateKey, tenantView } from './stored.ts';
 import { readTail } from './tail.ts';
 
 const NAME = /^[\w-]{1,100}$/;
@@ -66,11 +66,16 @@ function checkDefinition(
   return { name, version, events, initial, on: on as Handlers['on'] };
 }
 
-class DefinedProjection<State> implements Projection<State> {
+export class DefinedProjection<State> implements Projection<State> {
   readonly #handlers: Handlers;
 
   constructor(handlers: Handlers) {
     this.#handlers = handlers;
+  }
+
+  /** What a projection is made of; `null` for anything that `defineProjection` did not make. */
+  static handlersOf(it: unknown): Handlers | null {
+    return it instanceof DefinedProjection ? it.#handlers : null;
   }
 
   get name(): string {
@@ -118,7 +123,8 @@ class DefinedProjection<State> implements Projection<State> {
         if (kept) await view.kv.delete(key, call);
         throw runNotFound(runId);
       }
-      const folded = fold.lastEventSeq - (kept?.lastEventSeq ?? 0);
+      const from = kept && kept.lastEventSeq <= fold.lastEventSeq ? kept.lastEventSeq : 0;
+      const folded = fold.lastEventSeq - from;
       const next = this.#stateOf(view, runId, fold);
       if (folded === 0) return { ...next, folded };
       const other = await keep(view, key, next, kept, call);
@@ -146,7 +152,7 @@ class DefinedProjection<State> implements Projection<State> {
 
   async #load(view: Store, runId: string, options: RunReadOptions): Promise<KeptState | null> {
     const key = this.#keyOf(runId);
-    return keptOf(view, key, await view.kv.get(key, callOf(options)));
+    return keptOf(keepingOf(view), key, await view.kv.get(key, callOf(options)));
   }
 
   #keyOf(runId: string): string {
@@ -169,8 +175,11 @@ class DefinedProjection<State> implements Projection<State> {
   ): Promise<ProjectionFold | null> {
     const fold = new ProjectionFold(this.#handlers, kept, noticing);
     await readTail(store.runs, runId, fold.lastEventSeq, options, (event) => fold.apply(event));
-    if (fold.lastEventSeq > (kept?.lastEventSeq ?? 0)) return fold;
-    return kept && (await store.runs.headSeq(runId, callOf(options))) > 0 ? fold : null;
+    if (!kept || fold.lastEventSeq > kept.lastEventSeq) return fold.lastEventSeq > 0 ? fold : null;
+    const head = await store.runs.headSeq(runId, callOf(options));
+    // A log only grows: what was folded further than it goes was another one, from before an older run was restored.
+    if (head > 0 && head < kept.lastEventSeq) return this.#fold(store, runId, null, options, noticing);
+    return head > 0 ? fold : null;
   }
 
   #stateOf(view: Store, runId: string, { state, lastEventSeq }: { state: unknown; lastEventSeq: number }) {

@@ -3,7 +3,7 @@ import { encodeJson } from '../checks/json.ts';
 import { PAYLOADS, Payloads } from '../codec/payloads.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
 import type { CallOptions } from '../contracts/common.ts';
-import type { KvRecord } from '../contracts/kv.ts';
+import type { KvRecord, KvValue } from '../contracts/kv.ts';
 import type { ProjectedState } from '../contracts/projections.ts';
 import type { RunReadOptions } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
@@ -37,40 +37,57 @@ export interface KeptState {
   revision: number;
 }
 
-export function keptOf(store: Store, key: string, record: KvRecord | null): KeptState | null {
+/** Whose states are kept, and what they pass on their way in and out. */
+export interface Keeping {
+  tenantId: string;
+  payloads: Payloads;
+  /** Of a state as JSON text. */
+  maxBytes: number;
+}
+
+export function keptOf(keeping: Keeping, key: string, record: KvRecord | null): KeptState | null {
   if (!record) return null;
   const { state, seq } = record.fields;
   return {
-    state: payloadsOf(store).decode(textOf(state)!, placeOf(store, key)),
+    state: keeping.payloads.decode(textOf(state)!, placeOf(keeping, key)),
     lastEventSeq: numberOf(seq)!,
     revision: record.revision,
   };
+}
+
+type NextState = Pick<ProjectedState<unknown>, 'runId' | 'state' | 'lastEventSeq'>;
+
+/** The fields of a state's record. */
+export function fieldsOf(keeping: Keeping, key: string, next: NextState): Record<string, KvValue> {
+  const text = encodeJson(next.state, 'state', keeping.maxBytes);
+  const state = keeping.payloads.encode(text, placeOf(keeping, key));
+  return { run: next.runId, seq: next.lastEventSeq, state };
 }
 
 /** Writes a state over the one that was read; gives what stands instead when another was faster. */
 export async function keep(
   store: Store,
   key: string,
-  next: Pick<ProjectedState<unknown>, 'runId' | 'state' | 'lastEventSeq'>,
+  next: NextState,
   over: KeptState | null,
   call: CallOptions,
 ): Promise<KeptState | null> {
-  const text = encodeJson(next.state, 'state', store.info.limits.fieldBytes);
-  const state = payloadsOf(store).encode(text, placeOf(store, key));
-  const set = { run: next.runId, seq: next.lastEventSeq, state };
+  const keeping = keepingOf(store);
+  const set = fieldsOf(keeping, key, next);
   const { swapped, record } = await store.kv.swap(key, { revision: over?.revision ?? 0, set }, call);
-  return swapped ? null : keptOf(store, key, record);
+  return swapped ? null : keptOf(keeping, key, record);
 }
 
 const PLAIN = new Payloads(null);
 
-/** What payloads pass in a store; wrappers pass on what the KV store underneath carries. */
-function payloadsOf(store: Store): Payloads {
-  return (store.kv as { [PAYLOADS]?: Payloads })[PAYLOADS] ?? PLAIN;
+/** How the view of a tenant keeps states; wrappers pass on the payloads that the KV store underneath carries. */
+export function keepingOf({ kv, info }: Store): Keeping {
+  const payloads = (kv as { [PAYLOADS]?: Payloads })[PAYLOADS] ?? PLAIN;
+  return { tenantId: info.tenantId!, payloads, maxBytes: info.limits.fieldBytes };
 }
 
-function placeOf(store: Store, key: string): PayloadPlace {
-  return { tenantId: store.info.tenantId!, kind: 'projection', owner: key };
+function placeOf({ tenantId }: Keeping, key: string): PayloadPlace {
+  return { tenantId, kind: 'projection', owner: key };
 }
 
 /** A view of the tenant the run belongs to; `null` for an unknown run. */

@@ -5,10 +5,11 @@ import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
 import type { FeedItem, FeedOptions, FeedPage } from '../contracts/runs.ts';
-import type { EngineCall, FeedEntry, RunEngine, RunKey, StoredRunEvent } from '../engine/runs.ts';
-import type { Digest } from '../hash.ts';
+import type { EngineCall, FeedEntry, RunEngine, RunKey } from '../engine/runs.ts';
+import { isTombstone } from '../engine/runs.ts';
 import { follow, readOrWait } from '../live.ts';
 import { ChainReader } from './chain.ts';
+import { readUntilIntact } from './checked-page.ts';
 import { recordOf } from './prepare.ts';
 import { checkTenant, type RunView } from './view.ts';
 
@@ -68,9 +69,11 @@ export class FeedReader {
   }
 
   async #read(after: string | null, limit: number, filter: FeedFilter, call: EngineCall) {
-    const entries = await this.#engine.feed(after, limit, call);
-    await this.#check(after, entries, call);
-    const items = entries
+    const { entries, intact } = await readUntilIntact(async () => {
+      const entries = await this.#engine.feed(after, limit, call);
+      return { entries, intact: await this.#check(after, entries, call) };
+    });
+    const items = intact
       .filter((entry) => matches(entry, filter))
       .flatMap((entry) => this.#itemOf(entry, filter) ?? []);
     return { items, next: entries.at(-1)?.cursor ?? after };
@@ -85,28 +88,49 @@ export class FeedReader {
     }
   }
 
-  /** Checks each event against its chain; the part of a commit that lies before this page is read for it. */
-  async #check(after: string | null, entries: readonly FeedEntry[], call: EngineCall): Promise<void> {
+  /** Checks each event against its chain; gives those that fit. What does not is corrupt, or of a run that was removed meanwhile. */
+  async #check(after: string | null, entries: readonly FeedEntry[], call: EngineCall): Promise<FeedEntry[]> {
     const readers = new Map<string, ChainReader>();
+    const gone = new Set<string>();
+    const intact: FeedEntry[] = [];
     const [first, last] = [entries[0], entries.at(-1)];
-    if (!first || !last) return;
+    if (!first || !last) return intact;
     const end = after === null ? undefined : this.#ends.get(after);
     this.#ends.delete(after ?? '');
     if (end && end.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq) readers.set(end.key, end.reader);
-    for (const { run, event, linkBefore } of entries) {
+    for (const entry of entries) {
+      const { run, event } = entry;
       const key = keyOf(run);
       // A run that was restored begins again.
-      const known = event.runSeq === 1 ? undefined : readers.get(key);
-      const reader = known ?? (await this.#startReader(run, event, linkBefore, call));
-      readers.set(key, reader);
-      reader.check(event);
+      if (event.runSeq === 1) {
+        readers.delete(key);
+        gone.delete(key);
+      }
+      if (gone.has(key)) continue;
+      try {
+        const reader = readers.get(key) ?? (await this.#startReader(entry, call));
+        readers.set(key, reader);
+        reader.check(event);
+        intact.push(entry);
+      } catch (error) {
+        if (!isTidemarkError(error, 'CORRUPT_EVENT') || !(await this.#isGone(run, call))) throw error;
+        readers.delete(key);
+        gone.add(key);
+      }
     }
-    const key = keyOf(last.run);
-    this.#ends.set(last.cursor, { key, reader: readers.get(key)!, runSeq: last.event.runSeq });
+    const reader = readers.get(keyOf(last.run));
+    if (reader) this.#ends.set(last.cursor, { key: keyOf(last.run), reader, runSeq: last.event.runSeq });
     if (this.#ends.size > MAX_ENDS) this.#ends.delete(this.#ends.keys().next().value!);
+    return intact;
   }
 
-  async #startReader(run: RunKey, event: StoredRunEvent, linkBefore: Digest, call: EngineCall): Promise<ChainReader> {
+  async #isGone(run: RunKey, call: EngineCall): Promise<boolean> {
+    const head = await this.#engine.head(run, call);
+    return head === null || isTombstone(head);
+  }
+
+  /** The part of a commit that lies before this page is read for it. */
+  async #startReader({ run, event, linkBefore }: FeedEntry, call: EngineCall): Promise<ChainReader> {
     const reader = new ChainReader(run, linkBefore);
     if (event.commitIndex === 1) return reader;
     const lead = await this.#engine.fetch(run, event.runSeq - event.commitIndex, event.commitIndex - 1, call);

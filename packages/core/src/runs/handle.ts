@@ -49,7 +49,7 @@ export function createHandle(runs: RunStore, stamps: Stamps, runId: string, defa
         ...envelope,
         ...(payload === undefined ? {} : { payload }),
       };
-      return runs.appendEvent(event, { signal, timeoutMs });
+      return runs.appendEvent(event, { signal, timeoutMs, projections: defaults.projections });
     },
     events: (options?: { afterSeq?: number } & CallOptions) =>
       parsed(runs.readEvents(runId, { ...options, ...reading })),

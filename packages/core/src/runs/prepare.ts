@@ -132,7 +132,11 @@ export function placeOf({ tenantId, runId }: RunKey, { idempotencyKey }: { idemp
 }
 
 /** A stored event as readers get it: a new object each time. */
-export function recordOf(payloads: Payloads, run: RunKey, stored: StoredRunEvent): RunEventRecord {
+export function recordOf(
+  payloads: Payloads,
+  run: RunKey,
+  stored: Omit<StoredRunEvent, 'commitIndex' | 'link'>,
+): RunEventRecord {
   return {
     eventId: stored.eventId,
     eventType: stored.eventType,

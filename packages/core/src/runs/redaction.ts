@@ -7,7 +7,8 @@ import { checkId, checkObject, checkText } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { EngineCall, RunEngine, RunKey } from '../engine/runs.ts';
-import { checkPage, payloadHashOf } from './chain.ts';
+import { payloadHashOf } from './chain.ts';
+import { fetchChecked } from './checked-page.ts';
 import type { SnapshotReader } from './snapshots.ts';
 
 const MAX_REASON_BYTES = 2_048;
@@ -33,11 +34,9 @@ export async function redactEvent(
   { run, runSeq, by, reason }: RedactionRequest & { run: RunKey },
   call: EngineCall,
 ): Promise<boolean> {
-  const page = await engine.fetch(run, runSeq - 1, 1, call);
-  const [event] = page.events;
-  if (event?.runSeq !== runSeq) return false;
   // What does not match its chain must not be given a hash that does not either.
-  checkPage(run, runSeq - 1, page);
+  const [event] = await fetchChecked(engine, run, runSeq - 1, 1, call);
+  if (!event) return false;
   const payloadHash = event.redaction?.payloadHash ?? payloadHashOf(event.payload);
   const redaction = { payloadHash, at: context.clock(), by, reason };
   if (!(await engine.redact(run, runSeq, redaction, Object.assign(call, { tenantId: run.tenantId })))) return false;

@@ -5,7 +5,7 @@ import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { RefreshedSnapshot, RunEventRecord, RunSnapshot } from '../contracts/runs.ts';
 import { type EngineCall, isTombstone, type PreparedEvent, type RunEngine, type RunKey } from '../engine/runs.ts';
-import { checkPage } from './chain.ts';
+import { fetchChecked } from './checked-page.ts';
 import { recordOf } from './prepare.ts';
 import { RunFold } from './reducer.ts';
 
@@ -166,10 +166,9 @@ export class SnapshotReader {
     while (fold.lastEventSeq < upTo) {
       const afterSeq = fold.lastEventSeq;
       const limit = Math.min(FOLD_PAGE, upTo - afterSeq);
-      const page = await this.#engine.fetch(run, afterSeq, limit, call);
-      checkPage(run, afterSeq, page);
-      for (const event of page.events) fold.apply(recordOf(this.#context.payloads, run, event));
-      if (page.events.length < limit) return;
+      const events = await fetchChecked(this.#engine, run, afterSeq, limit, call);
+      for (const event of events) fold.apply(recordOf(this.#context.payloads, run, event));
+      if (events.length < limit) return;
       if (fold.lastEventSeq - kept < KEEP_EVERY) continue;
       kept = fold.lastEventSeq;
       this.#writeBack(run, fold.snapshot(this.#context.clock()), call);
@@ -191,5 +190,5 @@ function placeOf({ tenantId, runId }: RunKey): PayloadPlace {
 }
 
 function asIfStored(payloads: Payloads, run: RunKey, event: PreparedEvent, runSeq: number): RunEventRecord {
-  return recordOf(payloads, run, { ...event, runSeq, persistedAt: 0, commitIndex: 1, link: event.leaf });
+  return recordOf(payloads, run, { ...event, runSeq, persistedAt: 0 });
 }

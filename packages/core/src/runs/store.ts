@@ -26,6 +26,7 @@ import type {
   VerifyReport,
 } from '../contracts/runs.ts';
 import type { EventSchemas } from '../contracts/schemas.ts';
+import type { Store } from '../contracts/store.ts';
 import type {
   EngineCall,
   PlacedEvent,
@@ -40,8 +41,10 @@ import type {
 import { isTombstone } from '../engine/runs.ts';
 import { digestBytes } from '../hash.ts';
 import { follow } from '../live.ts';
+import { checkProjections, InlineAppend, inlineUnsupported } from '../projections/inline.ts';
 import { tombstoneError } from './append.ts';
-import { ChainReader, checkPage, FIRST_LINK, payloadHashOf } from './chain.ts';
+import { ChainReader, FIRST_LINK, payloadHashOf } from './chain.ts';
+import { fetchChecked } from './checked-page.ts';
 import { exportParts } from './export.ts';
 import { FeedReader } from './feed.ts';
 import { forkRun } from './fork.ts';
@@ -59,19 +62,28 @@ const MAX_FETCH = 10_000;
 const VERIFY_PAGE = 1_000;
 const MAX_LOCATION_BYTES = 2_048;
 
+/** What only some engines can do. */
+export interface RunAbilities {
+  canRedact: boolean;
+  /** Gives the view of a tenant where states can be written with their events, else `null`. */
+  inlineView: ((tenantId: string) => Store) | null;
+}
+
+const NO_ABILITIES: RunAbilities = { canRedact: false, inlineView: null };
+
 export class Runs implements RunStore {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
   readonly #view: RunView;
-  readonly #canRedact: boolean;
+  readonly #abilities: RunAbilities;
   readonly #snapshots: SnapshotReader;
   readonly #feed: FeedReader;
 
-  constructor(context: StoreContext, engine: RunEngine, view: RunView, canRedact = false) {
+  constructor(context: StoreContext, engine: RunEngine, view: RunView, abilities: RunAbilities = NO_ABILITIES) {
     this.#context = context;
     this.#engine = engine;
     this.#view = view;
-    this.#canRedact = canRedact;
+    this.#abilities = abilities;
     this.#snapshots = new SnapshotReader(context, engine);
     this.#feed = new FeedReader(context, engine, view);
   }
@@ -100,26 +112,45 @@ export class Runs implements RunStore {
       if (appends.length > 1) throw invalidArgument('expectedSeq', 'used with events of a single run');
       appends[0]!.expectedSeq = options.expectedSeq;
     }
+    const appender = this.#appenderOf(options);
     return this.#context.write(options, write, async (call) => {
-      if (options?.rejectInvalidTransitions) return this.#appendValid(prepared, appends, call);
-      const outcomes = await this.#engine.append(appends, Object.assign(call, { transaction: options?.transaction }));
+      if (options?.rejectInvalidTransitions) return this.#appendValid(prepared, appends, appender, call);
+      const outcomes = await appender.append(appends, Object.assign(call, { transaction: options?.transaction }));
       return resultsOf(this.#context.payloads, prepared, appends, outcomes);
     });
   }
 
+  #appenderOf(options: AppendOptions | undefined): Pick<RunEngine, 'append'> {
+    const followed = checkProjections(options?.projections);
+    if (!followed) return this.#engine;
+    if (options?.transaction !== undefined) throw invalidArgument('projections', 'used without a transaction');
+    const { inlineView } = this.#abilities;
+    if (!inlineView) throw inlineUnsupported();
+    return new InlineAppend(this.#context, this.#engine, inlineView, followed);
+  }
+
   /** Appends only what the transition table allows, against the very state it was checked on (RUN-11). */
-  async #appendValid(prepared: Prepared[], appends: RunAppend[], call: EngineCall): Promise<AppendResult[]> {
+  async #appendValid(
+    prepared: Prepared[],
+    appends: RunAppend[],
+    appender: Pick<RunEngine, 'append'>,
+    call: EngineCall,
+  ): Promise<AppendResult[]> {
     const outcomes: (PlacedEvent[] | Error)[] = [];
-    for (const append of appends) outcomes.push(await this.#appendOneValid(append, call));
+    for (const append of appends) outcomes.push(await this.#appendOneValid(append, appender, call));
     return resultsOf(this.#context.payloads, prepared, appends, outcomes);
   }
 
-  async #appendOneValid(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+  async #appendOneValid(
+    append: RunAppend,
+    appender: Pick<RunEngine, 'append'>,
+    call: EngineCall,
+  ): Promise<PlacedEvent[]> {
     for (;;) {
       const fresh: PreparedEvent[] = [];
       for (const event of append.events) if (!(await this.#isStored(append, event, call))) fresh.push(event);
       const seq = await this.#snapshots.checkTransitions(append.run, fresh, call);
-      const [outcome] = await this.#engine.append([{ ...append, expectedSeq: append.expectedSeq ?? seq }], call);
+      const [outcome] = await appender.append([{ ...append, expectedSeq: append.expectedSeq ?? seq }], call);
       if (!isTidemarkError(outcome, 'SEQ_CONFLICT') || append.expectedSeq !== undefined) return unwrap(outcome!);
     }
   }
@@ -140,11 +171,10 @@ export class Runs implements RunStore {
   }
 
   async #fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<RunEventRecord[]> {
-    const page = await this.#engine.fetch(run, afterSeq, limit, call);
+    const events = await fetchChecked(this.#engine, run, afterSeq, limit, call);
     // Nothing more, or nothing any more: an archived run is not an empty one (RUN-15).
-    if (page.events.length === 0) await this.#liveHead(run, call);
-    checkPage(run, afterSeq, page);
-    return page.events.map((event) => recordOf(this.#context.payloads, run, event));
+    if (events.length === 0) await this.#liveHead(run, call);
+    return events.map((event) => recordOf(this.#context.payloads, run, event));
   }
 
   async *readEvents(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord> {
@@ -237,7 +267,11 @@ export class Runs implements RunStore {
   async #verify(run: RunKey, head: RunHead, options: RunReadOptions | undefined): Promise<VerifyReport> {
     const reader = new ChainReader(run);
     const report = { ...run, events: 0, head: digestBytes(head.link).toString('hex') };
-    const broken = (runSeq: number, reason: string) => ({ ...report, ok: false, problem: { runSeq, reason } });
+    const broken = async (runSeq: number, reason: string) => {
+      // A run that was removed meanwhile is not a broken one.
+      if (!(await this.#context.read(options, (call) => this.#liveHead(run, call)))) throw runNotFound(run.runId);
+      return { ...report, ok: false, problem: { runSeq, reason } };
+    };
     let link = FIRST_LINK;
     while (report.events < head.seq) {
       const limit = Math.min(VERIFY_PAGE, head.seq - report.events);
@@ -299,7 +333,7 @@ export class Runs implements RunStore {
   ): Promise<boolean> {
     checkId(runId, 'runId');
     const request = checkRedaction(runSeq, options);
-    if (!this.#canRedact) throw redactionUnsupported();
+    if (!this.#abilities.canRedact) throw redactionUnsupported();
     return this.#context.write(options, { method: 'redactEvent', runId, args: [request] }, async (call) => {
       const run = await this.#find(runId, options, call);
       return run !== null && redactEvent(this.#context, this.#engine, this.#snapshots, { run, ...request }, call);

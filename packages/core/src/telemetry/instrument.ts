@@ -9,7 +9,10 @@ import type { Attributes, Counter, Histogram, Logger, Meter, Span, Tracer } from
 export interface Telemetry {
   /** A span per call, `tidemark.runs.appendEvent`, with run, tenant, batch size, duplicates and error code. */
   tracer?: Tracer;
-  /** Append latency and batch size, duplicates, conflicts, unknown outcomes and errors. */
+  /**
+   * Append latency and batch size, duplicates, conflicts, unknown outcomes and errors. Projectors and sweepers take a meter
+   * of their own.
+   */
   meter?: Meter;
   /** A debug line per call, a warning or error line per failure. Never a payload. */
   logger?: Logger;

@@ -49,8 +49,8 @@ export interface FailSafeStore extends Omit<Store, 'runs' | 'forTenant'> {
 /**
  * A store whose saves and loads do not throw. Runs: appends give `null`, reads nothing. Agents: all saves and reads, but
  * for pauses, which are saved, loaded, claimed, confirmed and released as always. Not changed: `kv` and `jobs`, conditional
- * writes (`expectedSeq`, `ifVersion`, a transaction), removals, and what stores artifacts: there, an invented answer would
- * lose or double something.
+ * writes (`expectedSeq`, `ifVersion`, `projections`, a transaction), removals, and what stores artifacts: there, an
+ * invented answer would lose or double something.
  *
  * @example
  * const store = failSafe(await open(url), { logger: pino() });
@@ -162,10 +162,13 @@ const SUBSTITUTES: Partial<Record<string, Substitute>> = {
   'artifacts.list': page,
 };
 
+/** What makes an append one that may be refused for what is stored, or for what its handlers say. */
+const APPEND_CONDITIONS = ['expectedSeq', 'transaction', 'rejectInvalidTransitions', 'projections'] as const;
+
 /** Where the options of conditional writes stand, and what makes them conditional. */
 const CONDITIONS: Partial<Record<string, { at: number; names: readonly string[] }>> = {
-  'runs.appendEvent': { at: 1, names: ['expectedSeq', 'transaction', 'rejectInvalidTransitions'] },
-  'runs.appendEvents': { at: 1, names: ['expectedSeq', 'transaction', 'rejectInvalidTransitions'] },
+  'runs.appendEvent': { at: 1, names: APPEND_CONDITIONS },
+  'runs.appendEvents': { at: 1, names: APPEND_CONDITIONS },
   'agents.saveMemoryState': { at: 2, names: ['ifVersion'] },
 };
 

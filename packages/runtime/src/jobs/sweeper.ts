@@ -3,11 +3,12 @@
  * Any number of sweepers may run: a push is conditional on what was seen, so only one of them makes it.
  */
 import { randomUUID } from 'node:crypto';
-import { type Duration, invalidArgument, type Job, type OverdueJob, type Store } from '@tidemark/core';
+import { type Duration, invalidArgument, type Job, type Meter, type OverdueJob, type Store } from '@tidemark/core';
 import { checkDuration, checkInteger } from '@tidemark/core/engine';
 import { pause } from '../pause.ts';
 import { resend } from './resend.ts';
 import { type Publish, signalOf, subjectOf } from './signals.ts';
+import { SweepMetrics } from './sweep-metrics.ts';
 import { emptyCounts, type SweepCounts, type SweepReport } from './sweep-report.ts';
 
 /** How long a job may go without a change; one for all types, or one for some and a default for the others. */
@@ -27,6 +28,8 @@ export interface SweeperOptions {
   dryRun?: boolean;
   /** Called after every sweep. */
   onReport?: (report: SweepReport) => void;
+  /** Gets every sweep as `tidemark.sweep.duration`, `tidemark.sweep.jobs` and `tidemark.sweep.errors`. */
+  meter?: Meter;
   /** Stops the sweeper. */
   signal?: AbortSignal;
 }
@@ -65,6 +68,7 @@ class StoreSweeper implements Sweeper {
   readonly #limit: number;
   readonly #dryRun: boolean;
   readonly #onReport: (report: SweepReport) => void;
+  readonly #metrics: SweepMetrics | null;
   readonly #stopped = new AbortController();
   /** Jobs whose signal could not be sent, by key. */
   readonly #unsent = new Map<string, Job>();
@@ -79,6 +83,7 @@ class StoreSweeper implements Sweeper {
     this.#limit = checkInteger(options.limit ?? 100, 'limit', 1, 1_000);
     this.#dryRun = options.dryRun ?? false;
     this.#onReport = options.onReport ?? (() => {});
+    this.#metrics = options.meter ? new SweepMetrics(options.meter) : null;
     const { signal } = options;
     if (signal?.aborted) this.#stopped.abort();
     signal?.addEventListener('abort', () => this.#stopped.abort(), { once: true });
@@ -125,6 +130,7 @@ class StoreSweeper implements Sweeper {
     }
     report.durationMs = Math.round(performance.now() - began);
     try {
+      this.#metrics?.swept(report);
       this.#onReport(report);
     } catch (error) {
       // A listener that fails must not end the loop.

@@ -20,8 +20,8 @@ const Info = Type.Object(
   { title: 'StoreInfo' },
 );
 
-/** What a store loses on its way over HTTP: transactions and codecs are objects of the process that has them. */
-const LOCAL_ONLY = { 'runs.transactions': false, payloadCodec: false };
+/** What a store loses on its way over HTTP: transactions, projections and codecs are objects of the process that has them. */
+const LOCAL_ONLY = { 'runs.transactions': false, 'runs.inlineProjections': false, payloadCodec: false };
 
 export const INFO_ROUTES = [
   route(

@@ -14,6 +14,7 @@ import {
   type RecordState,
   type RecordWrite,
   recordAfter,
+  type StoredRecord,
 } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { batchesOf, placeholders } from '../statements.ts';
@@ -41,6 +42,9 @@ interface Seen {
   storedRevision: number;
   now: number;
 }
+
+/** What a transaction has seen of some records. */
+export type Looked = Map<string, Seen>;
 
 interface RecordRow {
   revision: SqlInteger;
@@ -71,13 +75,27 @@ const SAVE_RECORD = `
 
 const REMOVE_FIELDS = `DELETE FROM @kv_fields ${OF_RECORD}`;
 
+/** Looks at whole records for steps that follow in the same transaction; nobody changes those that are there meanwhile. */
+export async function lookAt(db: SqlDatabase, tx: SqlTransaction, names: readonly RecordName[]): Promise<Looked> {
+  const seen: Looked = new Map();
+  for (const name of names) seen.set(idOf(name), await look(db, tx, name, true));
+  return seen;
+}
+
+/** A record as it was seen. */
+export function recordIn(looked: Looked, name: RecordName): StoredRecord | null {
+  const { state, now } = looked.get(idOf(name))!;
+  return state ? storedRecord(state, now) : null;
+}
+
 /** Carries out several steps, all or none; gives how each went and what has changed. */
 export async function takeSteps(
   db: SqlDatabase,
   tx: SqlTransaction,
   writes: readonly RecordWrite[],
+  looked: Looked = new Map(),
 ): Promise<{ outcomes: RecordOutcome[]; changes: MadeChange[] }> {
-  const seen = new Map<string, Seen>();
+  const seen = new Map(looked);
   for (const write of writes) {
     const id = idOf(write.name);
     const known = seen.get(id);

@@ -8,6 +8,7 @@ import { DUPLICATE_CASES } from './duplicates.ts';
 import { EXPORT_CASES } from './export.ts';
 import { FORK_CASES } from './forks.ts';
 import { ID_CASES } from './ids.ts';
+import { INLINE_PROJECTION_CASES } from './inline-projections.ts';
 import { INTEGRITY_CASES } from './integrity.ts';
 import { KEY_CASES } from './keys.ts';
 import { LIST_CASES } from './lists.ts';
@@ -46,6 +47,7 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...ARCHIVE_CASES,
   ...RESTORE_CASES,
   ...REDACTION_CASES,
+  ...INLINE_PROJECTION_CASES,
   ...FORK_CASES,
   ...INTEGRITY_CASES,
   ...UPCAST_CASES,

@@ -1,0 +1,66 @@
+/** The run engine in memory: the keyed one, whose journal and records can also be written in one step. */
+import type { StoreContext } from '../context.ts';
+import type { Alongside, EngineCall, PlacedEvent, RunAppend } from '../engine/runs.ts';
+import { isTombstone } from '../engine/runs.ts';
+import { refuseIfOver, Turns } from '../keyed/contention.ts';
+import { decodeEvent, encodeEvent, encodeHead, foundBy, headOf, nameOf } from '../keyed/run-entries.ts';
+import { KeyedRuns } from '../keyed/runs.ts';
+import { planAppend } from '../runs/append.ts';
+import type { MemoryJournal } from './journal.ts';
+import type { MemoryRecords } from './records.ts';
+
+export class MemoryRuns extends KeyedRuns {
+  readonly #context: StoreContext;
+  readonly #journal: MemoryJournal;
+  readonly #records: MemoryRecords;
+  readonly #turns = new Turns();
+
+  constructor(context: StoreContext, journal: MemoryJournal, records: MemoryRecords) {
+    super(journal, records);
+    this.#context = context;
+    this.#journal = journal;
+    this.#records = records;
+  }
+
+  override append(
+    appends: readonly RunAppend[],
+    call: EngineCall & { transaction?: unknown },
+  ): Promise<(PlacedEvent[] | Error)[]> {
+    if (!appends.some((append) => append.alongside)) return super.append(appends, call);
+    return Promise.all(appends.map((append) => this.#appendWith(append, call).catch((error: Error) => error)));
+  }
+
+  #appendWith(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+    const { tenantId, runId } = append.run;
+    return this.#turns.take(`${tenantId}\0${runId}`, call, async () => {
+      for (;;) {
+        const placed = await this.#attempt(append, append.alongside!);
+        if (placed) return placed;
+        refuseIfOver(call);
+      }
+    });
+  }
+
+  /** `null` when others have written since the attempt looked; nothing was written then. */
+  async #attempt(append: RunAppend, alongside: Alongside): Promise<PlacedEvent[] | null> {
+    const name = nameOf(append.run);
+    // Before the head: a state that is read then is never ahead of it.
+    const found = await this.#records.get(alongside.names);
+    const head = headOf(name, await this.#journal.head(name));
+    const keys = append.events.map(({ idempotencyKey }) => idempotencyKey);
+    const stored = foundBy(await this.#journal.find(name, keys));
+    const plan = planAppend(append, head, stored, this.#context.clock());
+    if (plan.rows.length === 0) return plan.placed;
+    const read = async (afterSeq: number, limit: number) =>
+      (await this.#journal.read(name, afterSeq, limit)).map(decodeEvent);
+    const writes = await alongside.writes(plan.placed, found, read);
+    const known = head === null || isTombstone(head) ? 0 : head.seq;
+    const entries = plan.rows.map((row) => ({ key: row.idempotencyKey, body: encodeEvent(row) }));
+    const commit = { known, state: encodeHead(plan.head), entries };
+    // From here on nothing waits, so that nobody comes between.
+    if (!this.#records.holds(writes)) return null;
+    if (!this.#journal.commitAt(name, commit, plan.head.updatedAt).committed) return null;
+    this.#records.apply(writes);
+    return plan.placed;
+  }
+}

@@ -1,0 +1,145 @@
+/** Inline projections on the memory store, where the kit does not look: schemas that wait, codecs, wrappers, other histories. */
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { encryption } from '../codec/encryption.ts';
+import type { Projection } from '../contracts/projections.ts';
+import type { RunPart } from '../contracts/runs.ts';
+import type { StandardSchema } from '../contracts/schemas.ts';
+import type { Store } from '../contracts/store.ts';
+import { defineEvents } from '../events/define.ts';
+import { textOf } from '../kv/values.ts';
+import { createMemoryStore } from '../memory/store.ts';
+import { batching } from '../wrappers/batching.ts';
+import { failSafe } from '../wrappers/fail-safe.ts';
+import { retrying } from '../wrappers/retrying.ts';
+import { defineProjection } from './define.ts';
+import { stateKey } from './stored.ts';
+
+const words = defineProjection({
+  name: 'words',
+  version: 1,
+  initial: { words: [] as string[] },
+  on: {
+    Said(state, event) {
+      if (event.payload?.word === 'taboo') throw new Error('not that word');
+      state.words.push(event.payload?.word as string);
+    },
+  },
+});
+
+/** The state as it is stored; no call that would bring it up is made. */
+async function stored(store: Store, projection: Projection<unknown> = words, runId = 'r'): Promise<unknown> {
+  const record = await store.kv.get(stateKey(projection.name, projection.version, runId));
+  return record && JSON.parse(textOf(record.fields.state)!);
+}
+
+/** A schema whose answers wait for what is given. */
+function waiting<T>(until: () => Promise<unknown>): StandardSchema<T> {
+  const validate = async (value: unknown) => {
+    await until();
+    return { value: value as T };
+  };
+  return { '~standard': { version: 1, vendor: 'by hand', validate } };
+}
+
+describe('inline projections', () => {
+  it('are named once, by the handle of a run', async () => {
+    const store = createMemoryStore();
+    const run = store.runs.handle('r', { projections: [words] });
+    await run.append('Said', { word: 'one' });
+    await run.append('Said', { word: 'two' });
+    expect(await stored(store)).toEqual({ words: ['one', 'two'] });
+    await expect(run.append('Said', { word: 'taboo' })).rejects.toMatchObject({
+      code: 'PROJECTION_FAILED',
+      outcome: 'rejected',
+    });
+    expect(await run.headSeq()).toBe(2);
+  });
+
+  it('wait for schemas that do', async () => {
+    const store = createMemoryStore();
+    const Talk = defineEvents({ Said: waiting<{ word: string }>(() => new Promise((done) => setTimeout(done, 5))) });
+    const last = defineProjection({
+      name: 'last',
+      version: 1,
+      events: Talk,
+      initial: { word: '' },
+      on: { Said: (_, { payload }) => ({ word: payload.word }) },
+    });
+    const run = store.runs.handle('r', { projections: [last, words] });
+    await Promise.all(['a', 'b', 'c'].map((word) => run.append('Said', { word })));
+    const log = await store.runs.fetchEvents('r');
+    expect(await stored(store, last)).toEqual({ word: log.at(-1)!.payload!.word });
+    expect(await stored(store)).toEqual({ words: log.map(({ payload }) => payload!.word) });
+  });
+
+  it('end at the time limit where a schema never answers; nothing is written and others go on', async () => {
+    const store = createMemoryStore();
+    const Talk = defineEvents({ Said: waiting<{ word: string }>(() => new Promise(() => {})) });
+    const stuck = defineProjection({ name: 'stuck', version: 1, events: Talk, initial: {}, on: { Said() {} } });
+    const run = store.runs.handle('r', { projections: [stuck] });
+    await expect(run.append('Said', { word: 'x' }, { timeoutMs: 50 })).rejects.toMatchObject({ retryable: true });
+    await store.runs.handle('r', { projections: [words] }).append('Said', { word: 'free' });
+    expect(await store.runs.headSeq('r')).toBe(1);
+    expect(await stored(store)).toEqual({ words: ['free'] });
+  });
+
+  it('begin again where the log is another one than the state was folded from', async () => {
+    const store = createMemoryStore();
+    const run = store.runs.handle('r', { projections: [words] });
+    await run.append('Said', { word: 'kept' });
+    const parts: RunPart[] = await Array.fromAsync(store.runs.exportRun('r'));
+    for (const word of ['lost', 'lost too', 'all lost']) await run.append('Said', { word });
+    await store.runs.deleteRun('r');
+    await store.runs.restoreRun(parts, { overDeleted: true });
+    expect((await words.project(store, 'r')).state).toEqual({ words: ['kept'] });
+    await run.append('Said', { word: 'new' });
+    expect(await stored(store)).toEqual({ words: ['kept', 'new'] });
+    await store.runs.deleteRun('r');
+    await store.runs.restoreRun(parts, { overDeleted: true });
+    expect(await words.refresh(store, 'r')).toMatchObject({ state: { words: ['kept'] }, lastEventSeq: 1, folded: 1 });
+  });
+
+  it('keep their states encoded like any other', async () => {
+    const codec = encryption({ keys: { k: randomBytes(32) }, current: 'k' });
+    const store = createMemoryStore({ codec });
+    const run = store.runs.handle('r', { projections: [words] });
+    await run.append('Said', { word: 'secret' });
+    await run.append('Said', { word: 'secret too' });
+    expect(JSON.stringify(await stored(store))).not.toContain('secret');
+    expect((await words.get(store, 'r'))?.state).toEqual({ words: ['secret', 'secret too'] });
+  });
+
+  it('refuse a state that is too large, with the events', async () => {
+    const store = createMemoryStore({ limits: { fieldBytes: 100 } });
+    const run = store.runs.handle('r', { projections: [words] });
+    await run.append('Said', { word: 'short' });
+    await expect(run.append('Said', { word: 'x'.repeat(100) })).rejects.toMatchObject({
+      code: 'PAYLOAD_TOO_LARGE',
+      field: 'state',
+    });
+    expect(await run.headSeq()).toBe(1);
+  });
+
+  it('are told to those who watch, and wake those who tail', async () => {
+    const store = createMemoryStore();
+    const controller = new AbortController();
+    const changes = store.kv.watch('tidemark.projections.', { signal: controller.signal })[Symbol.asyncIterator]();
+    const events = store.runs.tail('r', { signal: controller.signal, tenantId: 'default' })[Symbol.asyncIterator]();
+    const both = Promise.all([changes.next(), events.next()]);
+    await store.runs.handle('r', { projections: [words] }).append('Said', { word: 'heard' });
+    const [change, event] = await both;
+    expect([change.value?.type, event.value?.payload]).toEqual(['put', { word: 'heard' }]);
+    controller.abort();
+  });
+
+  it('pass through wrappers', async () => {
+    const inner = createMemoryStore();
+    for (const [at, store] of [retrying(inner), batching(inner), failSafe(inner)].entries()) {
+      const run = store.runs.handle(`r${at}`, { projections: [words] });
+      await run.append('Said', { word: 'x' });
+      expect(await stored(inner, words, `r${at}`)).toEqual({ words: ['x'] });
+      await expect(run.append('Said', { word: 'taboo' })).rejects.toMatchObject({ code: 'PROJECTION_FAILED' });
+    }
+  });
+});

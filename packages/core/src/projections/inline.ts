@@ -1,0 +1,234 @@
+/**
+ * Inline projections: an append whose events and states are committed in one transaction. Once it is answered no reader
+ * finds a state that lacks its events, and no state is stored whose events are not.
+ */
+import type { StoreContext } from '../context.ts';
+import type { CallOptions } from '../contracts/common.ts';
+import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { Projection } from '../contracts/projections.ts';
+import type { Store } from '../contracts/store.ts';
+import { NO_WRITE } from '../deadlines.ts';
+import type { RecordName, RecordWrite, StoredRecord } from '../engine/records.ts';
+import type {
+  Alongside,
+  EngineCall,
+  PlacedEvent,
+  RunAppend,
+  RunEngine,
+  RunKey,
+  StoredRunEvent,
+} from '../engine/runs.ts';
+import { refuseIfOver } from '../keyed/contention.ts';
+import { encodeFields, recordOf as kvRecordOf, numberOf } from '../kv/values.ts';
+import { checkPage } from '../runs/chain.ts';
+import { readLogPage } from '../runs/log-page.ts';
+import { recordOf } from '../runs/prepare.ts';
+import { DefinedProjection } from './define.ts';
+import { type Handlers, ProjectionFold } from './fold.ts';
+import { fieldsOf, type Keeping, type KeptState, keptOf, stateKey } from './stored.ts';
+
+/** Events that a state may be behind and still be brought up inside the transaction, where others wait for it. */
+const MOST_BEHIND = 100;
+const MOST_TRIES = 20;
+
+type FoldedEvent = Omit<StoredRunEvent, 'commitIndex' | 'link'>;
+type Outcome = PlacedEvent[] | Error;
+
+/** Ends a transaction that found a state it cannot go on from; nobody outside of this file sees it. */
+class StateApart extends Error {}
+
+/** A projection whose state goes with an append. */
+interface Followed {
+  projection: Projection<unknown>;
+  handlers: Handlers;
+}
+
+/** The projections of an append; `null` for none. */
+export function checkProjections(projections: unknown): Followed[] | null {
+  if (projections === undefined) return null;
+  const rule = 'an array of projections that defineProjection gave';
+  if (!Array.isArray(projections)) throw invalidArgument('projections', rule, projections);
+  const names = new Set<string>();
+  const followed = projections.map((projection: unknown, at): Followed => {
+    const handlers = DefinedProjection.handlersOf(projection);
+    if (!handlers) throw invalidArgument(`projections[${at}]`, 'a projection that defineProjection gave', projection);
+    const name = `${handlers.name} ${handlers.version}`;
+    if (names.has(name)) throw invalidArgument(`projections[${at}]`, 'another name or version than those before it');
+    names.add(name);
+    return { projection: projection as Projection<unknown>, handlers };
+  });
+  return followed.length === 0 ? null : followed;
+}
+
+export function inlineUnsupported(): TidemarkError {
+  return new TidemarkError(
+    'UNSUPPORTED',
+    'This store cannot write states in the transaction of the events; let a projector keep them',
+    { field: 'projections', rule: 'a capability of the store' },
+  );
+}
+
+/** The append of an engine, with the states of projections beside the events. */
+export class InlineAppend implements Pick<RunEngine, 'append'> {
+  readonly #context: StoreContext;
+  readonly #engine: RunEngine;
+  readonly #viewOf: (tenantId: string) => Store;
+  readonly #followed: readonly Followed[];
+
+  constructor(
+    context: StoreContext,
+    engine: RunEngine,
+    viewOf: (tenantId: string) => Store,
+    followed: readonly Followed[],
+  ) {
+    this.#context = context;
+    this.#engine = engine;
+    this.#viewOf = viewOf;
+    this.#followed = followed;
+  }
+
+  async append(appends: readonly RunAppend[], call: EngineCall): Promise<Outcome[]> {
+    const outcomes = await this.#appendOnce(appends, call);
+    const settle = async (outcome: Outcome, at: number): Promise<Outcome> => {
+      const append = appends[at]!;
+      const placed = outcome instanceof StateApart ? await this.#appendApart(append, call) : outcome;
+      if (!(placed instanceof Error)) await this.#followDuplicates(append.run, placed, call);
+      return placed;
+    };
+    return Promise.all(outcomes.map((outcome, at) => settle(outcome, at).catch((error: Error) => error)));
+  }
+
+  #appendOnce(appends: readonly RunAppend[], call: EngineCall): Promise<Outcome[]> {
+    return this.#engine.append(
+      appends.map((append) => ({ ...append, alongside: this.#alongside(append, call) })),
+      call,
+    );
+  }
+
+  /** Brings the states up outside of any transaction, so that the next one has little left to fold. */
+  async #appendApart(append: RunAppend, call: EngineCall): Promise<Outcome> {
+    const view = this.#viewOf(append.run.tenantId);
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      for (const { projection } of this.#followed) await refresh(projection, view, append.run, call);
+      refuseIfOver(call);
+      const [outcome] = await this.#appendOnce([append], call);
+      if (!(outcome instanceof StateApart)) return outcome!;
+    }
+    const name = JSON.stringify(append.run.runId);
+    throw new TidemarkError(
+      'OVERLOADED',
+      `Others append to run ${name} faster than its states can follow; nothing was written. Let them name its projections too`,
+      { runId: append.run.runId },
+    );
+  }
+
+  /** Events that were stored before, without these projections perhaps, are in the states as well once this is answered. */
+  async #followDuplicates(run: RunKey, placed: readonly PlacedEvent[], call: EngineCall): Promise<void> {
+    if (placed.some(({ duplicateOf }) => duplicateOf === null)) return;
+    const last = Math.max(...placed.map(({ runSeq }) => runSeq));
+    const view = this.#viewOf(run.tenantId);
+    const keys = this.#followed.map(({ handlers }) => keyOf(handlers, run));
+    const records = await view.kv.getMany(keys, optionsOf(call));
+    for (const [at, { projection }] of this.#followed.entries())
+      if ((numberOf(records[at]?.fields.seq) ?? 0) < last) await refresh(projection, view, run, call);
+  }
+
+  #alongside(append: RunAppend, call: EngineCall): Alongside {
+    const { run } = append;
+    const { payloads, limits, deadlines } = this.#context;
+    const keeping: Keeping = { tenantId: run.tenantId, payloads, maxBytes: limits.fieldBytes };
+    const names = this.#followed.map(
+      ({ handlers }): RecordName => ({ space: 'kv', tenantId: run.tenantId, key: keyOf(handlers, run) }),
+    );
+    return {
+      names,
+      writes: async (placed, found, read) => {
+        const kept = found.map((record, at) => keptOf(keeping, names[at]!.key, record && kvRecordOf(record)));
+        const added = addedEvents(append, placed);
+        const missed = await readMissed(run, kept, added[0]!.runSeq, read);
+        const folding = this.#fold(run, kept, [...missed, ...added]);
+        // A schema that never answers must not keep the transaction open.
+        const folds = await deadlines.race(folding, call, NO_WRITE);
+        return folds.map((fold, at) => writeOf(keeping, names[at]!, run, fold, found[at]!));
+      },
+    };
+  }
+
+  async #fold(
+    run: RunKey,
+    kept: readonly (KeptState | null)[],
+    events: readonly FoldedEvent[],
+  ): Promise<ProjectionFold[]> {
+    const folds: ProjectionFold[] = [];
+    for (const [at, { handlers }] of this.#followed.entries()) {
+      const fold = new ProjectionFold(handlers, kept[at]!);
+      for (const event of events) {
+        if (event.runSeq <= fold.lastEventSeq) continue;
+        const taken = fold.apply(recordOf(this.#context.payloads, run, event));
+        if (taken) await taken;
+      }
+      folds.push(fold);
+    }
+    return folds;
+  }
+}
+
+function keyOf({ name, version }: Handlers, { runId }: RunKey): string {
+  return stateKey(name, version, runId);
+}
+
+/** The events of an append that are new, as they now stand in the log. */
+function addedEvents({ events }: RunAppend, placed: readonly PlacedEvent[]): FoldedEvent[] {
+  const added: FoldedEvent[] = [];
+  for (const [at, { runSeq, persistedAt, duplicateOf }] of placed.entries())
+    if (!duplicateOf) added.push({ ...events[at]!, runSeq, persistedAt });
+  return added;
+}
+
+/** The events before `firstSeq` that one of the states lacks, verified like any that are read. */
+async function readMissed(
+  run: RunKey,
+  kept: readonly (KeptState | null)[],
+  firstSeq: number,
+  read: Parameters<Alongside['writes']>[2],
+): Promise<StoredRunEvent[]> {
+  const ends = kept.map((it) => it?.lastEventSeq ?? 0);
+  const from = Math.min(...ends);
+  const behind = firstSeq - 1 - from;
+  if (behind > MOST_BEHIND || Math.max(...ends) >= firstSeq) throw new StateApart();
+  if (behind === 0) return [];
+  const page = await readLogPage(read, from, behind);
+  checkPage(run, from, page);
+  if (page.events.length === behind) return page.events;
+  const runSeq = from + page.events.length + 1;
+  throw new TidemarkError('CORRUPT_EVENT', `Event ${runSeq} of run ${JSON.stringify(run.runId)} is missing`, {
+    runId: run.runId,
+    runSeq,
+  });
+}
+
+function writeOf(
+  keeping: Keeping,
+  name: RecordName,
+  { runId }: RunKey,
+  { state, lastEventSeq }: ProjectionFold,
+  found: StoredRecord | null,
+): RecordWrite {
+  const fields = fieldsOf(keeping, name.key, { runId, state, lastEventSeq });
+  const set = encodeFields(fields, 'state', keeping.maxBytes, { nulls: false });
+  return { name, mode: 'merge', expect: { revision: found?.revision ?? 0 }, set, brief: true };
+}
+
+async function refresh(projection: Projection<unknown>, view: Store, { runId }: RunKey, call: EngineCall) {
+  try {
+    await projection.refresh(view, runId, optionsOf(call));
+  } catch (error) {
+    // The run has not begun: what was kept for its id is gone now.
+    if (!isTidemarkError(error, 'RUN_NOT_FOUND')) throw error;
+  }
+}
+
+/** What is left of a call's time, for a call of our own. */
+function optionsOf({ signal, deadline }: EngineCall): CallOptions {
+  return { signal, timeoutMs: deadline === undefined ? undefined : Math.max(1, deadline - Date.now()) };
+}

@@ -1,0 +1,104 @@
+/** Runs that are removed, or put back, between the reads that a page is made of: never called corrupt (RUN-15, RUN-17). */
+import { describe, expect, it } from 'vitest';
+import { StoreContext } from '../context.ts';
+import type { RunEventInput, RunPart } from '../contracts/runs.ts';
+import type { Journal } from '../engine/journal.ts';
+import { KeyedRuns } from '../keyed/runs.ts';
+import { memoryJournal } from '../memory/journal.ts';
+import { memoryRecords } from '../memory/records.ts';
+import { Runs } from './store.ts';
+
+type Hook = 'feed' | 'read';
+
+/** A store whose journal does something right after each of its reads, as another process might; both are told apart by name. */
+function setUp() {
+  const context = new StoreContext();
+  const journal = memoryJournal(context);
+  const after: Partial<Record<Hook, () => Promise<void>>> = {};
+  const interrupted = new Proxy(journal, {
+    get(target, key) {
+      const method = Reflect.get(target, key, target) as (...args: unknown[]) => Promise<unknown>;
+      return async (...args: unknown[]) => {
+        const result = await method.apply(target, args);
+        const hook = after[key as Hook];
+        delete after[key as Hook];
+        await hook?.();
+        return result;
+      };
+    },
+  }) as Journal;
+  const runs = new Runs(context, new KeyedRuns(interrupted, memoryRecords(context)), { tenantId: 't' });
+  const others = new Runs(context, new KeyedRuns(journal, memoryRecords(context)), { tenantId: 't' });
+  return { runs, others, after };
+}
+
+function event(runId: string): RunEventInput {
+  return {
+    ...{ eventId: crypto.randomUUID(), eventType: 'Progress', emittedAt: '2026-02-16T09:30:00.000Z' },
+    ...{ runId, tenantId: 't', projectId: 'p', environmentId: 'e', planId: 'plan', planVersion: '1' },
+    ...{ engineAttemptId: 1, logicalAttemptId: 1 },
+  };
+}
+
+/** Two runs of two commits each, of three events and of one. */
+async function twoRuns(runs: Runs): Promise<void> {
+  for (const runId of ['gone', 'stays']) {
+    await runs.appendEvents([event(runId), event(runId), event(runId)]);
+    await runs.appendEvent(event(runId));
+  }
+}
+
+async function cursorAfter(runs: Runs, count: number): Promise<string> {
+  return (await runs.feedPage({ limit: count })).next!;
+}
+
+describe('a run that is removed meanwhile', () => {
+  it.each([
+    ['between two commits', 3],
+    ['inside a commit', 2],
+  ])('leaves the feed that goes on %s, and the others stay', async (_, given) => {
+    const { runs, others, after } = setUp();
+    await twoRuns(runs);
+    const cursor = await cursorAfter(others, given);
+    after.feed = async () => void (await others.deleteRun('gone'));
+    const { items } = await runs.feedPage({ after: cursor });
+    expect(items.map(({ event: { runId, runSeq } }) => `${runId} ${runSeq}`)).toEqual([
+      'stays 1',
+      'stays 2',
+      'stays 3',
+      'stays 4',
+    ]);
+  });
+
+  it('is not found by who reads on inside a commit of it', async () => {
+    const { runs, others, after } = setUp();
+    await twoRuns(runs);
+    after.read = async () => void (await others.archiveRun('gone', { location: 'x', atSeq: 4 }));
+    await expect(runs.fetchEvents('gone', { afterSeq: 2 })).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
+  });
+
+  it('is not broken for who verifies it', async () => {
+    const { runs, others, after } = setUp();
+    await runs.appendEvents(Array.from({ length: 1_000 }, () => event('long')));
+    await runs.appendEvent(event('long'));
+    after.read = async () => void (await others.deleteRun('long'));
+    await expect(runs.verify('long')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  });
+});
+
+describe('a run that is removed and put back meanwhile', () => {
+  it.each([3, 2])('passes the feed after %i events whole', async (given) => {
+    const { runs, others, after } = setUp();
+    await twoRuns(runs);
+    const parts: RunPart[] = [];
+    for await (const part of others.exportRun('gone')) parts.push(part);
+    const cursor = await cursorAfter(others, given);
+    after.feed = async () => {
+      await others.archiveRun('gone', { location: 'x', atSeq: 4 });
+      after.read = async () => void (await others.restoreRun(parts));
+    };
+    const { items } = await runs.feedPage({ after: cursor });
+    const seen = items.filter(({ event: { runId } }) => runId === 'gone').map(({ event: { runSeq } }) => runSeq);
+    expect(seen.slice(-4)).toEqual([1, 2, 3, 4]);
+  });
+});

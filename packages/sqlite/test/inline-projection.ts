@@ -1,0 +1,18 @@
+/** The projection that the tests of inline projections keep: how many events a run has; one type is refused. */
+import { defineProjection } from '@tidemark/core';
+
+export const INLINE_RUNS = ['a', 'b', 'c'];
+
+export const counts = defineProjection({
+  name: 'counts',
+  version: 1,
+  initial: { events: 0 },
+  on: {
+    Counted(state) {
+      state.events += 1;
+    },
+    Refused() {
+      throw new Error('refused');
+    },
+  },
+});
