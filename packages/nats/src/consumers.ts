@@ -17,6 +17,7 @@ const MADE_WITHIN_MS = 5_000;
 const RETRY_MS = 250;
 const BATCH = 500;
 const PULL_MS = 1_000;
+const GAPS_AT_ONCE = 32;
 const NANOSECONDS = 1_000_000;
 
 interface ConsumerInfo {
@@ -61,10 +62,7 @@ export async function* walk(
       for (let wasEmpty = false; from <= range.last; ) {
         const batch = await pull(link, stream, name, wasEmpty, call);
         wasEmpty = batch.length === 0;
-        for (const message of batch) {
-          if (message.seq < from) continue;
-          const end = Math.min(message.seq, range.last + 1);
-          if (mayLack(range.filter, message, from)) yield* missing(messages, range.filter, from, end, call);
+        for await (const message of withMissing(messages, range.filter, from, batch, call)) {
           if (message.seq > range.last) return;
           yield message;
           from = message.seq + 1;
@@ -80,6 +78,32 @@ export async function* walk(
     } finally {
       link.tell(`CONSUMER.DELETE.${stream}.${name}`);
     }
+  }
+}
+
+/** A batch from a sequence on, with what the leader has in its gaps; many are asked about at a time, and most are empty. */
+async function* withMissing(
+  messages: Messages,
+  filter: string,
+  from: number,
+  batch: readonly StoredMessage[],
+  call: EngineCall,
+): AsyncGenerator<StoredMessage, void, undefined> {
+  const fresh = batch.filter(({ seq }) => seq >= from);
+  for (let start = 0; start < fresh.length; start += GAPS_AT_ONCE) {
+    const part = fresh.slice(start, start + GAPS_AT_ONCE);
+    const lacking = await Promise.all(
+      part.map(async (message, at) => {
+        const next = at === 0 ? from : part[at - 1]!.seq + 1;
+        if (!mayLack(filter, message, next)) return [];
+        return Array.fromAsync(missing(messages, filter, next, message.seq, call));
+      }),
+    );
+    for (const [at, message] of part.entries()) {
+      yield* lacking[at]!;
+      yield message;
+    }
+    from = part.at(-1)!.seq + 1;
   }
 }
 

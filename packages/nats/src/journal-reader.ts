@@ -199,6 +199,14 @@ export class JournalReader {
     return position && position.seq <= afterSeq ? position.place : 1;
   }
 
+  /** Tells where the commit before one that was read stands: whoever asks for its end need not look for it. */
+  noteBefore(name: JournalName, { firstSeq }: CommitHead, placeBefore: number): void {
+    const id = idOf(name);
+    const seq = firstSeq - 2;
+    const known = this.#positions.get(id);
+    if (seq >= 0 && (!known || known.seq > seq)) this.#positions.set(id, { seq, place: placeBefore });
+  }
+
   /** Only a commit that was given whole: the next read begins after it. */
   #remember(id: string, commit: CommitHead, place: number, lastGiven: number | undefined): void {
     const seq = commit.firstSeq + commit.count - 1;

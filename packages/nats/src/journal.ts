@@ -317,6 +317,7 @@ export class NatsJournal implements Journal {
       if (!commit) continue;
       const named = nameOfSubject(reader.subject, message.subject, message.headers[HEADER.name]);
       const name = { space, tenantId: named.tenantId, name: named.name };
+      reader.noteBefore(name, commit, Number(message.headers[HEADER.expected]));
       const { count, entries } = await this.#fedBy(name, message, commit, skip, limit - found.length, call);
       for (const [at, entry] of entries.entries()) {
         // Inside a commit the cursor says how many of its entries were given; after it, only where it is.

@@ -4,7 +4,8 @@ import { type NatsOptions, natsStore } from '../src/index.ts';
 import { newPrefix, removeStreams } from './servers.ts';
 
 export async function openUnderTest(options: NatsOptions): Promise<StoreUnderTest> {
-  const given = { ...options, prefix: newPrefix() };
+  // Many processes share two cores: a slow answer is none of the faults that are looked for here.
+  const given = { timeoutMs: 20_000, ...options, prefix: newPrefix() };
   const open = () => natsStore(given);
   const store = await open();
   let current = store;

@@ -38,10 +38,10 @@ describe.skipIf(WITHOUT_REDIS)('eraseTenant', () => {
     const store = await openStore(sharedServer(), { prefix });
     await fillTenant(store, 'neighbour');
     const before = await contentsOf(store, 'neighbour');
-    await fillTenant(store, 'doo:med%');
+    await fillTenant(store, 'doomed-tenant:%');
     // In keys the id is escaped.
-    expect((await keysWith(client, prefix, 'doo')).length).toBeGreaterThan(50);
-    const { removed } = await store.admin.eraseTenant('doo:med%');
+    expect((await keysWith(client, prefix, 'doomed-tenant')).length).toBeGreaterThan(50);
+    const { removed } = await store.admin.eraseTenant('doomed-tenant:%');
     expect(removed).toMatchObject({
       runs: 4,
       kv: 21,
@@ -51,7 +51,7 @@ describe.skipIf(WITHOUT_REDIS)('eraseTenant', () => {
       artifacts: 4,
       pauses: 2,
     });
-    expect(await keysWith(client, prefix, 'doo')).toEqual([]);
+    expect(await keysWith(client, prefix, 'doomed-tenant')).toEqual([]);
     expect(await contentsOf(store, 'neighbour')).toEqual(before);
     expect((await store.admin.listTenants()).items).toEqual(['neighbour']);
   });

@@ -15,6 +15,7 @@ import type {
   RunQuery,
   RunTombstone,
   StoredRedaction,
+  StoredRunEvent,
   StoredSnapshot,
 } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
@@ -26,6 +27,7 @@ import { decodeEvent, decodeHead, encodeEvent, headOf, nameOf } from './run-entr
 import { restoreJournal } from './run-restore.ts';
 
 const LIST_PAGE = 500;
+const LINKS_AT_ONCE = 32;
 
 export class KeyedRuns implements RunEngine {
   readonly #journal: Journal;
@@ -150,23 +152,42 @@ export class KeyedRuns implements RunEngine {
   }
 
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
-    const entries = await this.#journal.feed('runs', after, limit, call);
-    const links = new Map<string, Digest>();
-    const feed: FeedEntry[] = [];
-    for (const { cursor, name, entry } of entries) {
-      const event = decodeEvent(entry);
-      const place = (seq: number) => `${name.tenantId}\0${name.name}\0${seq}`;
-      const beforeSeq = event.runSeq - event.commitIndex;
-      const linkBefore =
-        beforeSeq === 0 ? FIRST_LINK : (links.get(place(beforeSeq)) ?? (await this.#linkAt(name, beforeSeq, call)));
-      // What one event of a commit had to be read for, the next ones know.
-      links.set(place(beforeSeq), linkBefore);
-      links.set(place(event.runSeq), event.link);
-      feed.push({ cursor, run: { tenantId: name.tenantId, runId: name.name }, event, linkBefore });
-    }
-    return feed;
+    const page = await this.#journal.feed('runs', after, limit, call);
+    const entries = page.map(({ cursor, name, entry }) => ({ cursor, name, event: decodeEvent(entry) }));
+    const links = await this.#linksBefore(entries, call);
+    return entries.map(({ cursor, name, event }) => ({
+      cursor,
+      run: { tenantId: name.tenantId, runId: name.name },
+      event,
+      linkBefore: links.get(placeOf(name, seqBefore(event)))!,
+    }));
   }
 
+  /** The link before the commit of each event, by its place: of the page itself, or read where it begins inside a run. */
+  async #linksBefore(
+    entries: readonly { name: JournalName; event: StoredRunEvent }[],
+    call: EngineCall,
+  ): Promise<Map<string, Digest>> {
+    const links = new Map<string, Digest>();
+    const unread: { name: JournalName; seq: number; place: string }[] = [];
+    for (const { name, event } of entries) {
+      const seq = seqBefore(event);
+      const place = placeOf(name, seq);
+      if (!links.has(place)) {
+        if (seq > 0) unread.push({ name, seq, place });
+        links.set(place, FIRST_LINK);
+      }
+      links.set(placeOf(name, event.runSeq), event.link);
+    }
+    for (let start = 0; start < unread.length; start += LINKS_AT_ONCE) {
+      const part = unread.slice(start, start + LINKS_AT_ONCE);
+      const read = await Promise.all(part.map(({ name, seq }) => this.#linkAt(name, seq, call)));
+      for (const [at, link] of read.entries()) links.set(part[at]!.place, link);
+    }
+    return links;
+  }
+
+  /** That of a run which is gone meanwhile does not matter: whoever checks its events finds out. */
   async #linkAt(name: JournalName, seq: number, call: EngineCall): Promise<Digest> {
     const [entry] = await this.#journal.read(name, seq - 1, 1, call);
     return entry ? decodeEvent(entry).link : FIRST_LINK;
@@ -175,6 +196,15 @@ export class KeyedRuns implements RunEngine {
   waitForEvents(run: RunKey | null, call: EngineCall): Promise<void> {
     return this.#journal.wait('runs', run && nameOf(run), call);
   }
+}
+
+/** The last sequence before the commit of an event. */
+function seqBefore({ runSeq, commitIndex }: StoredRunEvent): number {
+  return runSeq - commitIndex;
+}
+
+function placeOf({ tenantId, name }: JournalName, seq: number): string {
+  return `${tenantId}\0${name}\0${seq}`;
 }
 
 function snapshotName(run: RunKey): RecordName {
