@@ -9,7 +9,7 @@ import { atLeast, compareRates, type Figure } from './measure.ts';
 const CALLERS = 64;
 const KEYS = 1_000;
 const ROUND = 25_600;
-const ROUNDS = 7;
+const ROUNDS = 15;
 
 /** The specification's own script (document 003). */
 const SWAP = scriptOf(`

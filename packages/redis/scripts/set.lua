@@ -20,6 +20,24 @@ local function meets(record, expected, absent, set)
   return true
 end
 
+-- The counters that were used, with the revision each gave last and how many it does not know of yet. Steps of one script
+-- share what it costs to move one.
+local given, owed, used = {}, {}, {}
+
+local function nextRevision(counter)
+  local revision = given[counter]
+  if revision then
+    owed[counter] = owed[counter] + 1
+    revision = revision + 1
+  else
+    revision = try('INCRBY', counter, 1)
+    if type(revision) == 'table' then return nil, revision end
+    used[#used + 1], owed[counter] = counter, 0
+  end
+  given[counter] = revision
+  return revision
+end
+
 local function carryOut(record, names, counter, shape, exists, expected, absent, set, ends)
   -- Of these commands only the first that reads and the first that writes can fail.
   local read = try('HMGET', record, META, ARGV[expected])
@@ -33,8 +51,8 @@ local function carryOut(record, names, counter, shape, exists, expected, absent,
     holds = holds and meets(record, expected, absent, set)
   end
   if not holds then return 8 * (meta and match(meta, '^%d+') or 0) + existed end
-  local revision = try('INCR', counter)
-  if type(revision) == 'table' then return revision end
+  local revision, refused = nextRevision(counter)
+  if refused then return refused end
   local written = meta and revision .. match(meta, '^%d+(.*)$') or revision
   if ends - set == 2 then
     call('HSET', record, META, written, ARGV[set], ARGV[set + 1])
@@ -60,5 +78,8 @@ while at <= last do
   replies[count] =
     carryOut(KEYS[keyAt + 1], KEYS[keyAt + 2], KEYS[keyAt + 3], shape, exists, expected, absent, set, at)
   keyAt = keyAt + 3
+end
+for _, counter in ipairs(used) do
+  if owed[counter] > 0 then call('INCRBY', counter, owed[counter]) end
 end
 return replies
