@@ -200,7 +200,7 @@ async function run(start: () => Promise<Servers>): Promise<void> {
     const problems = await trial.check();
     const count = (kind: Problem['kind']) => problems.filter((it) => it.kind === kind).length;
     const wrong = [...problems.map(({ kind, run, message }) => `${kind}: ${run}: ${message}`), ...trial.problems];
-    for (const sentence of wrong.slice(0, 20)) console.error(sentence);
+    faults.push(...wrong.slice(0, 20).map((sentence) => `${servers.title}: ${sentence}`));
     console.log(
       `nats-kill, ${servers.title}: ${done} rounds, ${trial.acked} acked, ${trial.unknown} unknown, ${trial.rejected} rejected, ` +
         `${count('lost')} lost, ${count('duplicated')} duplicated, ${wrong.length} problems, longest write gap ` +
@@ -213,6 +213,9 @@ async function run(start: () => Promise<Servers>): Promise<void> {
   }
 }
 
+/** What went wrong anywhere; told in the end, where nobody overlooks it. */
+const faults: string[] = [];
+
 console.error(`nats-kill: ${values.rounds} rounds, seed ${values.seed}`);
 process.on('uncaughtException', (error) => {
   console.error('The process would have crashed:', error);
@@ -220,3 +223,4 @@ process.on('uncaughtException', (error) => {
 });
 if (values.nodes !== '3') await run(single);
 if (values.nodes !== '1') await run(cluster);
+for (const fault of faults) console.error(fault);
