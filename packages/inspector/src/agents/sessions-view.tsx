@@ -7,7 +7,7 @@ import { useResource } from '../live/resource.ts';
 import { Icon } from '../parts/icons.tsx';
 import { counted, countText } from '../parts/numbers.ts';
 import { rowKeys, useRows } from '../parts/rows.ts';
-import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
+import { Command, Empty, Failure, NothingFits, Waiting } from '../parts/states.tsx';
 import { TextBox } from '../parts/text-box.tsx';
 import { Time } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
@@ -116,13 +116,11 @@ function NoSessions(state: { isLoading: boolean; isFailed: boolean; isFiltered: 
   if (state.isFailed) return null;
   if (state.isFiltered)
     return (
-      <Empty icon="search" title="No session has this text in its id">
-        <p>
-          <button type="button" onClick={() => setQuery({ q: '' })}>
-            Show all sessions
-          </button>
-        </p>
-      </Empty>
+      <NothingFits
+        title="No session has this text in its id"
+        offer="Show all sessions"
+        onTake={() => setQuery({ q: '' })}
+      />
     );
   return (
     <Empty icon="sessions" title="No sessions yet">

@@ -7,7 +7,7 @@ import { useResource } from '../live/resource.ts';
 import type { Tenant } from '../live/tenant.ts';
 import { counted, sizeText } from '../parts/numbers.ts';
 import { rowKeys, useRows } from '../parts/rows.ts';
-import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
+import { Command, Empty, Failure, NothingFits, Waiting } from '../parts/states.tsx';
 import { Time } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { useShortcuts } from '../shell/keys.ts';
@@ -98,13 +98,7 @@ function ArtifactCells({ artifact }: { artifact: ArtifactRef | undefined }) {
 function NoArtifacts({ isFiltered, scope }: { isFiltered: boolean; scope: ArtifactScope }) {
   if (isFiltered)
     return (
-      <Empty icon="search" title="No artifact has this text">
-        <p>
-          <button type="button" onClick={() => setQuery({ q: '' })}>
-            Show all artifacts
-          </button>
-        </p>
-      </Empty>
+      <NothingFits title="No artifact has this text" offer="Show all artifacts" onTake={() => setQuery({ q: '' })} />
     );
   const session = scope.sessionId ? ` --session ${scope.sessionId}` : '';
   return (

@@ -2,7 +2,7 @@
 import type { Job } from '@tidemark/core/portable';
 import { Icon } from '../parts/icons.tsx';
 import { countText } from '../parts/numbers.ts';
-import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
+import { Command, Empty, Failure, NothingFits, Waiting } from '../parts/states.tsx';
 import { Status } from '../parts/status.tsx';
 import { useShortcuts } from '../shell/keys.ts';
 import { place, setQuery } from '../shell/router.ts';
@@ -121,15 +121,7 @@ function Columns({ board, chosen }: { board: Board; chosen: string }) {
 
 function NoJobs({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered)
-    return (
-      <Empty icon="search" title="No job is of this type">
-        <p>
-          <button type="button" onClick={() => setQuery({ type: '' })}>
-            Show all types
-          </button>
-        </p>
-      </Empty>
-    );
+    return <NothingFits title="No job is of this type" offer="Show all types" onTake={() => setQuery({ type: '' })} />;
   return (
     <Empty icon="jobs" title="No jobs yet">
       <p>A job is work that one worker at a time takes, under a lease. Enqueue the first one:</p>

@@ -6,7 +6,7 @@ import { useTopic } from '../live/stream.ts';
 import { Icon } from '../parts/icons.tsx';
 import { counted } from '../parts/numbers.ts';
 import { rowKeys, useRows } from '../parts/rows.ts';
-import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
+import { Command, Empty, Failure, NothingFits, Waiting } from '../parts/states.tsx';
 import { TextBox } from '../parts/text-box.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { useShortcuts } from '../shell/keys.ts';
@@ -104,13 +104,7 @@ function NoRecords({ isLoading, isFailed, prefix }: { isLoading: boolean; isFail
   if (isFailed) return null;
   if (prefix !== '')
     return (
-      <Empty icon="search" title="No key begins like this">
-        <p>
-          <button type="button" onClick={() => setQuery({ prefix: '' })}>
-            Show all records
-          </button>
-        </p>
-      </Empty>
+      <NothingFits title="No key begins like this" offer="Show all records" onTake={() => setQuery({ prefix: '' })} />
     );
   return (
     <Empty icon="kv" title="No records yet">

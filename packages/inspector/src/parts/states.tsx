@@ -23,6 +23,19 @@ export function Empty({ icon, title, isPage, children }: EmptyProps) {
   );
 }
 
+/** Nothing is left by what is looked for: offers to look for it no longer. */
+export function NothingFits({ title, offer, onTake }: { title: string; offer: string; onTake(): void }) {
+  return (
+    <Empty icon="search" title={title}>
+      <p>
+        <button type="button" onClick={onTake}>
+          {offer}
+        </button>
+      </p>
+    </Empty>
+  );
+}
+
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   return (
     <div class="failure" role="alert">

@@ -3,13 +3,14 @@
  * meanwhile, and is handed on when the reader is done with it, or `asTyped` at every key.
  */
 import type { RefObject } from 'preact';
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 
 interface TextBoxProps {
   type: 'text' | 'search' | 'number';
   value: string | number;
   class?: string;
-  list?: string;
+  /** Values to choose from, beside any other. */
+  known?: readonly string[];
   placeholder?: string;
   min?: string | number;
   max?: string | number;
@@ -19,22 +20,33 @@ interface TextBoxProps {
   onText(text: string): void;
 }
 
-export function TextBox({ value, box, asTyped, onText, ...attributes }: TextBoxProps) {
+export function TextBox({ value, box, known, asTyped, onText, ...attributes }: TextBoxProps) {
+  const id = useId();
   const [typed, setTyped] = useState<string | null>(null);
   return (
-    <input
-      {...attributes}
-      ref={box}
-      value={typed ?? value}
-      onInput={({ currentTarget }) => {
-        setTyped(currentTarget.value);
-        if (asTyped) onText(currentTarget.value);
-      }}
-      onChange={({ currentTarget }) => {
-        setTyped(null);
-        onText(currentTarget.value);
-      }}
-      onBlur={() => setTyped(null)}
-    />
+    <>
+      <input
+        {...attributes}
+        ref={box}
+        list={known && id}
+        value={typed ?? value}
+        onInput={({ currentTarget }) => {
+          setTyped(currentTarget.value);
+          if (asTyped) onText(currentTarget.value);
+        }}
+        onChange={({ currentTarget }) => {
+          setTyped(null);
+          onText(currentTarget.value);
+        }}
+        onBlur={() => setTyped(null)}
+      />
+      {known && (
+        <datalist id={id}>
+          {known.map((text) => (
+            <option key={text} value={text} />
+          ))}
+        </datalist>
+      )}
+    </>
   );
 }

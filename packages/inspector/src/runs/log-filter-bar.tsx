@@ -39,31 +39,21 @@ export function LogFilterBar({ filter, search, head, box, snapshot }: LogFilterB
         <span class="unseen">Type</span>
         <TextBox
           type="text"
-          list="known-types"
+          known={LIFECYCLE_TYPES}
           placeholder="Type"
           value={filter.type}
           onText={(text) => setQuery({ type: text.trim() })}
         />
-        <datalist id="known-types">
-          {LIFECYCLE_TYPES.map((type) => (
-            <option key={type} value={type} />
-          ))}
-        </datalist>
       </label>
       <label>
         <span class="unseen">Step</span>
         <TextBox
           type="text"
-          list="known-steps"
+          known={snapshot?.steps.slice(0, MOST_STEPS).map(({ stepId }) => stepId) ?? []}
           placeholder="Step"
           value={filter.step}
           onText={(text) => setQuery({ step: text.trim() })}
         />
-        <datalist id="known-steps">
-          {snapshot?.steps.slice(0, MOST_STEPS).map(({ stepId }) => (
-            <option key={stepId} value={stepId} />
-          ))}
-        </datalist>
       </label>
       <button
         type="button"

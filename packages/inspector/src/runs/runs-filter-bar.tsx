@@ -16,6 +16,8 @@ import { changeFilter, type FilterName, type FilterQuery, NO_FILTER, SPANS, serv
 const MOST_COUNTED = 1_000;
 /** Runs that move on are counted anew no more often than this. */
 const COUNT_PAUSE_MS = 10_000;
+/** Values that are offered for a filter. */
+const MOST_KNOWN = 100;
 
 const CHOICES: readonly { name: FilterName; title: string; of(run: RunSummary): string }[] = [
   { name: 'tenant', title: 'Tenant', of: (run) => run.tenantId },
@@ -53,16 +55,11 @@ export function RunsFilterBar({ filter, rows, search }: FilterBarProps) {
             <TextBox
               class={filter[name] ? 'set' : undefined}
               type="text"
-              list={`known-${name}`}
+              known={[...new Set(rows.value.map(of))].slice(0, MOST_KNOWN)}
               placeholder={title}
               value={filter[name]}
               onText={(text) => changeFilter({ [name]: text.trim() })}
             />
-            <datalist id={`known-${name}`}>
-              {[...new Set(rows.value.map(of))].slice(0, 100).map((value) => (
-                <option key={value} value={value} />
-              ))}
-            </datalist>
           </label>
         ))}
         <label>

@@ -5,7 +5,7 @@ import { useTopic } from '../live/stream.ts';
 import { durationText } from '../parts/durations.ts';
 import { counted, countText } from '../parts/numbers.ts';
 import { rowKeys, useRows } from '../parts/rows.ts';
-import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
+import { Command, Empty, Failure, NothingFits, Waiting } from '../parts/states.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
@@ -121,13 +121,7 @@ function NoRuns({ list, filter }: { list: RunsList; filter: FilterQuery }) {
   if (list.error.value !== undefined) return null;
   if (Object.values(filter).some((value) => value !== ''))
     return (
-      <Empty icon="search" title="No run fits these filters">
-        <p>
-          <button type="button" onClick={() => changeFilter(NO_FILTER)}>
-            Clear the filters
-          </button>
-        </p>
-      </Empty>
+      <NothingFits title="No run fits these filters" offer="Clear the filters" onTake={() => changeFilter(NO_FILTER)} />
     );
   return (
     <Empty icon="runs" title="No runs yet">

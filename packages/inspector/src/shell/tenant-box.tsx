@@ -33,16 +33,11 @@ export function TenantBox() {
       <TextBox
         class={chosen === undefined ? undefined : 'set'}
         type="text"
-        list="known-tenants"
+        known={known}
         placeholder={DEFAULT_TENANT}
         value={chosen ?? ''}
         onText={(text) => setQuery({ tenant: text.trim() }, {})}
       />
-      <datalist id="known-tenants">
-        {known.map((tenant) => (
-          <option key={tenant} value={tenant} />
-        ))}
-      </datalist>
     </label>
   );
 }
