@@ -15,7 +15,9 @@ export default defineConfig({
     // Much of the time is spent waiting for disks and servers: two at once also on a machine of two cores.
     maxWorkers: 2,
     execArgv: [`--conditions=${SOURCE}`, '--disable-warning=ExperimentalWarning'],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Generous, as a machine may have other things to do: no test is here to say how fast something is.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
   },
 });

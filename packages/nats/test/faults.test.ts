@@ -79,10 +79,10 @@ describe.skipIf(WITHOUT_NATS)('an acknowledgement that is lost after the message
     const event = runEvent('r', 'into-the-silence');
     const append = await failureOf(store.runs.appendEvent(event));
     expect(append).toMatchObject({ code: 'OUTCOME_UNKNOWN' });
-    expect(append.ms).toBeLessThan(2_000);
+    expect(append.ms, 'not its usual five seconds').toBeLessThan(4_500);
     const read = await failureOf(store.runs.fetchEvents('r', { tenantId: 'default' }));
     expect(read.outcome).toBe('rejected');
-    expect(read.ms).toBeLessThan(2_000);
+    expect(read.ms, 'not its usual five seconds').toBeLessThan(4_500);
     proxy.heal();
     await untilAppended(store, event);
     expect(await keysOf(direct, 'r')).toEqual(['first', 'into-the-silence']);

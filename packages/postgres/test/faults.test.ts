@@ -78,16 +78,16 @@ describe.skipIf(WITHOUT_POSTGRES)('a connection that goes silent (F9)', () => {
   it('ends calls at their time limit, writes as unknown, and is replaced once the way is clear', async () => {
     const url = await newDatabase();
     const proxy = await proxyTo(url);
-    const store = await openStore(through(url, proxy.port), { timeoutMs: 1_000, connectionTimeoutMs: 1_000 });
+    const store = await openStore(through(url, proxy.port), { timeoutMs: 2_000, connectionTimeoutMs: 2_000 });
     await store.runs.appendEvent(runEvent('r', 'before'));
     proxy.goSilent();
     const event = runEvent('r', 'into-the-silence');
     const append = await failureOf(store.runs.appendEvent(event));
     expect(append).toMatchObject({ code: 'OUTCOME_UNKNOWN' });
-    expect(append.ms).toBeLessThan(2_000);
+    expect(append.ms, 'not its usual five seconds').toBeLessThan(4_500);
     const read = await failureOf(store.runs.fetchEvents('r'));
     expect(read.outcome).toBe('rejected');
-    expect(read.ms).toBeLessThan(2_000);
+    expect(read.ms, 'not its usual five seconds').toBeLessThan(4_500);
     proxy.heal();
     await untilAppended(store, event);
     expect(await keysOf(await openStore(url), 'r')).toEqual(['before', 'into-the-silence']);
@@ -106,14 +106,14 @@ describe.skipIf(WITHOUT_POSTGRES)('a connection that goes silent (F9)', () => {
 describe.skipIf(WITHOUT_POSTGRES)('a lock that somebody else holds', () => {
   it('ends the append at its time limit, and nothing is written later', async () => {
     const url = await newDatabase();
-    const store = await openStore(url, { timeoutMs: 700 });
+    const store = await openStore(url, { timeoutMs: 1_500 });
     await store.runs.appendEvent(runEvent('r', 'a'));
     const client = await openClient(url);
     await client.query('BEGIN');
     await client.query('SELECT 1 FROM tidemark.runs FOR UPDATE');
     const failure = await failureOf(store.runs.appendEvent(runEvent('r', 'b')));
     expect(['TIMEOUT', 'OUTCOME_UNKNOWN']).toContain(failure.code);
-    expect(failure.ms).toBeLessThan(2_000);
+    expect(failure.ms, 'not its usual five seconds').toBeLessThan(4_500);
     await new Promise((resolve) => setTimeout(resolve, 300));
     await client.query('COMMIT');
     if (failure.code === 'TIMEOUT') expect(await keysOf(store, 'r')).toEqual(['a']);
@@ -152,7 +152,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a pool that is used up (F18)', () => {
         : store.runs.appendEvent(runEvent('r', String(at)), { expectedSeq: 1 }),
     );
     const failures = await Promise.all(calls.map(failureOf));
-    expect(performance.now() - began).toBeLessThan(4_000);
+    expect(performance.now() - began, 'not one after the other').toBeLessThan(15_000);
     const codes = new Set(failures.map(({ code }) => code));
     for (const code of codes) expect(['TIMEOUT', 'UNAVAILABLE', 'OUTCOME_UNKNOWN']).toContain(code);
     expect(codes).toContain('UNAVAILABLE');

@@ -95,7 +95,7 @@ describe.skipIf(WITHOUT_REDIS)('a connection that goes silent (F9)', () => {
     proxy.goSilent();
     const [write, read] = await Promise.all([failureOf(store.kv.put('k', { v: 2 })), failureOf(store.kv.get('k'))]);
     expect([write.code, read.code]).toEqual(['OUTCOME_UNKNOWN', 'TIMEOUT']);
-    expect(Math.max(write.ms, read.ms)).toBeLessThan(2_000);
+    expect(Math.max(write.ms, read.ms), 'not their usual five seconds').toBeLessThan(4_500);
     // The connection owes answers for too long and is given up, and others with it, as long as nothing passes.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(await failureOf(store.kv.put('k', { v: 3 }))).toMatchObject({

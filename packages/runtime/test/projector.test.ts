@@ -24,7 +24,7 @@ describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => 
   }
 
   async function started(options: ProjectorOptions): Promise<Projector> {
-    const projector = await createProjector({ lease: '600ms', shards: 8, ...options });
+    const projector = await createProjector({ lease: '2s', shards: 8, ...options });
     closing.push(() => projector.stop());
     return projector;
   }

@@ -4,7 +4,7 @@ import { listDeadLetters, redeliver, type Subscription, type SubscriptionOptions
 import { afterEach, describe, expect, test } from 'vitest';
 import { ENGINES, type Place } from './engines.ts';
 
-const QUICK = { lease: '600ms', retry: { attempts: 3, backoff: 5 } } as const;
+const QUICK = { lease: '2s', retry: { attempts: 3, backoff: 5 } } as const;
 
 describe.each(Object.entries(ENGINES))('subscriptions on %s', (_, makePlace) => {
   const closing: (() => Promise<unknown>)[] = [];

@@ -33,7 +33,7 @@ async function until(taskId: string, state: JobState): Promise<Job> {
       expect(job?.state).toBe(state);
       return job!;
     },
-    { timeout: 5_000, interval: 5 },
+    { timeout: 20_000, interval: 5 },
   );
 }
 
@@ -68,7 +68,7 @@ describe('a worker', () => {
     expect(done.sort()).toEqual([...new Set(done)]);
     expect(most).toBe(4);
     expect(heard).toContain(`${subjectOf(TYPE, 'progress')} job-7 running`);
-    await vi.waitFor(() => expect(heard).toContain(`${subjectOf(TYPE, 'terminal')} job-7 completed`));
+    await expect.poll(() => heard).toContain(`${subjectOf(TYPE, 'terminal')} job-7 completed`);
   });
 
   it('sends a job back when its handler throws, until the retries are used up', async () => {
@@ -90,7 +90,7 @@ describe('a worker', () => {
     const sweeper = createSweeper({ store, threshold: '1h', interval: 20 });
     sweeper.start();
     onTestFinished(() => sweeper.stop());
-    start({ lease: 150, handler: () => new Promise((resolve) => setTimeout(resolve, 500)) });
+    start({ lease: 800, handler: () => new Promise((resolve) => setTimeout(resolve, 2_000)) });
     expect(await until('long', 'completed')).toMatchObject({ retryCount: 0 });
   });
 
@@ -110,7 +110,7 @@ describe('a worker', () => {
           void store.jobs.cancel(job);
         }),
     });
-    await vi.waitFor(() => expect(errors).toHaveLength(1), { timeout: 3_000 });
+    await expect.poll(() => errors).toHaveLength(1);
     expect(reasons).toEqual([expect.objectContaining({ code: 'CLAIM_LOST' })]);
     expect(await until('job', 'cancelled')).not.toHaveProperty('resultRef');
   });

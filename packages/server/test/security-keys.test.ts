@@ -69,8 +69,15 @@ describe('a key', () => {
     // As another process would: this one hears nothing of it.
     expect(await new ApiKeys(store).revoke(info.id, BY)).toBe(true);
     const revoked = performance.now();
-    await expect.poll(() => statusOf(url, bearing(key)), { timeout: 5_000, interval: 20 }).toBe(401);
-    expect(performance.now() - revoked).toBeLessThan(1_000);
+    let lastAdmitted = revoked;
+    const asked = async () => {
+      const sent = performance.now();
+      const status = await statusOf(url, bearing(key));
+      if (status === 200) lastAdmitted = sent;
+      return status;
+    };
+    await expect.poll(asked, { interval: 20 }).toBe(401);
+    expect(lastAdmitted - revoked).toBeLessThan(1_000);
     expect(await keys.revoke(info.id, BY), 'once more').toBe(true);
     expect(await keys.revoke('tmk_unknown', BY)).toBe(false);
     expect((await keys.list())[0]!.revokedAt).toBeDefined();
@@ -78,7 +85,7 @@ describe('a key', () => {
     const expiresAt = new Date(Date.now() + 400);
     const short = await keys.create({ name: 'n', tenantId: null, scopes: ['read'], expiresAt }, BY);
     expect(await statusOf(url, bearing(short.key))).toBe(200);
-    await expect.poll(() => statusOf(url, bearing(short.key)), { timeout: 2_000, interval: 20 }).toBe(401);
+    await expect.poll(() => statusOf(url, bearing(short.key)), { interval: 20 }).toBe(401);
     expect(Date.now()).toBeGreaterThanOrEqual(expiresAt.getTime());
   });
 });
@@ -177,7 +184,7 @@ describe('a store that does not answer', () => {
     const { url, logged } = await startSecured({}, { keys });
     expect(await statusOf(url, bearing(key))).toBe(200);
     await ofKeys.close();
-    await expect.poll(() => statusOf(url, bearing(key)), { timeout: 2_000, interval: 20 }).toBe(503);
+    await expect.poll(() => statusOf(url, bearing(key)), { interval: 20 }).toBe(503);
     const answer = await fetch(`${url}/v1/runs`, { headers: bearing(key) });
     expect(await answer.json()).toMatchObject({ code: 'UNAVAILABLE', retryable: true });
     expect(logged).toContainEqual(expect.objectContaining({ event: 'auth_unavailable' }));

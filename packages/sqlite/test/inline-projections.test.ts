@@ -109,7 +109,7 @@ describe('inline projections on SQLite', () => {
     const [hung, other] = await Promise.allSettled([hanging, store.runs.handle('r').append('Counted')]);
     expect(hung).toMatchObject({ status: 'rejected', reason: { retryable: true } });
     expect(other).toMatchObject({ status: 'fulfilled', value: { runSeq: 1 } });
-    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(performance.now() - began, 'not its usual five seconds').toBeLessThan(4_500);
     await store.close();
   });
 });
