@@ -10,7 +10,8 @@ import { TENANT_PARTS, type TenantPart } from './contracts/admin.ts';
 import type { PayloadCodec } from './contracts/codec.ts';
 import type { CallOptions } from './contracts/common.ts';
 import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
-import type { RunEventRecord, RunPart } from './contracts/runs.ts';
+import type { RunEventRecord } from './contracts/run-events.ts';
+import type { RunPart } from './contracts/run-parts.ts';
 import {
   CAPABILITIES,
   type Capabilities,

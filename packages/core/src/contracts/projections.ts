@@ -1,6 +1,8 @@
 /** Projections: state of your own, folded from the events of each run and kept beside them. */
 import type { CallOptions } from './common.ts';
-import type { DefinedEvent, LifecycleEventType, NamedProjection, RunEventRecord, RunReadOptions } from './runs.ts';
+import type { NamedProjection } from './run-appends.ts';
+import type { DefinedEvent, LifecycleEventType, RunEventRecord } from './run-events.ts';
+import type { RunReadOptions } from './runs.ts';
 import type { EventSchemas } from './schemas.ts';
 import type { Store } from './store.ts';
 

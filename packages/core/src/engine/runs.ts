@@ -2,7 +2,8 @@
  * The port a run engine implements. The store in `runs/` validates, encodes and hashes before it calls the
  * engine, and verifies and decodes after; the engine orders, de-duplicates and keeps.
  */
-import type { RunFilter, RunStatus } from '../contracts/runs.ts';
+import type { RunStatus } from '../contracts/run-state.ts';
+import type { RunFilter } from '../contracts/runs.ts';
 import type { Digest } from '../hash.ts';
 import type { EngineCall } from './call.ts';
 import type { RecordName, RecordWrite, StoredRecord } from './records.ts';

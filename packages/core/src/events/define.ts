@@ -1,7 +1,7 @@
 /** `defineEvents`: checks payloads with schemas of any Standard Schema library, on their way in and out. */
 import { checkId, checkObject } from '../checks/text.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
-import type { EventDefinitions, RunEventRecord, TypedEvent } from '../contracts/runs.ts';
+import type { EventDefinitions, RunEventRecord, TypedEvent } from '../contracts/run-events.ts';
 import type { EventSchemas, SchemaIssue, SchemaResult, StandardSchema } from '../contracts/schemas.ts';
 
 /**

@@ -9,7 +9,8 @@ import type {
   ProjectionHandler,
   TypedHandlers,
 } from '../contracts/projections.ts';
-import type { EventDefinitions, RunEventRecord, RunReadOptions } from '../contracts/runs.ts';
+import type { EventDefinitions, RunEventRecord } from '../contracts/run-events.ts';
+import type { RunReadOptions } from '../contracts/runs.ts';
 import type { EventSchemas } from '../contracts/schemas.ts';
 import type { Store } from '../contracts/store.ts';
 import { runNotFound } from '../runs/view.ts';

@@ -1,7 +1,7 @@
 /** Folds events into the state of one run with the handlers of a projection. */
 import { TidemarkError } from '../contracts/errors.ts';
 import type { Blame } from '../contracts/projections.ts';
-import type { EventDefinitions, RunEventRecord } from '../contracts/runs.ts';
+import type { EventDefinitions, RunEventRecord } from '../contracts/run-events.ts';
 import type { EventSchemas } from '../contracts/schemas.ts';
 import { WriteMarks } from './blame.ts';
 import { Draft } from './draft.ts';

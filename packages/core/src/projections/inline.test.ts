@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { encryption } from '../codec/encryption.ts';
 import type { Projection } from '../contracts/projections.ts';
-import type { RunPart } from '../contracts/runs.ts';
+import type { RunPart } from '../contracts/run-parts.ts';
 import type { StandardSchema } from '../contracts/schemas.ts';
 import type { Store } from '../contracts/store.ts';
 import { defineEvents } from '../events/define.ts';

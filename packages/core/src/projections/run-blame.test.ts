@@ -1,6 +1,6 @@
 /** Blame of the built-in snapshot: the same as comparing the snapshots before and after each event. */
 import { describe, expect, it } from 'vitest';
-import type { RunSnapshot } from '../contracts/runs.ts';
+import type { RunSnapshot } from '../contracts/run-state.ts';
 import { createMemoryStore } from '../memory/store.ts';
 import { blameRun } from './run-blame.ts';
 

@@ -1,6 +1,8 @@
 /** Blame for the built-in snapshot: compares the run's own fields and the one step an event speaks of, before and after it. */
 import type { Blame } from '../contracts/projections.ts';
-import type { RunEventRecord, RunReadOptions, RunSnapshot, RunStore } from '../contracts/runs.ts';
+import type { RunEventRecord } from '../contracts/run-events.ts';
+import type { RunSnapshot } from '../contracts/run-state.ts';
+import type { RunReadOptions, RunStore } from '../contracts/runs.ts';
 import { RunFold } from '../runs/reducer.ts';
 import { runNotFound } from '../runs/view.ts';
 import { pointer } from './blame.ts';

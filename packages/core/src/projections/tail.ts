@@ -1,7 +1,8 @@
 /** Reads a run's events after a sequence, page by page, for folding. */
 import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import type { RunEventRecord, RunReadOptions, RunStore } from '../contracts/runs.ts';
+import type { RunEventRecord } from '../contracts/run-events.ts';
+import type { RunReadOptions, RunStore } from '../contracts/runs.ts';
 
 const PAGE = 1_000;
 

@@ -1,7 +1,8 @@
 /** `exportRun`: a run as it is stored, in parts, each event checked against the chain as it is read. */
 import type { StoreContext } from '../context.ts';
 import { TidemarkError } from '../contracts/errors.ts';
-import type { RunPart, RunReadOptions } from '../contracts/runs.ts';
+import type { RunPart } from '../contracts/run-parts.ts';
+import type { RunReadOptions } from '../contracts/runs.ts';
 import type { RunEngine, RunHead, RunKey } from '../engine/runs.ts';
 import { ChainReader } from './chain.ts';
 import { exportedEvent, exportedRun } from './exported.ts';

@@ -6,14 +6,9 @@ import { checkInteger } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
-import type {
-  AppendResult,
-  ForkOptions,
-  ForkResult,
-  RunEventInput,
-  RunEventRecord,
-  RunStore,
-} from '../contracts/runs.ts';
+import type { AppendResult } from '../contracts/run-appends.ts';
+import type { RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
+import type { ForkOptions, ForkResult, RunStore } from '../contracts/runs.ts';
 import { sha256Hex } from '../hash.ts';
 import { derivedKeyOf } from './keys.ts';
 import { runNotFound } from './view.ts';

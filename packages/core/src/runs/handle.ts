@@ -1,15 +1,9 @@
 /** A handle on one run: fills in the envelope, so that a first program is ten lines. Sugar over the store. */
 import { timeText } from '../checks/numbers.ts';
 import type { CallOptions, JsonObject } from '../contracts/common.ts';
-import type {
-  EventDefinitions,
-  HandleEventFields,
-  RunDefaults,
-  RunEventInput,
-  RunEventRecord,
-  RunHandle,
-  RunStore,
-} from '../contracts/runs.ts';
+import type { EventDefinitions, RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
+import type { HandleEventFields, RunDefaults, RunHandle } from '../contracts/run-handle.ts';
+import type { RunStore } from '../contracts/runs.ts';
 import type { EventSchemas } from '../contracts/schemas.ts';
 
 const DEFAULT_NAME = 'default';

@@ -6,7 +6,7 @@ import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import type { Redaction, RunEventRecord } from '../contracts/runs.ts';
+import type { Redaction, RunEventRecord } from '../contracts/run-events.ts';
 import type { PreparedEvent, RunKey, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
 import { leafOf } from './chain.ts';
 import { defaultIdempotencyKey } from './keys.ts';

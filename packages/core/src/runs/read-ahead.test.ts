@@ -1,7 +1,7 @@
 /** Live reads hold one page at most, however slowly their reader reads and however much is stored meanwhile (GEN-3). */
 import { describe, expect, it } from 'vitest';
 import { StoreContext } from '../context.ts';
-import type { RunEventInput } from '../contracts/runs.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
 import type { RunEngine } from '../engine/runs.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { memoryJournal } from '../memory/journal.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RunEventRecord } from '../contracts/runs.ts';
+import type { RunEventRecord } from '../contracts/run-events.ts';
 import { RunFold, reduceRun } from './reducer.ts';
 import { nextRunStatus } from './transitions.ts';
 

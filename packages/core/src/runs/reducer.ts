@@ -2,15 +2,8 @@
 import { timeText } from '../checks/numbers.ts';
 import { isPlainObject } from '../checks/text.ts';
 import { TidemarkError } from '../contracts/errors.ts';
-import type {
-  RunArtifact,
-  RunEventRecord,
-  RunFailure,
-  RunSnapshot,
-  RunStatus,
-  StepSnapshot,
-  TransitionViolation,
-} from '../contracts/runs.ts';
+import type { RunArtifact, RunEventRecord } from '../contracts/run-events.ts';
+import type { RunFailure, RunSnapshot, RunStatus, StepSnapshot, TransitionViolation } from '../contracts/run-state.ts';
 import { isRunType, isStepType, runTransition, stepTransition } from './transitions.ts';
 
 const MAX_VIOLATIONS = 100;

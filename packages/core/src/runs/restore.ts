@@ -6,7 +6,7 @@ import { sameJson } from '../checks/json.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import type { RestoreResult, RunPart } from '../contracts/runs.ts';
+import type { RestoreResult, RunPart } from '../contracts/run-parts.ts';
 import { isTombstone, type RestoredPart, type RunEngine, type RunHead, type StoredRunEvent } from '../engine/runs.ts';
 import { tombstoneError } from './append.ts';
 import { ChainReader } from './chain.ts';

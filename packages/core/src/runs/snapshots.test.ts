@@ -1,7 +1,7 @@
 /** Snapshots against an engine whose faults and timing can be chosen: write-back, marks and removal (RUN-13, RUN-14). */
 import { describe, expect, it, vi } from 'vitest';
 import { StoreContext } from '../context.ts';
-import type { RunEventInput } from '../contracts/runs.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
 import type { RunEngine } from '../engine/runs.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { memoryJournal } from '../memory/journal.ts';

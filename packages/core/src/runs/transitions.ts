@@ -1,5 +1,5 @@
 /** Which event may follow in which state: the table of RUN-11, for runs and for steps. */
-import type { RunStatus, StepStatus } from '../contracts/runs.ts';
+import type { RunStatus, StepStatus } from '../contracts/run-state.ts';
 
 /** From which states a run type is allowed, and where it leads; `null` is a run without a state yet. */
 const RUN_TRANSITIONS: Record<string, { from: readonly (RunStatus | null)[]; to: RunStatus }> = {

@@ -2,7 +2,7 @@
 import { checkInteger } from '../checks/numbers.ts';
 import { isPlainObject } from '../checks/text.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import type { RunEventInput } from '../contracts/runs.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
 
 /** An event as document 001 has it. */
 export interface RunEventV1 {

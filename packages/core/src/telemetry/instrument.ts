@@ -1,6 +1,7 @@
 /** `instrument`: spans, metrics and log lines around the calls of a store, through ports that cost nothing when absent. */
 import { isTidemarkError } from '../contracts/errors.ts';
-import type { AppendResult, RunEventInput } from '../contracts/runs.ts';
+import type { AppendResult } from '../contracts/run-appends.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
 import type { Store } from '../contracts/store.ts';
 import { InterceptedStore, type Interceptor, type StoreCall } from '../wrappers/intercept.ts';
 import type { Attributes, Counter, Histogram, Logger, Meter, Span, Tracer } from './ports.ts';

@@ -2,7 +2,11 @@
  * `failSafe`: for runtimes that must never stop because their store does (GEN-1). What fails is counted and reported, and
  * the caller gets what the method gives when there is nothing. Calls whose answer decides something still throw.
  */
-import type { AppendOptions, AppendResult, RunEventInput, RunHandle, RunStore } from '../contracts/runs.ts';
+
+import type { AppendOptions, AppendResult } from '../contracts/run-appends.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
+import type { RunHandle } from '../contracts/run-handle.ts';
+import type { RunStore } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
 import type { HandleDefaults } from '../runs/handle.ts';
 import type { Logger } from '../telemetry/ports.ts';

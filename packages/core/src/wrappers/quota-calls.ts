@@ -1,14 +1,10 @@
 /** What each call adds to or takes from what a tenant has. */
 import { checkId } from '../checks/text.ts';
 import type { ArtifactRef } from '../contracts/artifacts.ts';
-import type {
-  AppendResult,
-  ForkOptions,
-  RestoreResult,
-  RunEventInput,
-  RunPart,
-  RunReadOptions,
-} from '../contracts/runs.ts';
+import type { AppendResult } from '../contracts/run-appends.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
+import type { RestoreResult, RunPart } from '../contracts/run-parts.ts';
+import type { ForkOptions, RunReadOptions } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
 import { forkRun } from '../runs/fork.ts';
 import { DEFAULT_TENANT } from '../store.ts';

@@ -5,7 +5,9 @@
 import type { ArtifactRef } from '../contracts/artifacts.ts';
 import type { Page } from '../contracts/common.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
-import type { ExportedEvent, RunEventInput, RunSummary } from '../contracts/runs.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
+import type { ExportedEvent } from '../contracts/run-parts.ts';
+import type { RunSummary } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
 import { numberOf } from '../kv/values.ts';
 

@@ -1,7 +1,7 @@
 /** Quotas around a memory store: refused before anything is written, counted exactly, shared between processes. */
 import { describe, expect, it } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
-import type { RunEventInput } from '../contracts/runs.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
 import type { Store } from '../contracts/store.ts';
 import { createMemoryStore } from '../memory/store.ts';
 import { InterceptedStore } from './intercept.ts';

@@ -1,7 +1,7 @@
 /** The wrappers around a memory store whose calls can be made to fail, before or after they are carried out. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type ErrorCode, TidemarkError } from '../contracts/errors.ts';
-import type { RunEventInput } from '../contracts/runs.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
 import type { Store } from '../contracts/store.ts';
 import { createMemoryStore } from '../memory/store.ts';
 import { batching, type LostEvent } from './batching.ts';

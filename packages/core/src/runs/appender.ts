@@ -1,0 +1,175 @@
+/** The way of an append from checked events to its results: grouped by run, fenced, checked against transitions where asked for. */
+import { sameJson } from '../checks/json.ts';
+import { checkInteger, timeText } from '../checks/numbers.ts';
+import type { Payloads } from '../codec/payloads.ts';
+import type { StoreContext } from '../context.ts';
+import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
+import type { AppendOptions, AppendResult } from '../contracts/run-appends.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
+import type { Store } from '../contracts/store.ts';
+import type {
+  EngineCall,
+  PlacedEvent,
+  PreparedEvent,
+  RunAppend,
+  RunEngine,
+  RunKey,
+  StoredRunEvent,
+} from '../engine/runs.ts';
+import { checkProjections, InlineAppend, inlineUnsupported } from '../projections/inline.ts';
+import { payloadHashOf } from './chain.ts';
+import { type Prepared, placeOf, prepareEvent } from './prepare.ts';
+import type { SnapshotReader } from './snapshots.ts';
+import type { RunView } from './view.ts';
+
+/** Gives the view of a tenant where states can be written with their events, else `null`. */
+export type InlineView = ((tenantId: string) => Store) | null;
+
+export class Appender {
+  readonly #context: StoreContext;
+  readonly #engine: RunEngine;
+  readonly #view: RunView;
+  readonly #snapshots: SnapshotReader;
+  readonly #inlineView: InlineView;
+
+  constructor(
+    context: StoreContext,
+    engine: RunEngine,
+    view: RunView,
+    snapshots: SnapshotReader,
+    inlineView: InlineView,
+  ) {
+    this.#context = context;
+    this.#engine = engine;
+    this.#view = view;
+    this.#snapshots = snapshots;
+    this.#inlineView = inlineView;
+  }
+
+  /** Appends events; `write` is the call as it is told to those who settle unknown outcomes. */
+  async append(
+    events: readonly RunEventInput[],
+    options: AppendOptions | undefined,
+    write: unknown,
+  ): Promise<AppendResult[]> {
+    const prepared = events.map((event) => prepareEvent(this.#context, event, this.#view));
+    const appends = groupByRun(prepared);
+    if (options?.expectedSeq !== undefined) {
+      checkInteger(options.expectedSeq, 'expectedSeq', 0);
+      if (appends.length > 1) throw invalidArgument('expectedSeq', 'used with events of a single run');
+      appends[0]!.expectedSeq = options.expectedSeq;
+    }
+    const appender = this.#appenderOf(options);
+    return this.#context.write(options, write, async (call) => {
+      if (options?.rejectInvalidTransitions) return this.#appendValid(prepared, appends, appender, call);
+      const outcomes = await appender.append(appends, Object.assign(call, { transaction: options?.transaction }));
+      return resultsOf(this.#context.payloads, prepared, appends, outcomes);
+    });
+  }
+
+  #appenderOf(options: AppendOptions | undefined): Pick<RunEngine, 'append'> {
+    const followed = checkProjections(options?.projections);
+    if (!followed) return this.#engine;
+    if (options?.transaction !== undefined) throw invalidArgument('projections', 'used without a transaction');
+    if (!this.#inlineView) throw inlineUnsupported();
+    return new InlineAppend(this.#context, this.#engine, this.#inlineView, followed);
+  }
+
+  /** Appends only what the transition table allows, against the very state it was checked on (RUN-11). */
+  async #appendValid(
+    prepared: Prepared[],
+    appends: RunAppend[],
+    appender: Pick<RunEngine, 'append'>,
+    call: EngineCall,
+  ): Promise<AppendResult[]> {
+    const outcomes: (PlacedEvent[] | Error)[] = [];
+    for (const append of appends) outcomes.push(await this.#appendOneValid(append, appender, call));
+    return resultsOf(this.#context.payloads, prepared, appends, outcomes);
+  }
+
+  async #appendOneValid(
+    append: RunAppend,
+    appender: Pick<RunEngine, 'append'>,
+    call: EngineCall,
+  ): Promise<PlacedEvent[]> {
+    for (;;) {
+      const fresh: PreparedEvent[] = [];
+      for (const event of append.events) if (!(await this.#isStored(append, event, call))) fresh.push(event);
+      const seq = await this.#snapshots.checkTransitions(append.run, fresh, call);
+      const [outcome] = await appender.append([{ ...append, expectedSeq: append.expectedSeq ?? seq }], call);
+      if (!isTidemarkError(outcome, 'SEQ_CONFLICT') || append.expectedSeq !== undefined) return unwrap(outcome!);
+    }
+  }
+
+  /** A duplicate passes a fence that nothing else can pass, so an impossible one asks without writing (RUN-7). */
+  async #isStored(append: RunAppend, event: PreparedEvent, call: EngineCall): Promise<boolean> {
+    const [outcome] = await this.#engine.append([{ ...append, events: [event], expectedSeq: -1 }], call);
+    if (isTidemarkError(outcome, 'SEQ_CONFLICT')) return false;
+    return unwrap(outcome!).length === 1;
+  }
+}
+
+/** One append per run, the events of each in their order. */
+function groupByRun(prepared: readonly Prepared[]): RunAppend[] {
+  if (prepared.length === 1) {
+    const { run, event, labels, parentRunId } = prepared[0]!;
+    return [{ run, events: [event], labels, parentRunId }];
+  }
+  const appends = new Map<string, RunAppend>();
+  for (const { run, event, labels, parentRunId } of prepared) {
+    const key = `${run.tenantId}\0${run.runId}`;
+    const append = appends.get(key);
+    if (append) append.events.push(event);
+    else appends.set(key, { run, events: [event], labels, parentRunId });
+  }
+  return [...appends.values()];
+}
+
+/** The results in the order of the inputs; the first refusal is thrown. */
+function resultsOf(
+  payloads: Payloads,
+  prepared: readonly Prepared[],
+  appends: readonly RunAppend[],
+  outcomes: readonly (PlacedEvent[] | Error)[],
+): AppendResult[] {
+  if (prepared.length === 1) return [resultOf(payloads, prepared[0]!, unwrap(outcomes[0]!)[0]!)];
+  const placedOf = new Map<PreparedEvent, PlacedEvent>();
+  appends.forEach((append, index) => {
+    const placed = unwrap(outcomes[index]!);
+    for (const [at, event] of append.events.entries()) placedOf.set(event, placed[at]!);
+  });
+  return prepared.map((it) => resultOf(payloads, it, placedOf.get(it.event)!));
+}
+
+function unwrap(outcome: PlacedEvent[] | Error): PlacedEvent[] {
+  if (outcome instanceof Error) throw outcome;
+  return outcome;
+}
+
+function resultOf(payloads: Payloads, { run, event }: Prepared, placed: PlacedEvent): AppendResult {
+  const { runSeq, duplicateOf } = placed;
+  const persistedAt = timeText(placed.persistedAt);
+  if (!duplicateOf) return { eventId: event.eventId, runSeq, persistedAt, idempotent: false, persisted: true };
+  const payloadMatches = saysTheSame(payloads, run, event, duplicateOf);
+  const result = { eventId: duplicateOf.eventId, runSeq, persistedAt, idempotent: true, persisted: false };
+  return payloadMatches === null ? result : { ...result, payloadMatches };
+}
+
+/** `null` where it cannot be known: a codec gives another text each time, and of a redacted one only the hash is left. */
+function saysTheSame(payloads: Payloads, run: RunKey, sent: PreparedEvent, stored: StoredRunEvent): boolean | null {
+  if (sent.eventType !== stored.eventType || sent.stepId !== stored.stepId) return false;
+  if (stored.redaction) {
+    if (payloadHashOf(sent.payload) === stored.redaction.payloadHash) return true;
+    return payloads.codec === null ? false : null;
+  }
+  if (sent.payload === stored.payload) return true;
+  if (sent.payload === null || stored.payload === null) return false;
+  const place = placeOf(run, stored);
+  try {
+    return sameJson(payloads.decode(sent.payload, place), payloads.decode(stored.payload, place));
+  } catch (error) {
+    // Others of the batch are written: one whose stored payload cannot be read any more must not deny that.
+    if (isTidemarkError(error, 'CODEC_FAILED')) return false;
+    throw error;
+  }
+}
