@@ -100,7 +100,7 @@ const appendSql = (change: { status: string; leftAlone: string }) => `
     FROM input i
     CROSS JOIN LATERAL ${storedAtKey('i.run_id', 'i.tenant_id', 'i.idempotency_key')} AS e
     -- Of a run that is gone, or not all there again, no key answers.
-    WHERE (SELECT r.removed FROM @runs r WHERE r.run_id = i.run_id AND r.tenant_id = i.tenant_id) IS NULL
+    WHERE (SELECT r.removed FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id) IS NULL
   ),
   -- 3. What is new, in places without gaps. The client rolled the leaves of a run as if all were new; where some are not,
   -- they are rolled here.
