@@ -192,6 +192,15 @@ export async function redeliver(
   await new DeadLetters(store, subscriptionPrefix(name)).remove(letter);
 }
 
+/** Throws a dead letter away, whether or not its run is still there; false when there was none. */
+export function discardDeadLetter(
+  store: Store,
+  name: string,
+  letter: Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>,
+): Promise<boolean> {
+  return new DeadLetters(store, subscriptionPrefix(name)).remove(letter);
+}
+
 function subscriptionPrefix(name: string): string {
   return `tidemark.subscriptions.${checkName(name, 'name')}`;
 }

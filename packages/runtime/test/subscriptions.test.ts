@@ -1,6 +1,13 @@
 /** Subscriptions on every engine: each event at least once and in order, shared, resumed, given up on. */
 import type { RunEventRecord, Store } from '@tidemark/core';
-import { listDeadLetters, redeliver, type Subscription, type SubscriptionOptions, subscribe } from '@tidemark/runtime';
+import {
+  discardDeadLetter,
+  listDeadLetters,
+  redeliver,
+  type Subscription,
+  type SubscriptionOptions,
+  subscribe,
+} from '@tidemark/runtime';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ENGINES, type Place } from './engines.ts';
 
@@ -116,6 +123,24 @@ describe.each(Object.entries(ENGINES))('subscriptions on %s', (_, makePlace) => 
     mended = true;
     await redeliver(store, 'bad', letter!, handler);
     expect(heard.at(-1)).toBe('Bad');
+    expect(await Array.fromAsync(listDeadLetters(store, 'bad'))).toEqual([]);
+  });
+
+  test('let go of dead letters, those of a run that is gone too', async () => {
+    const store = await opened(await place());
+    const run = store.runs.handle('r');
+    for (const type of ['Bad', 'Bad']) await run.append(type);
+    const handler = () => {
+      throw new Error('cannot do it');
+    };
+    const subscription = await started(store, { name: 'bad', handler });
+    await until(() => subscription.status().dead === 2);
+    const [first, second] = await Array.fromAsync(listDeadLetters(store, 'bad'));
+    expect(await discardDeadLetter(store, 'bad', first!)).toBe(true);
+    expect(await discardDeadLetter(store, 'bad', first!), 'once').toBe(false);
+    await store.runs.deleteRun('r');
+    await expect(redeliver(store, 'bad', second!, () => {})).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    expect(await discardDeadLetter(store, 'bad', second!)).toBe(true);
     expect(await Array.fromAsync(listDeadLetters(store, 'bad'))).toEqual([]);
   });
 

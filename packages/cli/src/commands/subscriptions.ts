@@ -75,7 +75,7 @@ const discard = defineCommand({
   args: { name: NAME, events: many('events as `subscriptions dead -o id` prints them: tenant/run/seq') },
   examples: [{ line: 'subscriptions discard billing default/order-7/3 --yes', shows: '"discarded":true' }],
   async run({ store, out, args, dryRun, confirm }) {
-    const { listDeadLetters, redeliver } = await import('@tidemark/runtime');
+    const { discardDeadLetter, listDeadLetters } = await import('@tidemark/runtime');
     const opened = await store();
     const letters: DeadLetter[] = [];
     for await (const letter of listDeadLetters(opened, args.name))
@@ -85,8 +85,7 @@ const discard = defineCommand({
       throw new TidemarkError('NOT_FOUND', `Subscription ${args.name} has no dead letter ${missing.join(', ')}`);
     if (!dryRun) await confirm({ action: `discard ${letters.length} dead letters of ${args.name}`, answer: args.name });
     for (const letter of letters) {
-      // Handing it to a handler that does nothing removes it.
-      if (!dryRun) await redeliver(opened, args.name, letter, () => {});
+      if (!dryRun) await discardDeadLetter(opened, args.name, letter);
       await out.report(
         dryRun
           ? { dryRun: true, would: 'discard', event: nameOfLetter(letter) }
