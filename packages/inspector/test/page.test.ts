@@ -54,6 +54,7 @@ const HTML = { accept: 'text/html' };
 it('gives the page for every place within it, and the API for the rest', async () => {
   for (const path of ['/', '/runs', '/runs/a%2Fb?tenant=x', '/kv/some.key'])
     expect(await (await fetch(url + path, { headers: HTML })).text()).toContain('<div id="app">');
+  expect(await (await fetch(`${url}/`)).text(), 'the start page, whatever is accepted').toContain('<div id="app">');
   expect((await fetch(`${url}/v1/nothing`, { headers: HTML })).status).toBe(404);
   expect((await fetch(`${url}/runs`)).headers.get('content-type')).toContain('json');
   expect((await fetch(`${url}/runs`, { method: 'POST', headers: HTML })).status).toBe(404);

@@ -59,7 +59,8 @@ export function inspectorPages(directory: string | false = BUILT): PageHandler {
   return (request, response) => {
     if (!start || (request.method !== 'GET' && request.method !== 'HEAD')) return false;
     const path = request.url!.split('?', 1)[0]!;
-    const wantsPage = request.headers.accept?.includes('text/html') === true && !OF_THE_API.test(path);
+    const asksForPage = request.headers.accept?.includes('text/html') === true;
+    const wantsPage = path === '/' || (asksForPage && !OF_THE_API.test(path));
     const file = files.get(path) ?? (wantsPage ? start : undefined);
     if (!file) return false;
     send(request, response, file, path.startsWith(HASHED));
