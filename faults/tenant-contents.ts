@@ -64,6 +64,9 @@ export async function fillTenant(store: Store, tenantId: string, runs = 3, event
   }
 }
 
+/** How much of each an erasure must find after `fillTenant`. */
+export const FILLED = { runs: 4, kv: 21, events: 4, updates: 10, trajectories: 2, artifacts: 4, pauses: 2 };
+
 /** What a store has of a tenant that `fillTenant` filled, in a form that can be compared. */
 export async function contentsOf(store: Store, tenantId: string): Promise<Record<string, unknown>> {
   const { agents, artifacts, kv, runs } = store.forTenant(tenantId);

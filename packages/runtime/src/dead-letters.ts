@@ -15,6 +15,9 @@ export interface DeadLetter {
   at: string;
 }
 
+/** Which event a dead letter is about. */
+export type LetterPlace = Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>;
+
 const LONGEST_ERROR = 4_000;
 
 export class DeadLetters {
@@ -56,12 +59,12 @@ export class DeadLetters {
     }
   }
 
-  async remove(letter: Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>): Promise<boolean> {
+  async remove(letter: LetterPlace): Promise<boolean> {
     return this.#kv.delete(this.#key(letter));
   }
 
   /** Ids may be as long as a key may be: their hash stands for them. */
-  #key({ tenantId, runId, runSeq }: Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>): string {
+  #key({ tenantId, runId, runSeq }: LetterPlace): string {
     return this.#prefix + createHash('sha256').update(`${tenantId}\0${runId}\0${runSeq}`).digest('hex');
   }
 }

@@ -12,7 +12,7 @@ import {
 } from '@tidemark/core';
 import { checkDuration, checkInteger } from '@tidemark/core/engine';
 import { checkName } from './checks.ts';
-import { type DeadLetter, DeadLetters } from './dead-letters.ts';
+import { type DeadLetter, DeadLetters, type LetterPlace } from './dead-letters.ts';
 import { type FeedPoint, ShardedFeed } from './feed/sharded-feed.ts';
 import { pause } from './pause.ts';
 
@@ -181,7 +181,7 @@ export function listDeadLetters(store: Store, name: string): AsyncIterable<DeadL
 export async function redeliver(
   store: Store,
   name: string,
-  letter: Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>,
+  letter: LetterPlace,
   handler: SubscriptionOptions['handler'],
 ): Promise<void> {
   const { tenantId, runId, runSeq } = letter;
@@ -193,11 +193,7 @@ export async function redeliver(
 }
 
 /** Throws a dead letter away, whether or not its run is still there; false when there was none. */
-export function discardDeadLetter(
-  store: Store,
-  name: string,
-  letter: Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>,
-): Promise<boolean> {
+export function discardDeadLetter(store: Store, name: string, letter: LetterPlace): Promise<boolean> {
   return new DeadLetters(store, subscriptionPrefix(name)).remove(letter);
 }
 
