@@ -26,6 +26,8 @@ export const NO_MESSAGE = 10037;
 export const WRONG_LAST_SEQUENCE = 10071;
 export const NO_STREAM = 10059;
 export const STREAM_EXISTS = 10058;
+/** Another stream has the subjects, or the same one, made between two looks of the server. */
+export const SUBJECTS_TAKEN = 10065;
 /** Of a consumer that went away. */
 export const NO_CONSUMER = 10014;
 

@@ -2,9 +2,9 @@
  * The streams of a store: made so that nothing in them is ever dropped or changed, and compared with what the server says it
  * made of that, since servers drop options they do not know.
  */
-import { TidemarkError } from '@tidemark/core';
+import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
-import { NO_STREAM, RefusedByServer, STREAM_EXISTS } from './errors.ts';
+import { NO_STREAM, RefusedByServer, STREAM_EXISTS, SUBJECTS_TAKEN } from './errors.ts';
 import type { Link } from './link.ts';
 
 /** How many versions of a record are kept: a watch that is slow sees each of them, a lost acknowledgement is settled by them. */
@@ -114,11 +114,16 @@ async function createStream(link: Link, safe: StreamConfig, call: EngineCall): P
   try {
     return await link.query<StreamInfo>(`STREAM.CREATE.${safe.name}`, safe, call);
   } catch (error) {
-    // Another process was quicker.
-    if (error instanceof RefusedByServer && error.code === STREAM_EXISTS) return streamInfo(link, safe.name, call);
-    throw error;
+    if (!(error instanceof RefusedByServer && CREATION_LOST.has(error.code))) throw error;
+    const quicker = await infoIfThere(link, safe.name, call);
+    if (quicker !== null) return quicker;
+    if (error.code === STREAM_EXISTS) throw error;
+    throw invalidArgument('prefix', `one whose subjects are free: ${safe.subjects.join(', ')} is another stream's`);
   }
 }
+
+/** What a server answers when another process was quicker to make the same stream; the second may also mean a stranger's. */
+const CREATION_LOST: ReadonlySet<number> = new Set([STREAM_EXISTS, SUBJECTS_TAKEN]);
 
 /** A setting of a stream that is not as it should be. */
 export interface Weakness {

@@ -5,6 +5,7 @@ import { Follower, walk } from '../src/consumers.ts';
 import { Link } from '../src/link.ts';
 import { Messages } from '../src/messages.ts';
 import { streamName, streamSubject } from '../src/streams.ts';
+import { playedLink } from './played-link.ts';
 import { WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore, runEvent } from './stores.ts';
 
@@ -27,13 +28,7 @@ function passingOver(link: Link, delivery: number): Link {
       else if (++deliveries !== delivery) onMessage(deliveries > delivery ? renumbered(msg) : msg);
     });
   };
-  return new Proxy(link, {
-    get: (own, name) => {
-      if (name === 'listen') return listen;
-      const value = Reflect.get(own, name, own);
-      return typeof value === 'function' ? value.bind(own) : value;
-    },
-  });
+  return playedLink(link, { listen });
 }
 
 /** Five messages of five runs, and what reads them. */

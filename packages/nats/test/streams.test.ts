@@ -1,0 +1,55 @@
+/** The streams of a store that several processes open at once, or whose subjects somebody else has. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { RefusedByServer } from '../src/errors.ts';
+import { natsStore } from '../src/index.ts';
+import { Link } from '../src/link.ts';
+import { prepareStreams, STREAM_KINDS, safeConfig, streamInfo, streamName } from '../src/streams.ts';
+import { playedLink } from './played-link.ts';
+import { askServer, newPrefix, WITHOUT_NATS } from './servers.ts';
+import { newStreams, openStore, runEvent } from './stores.ts';
+
+const WITHIN_MS = 10_000;
+
+describe.skipIf(WITHOUT_NATS)('streams', () => {
+  it('are made once by eight clients that open an empty server at once, and all of them come up', async () => {
+    for (let round = 0; round < 20; round++) {
+      const { url, prefix } = newStreams();
+      const stores = await Promise.all(Array.from({ length: 8 }, () => openStore({ url, prefix })));
+      await Promise.all(stores.map((store, at) => store.runs.appendEvent(runEvent('r', `key-${at}`))));
+      expect(await stores[0]!.runs.headSeq('r')).toBe(8);
+    }
+  });
+
+  it.each([
+    [10058, 'stream name already in use with a different configuration'],
+    [10065, 'subjects overlap with an existing stream'],
+  ])('that another was quicker to make are taken as they are, though the server refuses with %i', async (code, says) => {
+    const { url, prefix } = newStreams();
+    const link = await Link.open({ url }, WITHIN_MS);
+    onTestFinished(() => link.close());
+    // The server looks for the name and for the subjects under two locks; in between, another's request is carried out.
+    const query: Link['query'] = async (subject, question, call) => {
+      const answer = await link.query<never>(subject, question, call);
+      if (!subject.startsWith('STREAM.CREATE.')) return answer;
+      throw new RefusedByServer(code, says);
+    };
+    const call = { deadline: Date.now() + WITHIN_MS };
+    await prepareStreams(playedLink(link, { query }), prefix, undefined, call);
+    for (const kind of STREAM_KINDS)
+      expect((await streamInfo(link, streamName(prefix, kind), call)).config).toMatchObject(
+        safeConfig(prefix, kind, 1),
+      );
+  });
+
+  it('whose subjects a stranger has are refused by the name of the option', async () => {
+    const { url, prefix } = newStreams();
+    const stranger = newPrefix();
+    await askServer(url, `STREAM.CREATE.${stranger}`, { name: stranger, subjects: [`${prefix}.>`] });
+    onTestFinished(() => askServer<void>(url, `STREAM.DELETE.${stranger}`));
+    await expect(natsStore({ url, prefix })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      field: 'prefix',
+      message: expect.stringContaining(`${prefix}.runs.>`),
+    });
+  });
+});
