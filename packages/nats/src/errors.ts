@@ -24,6 +24,7 @@ export class AnswerLost extends Error {
 
 export const NO_MESSAGE = 10037;
 export const WRONG_LAST_SEQUENCE = 10071;
+/** Also said for a while by a member of a cluster that knows of a stream and has not made its own copy yet. */
 export const NO_STREAM = 10059;
 export const STREAM_EXISTS = 10058;
 /** Another stream has the subjects, or the same one, made between two looks of the server. */
@@ -37,7 +38,7 @@ export const IN_PROCESS = 10158;
 /** Out of memory, storage or the limits of an account or stream. */
 const OUT_OF_ROOM = new Set([10002, 10023, 10028, 10047, 10077, 10122]);
 /** A node that is not, or not yet, in a position to answer. */
-const NOT_NOW = new Set([10008, 10009, 10041, 10074, 10075, 10076, IN_PROCESS, 10164]);
+const NOT_NOW = new Set([10008, 10009, 10041, NO_STREAM, 10074, 10075, 10076, IN_PROCESS, 10164]);
 const TOO_LARGE = 10054;
 
 /** Whether the same request may simply be sent again, since nothing was done. */

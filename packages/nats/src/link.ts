@@ -106,14 +106,18 @@ export class Link {
     }
   }
 
-  /** Asks JetStream something that changes nothing, again and again until the deadline. */
-  async query<T>(subject: string, question: unknown, call: EngineCall): Promise<T> {
+  /**
+   * Asks JetStream something that changes nothing, or nothing more when it is asked twice, again and again until the deadline.
+   * A passing refusal that is the answer looked for is named as `final`.
+   */
+  async query<T>(subject: string, question: unknown, call: EngineCall, final?: number): Promise<T> {
     const data = question === undefined ? '' : JSON.stringify(question);
     for (;;) {
       try {
         return parse<T>(await this.ask(`$JS.API.${subject}`, data, call));
       } catch (error) {
         if (!(error instanceof AnswerLost) && !isPassing(error)) throw error;
+        if (error instanceof RefusedByServer && error.code === final) throw error;
         if (isOver(call, PAUSE_MS)) throw unavailable(error as Error);
         await pause();
       }

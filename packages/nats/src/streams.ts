@@ -94,36 +94,44 @@ async function prepareStream(
   replicas: number | undefined,
   call: EngineCall,
 ): Promise<void> {
-  const { config } = (await infoIfThere(link, safe.name, call)) ?? (await createStream(link, safe, call));
+  if (!(await isThere(link, safe.name, call))) await createStream(link, safe, call);
+  const { config } = await streamInfo(link, safe.name, call);
   const weak = weaknessesOf(config, safe).filter(({ loses }) => loses);
   if (weak.length > 0) throw refusal(safe.name, weak.map(({ problem }) => problem).join('; '));
   if (replicas !== undefined && config.num_replicas !== replicas)
     throw refusal(safe.name, `it has ${config.num_replicas} replicas, not the ${replicas} that were asked for`);
 }
 
-async function infoIfThere(link: Link, name: string, call: EngineCall): Promise<StreamInfo | null> {
+async function isThere(link: Link, name: string, call: EngineCall): Promise<boolean> {
   try {
-    return await streamInfo(link, name, call);
+    await link.query(`STREAM.INFO.${name}`, undefined, call, NO_STREAM);
+    return true;
   } catch (error) {
-    if (error instanceof RefusedByServer && error.code === NO_STREAM) return null;
+    if (error instanceof RefusedByServer && error.code === NO_STREAM) return false;
     throw error;
   }
 }
 
-async function createStream(link: Link, safe: StreamConfig, call: EngineCall): Promise<StreamInfo> {
+/** Makes a stream, unless another process was quicker. */
+async function createStream(link: Link, safe: StreamConfig, call: EngineCall): Promise<void> {
   try {
-    return await link.query<StreamInfo>(`STREAM.CREATE.${safe.name}`, safe, call);
+    await link.query(`STREAM.CREATE.${safe.name}`, safe, call);
   } catch (error) {
-    if (!(error instanceof RefusedByServer && CREATION_LOST.has(error.code))) throw error;
-    const quicker = await infoIfThere(link, safe.name, call);
-    if (quicker !== null) return quicker;
-    if (error.code === STREAM_EXISTS) throw error;
-    throw invalidArgument('prefix', `one whose subjects are free: ${safe.subjects.join(', ')} is another stream's`);
+    const code = error instanceof RefusedByServer ? error.code : undefined;
+    if (code === SUBJECTS_TAKEN) await requireSubjects(link, safe, call);
+    else if (code !== STREAM_EXISTS) throw error;
   }
 }
 
-/** What a server answers when another process was quicker to make the same stream; the second may also mean a stranger's. */
-const CREATION_LOST: ReadonlySet<number> = new Set([STREAM_EXISTS, SUBJECTS_TAKEN]);
+/** The subjects are this very stream's if it was made by another process between two looks of the server, or else a stranger's. */
+async function requireSubjects(link: Link, { name, subjects }: StreamConfig, call: EngineCall): Promise<void> {
+  for (const subject of subjects) {
+    const { streams } = await link.query<{ streams: string[] | null }>('STREAM.NAMES', { subject }, call);
+    const strangers = streams?.filter((other) => other !== name) ?? [];
+    if (strangers.length > 0)
+      throw invalidArgument('prefix', `one whose subjects are free: ${strangers.join(', ')} has ${subject}`);
+  }
+}
 
 /** A setting of a stream that is not as it should be. */
 export interface Weakness {

@@ -5,7 +5,6 @@ import { Follower, walk } from '../src/consumers.ts';
 import { Link } from '../src/link.ts';
 import { Messages } from '../src/messages.ts';
 import { streamName, streamSubject } from '../src/streams.ts';
-import { playedLink } from './played-link.ts';
 import { WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore, runEvent } from './stores.ts';
 
@@ -19,16 +18,17 @@ function renumbered(msg: Msg): Msg {
   return new Proxy(msg, { get: (own, name) => (name === 'reply' ? tokens.join('.') : Reflect.get(own, name)) });
 }
 
-/** The link of a server whose consumers pass over their delivery of that number. */
+/** From now on, consumers of this link pass over their delivery of that number. */
 function passingOver(link: Link, delivery: number): Link {
-  const listen: Link['listen'] = (onMessage) => {
+  const listen = link.listen.bind(link);
+  link.listen = (onMessage) => {
     let deliveries = 0;
-    return link.listen((msg) => {
+    return listen((msg) => {
       if ((msg.headers?.code ?? 0) !== 0) onMessage(msg);
       else if (++deliveries !== delivery) onMessage(deliveries > delivery ? renumbered(msg) : msg);
     });
   };
-  return playedLink(link, { listen });
+  return link;
 }
 
 /** Five messages of five runs, and what reads them. */

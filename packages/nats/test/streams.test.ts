@@ -4,11 +4,29 @@ import { RefusedByServer } from '../src/errors.ts';
 import { natsStore } from '../src/index.ts';
 import { Link } from '../src/link.ts';
 import { prepareStreams, STREAM_KINDS, safeConfig, streamInfo, streamName } from '../src/streams.ts';
-import { playedLink } from './played-link.ts';
 import { askServer, newPrefix, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore, runEvent } from './stores.ts';
 
 const WITHIN_MS = 10_000;
+
+/** Prepares streams on a server that carries each request out and then, where one is played, answers with a refusal. */
+async function preparedWith(refusalOf: (subject: string) => Error | false): Promise<void> {
+  const { url, prefix } = newStreams();
+  const link = await Link.open({ url }, WITHIN_MS);
+  onTestFinished(() => link.close());
+  const call = { deadline: Date.now() + WITHIN_MS };
+  const ask = link.ask.bind(link);
+  link.ask = async (subject, ...rest) => {
+    const answer = await ask(subject, ...rest);
+    const refusal = refusalOf(subject.replace('$JS.API.', ''));
+    if (refusal) throw refusal;
+    return answer;
+  };
+  await prepareStreams(link, prefix, undefined, call);
+  link.ask = ask;
+  for (const kind of STREAM_KINDS)
+    expect((await streamInfo(link, streamName(prefix, kind), call)).config).toMatchObject(safeConfig(prefix, kind, 1));
+}
 
 describe.skipIf(WITHOUT_NATS)('streams', () => {
   it('are made once by eight clients that open an empty server at once, and all of them come up', async () => {
@@ -23,22 +41,24 @@ describe.skipIf(WITHOUT_NATS)('streams', () => {
   it.each([
     [10058, 'stream name already in use with a different configuration'],
     [10065, 'subjects overlap with an existing stream'],
-  ])('that another was quicker to make are taken as they are, though the server refuses with %i', async (code, says) => {
-    const { url, prefix } = newStreams();
-    const link = await Link.open({ url }, WITHIN_MS);
-    onTestFinished(() => link.close());
-    // The server looks for the name and for the subjects under two locks; in between, another's request is carried out.
-    const query: Link['query'] = async (subject, question, call) => {
-      const answer = await link.query<never>(subject, question, call);
-      if (!subject.startsWith('STREAM.CREATE.')) return answer;
-      throw new RefusedByServer(code, says);
-    };
-    const call = { deadline: Date.now() + WITHIN_MS };
-    await prepareStreams(playedLink(link, { query }), prefix, undefined, call);
-    for (const kind of STREAM_KINDS)
-      expect((await streamInfo(link, streamName(prefix, kind), call)).config).toMatchObject(
-        safeConfig(prefix, kind, 1),
+  ])(
+    'that another was quicker to make are taken as they are, though the server refuses with %i',
+    async (code, says) => {
+      // The server looks for the name and for the subjects under two locks; in between, another's request is carried out.
+      await preparedWith((subject) => subject.startsWith('STREAM.CREATE.') && new RefusedByServer(code, says));
+    },
+  );
+
+  it('that a member of a cluster does not know yet, though they are made, are waited for', async () => {
+    const asked: string[] = [];
+    await preparedWith((subject) => {
+      if (!subject.startsWith('STREAM.INFO.')) return false;
+      asked.push(subject);
+      return (
+        asked.filter((earlier) => earlier === subject).length < 4 && new RefusedByServer(10059, 'stream not found')
       );
+    });
+    expect(asked).toHaveLength(4 * STREAM_KINDS.length);
   });
 
   it('whose subjects a stranger has are refused by the name of the option', async () => {
@@ -49,7 +69,7 @@ describe.skipIf(WITHOUT_NATS)('streams', () => {
     await expect(natsStore({ url, prefix })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       field: 'prefix',
-      message: expect.stringContaining(`${prefix}.runs.>`),
+      message: expect.stringContaining(`${stranger} has ${prefix}.`),
     });
   });
 });
