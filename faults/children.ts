@@ -3,8 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-
-const NODE_FLAGS = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
+import { SOURCE_FLAGS } from '../scripts/processes.ts';
 
 /** A writer process; what it says on standard error is kept. */
 export class WriterProcess {
@@ -15,7 +14,7 @@ export class WriterProcess {
   /** Starts `faults/<script>.ts` under `wrapper` (strace, for example), its notes appended to a file. */
   constructor(script: string, args: readonly string[], notesFile: string, wrapper: readonly string[] = []) {
     const notes = openSync(notesFile, 'a');
-    const node = [process.execPath, ...NODE_FLAGS, join(import.meta.dirname, `${script}.ts`), ...args];
+    const node = [process.execPath, ...SOURCE_FLAGS, join(import.meta.dirname, `${script}.ts`), ...args];
     const [program, ...rest] = [...wrapper, ...node] as [string, ...string[]];
     this.#child = spawn(program, rest, { stdio: ['ignore', notes, 'pipe'] });
     closeSync(notes);

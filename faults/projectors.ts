@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Store } from '@tidemark/core';
 import { open } from 'tidemark';
+import { SOURCE_FLAGS } from '../scripts/processes.ts';
 
 const { values } = parseArgs({ options: { url: { type: 'string' }, seconds: { type: 'string', default: '20' } } });
 const [RUNS, CALLERS, PROJECTORS] = [1_000, 64, 3];
@@ -45,9 +46,10 @@ class ProjectorProcess {
   #output = '';
 
   constructor() {
-    const flags = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
     const script = join(import.meta.dirname, 'projector-child.ts');
-    this.#child = spawn(process.execPath, [...flags, script, '--url', url], { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#child = spawn(process.execPath, [...SOURCE_FLAGS, script, '--url', url], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     this.#child.stdout!.setEncoding('utf8').on('data', (text) => (this.#output += text));
   }
 

@@ -2,12 +2,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-
-const NODE_FLAGS = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
+import { SOURCE_FLAGS } from '../scripts/processes.ts';
 
 /** Starts `faults/<script>.ts`; what it says on standard error is shown. */
 function start(script: string, args: readonly string[]): ChildProcess {
-  const command = [...NODE_FLAGS, join(import.meta.dirname, `${script}.ts`), ...args];
+  const command = [...SOURCE_FLAGS, join(import.meta.dirname, `${script}.ts`), ...args];
   return spawn(process.execPath, command, { stdio: ['pipe', 'pipe', 'inherit'] });
 }
 

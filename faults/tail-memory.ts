@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { sqliteStore } from '@tidemark/sqlite';
+import { SOURCE_FLAGS } from '../scripts/processes.ts';
 
 const { values } = parseArgs({ options: { events: { type: 'string', default: '100000' } } });
 const WRITERS = 8;
@@ -20,7 +21,7 @@ interface Seen {
 }
 
 function startReader(path: string, sleepMs: number): Promise<Seen> {
-  const flags = ['--expose-gc', '--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
+  const flags = ['--expose-gc', ...SOURCE_FLAGS];
   const args = ['--path', path, '--to', values.events, '--sleep-ms', String(sleepMs)];
   const child = spawn(process.execPath, [...flags, join(import.meta.dirname, 'tail-child.ts'), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -7,6 +7,13 @@ import { join } from 'node:path';
 /** The repository's root directory. */
 export const ROOT = join(import.meta.dirname, '..');
 
+/** What Node needs to run our sources as they are. */
+export const SOURCE_FLAGS: readonly string[] = [
+  '--conditions=tidemark-source',
+  '--disable-warning=ExperimentalWarning',
+  ...(process.features.typescript ? [] : ['--experimental-strip-types']),
+];
+
 /** The script behind a command of an installed package, to be run with this very Node, whatever the PATH says. */
 export function toolPath(packageName: string, command: string): string {
   const directory = join(ROOT, 'node_modules', packageName);

@@ -5,6 +5,7 @@
 import { runVisibly } from './processes.ts';
 
 const RIGS: Record<string, string[]> = {
+  opening: ['--rounds', '20'],
   kill: ['--rounds', '200'],
   'power-cut': ['--cuts', '10'],
   'bit-flip': ['--flips', '300'],

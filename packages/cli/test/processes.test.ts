@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'tidemark';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SOURCE_FLAGS } from '../../../scripts/processes.ts';
 
 const CLI = join(import.meta.dirname, '../src/cli.ts');
 const FRONT = join(import.meta.dirname, '../../tidemark/src/cli.ts');
-const FLAGS = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
 
 let directory: string;
 const children: ChildProcess[] = [];
@@ -28,7 +28,7 @@ interface Ended {
 
 function start(args: readonly string[], program = CLI) {
   const env = { ...process.env, XDG_CONFIG_HOME: directory };
-  const child = spawn(process.execPath, [...FLAGS, program, ...args], {
+  const child = spawn(process.execPath, [...SOURCE_FLAGS, program, ...args], {
     cwd: directory,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

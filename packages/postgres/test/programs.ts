@@ -1,8 +1,7 @@
 /** Runs programs of this folder in processes of their own; what they print on standard output is theirs to agree on. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-
-const NODE_FLAGS = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
+import { SOURCE_FLAGS } from '../../../scripts/processes.ts';
 
 export class Program {
   readonly child: ChildProcess;
@@ -14,7 +13,7 @@ export class Program {
   constructor(script: string, ...args: string[]) {
     const { NODE_OPTIONS: _, VITEST: __, ...env } = process.env;
     const path = join(import.meta.dirname, script);
-    this.child = spawn(process.execPath, [...NODE_FLAGS, path, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    this.child = spawn(process.execPath, [...SOURCE_FLAGS, path, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
     this.child.stdin!.on('error', () => {});
     this.child.stdout!.setEncoding('utf8').on('data', (text) => (this.output += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text) => (this.errors += text));

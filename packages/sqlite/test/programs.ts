@@ -1,6 +1,7 @@
 /** Runs programs on the sources in processes of their own, for tests of several processes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { SOURCE_FLAGS } from '../../../scripts/processes.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -20,10 +21,9 @@ export interface Program {
 /** Starts a script of this repository, or source text, under Node; vitest's own settings stay out of it. */
 export function startNode(program: { script: string } | { source: string }, ...args: string[]): Program {
   const { NODE_OPTIONS: _, VITEST: __, ...env } = process.env;
-  const flags = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
   const what =
     'script' in program ? [program.script] : ['--input-type=module-typescript', '--eval', program.source, '--'];
-  const child = spawn(process.execPath, [...flags, ...what, ...args], {
+  const child = spawn(process.execPath, [...SOURCE_FLAGS, ...what, ...args], {
     cwd: ROOT,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

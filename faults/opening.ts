@@ -1,0 +1,68 @@
+/**
+ * Lets eight processes open one empty place at the same moment, again and again, on every engine: all must come up and write,
+ * whoever of them makes the tables or streams. `--rounds 20`.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { SOURCE_FLAGS } from '../scripts/processes.ts';
+import { startOwnServer } from '../scripts/servers/index.ts';
+import { startNatsCluster } from '../scripts/servers/nats-cluster.ts';
+import { startRedisCluster } from '../scripts/servers/redis-cluster.ts';
+import type { Opened, Place } from './opening-child.ts';
+
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '20' } } });
+
+const PROCESSES = 8;
+
+/** Gives a place on an engine that nobody has opened yet. */
+type NewPlace = (name: string) => Place;
+
+/** Tells every process the same place at once, and what was wrong with any of them. */
+async function openAtOnce(children: readonly ChildProcess[], place: Place): Promise<string[]> {
+  const answers = children.map((child) => once(child, 'message') as Promise<[Opened]>);
+  for (const child of children) child.send(place);
+  const opened = (await Promise.all(answers)).map(([answer]) => answer);
+  const problems = opened.flatMap(({ error }) => error ?? []);
+  const most = Math.max(...opened.map(({ events }) => events));
+  if (problems.length === 0 && most !== PROCESSES) problems.push(`${most} events of ${PROCESSES} were stored`);
+  return problems;
+}
+
+async function tryEngine(engine: string, newPlace: NewPlace, children: readonly ChildProcess[]): Promise<boolean> {
+  const problems: string[] = [];
+  for (let round = 0; round < Number(values.rounds); round++)
+    problems.push(...(await openAtOnce(children, newPlace(`opening_${round}`))));
+  for (const problem of problems) console.error(`${engine}: ${problem}`);
+  console.log(`opening: ${engine}: ${values.rounds} rounds of ${PROCESSES} processes, ${problems.length} problems`);
+  return problems.length === 0;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'tidemark-opening-'));
+const postgres = await startOwnServer('postgres');
+const redis = await startOwnServer('redis');
+const redisCluster = await startRedisCluster();
+const nats = await startOwnServer('nats');
+const natsCluster = await startNatsCluster('installed');
+const children = Array.from({ length: PROCESSES }, () =>
+  fork(join(import.meta.dirname, 'opening-child.ts'), { execArgv: [...SOURCE_FLAGS] }),
+);
+const ENGINES: Record<string, NewPlace> = {
+  sqlite: (name) => ({ sqlite: join(folder, name) }),
+  postgres: (schema) => ({ postgres: { url: postgres.url, schema } }),
+  redis: (prefix) => ({ redis: { url: redis.url, prefix } }),
+  'redis cluster': (prefix) => ({ redis: { url: redisCluster.url, prefix } }),
+  nats: (prefix) => ({ nats: { url: nats.url, prefix } }),
+  'nats cluster': (prefix) => ({ nats: { url: natsCluster.url, prefix } }),
+};
+try {
+  for (const [engine, newPlace] of Object.entries(ENGINES))
+    if (!(await tryEngine(engine, newPlace, children))) process.exitCode = 1;
+} finally {
+  for (const child of children) child.kill();
+  await Promise.all([postgres, redis, redisCluster, nats, natsCluster].map((server) => server.stop()));
+  rmSync(folder, { recursive: true });
+}
