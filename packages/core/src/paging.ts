@@ -17,6 +17,11 @@ export function pageOf<Row, Item>(
   return { items, next: encodeCursor([list, keyOf(rows[limit - 1]!)]) };
 }
 
+/** The items, so many at a time. */
+export function* inParts<T>(items: readonly T[], size: number): Generator<T[], void, undefined> {
+  for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size);
+}
+
 /** The key a page of this list ended with; `null` for the first page. */
 export function cursorKey(list: string, cursor: string | undefined): string | null {
   if (cursor === undefined) return null;

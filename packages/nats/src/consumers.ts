@@ -5,8 +5,9 @@
  * Consumers of 2.9.10 were seen to pass over messages that had just been stored, on clusters and on one server where subjects are purged
  * meanwhile (ten of 7 000). So every gap in the sequences is asked about, and the leader gives what is missing.
  */
+
 import type { Msg } from '@nats-io/nats-core';
-import type { EngineCall } from '@tidemark/core/engine';
+import { type EngineCall, inParts } from '@tidemark/core/engine';
 import { isPassing, NO_CONSUMER, RefusedByServer, unavailable } from './errors.ts';
 import { HEADER, headersOf } from './headers.ts';
 import { isOver, type Link, pause } from './link.ts';
@@ -90,8 +91,7 @@ async function* withMissing(
   call: EngineCall,
 ): AsyncGenerator<StoredMessage, void, undefined> {
   const fresh = batch.filter(({ seq }) => seq >= from);
-  for (let start = 0; start < fresh.length; start += GAPS_AT_ONCE) {
-    const part = fresh.slice(start, start + GAPS_AT_ONCE);
+  for (const part of inParts(fresh, GAPS_AT_ONCE)) {
     const lacking = await Promise.all(
       part.map(async (message, at) => {
         const next = at === 0 ? from : part[at - 1]!.seq + 1;

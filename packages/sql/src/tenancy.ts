@@ -6,6 +6,7 @@ import type { TenantPart } from '@tidemark/core';
 import {
   type EngineCall,
   firstAfter,
+  inParts,
   type Records,
   type RunKey,
   type RunTombstone,
@@ -74,8 +75,7 @@ export function sqlTenancy(
   const eraseRuns = async (tenantId: string, limit: number, call: EngineCall) => {
     const sql = 'SELECT run_id FROM @runs WHERE tenant_id = ? ORDER BY run_id LIMIT ?';
     const found = await db.read<{ run_id: string }>(sql, [tenantId, limit], call);
-    for (let from = 0; from < found.length; from += RUNS_AT_ONCE) {
-      const some = found.slice(from, from + RUNS_AT_ONCE);
+    for (const some of inParts(found, RUNS_AT_ONCE)) {
       await Promise.all(some.map(({ run_id }) => eraseRun({ tenantId, runId: run_id }, call)));
     }
     // Where runs are kept elsewhere, only their snapshots are here.

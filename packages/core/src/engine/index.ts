@@ -17,6 +17,7 @@ export { isAnswered, meets, type RecordState, recordAfter } from '../kv/conditio
 export { compareKeys, firstAfter } from '../kv/order.ts';
 export { SortedKeys } from '../memory/sorted-keys.ts';
 export { ChangeQueue } from '../memory/watch.ts';
+export { inParts } from '../paging.ts';
 export { type AppendPlan, planAppend, seqConflict } from '../runs/append.ts';
 export { FIRST_LINK, rollOf } from '../runs/chain.ts';
 export { defaultIdempotencyKey } from '../runs/keys.ts';

@@ -1,4 +1,5 @@
 /** The run engine of keyed backends: one journal per run, written against the head the writer knows (RUN-17). */
+
 import { TidemarkError } from '../contracts/errors.ts';
 import type { Journal, JournalName } from '../engine/journal.ts';
 import type { RecordName, Records } from '../engine/records.ts';
@@ -19,6 +20,7 @@ import type {
   StoredSnapshot,
 } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
+import { inParts } from '../paging.ts';
 import { FIRST_LINK } from '../runs/chain.ts';
 import { matchesQuery } from '../runs/list.ts';
 import { readLogPage } from '../runs/log-page.ts';
@@ -179,8 +181,7 @@ export class KeyedRuns implements RunEngine {
       }
       links.set(placeOf(name, event.runSeq), event.link);
     }
-    for (let start = 0; start < unread.length; start += LINKS_AT_ONCE) {
-      const part = unread.slice(start, start + LINKS_AT_ONCE);
+    for (const part of inParts(unread, LINKS_AT_ONCE)) {
       const read = await Promise.all(part.map(({ name, seq }) => this.#linkAt(name, seq, call)));
       for (const [at, link] of read.entries()) links.set(part[at]!.place, link);
     }

@@ -2,6 +2,7 @@
  * What an operator does across tenants, on every keyed backend (GEN-10): which tenants there are, and removing all that
  * one has. Things go before what finds them, so that a removal that was cut short is found and sent again.
  */
+
 import type { TenantPart } from '../contracts/admin.ts';
 import type { BlobInfo, Blobs } from '../engine/blobs.ts';
 import type { Journal, JournalSpace } from '../engine/journal.ts';
@@ -9,6 +10,7 @@ import type { RecordName, RecordSpace, Records, RecordWrite } from '../engine/re
 import type { EngineCall } from '../engine/runs.ts';
 import type { TenancyEngine } from '../engine/tenancy.ts';
 import { firstAfter } from '../kv/order.ts';
+import { inParts } from '../paging.ts';
 import { journalOf, traceOfJournal } from './agents/events.ts';
 import { textField } from './fields.ts';
 import { keyPrefix, splitKey } from './keys.ts';
@@ -54,9 +56,9 @@ export function keyedTenancy(
   const forgetJournals = async (space: JournalSpace, tenantId: string, limit: number, call: EngineCall) => {
     const names = await journal.names(space, tenantId, null, limit, call);
     let removed = 0;
-    for (let from = 0; from < names.length; from += AT_ONCE) {
+    for (const some of inParts(names, AT_ONCE)) {
       const counts = await Promise.all(
-        names.slice(from, from + AT_ONCE).map((name) => {
+        some.map((name) => {
           if (space === 'runs') runs.forget(tenantId, name);
           return journal.forget({ space, tenantId, name }, call);
         }),

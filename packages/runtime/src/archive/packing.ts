@@ -2,7 +2,9 @@
  * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed as under way, read back and
  * checked. Killed anywhere, the run is in the store or in the archive, and whoever comes next finishes what is under way.
  */
+
 import { isTidemarkError, type Store } from '@tidemark/core';
+import { inParts } from '@tidemark/core/engine';
 import { resend } from '../jobs/resend.ts';
 import { corrupt } from './block.ts';
 import { SUFFIX } from './compression.ts';
@@ -90,8 +92,7 @@ export class Packing {
     if (problems.length > 0) return this.#giveUp(manifest, problems);
     this.#probe('checked');
     const runs: PackedRun[] = [];
-    for (let at = 0; at < manifest.runs.length; at += AT_ONCE) {
-      const some = manifest.runs.slice(at, at + AT_ONCE);
+    for (const some of inParts(manifest.runs, AT_ONCE)) {
       const have = await Promise.all(some.map((run) => this.#leave(manifest.pack, run, report)));
       runs.push(...some.filter((_, place) => have[place]));
     }

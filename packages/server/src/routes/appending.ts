@@ -1,5 +1,7 @@
 /** Appends: one event, several that stand or fall together, or lines of which each stands for itself. */
+
 import { type AppendOptions, type AppendResult, invalidArgument, type RunEventInput } from '@tidemark/core';
+import { inParts } from '@tidemark/core/engine';
 import { type ANSWERED, type Answer, created, json, sendBatches } from '../http/answer.ts';
 import { parseJson, readLines } from '../http/body.ts';
 import { matchOf } from '../http/conditions.ts';
@@ -87,7 +89,5 @@ function eventOf(line: Buffer): RunEventInput {
 
 /** The lines of several chunks together, and no more than a batch at once. */
 async function* inBatches(chunks: AsyncIterable<Buffer[]>): AsyncGenerator<Buffer[]> {
-  for await (const lines of chunks) {
-    for (let start = 0; start < lines.length; start += BATCH) yield lines.slice(start, start + BATCH);
-  }
+  for await (const lines of chunks) yield* inParts(lines, BATCH);
 }

@@ -5,7 +5,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { isTidemarkError } from '@tidemark/core';
-import { ChangeQueue, type EngineCall, type RecordChange, type Records } from '@tidemark/core/engine';
+import { ChangeQueue, type EngineCall, inParts, type RecordChange, type Records } from '@tidemark/core/engine';
 import type { SqlDatabase, SqlSignals } from '../database.ts';
 import { keyRange } from '../ranges.ts';
 import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
@@ -144,9 +144,7 @@ export class RecordWatcher {
       if (this.#mark === null && revision <= mark) this.#known.set(key, { revision, expiresAt, removed: false });
       else changed.push(key);
     }
-    for (let from = 0; from < changed.length; from += RECORDS_AT_ONCE) {
-      await this.#reportChanged(changed.slice(from, from + RECORDS_AT_ONCE), there, call);
-    }
+    for (const some of inParts(changed, RECORDS_AT_ONCE)) await this.#reportChanged(some, there, call);
   }
 
   /** The live keys of the prefix with their revisions. */

@@ -1,6 +1,8 @@
 /** Flow events over journals: one journal per trace, and one of its own for events without a trace (AGT-2). */
+
 import type { EventEngine, FlowEventRow } from '../../engine/agents.ts';
 import type { Journal, JournalEntry } from '../../engine/journal.ts';
+import { inParts } from '../../paging.ts';
 import { Appender } from '../appender.ts';
 import type { Contention } from '../contention.ts';
 import { splitHeader, withHeader } from '../lines.ts';
@@ -30,7 +32,7 @@ export function keyedEvents(journal: Journal, contention: Contention): EventEngi
       }
       // The sort is stable: events of one `ts` stay in the order of insertion.
       rows.sort((a, b) => a.ts - b.ts);
-      for (let from = 0; from < rows.length; from += PAGE) yield rows.slice(from, from + PAGE);
+      yield* inParts(rows, PAGE);
     },
   };
 }

@@ -1,7 +1,9 @@
 /** Tasks over records: one per (session, task), conditional on what was read, so that the newest save stands (AGT-6). */
+
 import type { TaskEngine } from '../../engine/agents.ts';
 import type { RecordName, Records } from '../../engine/records.ts';
 import type { EngineCall } from '../../engine/runs.ts';
+import { inParts } from '../../paging.ts';
 import { CONFLICT, type Contention } from '../contention.ts';
 import { fieldsOf, numberField, textField } from '../fields.ts';
 import { joinKey, keyPrefix } from '../keys.ts';
@@ -41,9 +43,7 @@ export function keyedTasks(records: Records, contention: Contention, sessions: S
         tasks.push({ createdAt, order, body: textField(record, 'body')! });
       }
       tasks.sort((a, b) => a.createdAt - b.createdAt || a.order - b.order);
-      for (let from = 0; from < tasks.length; from += PAGE) {
-        yield tasks.slice(from, from + PAGE).map((task) => task.body);
-      }
+      for (const page of inParts(tasks, PAGE)) yield page.map((task) => task.body);
     },
 
     async removeAll(tenantId, sessionId, call) {

@@ -2,9 +2,11 @@
  * Trajectories over records (AGT-9). Per trace an owner, which says whose it is; per (session, trace) a body and an
  * entry of the session's list. The owner is written last and read with each: what has no owner does not count.
  */
+
 import type { TrajectoryEngine } from '../../engine/agents.ts';
 import type { RecordName, Records, RecordWrite } from '../../engine/records.ts';
 import type { EngineCall } from '../../engine/runs.ts';
+import { inParts } from '../../paging.ts';
 import { CONFLICT, type Contention } from '../contention.ts';
 import { fieldsOf, numberField, textField } from '../fields.ts';
 import { joinKey, keyPrefix, splitKey } from '../keys.ts';
@@ -69,8 +71,8 @@ export function keyedTrajectories(records: Records, contention: Contention, sess
     async list(tenantId, sessionId, limit, call) {
       const traces: string[] = [];
       const entries = await listOf(tenantId, sessionId, call);
-      for (let from = 0; from < entries.length && traces.length < limit; from += PAGE) {
-        const page = entries.slice(from, from + PAGE);
+      for (const page of inParts(entries, PAGE)) {
+        if (traces.length >= limit) break;
         const owners = await records.get(
           page.map(({ traceId }) => namesOf(tenantId, traceId, sessionId).owner),
           call,
