@@ -2,7 +2,10 @@
 import { render } from 'preact';
 import './styles/theme.css';
 import './styles/frame.css';
+import './styles/controls.css';
 import './styles/parts.css';
+import './styles/values.css';
+import './styles/dialogs.css';
 import './styles/runs.css';
 import './styles/stores.css';
 import './styles/agents.css';
