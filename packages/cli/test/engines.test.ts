@@ -40,6 +40,14 @@ describe.each(['postgres', 'redis', 'nats'] as const)('on %s', (engine) => {
     await typed('runs show order-1', 3);
   });
 
+  it.skipIf(!url)('keeps stores apart that the query of the URL names', { timeout: 60_000 }, async () => {
+    const place = `cli_${randomUUID().slice(0, 8)}`;
+    const apart = `${url}?${engine === 'postgres' ? 'schema' : 'prefix'}=${place}`;
+    await typed(`kv put here x=1 --store ${apart}`);
+    expect(await typed(`kv get here x --store ${apart}`)).toBe('1');
+    await typed('kv get here x', 3);
+  });
+
   it.skipIf(!url)('takes a copy of a SQLite store', { timeout: 60_000 }, async () => {
     const source = {
       env: { TIDEMARK_STORE: `sqlite:${sample.directory}/.tidemark/state.db`, TIDEMARK_TENANT: 'acme' },

@@ -1,10 +1,13 @@
 /** What the NATS store can be told, with the default of each option and what it costs. */
 import type { Authenticator, TlsOptions } from '@nats-io/nats-core';
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
-import { checkInteger } from '@tidemark/core/engine';
+import { checkInteger, type UrlReadings } from '@tidemark/core/engine';
 
 export interface NatsOptions extends StoreOptions {
-  /** `nats://user:password@host:port`; several servers of a cluster are parted by commas. */
+  /**
+   * `nats://user:password@host:port`; several servers of a cluster are parted by commas. Options below may stand in its query:
+   * `?prefix=app&replicas=3`.
+   */
   url: string;
   /** Begins the name of every stream and subject; several stores can share an account. Default `tidemark`. */
   prefix?: string;
@@ -20,6 +23,9 @@ export interface NatsOptions extends StoreOptions {
 }
 
 const DEFAULT_PREFIX = 'tidemark';
+
+/** What may also stand in the query of the URL. */
+export const URL_OPTIONS: UrlReadings = { prefix: 'text', replicas: 'number', monitoring: 'list' };
 
 export function checkPrefix(prefix: string | undefined): string {
   if (prefix === undefined) return DEFAULT_PREFIX;

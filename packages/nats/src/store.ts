@@ -14,6 +14,7 @@ import {
   type Records,
   Signals,
   StoreContext,
+  withUrlOptions,
 } from '@tidemark/core/engine';
 import { NatsBlobs } from './blobs.ts';
 import { Checkpoints } from './checkpoints.ts';
@@ -24,7 +25,7 @@ import { type JournalPart, NatsJournal } from './journal.ts';
 import { JournalReader } from './journal-reader.ts';
 import { Link } from './link.ts';
 import { Messages } from './messages.ts';
-import { checkPrefix, checkReplicas, type NatsOptions } from './options.ts';
+import { checkPrefix, checkReplicas, type NatsOptions, URL_OPTIONS } from './options.ts';
 import { NatsRecords } from './records.ts';
 import { Spill } from './spill.ts';
 import { prepareStreams, type StreamKind, streamName, streamSubject } from './streams.ts';
@@ -40,7 +41,7 @@ import { Writer } from './writer.ts';
  * await store.close();
  */
 export async function natsStore(options: string | NatsOptions): Promise<Store> {
-  const given = typeof options === 'string' ? { url: options } : options;
+  const given = withUrlOptions(typeof options === 'string' ? { url: options } : options, URL_OPTIONS, []);
   if (typeof given.url !== 'string') throw invalidArgument('url', 'a URL such as nats://localhost:4222', given.url);
   const prefix = checkPrefix(given.prefix);
   const replicas = checkReplicas(given.replicas);

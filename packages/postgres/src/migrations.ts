@@ -1,8 +1,9 @@
 /** Brings a schema up to date: numbered SQL files, each with its version in one transaction, under one lock. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { TidemarkError } from '@tidemark/core';
+import { withUrlOptions } from '@tidemark/core/engine';
 import type pg from 'pg';
-import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions } from './options.ts';
+import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions, URL_OPTIONS } from './options.ts';
 import { Dialect } from './sql.ts';
 
 export interface Migration {
@@ -62,8 +63,9 @@ function withPartitions(sql: string, partitions: number | undefined): string {
   );
 }
 
-/** The whole plan as one script, for people who run it themselves. */
-export function migrationScript(options: MigrationOptions = {}): string {
+/** The whole plan as one script, for people who run it themselves. Options may also stand in the query of the store's URL. */
+export function migrationScript(given: MigrationOptions & { url?: string } = {}): string {
+  const options: MigrationOptions = withUrlOptions({ ...given, url: given.url ?? '' }, URL_OPTIONS);
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
   const steps = planMigrations(options).map(
     (migration) =>

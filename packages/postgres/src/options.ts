@@ -1,8 +1,9 @@
 /** What the PostgreSQL store can be told, with the default of each option and what it costs. */
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
+import type { UrlReadings } from '@tidemark/core/engine';
 
 export interface PostgresOptions extends StoreOptions {
-  /** `postgres://user:password@host:port/database`. */
+  /** `postgres://user:password@host:port/database`; options below may stand in its query: `?schema=app&maxConnections=20`. */
   url: string;
   /** The schema all tables live in; made when it is not there. Default `tidemark`. */
   schema?: string;
@@ -31,6 +32,18 @@ export interface PostgresOptions extends StoreOptions {
 }
 
 export const DEFAULT_SCHEMA = 'tidemark';
+
+/** What may also stand in the query of the URL. */
+export const URL_OPTIONS: UrlReadings = {
+  schema: 'text',
+  partitions: 'number',
+  rowLevelSecurity: 'switch',
+  payloadIndex: 'switch',
+  maxConnections: 'number',
+  connectionTimeoutMs: 'number',
+  listenUrl: 'text',
+  migrate: 'switch',
+};
 
 /** Names that need no quoting rules of their own: a schema is chosen by people who run the store. */
 export function checkSchema(schema: string): string {

@@ -1,6 +1,6 @@
 /** The PostgreSQL store: all domains on one schema, durable by statement and not by hope. */
 import { type Durability, invalidArgument, type Store } from '@tidemark/core';
-import { assembleStore, type EngineCall, StoreContext } from '@tidemark/core/engine';
+import { assembleStore, type EngineCall, StoreContext, withUrlOptions } from '@tidemark/core/engine';
 import { sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords, sqlTenancy } from '@tidemark/sql';
 import type pg from 'pg';
 import { Database } from './database.ts';
@@ -10,7 +10,7 @@ import { beginEpoch } from './epochs.ts';
 import { translateRead } from './errors.ts';
 import { checkMigrated, migrate } from './migrations.ts';
 import { Notifications } from './notifications.ts';
-import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions } from './options.ts';
+import { checkSchema, DEFAULT_SCHEMA, type PostgresOptions, URL_OPTIONS } from './options.ts';
 import { connectPool } from './pool.ts';
 import { type Confinement, confinementOf } from './roles.ts';
 import { PostgresRuns } from './runs.ts';
@@ -25,7 +25,7 @@ import { Dialect } from './sql.ts';
  * await store.close();
  */
 export async function postgresStore(options: string | PostgresOptions): Promise<Store> {
-  const given = typeof options === 'string' ? { url: options } : options;
+  const given = withUrlOptions(typeof options === 'string' ? { url: options } : options, URL_OPTIONS);
   if (typeof given.url !== 'string') throw invalidArgument('url', 'a URL such as postgres://localhost/app', given.url);
   const schema = checkSchema(given.schema ?? DEFAULT_SCHEMA);
   const context = new StoreContext(given);

@@ -1,12 +1,12 @@
 /** What the Redis store can be told, with the default of each option and what it costs. */
 import type { ConnectionOptions } from 'node:tls';
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
-import { checkInteger } from '@tidemark/core/engine';
+import { checkInteger, type UrlReadings, withUrlOptions } from '@tidemark/core/engine';
 
 export interface RedisOptions extends StoreOptions {
   /**
    * `redis://user:password@host:port/database`, or `rediss:` for TLS. Of a Cluster any nodes, parted by commas, or one node
-   * and `?cluster=1`; the others are found through them.
+   * and `?cluster=1`; the others are found through them. Options below may stand in its query: `?prefix=app&waitReplicas=1`.
    */
   url: string;
   /** What Node's `tls.connect` is told with `rediss:`: an authority of your own (`ca`), a certificate to log in with (`cert` and `key`). */
@@ -55,7 +55,17 @@ export interface Settings {
 const DEFAULT_PORT = 6379;
 const URL_RULE = 'a URL such as redis://localhost:6379, or redis://a:7000,b:7000 for a Cluster';
 
-export function settingsOf(options: RedisOptions, timeoutMs: number): Settings {
+/** What may also stand in the query of the URL. */
+const URL_OPTIONS: UrlReadings = {
+  prefix: 'text',
+  buckets: 'number',
+  waitReplicas: 'number',
+  waitReplicasMs: 'number',
+  connectionTimeoutMs: 'number',
+};
+
+export function settingsOf(given: RedisOptions, timeoutMs: number): Settings {
+  const options = withUrlOptions(given, URL_OPTIONS, ['cluster']);
   const {
     prefix = 'tidemark',
     waitReplicas = 0,

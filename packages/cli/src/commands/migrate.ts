@@ -43,7 +43,7 @@ const plan = defineCommand({
   examples: [
     { line: 'migrate plan', shows: 'CREATE TABLE run_events' },
     {
-      line: 'migrate plan --store postgres://localhost/app --schema state',
+      line: 'migrate plan --store postgres://localhost/app?schema=state',
       shows: 'CREATE SCHEMA IF NOT EXISTS "state"',
     },
   ],
@@ -57,17 +57,19 @@ const plan = defineCommand({
     const { migrationScript } = await loadPostgres();
     const { schema, partitions, rowLevelSecurity, payloadIndex } = options;
     const chosen = { ...(schema === undefined ? {} : { schema }), ...(partitions === undefined ? {} : { partitions }) };
-    await out.raw(migrationScript({ ...chosen, rowLevelSecurity, payloadIndex }));
+    const switches = { ...(rowLevelSecurity && { rowLevelSecurity }), ...(payloadIndex && { payloadIndex }) };
+    await out.raw(migrationScript({ url: settings.store, ...chosen, ...switches }));
   },
 });
 
 /** What is needed of the driver, which is there only for those who use it. */
 interface PostgresDriver {
   migrationScript(options: {
+    url: string;
     schema?: string;
     partitions?: number;
-    rowLevelSecurity: boolean;
-    payloadIndex: boolean;
+    rowLevelSecurity?: boolean;
+    payloadIndex?: boolean;
   }): string;
 }
 

@@ -2,6 +2,7 @@
 export { decodeCursor, encodeCursor, sameJson } from '../checks/json.ts';
 export { checkDuration, checkInteger, timeText } from '../checks/numbers.ts';
 export { checkId } from '../checks/text.ts';
+export { type UrlReadings, withUrlOptions } from '../checks/url-options.ts';
 export { artifactSweep, Cleaner, onceInAWhile } from '../cleaner.ts';
 export { StoreContext } from '../context.ts';
 export { GroupCommit } from '../group-commit.ts';

@@ -1,0 +1,62 @@
+/** Options in the query of a URL. */
+import { describe, expect, it } from 'vitest';
+import { withUrlOptions } from './url-options.ts';
+
+interface Options {
+  url: string;
+  schema?: string;
+  partitions?: number;
+  migrate?: boolean;
+  monitoring?: string[];
+}
+
+const READINGS = { schema: 'text', partitions: 'number', migrate: 'switch', monitoring: 'list' } as const;
+const read = (url: string, beside: Partial<Options> = {}) => withUrlOptions<Options>({ ...beside, url }, READINGS);
+
+describe('withUrlOptions', () => {
+  it('reads what it knows and leaves the rest of the query to the driver', () => {
+    expect(read('postgres://u:p%40@h/db?sslmode=require&schema=app&partitions=8&migrate=false')).toEqual({
+      url: 'postgres://u:p%40@h/db?sslmode=require',
+      schema: 'app',
+      partitions: 8,
+      migrate: false,
+    });
+  });
+
+  it('reads lists, and URLs of several servers', () => {
+    expect(read('nats://a:1,b:2?monitoring=http://a:8222,http://b:8222')).toEqual({
+      url: 'nats://a:1,b:2',
+      monitoring: ['http://a:8222', 'http://b:8222'],
+    });
+  });
+
+  it('lets what is set beside the URL win', () => {
+    expect(read('postgres://h/db?schema=app', { schema: 'mine' })).toEqual({ url: 'postgres://h/db', schema: 'mine' });
+  });
+
+  it.each(['postgres://h/db', 'postgres://h/db?sslrootcert=/a+b.pem', 'postgres://h/db?'])(
+    'changes nothing in %s',
+    (url) => {
+      expect(read(url)).toEqual({ url });
+    },
+  );
+
+  it('refuses names that neither it nor the driver knows, where the driver tells', () => {
+    const known = (url: string) => withUrlOptions<Options>({ url }, READINGS, ['cluster']);
+    expect(known('redis://h?cluster=1&schema=app')).toEqual({ url: 'redis://h?cluster=1', schema: 'app' });
+    expect(() => known('redis://h?schmea=app')).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', field: 'url', message: expect.stringContaining('"schmea"') }),
+    );
+  });
+
+  it.each([
+    ['partitions', 'eight'],
+    ['partitions', ''],
+    ['migrate', 'perhaps'],
+    ['migrate', 'constructor'],
+  ])('refuses %s=%s by its name', (field, text) => {
+    expect(() => read(`postgres://h/db?${field}=${text}`)).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', field }),
+    );
+  });
+});

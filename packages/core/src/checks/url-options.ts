@@ -1,0 +1,54 @@
+/** Options that stand in the query of a store's URL, so that whoever has only a URL to give can set them too. */
+import { invalidArgument } from '../contracts/errors.ts';
+
+/** What the text of an option is read as; `list` is parted by commas. */
+export type UrlReading = 'text' | 'number' | 'switch' | 'list';
+
+export interface UrlReadings {
+  [option: string]: UrlReading;
+}
+
+const SWITCHES = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
+
+/**
+ * The options together with those in the query of their URL, which give way to what is set beside it. The URL loses what was read;
+ * the rest of the query stays for the driver, which may name the only ones it knows.
+ */
+export function withUrlOptions<Options extends { url: string }>(
+  options: Options,
+  readings: UrlReadings,
+  driverKnows?: readonly string[],
+): Options {
+  const { url } = options;
+  const start = typeof url === 'string' ? url.indexOf('?') : -1;
+  if (start === -1) return options;
+  const query = new URLSearchParams(url.slice(start + 1));
+  const read: Record<string, unknown> = {};
+  for (const [name, reading] of Object.entries(readings)) {
+    const text = query.get(name);
+    if (text !== null) read[name] = readAs(name, text, reading);
+    query.delete(name);
+  }
+  const unknown = driverKnows && [...query.keys()].find((name) => !driverKnows.includes(name));
+  if (unknown !== undefined) {
+    const known = [...Object.keys(readings), ...driverKnows!].join(', ');
+    throw invalidArgument('url', `a URL whose query has no other names than ${known}`, unknown);
+  }
+  if (Object.keys(read).length === 0) return options;
+  const rest = query.size > 0 ? `?${query}` : '';
+  return { ...read, ...options, url: url.slice(0, start) + rest };
+}
+
+function readAs(name: string, text: string, reading: UrlReading): unknown {
+  if (reading === 'text') return text;
+  if (reading === 'list') return text.split(',');
+  const value = reading === 'number' ? Number(text.trim() || Number.NaN) : SWITCHES.get(text);
+  if (value === undefined || Number.isNaN(value))
+    throw invalidArgument(name, reading === 'number' ? 'a number in the URL' : 'true or false in the URL', text);
+  return value;
+}
