@@ -27,6 +27,8 @@ export const WRONG_LAST_SEQUENCE = 10071;
 /** Also said for a while by a member of a cluster that knows of a stream and has not made its own copy yet. */
 export const NO_STREAM = 10059;
 export const STREAM_EXISTS = 10058;
+/** Of a server that is alone. */
+export const NO_REPLICAS = 10074;
 /** Another stream has the subjects, or the same one, made between two looks of the server. */
 export const SUBJECTS_TAKEN = 10065;
 /** Of a consumer that went away. */
@@ -37,8 +39,24 @@ export const IN_PROCESS = 10158;
 
 /** Out of memory, storage or the limits of an account or stream. */
 const OUT_OF_ROOM = new Set([10002, 10023, 10028, 10047, 10077, 10122]);
-/** A node that is not, or not yet, in a position to answer. */
-const NOT_NOW = new Set([10008, 10009, 10041, NO_STREAM, 10074, 10075, 10076, IN_PROCESS, 10164]);
+/** Servers that cannot be told apart from ones that are still starting or electing: nothing was done, and it may soon be otherwise. */
+const NOT_NOW = new Set([
+  10005, // too few peers to place a stream on
+  10007, // not assigned
+  10008, // the cluster is not available
+  10009, // not the leader
+  10041, // an error of Raft
+  NO_STREAM,
+  10075, // a peer is being remapped
+  10076, // JetStream is not enabled, or not yet
+  10118, // a stream is offline
+  10119, // a consumer is offline
+  IN_PROCESS,
+  10163, // the last sequence of the subject is not known yet
+  10164, // a message before this one is on its way
+  10194, // a stream is offline, with a reason
+  10195, // a consumer is offline, with a reason
+]);
 const TOO_LARGE = 10054;
 
 /** Whether the same request may simply be sent again, since nothing was done. */

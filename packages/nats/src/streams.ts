@@ -4,7 +4,7 @@
  */
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
-import { NO_STREAM, RefusedByServer, STREAM_EXISTS, SUBJECTS_TAKEN } from './errors.ts';
+import { NO_REPLICAS, NO_STREAM, RefusedByServer, STREAM_EXISTS, SUBJECTS_TAKEN } from './errors.ts';
 import type { Link } from './link.ts';
 
 /** How many versions of a record are kept: a watch that is slow sees each of them, a lost acknowledgement is settled by them. */
@@ -118,6 +118,7 @@ async function createStream(link: Link, safe: StreamConfig, call: EngineCall): P
     await link.query(`STREAM.CREATE.${safe.name}`, safe, call);
   } catch (error) {
     const code = error instanceof RefusedByServer ? error.code : undefined;
+    if (code === NO_REPLICAS) throw invalidArgument('replicas', '1 on a server that is alone', safe.num_replicas);
     if (code === SUBJECTS_TAKEN) await requireSubjects(link, safe, call);
     else if (code !== STREAM_EXISTS) throw error;
   }

@@ -61,6 +61,13 @@ describe.skipIf(WITHOUT_NATS)('streams', () => {
     expect(asked).toHaveLength(4 * STREAM_KINDS.length);
   });
 
+  it('of more replicas than one are refused at once by a server that is alone', async () => {
+    await expect(natsStore({ ...newStreams(), replicas: 3 })).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      field: 'replicas',
+    });
+  });
+
   it('whose subjects a stranger has are refused by the name of the option', async () => {
     const { url, prefix } = newStreams();
     const stranger = newPrefix();
