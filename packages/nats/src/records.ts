@@ -28,38 +28,15 @@ import { HEADER } from './headers.ts';
 import { isOver, type Link, pause } from './link.ts';
 import { removeMarks, removeMarksOf } from './marks.ts';
 import type { Messages, StoredMessage } from './messages.ts';
-import { Recent } from './recent.ts';
-import {
-  endHeaders,
-  type RecordEnd,
-  readRecord,
-  readRecordHead,
-  recordBody,
-  recordHeaders,
-} from './record-messages.ts';
+import { endHeaders, type RecordEnd, readRecordHead, recordBody, recordHeaders } from './record-messages.ts';
 import { RecordMirror } from './record-mirror.ts';
+import { type Found, RecordReader } from './record-reader.ts';
 import type { Spill } from './spill.ts';
-import { nameOfSubject, type Subject, subjectOf, tenantFilter } from './subjects.ts';
+import { nameOfSubject, type Subject, tenantFilter } from './subjects.ts';
 import type { Writer } from './writer.ts';
-
-/** What a subject holds now. */
-interface Found {
-  /** Of the last message, whatever it says; 0 when there is none. */
-  revision: number;
-  /** The record, expired or not. */
-  state: RecordState | undefined;
-  spilled: boolean;
-}
 
 const MAX_TRIES = 200;
 const EAGER_TRIES = 8;
-/** From so many records on it is cheaper to ask the mirror which of them have changed. */
-const MANY = 4;
-const MAX_SEEN_BYTES = 16 * 1024 * 1024;
-/** What an entry takes besides the values, roughly. */
-const ENTRY_BYTES = 500;
-/** A record over this size is always looked at again. */
-const LARGE = 64 * 1024;
 /** How many records a scan asks for at a time. */
 const SCAN_STEP = 200;
 
@@ -74,47 +51,33 @@ export interface RecordParts {
 export class NatsRecords implements Records {
   readonly #parts: RecordParts;
   readonly #mirror: RecordMirror;
+  readonly #reader: RecordReader;
   readonly #turns = new Turns();
-  /** Records that were read or written last, to be written to without another look. */
-  readonly #seen = new Recent<Found>(MAX_SEEN_BYTES, ({ state }) => ENTRY_BYTES + (state ? bytesOf(state) : 0));
 
   constructor(parts: RecordParts) {
     this.#parts = parts;
     this.#mirror = new RecordMirror(parts.link, parts.messages, parts.clock);
+    this.#reader = new RecordReader({ ...parts, mirror: this.#mirror });
   }
 
-  async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
-    if (names.length < MANY || !this.#mirror.started) return Promise.all(names.map((name) => this.#get(name, call)));
-    await this.#mirror.caughtUp(call);
-    return this.#getMany(names, call);
-  }
-
-  /** Of records whose revision the mirror knows, only those are asked for that were not seen at it. */
-  #getMany(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
-    return Promise.all(
-      names.map((name) => {
-        const revision = this.#mirror.revisionOf(name);
-        if (revision === 0) return null;
-        const seen = this.#seen.get(this.#subjectOf(name).text);
-        if (seen?.revision !== revision) return this.#get(name, call);
-        return this.#isLive(seen.state) ? this.#copy(seen.state) : null;
-      }),
-    );
+  get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
+    return this.#reader.get(names, call);
   }
 
   async getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
-    return (await this.#get(name, call))?.fields.get(field) ?? null;
+    const [record] = await this.#reader.get([name], call);
+    return record?.fields.get(field) ?? null;
   }
 
   async write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
-    const subject = this.#subjectOf(write.name);
+    const subject = this.#reader.subjectOf(write.name);
     return this.#turns.take(subject.text, call, async () => {
       // What was seen last is as good as what is there, if the server takes a write against it; a refusal never rests on it.
-      const seen = this.#seen.get(subject.text);
+      const seen = this.#reader.seen(subject);
       const quick = seen && (await this.#attempt(write, subject, seen, false, call));
       if (quick) return quick;
       for (let tries = 1; tries <= MAX_TRIES; tries++) {
-        const outcome = await this.#attempt(write, subject, await this.#find(subject, call), true, call);
+        const outcome = await this.#attempt(write, subject, await this.#reader.find(subject, call), true, call);
         if (outcome) return outcome;
         if (isOver(call)) break;
         if (tries > EAGER_TRIES) await pause();
@@ -134,22 +97,22 @@ export class NatsRecords implements Records {
     isCurrent: boolean,
     call: EngineCall,
   ): Promise<RecordOutcome | null> {
-    const before = this.#isLive(found.state) ? found.state : undefined;
+    const before = this.#reader.live(found);
     const existed = before !== undefined;
     const answered = isAnswered(write, before);
     if (answered || !meets(write, before))
-      return isCurrent ? { applied: answered, record: this.#copy(before), existed } : null;
+      return isCurrent ? { applied: answered, record: this.#reader.copy(before), existed } : null;
     const after = recordAfter(write, before, 0, this.#parts.clock());
     if (after === null && !existed) return isCurrent ? { applied: true, record: null, existed } : null;
-    this.#seen.delete(subject.text);
+    this.#reader.forget(subject);
     const revision =
       after === null
         ? await this.#end(write.name, subject, found, 'delete', call)
         : await this.#put(write.name, subject, found, after, call);
     if (revision === null) return null;
     const state = after ? { ...after, revision } : undefined;
-    this.#remember(subject, { revision, state, spilled: false });
-    return { applied: true, record: this.#copy(state), existed };
+    this.#reader.remember(subject, { revision, state, spilled: false });
+    return { applied: true, record: this.#reader.copy(state), existed };
   }
 
   async #put(
@@ -193,10 +156,14 @@ export class NatsRecords implements Records {
 
   /** Conditions first; then each in order, conditional again: there is no step over several subjects. */
   async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
-    const records = await Promise.all(writes.map(({ name }) => this.#find(this.#subjectOf(name), call)));
-    const before = records.map(({ state }) => (this.#isLive(state) ? state : undefined));
+    const records = await Promise.all(writes.map(({ name }) => this.#reader.find(this.#reader.subjectOf(name), call)));
+    const before = records.map((found) => this.#reader.live(found));
     if (!writes.every((write, at) => isAnswered(write, before[at]) || meets(write, before[at]))) {
-      return before.map((state) => ({ applied: false, record: this.#copy(state), existed: state !== undefined }));
+      return before.map((state) => ({
+        applied: false,
+        record: this.#reader.copy(state),
+        existed: state !== undefined,
+      }));
     }
     const outcomes: RecordOutcome[] = [];
     for (const write of writes) {
@@ -217,24 +184,9 @@ export class NatsRecords implements Records {
     range: { prefix: string; after: string | null; limit: number },
     call: EngineCall,
   ): Promise<ScannedRecord[]> {
-    await this.#mirror.caughtUp(call);
-    const found: ScannedRecord[] = [];
-    let { after } = range;
-    while (found.length < range.limit) {
-      const count = Math.min(SCAN_STEP, range.limit - found.length);
-      const keys = this.#mirror.keys(space, tenantId, range.prefix, after, count);
-      const records = await this.#getMany(
-        keys.map((key) => ({ space, tenantId, key })),
-        call,
-      );
-      keys.forEach((key, at) => {
-        const record = records[at];
-        if (record) found.push({ key, ...record });
-      });
-      if (keys.length < count) break;
-      after = keys.at(-1)!;
-    }
-    return found;
+    const next = (after: { key: string } | undefined, count: number) =>
+      this.#mirror.keys(space, tenantId, range.prefix, after?.key ?? range.after, count).map((key) => ({ key }));
+    return this.#scan(space, tenantId, range.limit, next, call);
   }
 
   async scanPlaces(
@@ -242,22 +194,30 @@ export class NatsRecords implements Records {
     range: { from: string; to: string; after?: { place: string; key: string }; limit: number },
     call: EngineCall,
   ): Promise<PlacedRecord[]> {
+    const next = (after: { place: string; key: string } | undefined, count: number) =>
+      this.#mirror.places(tenantId, { ...range, ...(after && { after }) }, count);
+    return this.#scan('kv', tenantId, range.limit, next, call);
+  }
+
+  /** The records behind what the mirror lists, a step at a time: some are gone, or have expired, when they are read. */
+  async #scan<Listed extends { key: string }>(
+    space: RecordSpace,
+    tenantId: string,
+    limit: number,
+    next: (after: Listed | undefined, count: number) => Listed[],
+    call: EngineCall,
+  ): Promise<(Listed & StoredRecord)[]> {
     await this.#mirror.caughtUp(call);
-    const found: PlacedRecord[] = [];
-    let { after } = range;
-    while (found.length < range.limit) {
-      const count = Math.min(SCAN_STEP, range.limit - found.length);
-      const places = this.#mirror.places(tenantId, { ...range, ...(after && { after }) }, count);
-      const records = await this.#getMany(
-        places.map(({ key }) => ({ space: 'kv', tenantId, key })),
-        call,
-      );
-      places.forEach(({ place, key }, at) => {
-        const record = records[at];
-        if (record) found.push({ place, key, ...record });
-      });
-      if (places.length < count) break;
-      after = places.at(-1)!;
+    const found: (Listed & StoredRecord)[] = [];
+    let after: Listed | undefined;
+    while (found.length < limit) {
+      const count = Math.min(SCAN_STEP, limit - found.length);
+      const listed = next(after, count);
+      const names = listed.map(({ key }) => ({ space, tenantId, key }));
+      const records = await this.#reader.getKnown(names, call);
+      for (const [at, record] of records.entries()) if (record) found.push({ ...listed[at]!, ...record });
+      if (listed.length < count) break;
+      after = listed.at(-1);
     }
     return found;
   }
@@ -290,19 +250,18 @@ export class NatsRecords implements Records {
   }
 
   async #changeOf(key: string, message: StoredMessage): Promise<RecordChange | null> {
-    const { end, expiresAt } = readRecordHead(message.headers);
+    const { end } = readRecordHead(message.headers);
     if (end !== null) return { key, type: end, record: null };
-    const body = await this.#bodyOf(message, {});
+    const state = await this.#reader.stateOf(message, {});
     // Its parts went with a newer version, which will be reported itself.
-    if (!body) return null;
-    return { key, type: 'put', record: this.#copy(readRecord(body, message.seq, expiresAt)) };
+    return state && { key, type: 'put', record: this.#reader.copy(state) };
   }
 
   async removeExpired(limit: number, call: EngineCall): Promise<number> {
     await this.#mirror.caughtUp(call);
     let removed = 0;
     for (const { name, revision } of this.#mirror.expired(limit)) {
-      const ended = await this.#end(name, this.#subjectOf(name), { revision, spilled: true }, 'expire', call);
+      const ended = await this.#end(name, this.#reader.subjectOf(name), { revision, spilled: true }, 'expire', call);
       if (ended !== null) removed++;
     }
     return removed;
@@ -319,8 +278,8 @@ export class NatsRecords implements Records {
     const found = this.#mirror.records(space, tenantId, limit);
     for (const { key, revision } of found) {
       const name = { space, tenantId, key };
-      const subject = this.#subjectOf(name);
-      this.#seen.delete(subject.text);
+      const subject = this.#reader.subjectOf(name);
+      this.#reader.forget(subject);
       const place = await this.#end(name, subject, { revision, spilled: true }, 'delete', call);
       // One that was written meanwhile is found again. Versions before the mark go at once: they hold what was in it.
       if (place !== null) await messages.purge(subject.text, place, call);
@@ -344,67 +303,10 @@ export class NatsRecords implements Records {
   stop(): void {
     this.#mirror.stop();
   }
-
-  async #get(name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
-    const { state } = await this.#find(this.#subjectOf(name), call);
-    return this.#isLive(state) ? this.#copy(state) : null;
-  }
-
-  async #find(subject: Subject, call: EngineCall): Promise<Found> {
-    for (;;) {
-      const message = await this.#parts.messages.last(subject.text, call);
-      if (!message) return { revision: 0, state: undefined, spilled: false };
-      const { end, expiresAt } = readRecordHead(message.headers);
-      if (end !== null) return { revision: message.seq, state: undefined, spilled: false };
-      const body = await this.#bodyOf(message, call);
-      const spilled = message.headers[HEADER.parts] !== undefined;
-      if (body) {
-        const found = { revision: message.seq, state: readRecord(body, message.seq, expiresAt), spilled };
-        this.#remember(subject, found);
-        return found;
-      }
-      // Its parts are gone, so a newer version stands, or is about to.
-      if (isOver(call)) throw new TidemarkError('TIMEOUT', 'The record changed faster than it could be read');
-    }
-  }
-
-  #remember(subject: Subject, found: Found): void {
-    if (found.spilled || (found.state && bytesOf(found.state) > LARGE)) this.#seen.delete(subject.text);
-    else this.#seen.set(subject.text, found);
-  }
-
-  async #bodyOf(message: StoredMessage, call: EngineCall): Promise<Buffer | null> {
-    const parts = message.headers[HEADER.parts];
-    return parts === undefined ? message.data : this.#parts.spill.read(message.subject, parts, call);
-  }
-
-  #isLive(state: RecordState | undefined): state is RecordState {
-    return state !== undefined && (state.expiresAt === null || state.expiresAt > this.#parts.clock());
-  }
-
-  #copy(state: RecordState): StoredRecord;
-  #copy(state: RecordState | undefined): StoredRecord | null;
-  #copy(state: RecordState | undefined): StoredRecord | null {
-    if (!state) return null;
-    const ttlMs = state.expiresAt === null ? null : state.expiresAt - this.#parts.clock();
-    // A caller may do as it likes with what it gets; what is remembered must not change with it.
-    const fields = new Map(Array.from(state.fields, ([field, value]) => [field, value.slice()]));
-    return { fields, revision: state.revision, ttlMs };
-  }
-
-  #subjectOf({ space, tenantId, key }: RecordName): Subject {
-    return subjectOf(this.#parts.messages.subject, { space, tenantId, name: key }, true);
-  }
 }
 
 /** Parts that could not be removed are, with the next version; the write they belonged to stands. */
 function left(): void {}
-
-function bytesOf({ fields }: RecordState): number {
-  let bytes = 0;
-  for (const [field, value] of fields) bytes += field.length + value.length;
-  return bytes;
-}
 
 async function* stopping(changes: AsyncIterable<RecordChange>, stop: () => void): AsyncIterable<RecordChange> {
   try {

@@ -1,0 +1,131 @@
+/** What record subjects hold: read from the server, or remembered from the last look where nothing has changed since. */
+import { TidemarkError } from '@tidemark/core';
+import type { EngineCall, RecordName, RecordState, StoredRecord } from '@tidemark/core/engine';
+import { HEADER } from './headers.ts';
+import { isOver } from './link.ts';
+import type { Messages, StoredMessage } from './messages.ts';
+import { Recent } from './recent.ts';
+import { readRecord, readRecordHead } from './record-messages.ts';
+import type { RecordMirror } from './record-mirror.ts';
+import type { Spill } from './spill.ts';
+import { type Subject, subjectOf } from './subjects.ts';
+
+/** What a subject holds now. */
+export interface Found {
+  /** Of the last message, whatever it says; 0 when there is none. */
+  revision: number;
+  /** The record, expired or not. */
+  state: RecordState | undefined;
+  spilled: boolean;
+}
+
+/** From so many records on it is cheaper to ask the mirror which of them have changed. */
+const MANY = 4;
+const MAX_SEEN_BYTES = 16 * 1024 * 1024;
+/** What an entry takes besides the values, roughly. */
+const ENTRY_BYTES = 500;
+/** A record over this size is always looked at again. */
+const LARGE = 64 * 1024;
+
+export interface ReaderParts {
+  messages: Messages;
+  spill: Spill;
+  mirror: RecordMirror;
+  clock: () => number;
+}
+
+export class RecordReader {
+  readonly #parts: ReaderParts;
+  /** Records that were read or written last, to be written to without another look. */
+  readonly #seen = new Recent<Found>(MAX_SEEN_BYTES, ({ state }) => ENTRY_BYTES + (state ? bytesOf(state) : 0));
+
+  constructor(parts: ReaderParts) {
+    this.#parts = parts;
+  }
+
+  async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
+    const { mirror } = this.#parts;
+    if (names.length < MANY || !mirror.started) return Promise.all(names.map((name) => this.#getOne(name, call)));
+    await mirror.caughtUp(call);
+    return this.getKnown(names, call);
+  }
+
+  /** Of records whose revision the mirror knows, only those are asked for that were not seen at it. */
+  getKnown(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
+    return Promise.all(
+      names.map((name) => {
+        const revision = this.#parts.mirror.revisionOf(name);
+        if (revision === 0) return null;
+        const seen = this.seen(this.subjectOf(name));
+        if (seen?.revision !== revision) return this.#getOne(name, call);
+        return this.copy(this.live(seen));
+      }),
+    );
+  }
+
+  async find(subject: Subject, call: EngineCall): Promise<Found> {
+    for (;;) {
+      const message = await this.#parts.messages.last(subject.text, call);
+      if (!message) return { revision: 0, state: undefined, spilled: false };
+      const { end } = readRecordHead(message.headers);
+      if (end !== null) return { revision: message.seq, state: undefined, spilled: false };
+      const state = await this.stateOf(message, call);
+      if (state) {
+        const found = { revision: message.seq, state, spilled: message.headers[HEADER.parts] !== undefined };
+        this.remember(subject, found);
+        return found;
+      }
+      // Its parts are gone, so a newer version stands, or is about to.
+      if (isOver(call)) throw new TidemarkError('TIMEOUT', 'The record changed faster than it could be read');
+    }
+  }
+
+  /** The record in a message; `null` when its parts went with a newer version. */
+  async stateOf(message: StoredMessage, call: EngineCall): Promise<RecordState | null> {
+    const parts = message.headers[HEADER.parts];
+    const body = parts === undefined ? message.data : await this.#parts.spill.read(message.subject, parts, call);
+    return body && readRecord(body, message.seq, readRecordHead(message.headers).expiresAt);
+  }
+
+  seen(subject: Subject): Found | undefined {
+    return this.#seen.get(subject.text);
+  }
+
+  remember(subject: Subject, found: Found): void {
+    if (found.spilled || (found.state && bytesOf(found.state) > LARGE)) this.forget(subject);
+    else this.#seen.set(subject.text, found);
+  }
+
+  forget(subject: Subject): void {
+    this.#seen.delete(subject.text);
+  }
+
+  /** The record that stands, if it has not expired. */
+  live({ state }: Found): RecordState | undefined {
+    return state && (state.expiresAt === null || state.expiresAt > this.#parts.clock()) ? state : undefined;
+  }
+
+  /** A caller may do as it likes with what it gets; what is remembered must not change with it. */
+  copy(state: RecordState): StoredRecord;
+  copy(state: RecordState | undefined): StoredRecord | null;
+  copy(state: RecordState | undefined): StoredRecord | null {
+    if (!state) return null;
+    const ttlMs = state.expiresAt === null ? null : state.expiresAt - this.#parts.clock();
+    const fields = new Map(Array.from(state.fields, ([field, value]) => [field, value.slice()]));
+    return { fields, revision: state.revision, ttlMs };
+  }
+
+  subjectOf({ space, tenantId, key }: RecordName): Subject {
+    return subjectOf(this.#parts.messages.subject, { space, tenantId, name: key }, true);
+  }
+
+  async #getOne(name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
+    return this.copy(this.live(await this.find(this.subjectOf(name), call)));
+  }
+}
+
+function bytesOf({ fields }: RecordState): number {
+  let bytes = 0;
+  for (const [field, value] of fields) bytes += field.length + value.length;
+  return bytes;
+}
