@@ -1,7 +1,8 @@
 -- Removes a journal, or what was put back of one, and answers how many entries there were. A tombstone, if one is given, stays
 -- behind in its head. With a sequence it is removed only while that is its last one, else the answer is minus the last one.
 --
--- KEYS  head, log; for runs also list, list of the tenant, names, log of what is put back; for others journals, tenants
+-- KEYS  head, log; for runs also list, list of the tenant, names, log of what is put back, how many events were removed; for others
+--       journals, tenants
 -- ARGV  tombstone or '', tenant, name, last sequence or '', '1' for a run that keeps its place among the names
 
 local stored = redis.call('HMGET', KEYS[1], '\0head', '\0restored')
@@ -22,6 +23,7 @@ if KEYS[6] then
   redis.call('ZREM', KEYS[3], string.format('%016.0f', createdAt) .. '\0' .. ARGV[2] .. '\0' .. ARGV[3])
   redis.call('ZREM', KEYS[4], string.format('%016.0f', createdAt) .. '\0' .. ARGV[3])
   if not keepsName then redis.call('ZREM', KEYS[5], ARGV[3] .. '\0' .. ARGV[2]) end
+  redis.call('INCRBY', KEYS[7], seq)
 else
   redis.call('ZREM', KEYS[3], ARGV[3])
   if redis.call('ZCARD', KEYS[3]) == 0 then redis.call('ZREM', KEYS[4], ARGV[2]) end

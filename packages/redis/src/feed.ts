@@ -86,7 +86,8 @@ function give(items: FeedItem[], commit: Commit, entries: JournalEntry[], places
   places[bucket] = id;
 }
 
-async function readCommits(
+/** The commits after a place in the feed of a bucket. */
+export async function readCommits(
   commands: Commands,
   bucket: number,
   key: string,

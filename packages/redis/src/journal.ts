@@ -118,7 +118,8 @@ class RedisJournal implements Journal {
   ): Promise<number> {
     const { bucket, head, log, restoring } = this.#layout.journal(name);
     const keys = [head, log];
-    if (isListed(name.space)) keys.push(...this.#listKeys(bucket, name.tenantId), restoring);
+    if (isListed(name.space))
+      keys.push(...this.#listKeys(bucket, name.tenantId), restoring, this.#layout.shared(bucket, 'removed-events'));
     else keys.push(...this.#nameKeys(bucket, name));
     const args = [tombstone ?? '', name.tenantId, name.name, String(atSeq ?? ''), keepsName ? '1' : '0'];
     const removed = (await this.#commands.write(bucket, REMOVE_JOURNAL, keys, args, call)) as number;

@@ -24,6 +24,7 @@ export const FIELDS = scriptOf('fields');
 export const REMOVE_JOURNAL = scriptOf('remove-journal');
 export const RESTORE_JOURNAL = scriptOf('restore-journal');
 export const FORGET_JOURNAL = scriptOf('forget-journal');
+export const LIVES = scriptOf('lives');
 export const REWRITE = scriptOf('rewrite');
 export const DUE = scriptOf('due');
 export const FORGET = scriptOf('places', 'tenants', 'forget');

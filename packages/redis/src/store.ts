@@ -17,6 +17,7 @@ import { divisionOf } from './division.ts';
 import { examine } from './doctor.ts';
 import { durabilityOf, requireDurability } from './durability.ts';
 import { translate } from './errors.ts';
+import { feedTrimming } from './feed-trimming.ts';
 import { Hints } from './hints.ts';
 import { redisJournal } from './journal.ts';
 import { Layout, tagOf } from './layout.ts';
@@ -77,6 +78,7 @@ async function assemble(
   const cleaner = new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
     artifactSweep(artifacts, context.clock),
+    feedTrimming(commands, layout),
   ]);
   let durability: Durability = await durabilityOf(servers, settings);
   return assembleStore(context, {
