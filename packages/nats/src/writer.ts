@@ -2,7 +2,7 @@
  * Publishes one message against the sequence its subject is known to end with. A lost acknowledgement is settled here: the same
  * message is sent again with the same expectation, which at most one copy can meet, and the subject tells whose it was.
  */
-import { TidemarkError } from '@tidemark/core';
+import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import { digestBytes, type EngineCall, sha256 } from '@tidemark/core/engine';
 import {
   AnswerLost,
@@ -15,7 +15,7 @@ import {
 } from './errors.ts';
 import { HEADER, headersFor } from './headers.ts';
 import { GIVE_UP_MS, isOver, type Link, parse, pause } from './link.ts';
-import type { Messages } from './messages.ts';
+import type { Messages, StoredMessage } from './messages.ts';
 
 export interface Publication {
   subject: string;
@@ -72,8 +72,9 @@ export class Writer {
         const { seq, duplicate } = parse<Acknowledgement>(await this.#link.ask(subject, body, call, headers));
         if (!duplicate) return seq;
         if (seq > 0) {
-          if (mayBeStored || (await this.#following(subject, expected!, call)))
-            return await this.#settle(subject, expected!, write, call);
+          // One look only: versions of a busy record are soon not kept any more.
+          const next = await this.#following(subject, expected!, call);
+          if (next || mayBeStored) return placeIn(next, write);
           // What had this id went with all its subject had: whoever begins anew does so under the same new one.
           headers = headersAfter(seq);
           continue;
@@ -84,7 +85,8 @@ export class Writer {
         if (error instanceof RefusedByServer && error.code === WRONG_LAST_SEQUENCE)
           return mayBeStored ? await this.#settle(subject, expected!, write, call) : null;
         if (error instanceof AnswerLost) mayBeStored = true;
-        else if (!isPassing(error)) throw mayBeStored ? outcomeUnknown(error) : error;
+        else if (!isPassing(error))
+          throw mayBeStored && !isTidemarkError(error, 'OUTCOME_UNKNOWN') ? outcomeUnknown(error) : error;
         // Before the caller's own clock says so: what was refused every time is known not to be written.
         if (isOver(call, GIVE_UP_MS)) throw mayBeStored ? outcomeUnknown(error) : unavailable(error as Error);
         if (isPassing(error)) await pause();
@@ -104,14 +106,12 @@ export class Writer {
 
   /** What followed the expected sequence: our message, or that of another, after which ours can never be stored. */
   async #settle(subject: string, expected: number, write: string, call: EngineCall): Promise<number | null> {
-    const next = await this.#following(subject, expected, call);
-    if (!next) throw outcomeUnknown(new Error('what followed it is not kept any more'));
-    return next.headers[HEADER.write] === write ? next.seq : null;
+    return placeIn(await this.#following(subject, expected, call), write);
   }
 
   /** The message that was stored against the expected sequence, `null` when it is not kept any more. */
-  async #following(subject: string, expected: number, call: EngineCall) {
-    let next: Awaited<ReturnType<Messages['next']>>;
+  async #following(subject: string, expected: number, call: EngineCall): Promise<StoredMessage | null> {
+    let next: StoredMessage | null;
     try {
       next = await this.#messages.next(subject, expected + 1, call);
     } catch (error) {
@@ -119,6 +119,12 @@ export class Writer {
     }
     return next?.headers[HEADER.expected] === String(expected) ? next : null;
   }
+}
+
+/** Where a write stands that followed what it expected; `null` when another's did. */
+function placeIn(next: StoredMessage | null, write: string): number | null {
+  if (!next) throw outcomeUnknown(new Error('what followed it is not kept any more'));
+  return next.headers[HEADER.write] === write ? next.seq : null;
 }
 
 /** From here on the message may be stored, whatever its caller hears (GEN-3). */

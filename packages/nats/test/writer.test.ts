@@ -1,0 +1,52 @@
+/** What a writer makes of answers that a cluster gives under load. */
+import type { Msg } from '@nats-io/nats-core';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Link } from '../src/link.ts';
+import { Messages } from '../src/messages.ts';
+import { streamName, streamSubject } from '../src/streams.ts';
+import { Writer } from '../src/writer.ts';
+import { WITHOUT_NATS } from './servers.ts';
+import { newStreams, openStore } from './stores.ts';
+
+const WITHIN_MS = 10_000;
+const call = () => ({ deadline: Date.now() + WITHIN_MS });
+
+async function newWriters(count: number) {
+  const { url, prefix } = newStreams();
+  await openStore({ url, prefix });
+  const open = async () => {
+    const link = await Link.open({ url }, WITHIN_MS);
+    onTestFinished(() => link.close());
+    const messages = new Messages(link, streamName(prefix, 'records'), streamSubject(prefix, 'records'));
+    const writer = new Writer(link, messages, (length) => crypto.getRandomValues(new Uint8Array(length)));
+    return { link, messages, writer, subject: `${messages.subject}.kv.t.k` };
+  };
+  return Promise.all(Array.from({ length: count }, open));
+}
+
+describe.skipIf(WITHOUT_NATS)('a writer', () => {
+  it('that hears of the message of another in place of its own has lost, however many versions follow at once', async () => {
+    const [ours, theirs] = (await newWriters(2)) as [Writers, Writers];
+    const { link, writer, subject } = ours;
+    const ask = link.ask.bind(link);
+    let looks = 0;
+    link.ask = async (to, ...rest) => {
+      if (to === subject) {
+        const seq = await theirs.writer.publish({ subject, expected: 0, headers: {}, body: 'theirs' }, call());
+        // As a cluster answers when two messages of one id meet.
+        return { data: Buffer.from(JSON.stringify({ seq, duplicate: true })) } as unknown as Msg;
+      }
+      const answer = await ask(to, ...rest);
+      // Right after the first look so many versions are written that the one it found is dropped.
+      if (to.includes('STREAM.MSG.GET') && ++looks === 1) {
+        let last = (await theirs.messages.last(subject, call()))!.seq;
+        for (let version = 0; version < 8; version++)
+          last = (await theirs.writer.publish({ subject, expected: last, headers: {}, body: 'more' }, call()))!;
+      }
+      return answer;
+    };
+    expect(await writer.publish({ subject, expected: 0, headers: {}, body: 'ours' }, call())).toBeNull();
+  });
+});
+
+type Writers = Awaited<ReturnType<typeof newWriters>>[number];
