@@ -26,11 +26,11 @@ interface ConsumerInfo {
   num_pending: number;
 }
 
-function configOf(start: 'heads' | 'new' | number, filter: string, headersOnly: boolean): object {
+function configOf(start: 'heads' | number, filter: string, headersOnly: boolean): object {
   const from =
     typeof start === 'number'
       ? { deliver_policy: 'by_start_sequence', opt_start_seq: Math.max(1, start) }
-      : { deliver_policy: start === 'heads' ? 'last_per_subject' : start };
+      : { deliver_policy: 'last_per_subject' };
   return {
     ...from,
     filter_subject: filter,
@@ -181,7 +181,10 @@ function placeOf(msg: Msg): { seq: number; delivery: number; pending: number } {
 export interface FollowerOptions {
   messages: Messages;
   filter: string;
-  /** `heads`: the last message of each subject first, then all that follow; a number: from this sequence on. */
+  /**
+   * `heads`: the last message of each subject first, then all that follow; a number: from this sequence on; `new`: after what the
+   * leader has, as a consumer's own notion of new depends on how far its server is behind.
+   */
   start: 'heads' | 'new' | number;
   headersOnly: boolean;
   onMessage: (message: StoredMessage) => void;
@@ -200,6 +203,8 @@ export class Follower {
   #inbox: { subject: string; stop: () => void } | null = null;
   #consumer = '';
   #deliveries = 0;
+  /** `new` until the leader was asked. */
+  #start: FollowerOptions['start'];
   #lastSeq = 0;
   /** What came while a gap is looked into; `null` while there is none. */
   #held: { message: StoredMessage; pending: number }[] | null = null;
@@ -211,7 +216,8 @@ export class Follower {
   constructor(link: Link, options: FollowerOptions) {
     this.#link = link;
     this.#options = options;
-    if (typeof options.start === 'number') this.#lastSeq = options.start - 1;
+    this.#start = options.start;
+    if (typeof this.#start === 'number') this.#lastSeq = this.#start - 1;
     this.#watchdog = setInterval(() => this.#look(), HEARTBEAT_MS / 2).unref();
     void this.#make();
   }
@@ -231,26 +237,28 @@ export class Follower {
     if (this.#making || this.#stopped) return;
     this.#making = true;
     this.#letGo();
-    const { messages, filter, headersOnly, start } = this.#options;
+    const { messages, filter, headersOnly } = this.#options;
     if (this.#lastSeq > 0 && Date.now() - this.#heardAt > MAY_BE_AWAY_MS && this.#options.onRestart) {
       this.stop();
       this.#options.onRestart();
       return;
     }
-    const from = this.#lastSeq > 0 ? this.#lastSeq + 1 : start;
     const inbox = this.#link.listen((msg) => this.#receive(inbox.subject, msg));
     this.#inbox = inbox;
     this.#deliveries = 0;
+    const call = { deadline: Date.now() + MADE_WITHIN_MS };
     try {
+      if (this.#start === 'new') {
+        this.#lastSeq = await messages.lastSeq(call);
+        this.#start = this.#lastSeq + 1;
+      }
       const config = {
-        ...configOf(from, filter, headersOnly),
+        ...configOf(this.#lastSeq > 0 ? this.#lastSeq + 1 : this.#start, filter, headersOnly),
         deliver_subject: inbox.subject,
         flow_control: true,
         idle_heartbeat: HEARTBEAT_MS * NANOSECONDS,
       };
-      const { name, num_pending } = await createConsumer(this.#link, messages.stream, config, {
-        deadline: Date.now() + MADE_WITHIN_MS,
-      });
+      const { name, num_pending } = await createConsumer(this.#link, messages.stream, config, call);
       this.#consumer = name;
       if (this.#stopped) return this.#letGo();
       this.#heardAt = Date.now();
@@ -287,10 +295,9 @@ export class Follower {
     return this.#knowsPlace && mayLack(this.#options.filter, message, this.#lastSeq + 1);
   }
 
-  /** Of subjects' last messages most sequences are missing, and before the first new message nothing is known. */
+  /** Of subjects' last messages most sequences are missing. */
   get #knowsPlace(): boolean {
-    const { start } = this.#options;
-    return typeof start === 'number' || (start === 'new' && this.#lastSeq > 0);
+    return typeof this.#start === 'number';
   }
 
   #give(message: StoredMessage, pending: number): void {

@@ -1,5 +1,6 @@
 /** Consumers that pass over messages, as those of 2.9.10 do when subjects are purged while others are written to. */
 import type { Msg } from '@nats-io/nats-core';
+import type { Store } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Follower, walk } from '../src/consumers.ts';
 import { Link } from '../src/link.ts';
@@ -32,14 +33,14 @@ function passingOver(link: Link, delivery: number): Link {
 }
 
 /** Five messages of five runs, and what reads them. */
-async function fiveMessages(): Promise<{ link: Link; messages: Messages; filter: string }> {
+async function fiveMessages(): Promise<{ store: Store; link: Link; messages: Messages; filter: string }> {
   const { url, prefix } = newStreams();
   const store = await openStore({ url, prefix });
   for (const runId of ['1', '2', '3', '4', '5']) await store.runs.appendEvent(runEvent(runId));
   const link = await Link.open({ url }, WITHIN_MS);
   onTestFinished(() => link.close());
   const messages = new Messages(link, streamName(prefix, 'runs'), streamSubject(prefix, 'runs'));
-  return { link, messages, filter: `${messages.subject}.>` };
+  return { store, link, messages, filter: `${messages.subject}.>` };
 }
 
 describe.skipIf(WITHOUT_NATS)('a message that a consumer passed over', () => {
@@ -55,6 +56,20 @@ describe.skipIf(WITHOUT_NATS)('a message that a consumer passed over', () => {
     });
     onTestFinished(() => follower.stop());
     await expect.poll(() => seen).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('is given by a follower of what is new that was stored while its consumer was made', async () => {
+    const { link, messages, filter, store } = await fiveMessages();
+    const ask = link.ask.bind(link);
+    link.ask = async (subject, ...rest) => {
+      if (subject.startsWith('$JS.API.CONSUMER.CREATE.')) await store.runs.appendEvent(runEvent('6'));
+      return ask(subject, ...rest);
+    };
+    const seen: number[] = [];
+    const onMessage = ({ seq }: { seq: number }) => seen.push(seq);
+    const follower = new Follower(link, { messages, filter, start: 'new', headersOnly: true, onMessage });
+    onTestFinished(() => follower.stop());
+    await expect.poll(() => seen).toEqual([6]);
   });
 
   it('is given by a follower that is asked for it, as the last', async () => {
