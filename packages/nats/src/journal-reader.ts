@@ -172,14 +172,16 @@ export class JournalReader {
       const part = readPartHead(message.headers);
       if (part) isLive ??= await this.#isLive(subject, call);
       const commit = part && isLive ? part : readCommitHead(message.headers);
-      if (!commit) entries.length = 0;
-      else if (commit.firstSeq + commit.count - 1 > afterSeq) {
+      // It was removed, or begins anew here.
+      if (!commit || commit.firstSeq === 1) entries.length = 0;
+      if (!commit) continue;
+      if (commit.firstSeq + commit.count - 1 > afterSeq) {
         const body = await this.bodyOf(message, call);
         for (const entry of body ? readEntries(commit, body) : []) {
           if (entry.seq > afterSeq && entries.length < limit) entries.push(entry);
         }
       }
-      if (commit) this.#remember(id, commit, message.seq, entries.at(-1)?.seq);
+      this.#remember(id, commit, message.seq, entries.at(-1)?.seq);
       if (entries.length === limit) break;
     }
     return entries;
@@ -279,6 +281,13 @@ export class JournalReader {
     await this.#messages.purge(subject, end, call);
     if (spilledUpTo !== null) await this.spill.removeUpTo(subject, spilledUpTo, call);
     await this.checkpoints.remove(subject, call);
+  }
+
+  /** Removes what a rewritten commit took the place of, if that is what stands here. */
+  async finishRewrite(name: JournalName, place: number, call: EngineCall): Promise<void> {
+    const message = await this.#messages.at(place, call);
+    const spilledUpTo = message?.headers[HEADER.rewritten];
+    if (spilledUpTo !== undefined) await this.removeBefore(name, place, Number(spilledUpTo), call);
   }
 
   /** Removes what still tells of a tenant whose journals are all forgotten. */

@@ -109,7 +109,7 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
   return assembleStore(context, {
     backend: 'nats',
     version: link.version,
-    can: { 'runs.denseSequences': true, 'runs.feed': true, 'kv.watch': true, reopen: true },
+    can: { 'runs.denseSequences': true, 'runs.feed': true, 'runs.redaction': true, 'kv.watch': true, reopen: true },
     durability: () => durability,
     runs: keyedRuns,
     kv: ports.records,

@@ -1,9 +1,20 @@
 /** What is left in the streams after an erasure: every subject and message is looked at without our store. */
-import { describe, expect, it } from 'vitest';
+import type { Store } from '@tidemark/core';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { contentsOf, FILLED, fillTenant } from '../../../faults/tenant-contents.ts';
+import { startKind } from '../../../scripts/servers/index.ts';
+import { natsOf } from '../../../scripts/servers/nats-versions.ts';
 import { STREAM_KINDS, streamName } from '../src/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
-import { newStreams, openStore } from './stores.ts';
+import { newStreams, openStore, runEvent } from './stores.ts';
+
+/** One login may do everything, the other remove nothing. */
+const PURGE_DENIED = `
+  accounts: { APP: { jetstream: enabled, users: [
+    { user: admin, password: admin },
+    { user: confined, password: confined, permissions: { publish: { deny: ["$JS.API.STREAM.PURGE.>"] } } }
+  ] } }
+  no_auth_user: admin`;
 
 interface Answer {
   message?: { subject: string; hdrs?: string; data?: string };
@@ -62,10 +73,72 @@ describe.skipIf(WITHOUT_NATS)('eraseTenant', () => {
 });
 
 describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
-  it('is refused before anything is looked at: a message cannot be replaced (GEN-7)', async () => {
+  const ORDER = { by: 'dpo', reason: 'request 1' };
+  const SECRET = 'a secret of theirs';
+  const large = { n: SECRET.repeat(25_000) };
+  const numbered = { tenantId: 'default', limit: 1_000 };
+
+  /** Four events with the secret, three of them in one commit that is too large for one message. */
+  async function newRun(store: Store): Promise<void> {
+    await store.runs.appendEvent(runEvent('r', 'small', { n: SECRET }));
+    await store.runs.appendEvents(['a', 'b', 'c'].map((key) => runEvent('r', key, large)));
+    await store.runs.appendEvent(runEvent('r', 'harmless'));
+  }
+
+  it('leaves the payload in no message, whole or in parts, and the run goes on for every client', async () => {
+    const { url, prefix } = newStreams();
+    const [store, other] = [await openStore({ url, prefix }), await openStore({ url, prefix })];
+    await newRun(store);
+    await other.runs.appendEvent(runEvent('r', 'of the other'));
+    expect((await messagesWith(url, prefix, SECRET)).length).toBeGreaterThan(1);
+    for (const runSeq of [1, 2, 3, 4]) expect(await store.runs.redactEvent('r', runSeq, ORDER)).toBe(true);
+    expect(await messagesWith(url, prefix, SECRET)).toEqual([]);
+    expect((await other.runs.appendEvent(runEvent('r', 'small', { n: SECRET }))).idempotent).toBe(true);
+    expect((await other.runs.appendEvent(runEvent('r', 'after'))).runSeq).toBe(7);
+    for (const client of [store, other]) {
+      const events = await Array.fromAsync(client.runs.readEvents('r', numbered));
+      expect(events.map(({ redacted }) => redacted?.by)).toEqual([
+        'dpo',
+        'dpo',
+        'dpo',
+        'dpo',
+        undefined,
+        undefined,
+        undefined,
+      ]);
+      expect(await client.runs.verify('r', { tenantId: 'default' })).toMatchObject({ ok: true, events: 7 });
+      expect((await client.runs.listRuns()).items.map(({ lastEventSeq }) => lastEventSeq)).toEqual([7]);
+    }
+  });
+
+  it('that could not remove what it replaced is unknown, and finished when it is sent again', {
+    timeout: 60_000,
+  }, async () => {
+    const kind = await natsOf('installed', () => PURGE_DENIED);
+    const server = await startKind(kind);
+    onTestFinished(() => server.stop());
+    const login = (user: string) => server.url.replace('://', `://${user}:${user}@`);
+    const confined = await openStore({ url: login('confined'), timeoutMs: 1_500 });
+    await newRun(confined);
+    const cutShort = confined.runs.redactEvent('r', 2, ORDER);
+    await expect(cutShort).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+    expect((await confined.runs.appendEvent(runEvent('r', 'meanwhile'))).runSeq).toBe(6);
+    expect((await messagesWith(login('admin'), 'tidemark', SECRET)).length).toBeGreaterThan(1);
+    const admin = await openStore({ url: login('admin') });
+    expect(await admin.runs.verify('r', { tenantId: 'default' })).toMatchObject({ ok: true, events: 6 });
+    for (const runSeq of [2, 1, 3, 4]) expect(await admin.runs.redactEvent('r', runSeq, ORDER)).toBe(true);
+    expect(await messagesWith(login('admin'), 'tidemark', SECRET)).toEqual([]);
+    expect(await confined.runs.verify('r', { tenantId: 'default' })).toMatchObject({ ok: true, events: 6 });
+  });
+
+  it('refuses a run that is too long for one message by what it may have', { timeout: 60_000 }, async () => {
     const store = await openStore(newStreams());
-    expect(store.info.capabilities['runs.redaction']).toBe(false);
-    const redacting = store.runs.redactEvent('none', 1, { by: 'dpo', reason: 'request 1' });
-    await expect(redacting).rejects.toMatchObject({ code: 'UNSUPPORTED', field: 'runs.redaction' });
+    const payload = { text: 'x'.repeat(500_000) };
+    for (let at = 0; at < 35; at++) await store.runs.appendEvent(runEvent('long', `key-${at}`, payload));
+    await expect(store.runs.redactEvent('long', 1, ORDER)).rejects.toMatchObject({
+      code: 'UNSUPPORTED',
+      field: 'runId',
+    });
+    expect(await store.runs.verify('long', { tenantId: 'default' })).toMatchObject({ ok: true, events: 35 });
   });
 });
