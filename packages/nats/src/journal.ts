@@ -2,7 +2,6 @@
  * The journal primitive on JetStream: one subject per journal, one message per commit, published against the sequence of the commit
  * before it. So the server itself keeps sequences dense and lets one writer through; keys are checked against an index of them all.
  */
-import { TidemarkError } from '@tidemark/core';
 import {
   decodeCursor,
   type EngineCall,
@@ -35,9 +34,9 @@ import type { Heads } from './heads.ts';
 import type { JournalIndex } from './journal-index.ts';
 import { idOf } from './journal-names.ts';
 import { type JournalReader, REMOVED, subjectOfJournal } from './journal-reader.ts';
-import { isOver } from './link.ts';
 import type { StoredMessage } from './messages.ts';
 import { Recent } from './recent.ts';
+import { rewriteEntry } from './rewriting.ts';
 import { nameOfSubject } from './subjects.ts';
 import type { Writer } from './writer.ts';
 
@@ -54,8 +53,6 @@ export interface JournalContext {
 
 const MAX_INDEXED_KEYS = 500_000;
 const CHECKPOINT_WITHIN_MS = 5_000;
-const MOST_REWRITTEN = 20_000;
-const MOST_REWRITTEN_BYTES = 16 * 1024 * 1024;
 
 export class NatsJournal implements Journal {
   readonly #runs: JournalPart;
@@ -243,46 +240,11 @@ export class NatsJournal implements Journal {
     });
   }
 
-  /**
-   * No message can be changed, so one commit of all entries takes the place of all before it, which are then removed. It is the
-   * beginning of the journal like any first commit: whoever has seen less of it goes on from there.
-   */
-  rewrite(
-    name: JournalName,
-    seq: number,
-    { from, to }: { from: string; to: string },
-    call: EngineCall,
-  ): Promise<boolean> {
+  rewrite(name: JournalName, seq: number, body: { from: string; to: string }, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
-    const { reader, writer } = this.#part(name.space);
-    const subject = subjectOfJournal(reader.subject, name);
-    return this.#turns.take(id, call, async () => {
+    return this.#turns.take(id, call, () => {
       this.#indexes.delete(id);
-      for (;;) {
-        const spilledUpTo = await reader.spill.writtenUpTo(call);
-        const { head, tombstone, origin, last } = await reader.index(name, 'whole', call);
-        if (!head || tombstone !== null) return false;
-        await reader.finishRewrite(name, origin, call);
-        const entries = await reader.read(name, 0, head.seq, undefined, call);
-        if (entries.length === head.seq) {
-          if (entries[seq - 1]?.body !== from) return false;
-          entries[seq - 1]!.body = to;
-          requireRewritable(entries);
-          const { headers, body } = encodeCommit(
-            { head: { ...head, firstSeq: 1, count: head.seq, time: head.updatedAt }, state: head.state, entries },
-            entries.map(({ key }) => hashOfKey(key)),
-            subject.hashed ? name : null,
-          );
-          const rewritten = { ...headers, [HEADER.rewritten]: String(spilledUpTo) };
-          const content = await reader.fitting(subject.text, rewritten, body, writer.largestBody, call);
-          const place = await writer.publish({ subject: subject.text, expected: last, ...content }, call);
-          if (place !== null) {
-            await reader.finishRewrite(name, place, call).catch((error) => Promise.reject(outcomeUnknown(error)));
-            return true;
-          }
-        }
-        if (isOver(call)) throw new TidemarkError('TIMEOUT', 'The run changed faster than it could be copied');
-      }
+      return rewriteEntry(this.#part(name.space), name, seq, body, call);
     });
   }
 
@@ -400,18 +362,6 @@ export class NatsJournal implements Journal {
   #part(space: JournalSpace): JournalPart {
     return space === 'runs' ? this.#runs : this.#others;
   }
-}
-
-/** One message holds them all, and every reader of the run reads it whole. */
-function requireRewritable(entries: readonly JournalEntry[]): void {
-  const bytes = entries.reduce((sum, { body }) => sum + body.length, 0);
-  if (entries.length <= MOST_REWRITTEN && bytes <= MOST_REWRITTEN_BYTES) return;
-  const rule = `at most ${MOST_REWRITTEN} events and ${MOST_REWRITTEN_BYTES} bytes`;
-  throw new TidemarkError(
-    'UNSUPPORTED',
-    `On NATS only runs of ${rule} can be redacted; delete this one, or destroy its key`,
-    { field: 'runId', rule },
-  );
 }
 
 /** The head of a step: times are those of its entries, and in the end of the whole journal. */

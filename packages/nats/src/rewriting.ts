@@ -1,0 +1,77 @@
+/**
+ * Puts another body in the place of an entry's. No message can be changed, so one commit of all entries takes the place of all
+ * commits before it, which are then removed. It is the beginning of the journal like any first commit: whoever has seen less of it
+ * goes on from there, and whoever is cut short before the removal has only to be asked again.
+ */
+import { TidemarkError } from '@tidemark/core';
+import type { EngineCall, JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
+import { encodeCommit, hashOfKey } from './commits.ts';
+import { outcomeUnknown } from './errors.ts';
+import { HEADER } from './headers.ts';
+import { type JournalReader, subjectOfJournal } from './journal-reader.ts';
+import { isOver } from './link.ts';
+import type { Writer } from './writer.ts';
+
+/** One message holds them all, and every reader of the journal reads it whole. */
+const MOST_ENTRIES = 20_000;
+const MOST_BYTES = 16 * 1024 * 1024;
+
+/** False, and nothing is done, where the entry is not there or its body is another than `from`. */
+export async function rewriteEntry(
+  { reader, writer }: { reader: JournalReader; writer: Writer },
+  name: JournalName,
+  seq: number,
+  { from, to }: { from: string; to: string },
+  call: EngineCall,
+): Promise<boolean> {
+  for (;;) {
+    const spilledUpTo = await reader.spill.writtenUpTo(call);
+    const { head, tombstone, origin, last } = await reader.index(name, 'whole', call);
+    if (!head || tombstone !== null) return false;
+    await reader.finishRewrite(name, origin, call);
+    const entries = await reader.read(name, 0, head.seq, undefined, call);
+    if (entries.length === head.seq) {
+      if (entries[seq - 1]?.body !== from) return false;
+      entries[seq - 1]!.body = to;
+      requireFew(entries);
+      const place = await publish(reader, writer, name, { head, entries, last, spilledUpTo }, call);
+      if (place !== null) {
+        await reader.finishRewrite(name, place, call).catch((error) => Promise.reject(outcomeUnknown(error)));
+        return true;
+      }
+    }
+    if (isOver(call)) throw new TidemarkError('TIMEOUT', 'The run changed faster than it could be copied');
+  }
+}
+
+/** `null` when somebody wrote to the journal since its last message. */
+async function publish(
+  reader: JournalReader,
+  writer: Writer,
+  name: JournalName,
+  whole: { head: JournalHead; entries: readonly JournalEntry[]; last: number; spilledUpTo: number },
+  call: EngineCall,
+): Promise<number | null> {
+  const { head, entries, last, spilledUpTo } = whole;
+  const subject = subjectOfJournal(reader.subject, name);
+  const commit = { firstSeq: 1, count: head.seq, time: head.updatedAt, createdAt: head.createdAt };
+  const { headers, body } = encodeCommit(
+    { head: commit, state: head.state, entries },
+    entries.map(({ key }) => hashOfKey(key)),
+    subject.hashed ? name : null,
+  );
+  const rewritten = { ...headers, [HEADER.rewritten]: String(spilledUpTo) };
+  const content = await reader.fitting(subject.text, rewritten, body, writer.largestBody, call);
+  return writer.publish({ subject: subject.text, expected: last, ...content }, call);
+}
+
+function requireFew(entries: readonly JournalEntry[]): void {
+  const bytes = entries.reduce((sum, { body }) => sum + body.length, 0);
+  if (entries.length <= MOST_ENTRIES && bytes <= MOST_BYTES) return;
+  const rule = `at most ${MOST_ENTRIES} events and ${MOST_BYTES} bytes`;
+  throw new TidemarkError(
+    'UNSUPPORTED',
+    `On NATS only runs of ${rule} can be redacted; delete this one, or destroy its key`,
+    { field: 'runId', rule },
+  );
+}
