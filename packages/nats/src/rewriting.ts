@@ -8,6 +8,7 @@ import type { EngineCall, JournalEntry, JournalHead, JournalName } from '@tidema
 import { encodeCommit, hashOfKey } from './commits.ts';
 import { outcomeUnknown } from './errors.ts';
 import { HEADER } from './headers.ts';
+import { JournalIndex } from './journal-index.ts';
 import { type JournalReader, subjectOfJournal } from './journal-reader.ts';
 import { isOver } from './link.ts';
 import type { Writer } from './writer.ts';
@@ -24,15 +25,21 @@ export async function rewriteEntry(
   { from, to }: { from: string; to: string },
   call: EngineCall,
 ): Promise<boolean> {
+  const index = new JournalIndex();
+  let [origin, copied]: [number, JournalEntry[]] = [0, []];
   for (;;) {
     const spilledUpTo = await reader.spill.writtenUpTo(call);
-    const { head, tombstone, origin, last } = await reader.index(name, 'whole', call);
-    if (!head || tombstone !== null) return false;
-    await reader.finishRewrite(name, origin, call);
-    const entries = await reader.read(name, 0, head.seq, undefined, call);
-    if (entries.length === head.seq) {
-      if (entries[seq - 1]?.body !== from) return false;
-      entries[seq - 1]!.body = to;
+    await reader.refresh(name, index, call);
+    const { head, last } = index;
+    if (!head || index.tombstone !== null) return false;
+    if (index.origin !== origin) [origin, copied] = [index.origin, []];
+    if (copied.length === 0) await reader.finishRewrite(name, origin, call);
+    // Whoever was overtaken by a writer has only what is new to read, and tries again before the next one comes.
+    const lacking = head.seq - copied.length;
+    if (lacking > 0) copied.push(...(await reader.read(name, copied.length, lacking, index, call)));
+    if (copied.length === head.seq) {
+      if (copied[seq - 1]?.body !== from) return false;
+      const entries = copied.with(seq - 1, { ...copied[seq - 1]!, body: to });
       requireFew(entries);
       const place = await publish(reader, writer, name, { head, entries, last, spilledUpTo }, call);
       if (place !== null) {
@@ -40,7 +47,11 @@ export async function rewriteEntry(
         return true;
       }
     }
-    if (isOver(call)) throw new TidemarkError('TIMEOUT', 'The run changed faster than it could be copied');
+    if (isOver(call))
+      throw new TidemarkError(
+        'TIMEOUT',
+        'The run was written to faster than it could be copied; try again when it rests',
+      );
   }
 }
 

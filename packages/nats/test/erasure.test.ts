@@ -1,4 +1,5 @@
 /** What is left in the streams after an erasure: every subject and message is looked at without our store. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { contentsOf, FILLED, fillTenant } from '../../../faults/tenant-contents.ts';
@@ -118,7 +119,7 @@ describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
     const server = await startKind(kind);
     onTestFinished(() => server.stop());
     const login = (user: string) => server.url.replace('://', `://${user}:${user}@`);
-    const confined = await openStore({ url: login('confined'), timeoutMs: 1_500 });
+    const confined = await openStore({ url: login('confined') });
     await newRun(confined);
     const cutShort = confined.runs.redactEvent('r', 2, ORDER);
     await expect(cutShort).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
@@ -129,6 +130,26 @@ describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
     for (const runSeq of [2, 1, 3, 4]) expect(await admin.runs.redactEvent('r', runSeq, ORDER)).toBe(true);
     expect(await messagesWith(login('admin'), 'tidemark', SECRET)).toEqual([]);
     expect(await confined.runs.verify('r', { tenantId: 'default' })).toMatchObject({ ok: true, events: 6 });
+  });
+
+  it('finds its moment beside a writer of another process, and nothing of either is lost', async () => {
+    const { url, prefix } = newStreams();
+    const [store, other] = [await openStore({ url, prefix }), await openStore({ url, prefix })];
+    for (const key of ['a', 'b', 'c']) await store.runs.appendEvent(runEvent('r', key, { n: SECRET }));
+    let [written, isWriting] = [3, true];
+    const writing = (async () => {
+      for (; isWriting; written++) {
+        await other.runs.appendEvent(runEvent('r', `other-${written}`));
+        await sleep(50);
+      }
+    })();
+    const patient = { ...ORDER, timeoutMs: 30_000 };
+    for (const runSeq of [1, 2, 3]) expect(await store.runs.redactEvent('r', runSeq, patient)).toBe(true);
+    isWriting = false;
+    await writing;
+    expect(written).toBeGreaterThan(3);
+    expect(await messagesWith(url, prefix, SECRET)).toEqual([]);
+    expect(await store.runs.verify('r', { tenantId: 'default' })).toMatchObject({ ok: true, events: written });
   });
 
   it('refuses a run that is too long for one message by what it may have', { timeout: 60_000 }, async () => {
