@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sqliteStore } from '@tidemark/sqlite';
 import { runEvent } from '../faults/run-event.ts';
+import { SOURCE_FLAGS } from '../scripts/processes.ts';
 import { atLeast, compareRates, type Figure, type Round } from './measure.ts';
 
 const CONNECTIONS = 64;
@@ -56,8 +57,9 @@ interface RunningServer {
 
 function startServer(kind: string, path = ''): Promise<RunningServer> {
   const script = fileURLToPath(new URL('./server-child.ts', import.meta.url));
-  const flags = ['--conditions=tidemark-source', '--disable-warning=ExperimentalWarning'];
-  const child = spawn(process.execPath, [...flags, script, kind, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...SOURCE_FLAGS, script, kind, path], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   return new Promise((resolve, reject) => {
     child.stdout!.once('data', (text) => resolve({ url: String(text).trim(), child }));
     child.once('exit', (code) => reject(new Error(`The ${kind} server ended with ${code}`)));

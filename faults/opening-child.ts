@@ -1,25 +1,7 @@
 /** Opens a store when it is told where, writes to every domain, closes it, and tells what it saw or what failed. */
 import { inspect } from 'node:util';
 import type { Store } from '@tidemark/core';
-import { type NatsOptions, natsStore } from '@tidemark/nats';
-import { type PostgresOptions, postgresStore } from '@tidemark/postgres';
-import { type RedisOptions, redisStore } from '@tidemark/redis';
-import { sqliteStore } from '@tidemark/sqlite';
-
-/** One engine's options. */
-export interface Place {
-  sqlite?: string;
-  postgres?: PostgresOptions;
-  redis?: RedisOptions;
-  nats?: NatsOptions;
-}
-
-function openPlace({ sqlite, postgres, redis, nats }: Place): Promise<Store> {
-  if (postgres) return postgresStore(postgres);
-  if (redis) return redisStore(redis);
-  if (nats) return natsStore(nats);
-  return sqliteStore(sqlite!);
-}
+import { open } from 'tidemark';
 
 export interface Opened {
   /** How many events the run that all share had, at the end. */
@@ -27,10 +9,10 @@ export interface Opened {
   error?: string;
 }
 
-async function visit(place: Place): Promise<Opened> {
+async function visit(url: string): Promise<Opened> {
   let store: Store | undefined;
   try {
-    store = await openPlace(place);
+    store = await open(url);
     const own = String(process.pid);
     await store.kv.put(own, { opened: 'yes' });
     await store.agents.saveMemoryState(own, { opened: true });
@@ -44,6 +26,6 @@ async function visit(place: Place): Promise<Opened> {
   }
 }
 
-process.on('message', async (place: Place) => {
-  process.send!(await visit(place));
+process.on('message', async (url: string) => {
+  process.send!(await visit(url));
 });

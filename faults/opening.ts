@@ -12,19 +12,19 @@ import { SOURCE_FLAGS } from '../scripts/processes.ts';
 import { startOwnServer } from '../scripts/servers/index.ts';
 import { startNatsCluster } from '../scripts/servers/nats-cluster.ts';
 import { startRedisCluster } from '../scripts/servers/redis-cluster.ts';
-import type { Opened, Place } from './opening-child.ts';
+import type { Opened } from './opening-child.ts';
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '20' } } });
 
 const PROCESSES = 8;
 
-/** Gives a place on an engine that nobody has opened yet. */
-type NewPlace = (name: string) => Place;
+/** Gives the URL of a place on an engine that nobody has opened yet. */
+type NewPlace = (name: string) => string;
 
-/** Tells every process the same place at once, and what was wrong with any of them. */
-async function openAtOnce(children: readonly ChildProcess[], place: Place): Promise<string[]> {
+/** Tells every process the same URL at once, and what was wrong with any of them. */
+async function openAtOnce(children: readonly ChildProcess[], url: string): Promise<string[]> {
   const answers = children.map((child) => once(child, 'message') as Promise<[Opened]>);
-  for (const child of children) child.send(place);
+  for (const child of children) child.send(url);
   const opened = (await Promise.all(answers)).map(([answer]) => answer);
   const problems = opened.flatMap(({ error }) => error ?? []);
   const most = Math.max(...opened.map(({ events }) => events));
@@ -51,12 +51,12 @@ const children = Array.from({ length: PROCESSES }, () =>
   fork(join(import.meta.dirname, 'opening-child.ts'), { execArgv: [...SOURCE_FLAGS] }),
 );
 const ENGINES: Record<string, NewPlace> = {
-  sqlite: (name) => ({ sqlite: join(folder, name) }),
-  postgres: (schema) => ({ postgres: { url: postgres.url, schema } }),
-  redis: (prefix) => ({ redis: { url: redis.url, prefix } }),
-  'redis cluster': (prefix) => ({ redis: { url: redisCluster.url, prefix } }),
-  nats: (prefix) => ({ nats: { url: nats.url, prefix } }),
-  'nats cluster': (prefix) => ({ nats: { url: natsCluster.url, prefix } }),
+  sqlite: (name) => `sqlite:${join(folder, name)}`,
+  postgres: (name) => `${postgres.url}?schema=${name}`,
+  redis: (name) => `${redis.url}?prefix=${name}`,
+  'redis cluster': (name) => `${redisCluster.url}?prefix=${name}`,
+  nats: (name) => `${nats.url}?prefix=${name}`,
+  'nats cluster': (name) => `${natsCluster.url}?prefix=${name}`,
 };
 try {
   for (const [engine, newPlace] of Object.entries(ENGINES))

@@ -23,12 +23,17 @@ export function onceInAWhile(everyMs: number, firstAfterMs: number, step: Cleani
   };
 }
 
-/** Removes references that have expired and bytes that no reference names; processes take turns by chance. */
-export function artifactSweep(artifacts: Pick<ArtifactEngine, 'sweep'>, clock: () => number): CleaningStep {
+/** A step that goes through everything, every quarter of an hour; processes take turns by chance. */
+export function sweeping(sweep: (call: EngineCall) => Promise<unknown>): CleaningStep {
   return onceInAWhile(SWEEP_EVERY_MS, SWEEP_EVERY_MS * Math.random(), async (call) => {
-    await artifacts.sweep(null, clock(), SWEEP_GRACE_MS, { ...call, deadline: Date.now() + SWEEP_LIMIT_MS });
+    await sweep({ ...call, deadline: Date.now() + SWEEP_LIMIT_MS });
     return 0;
   });
+}
+
+/** Removes references that have expired and bytes that no reference names. */
+export function artifactSweep(artifacts: Pick<ArtifactEngine, 'sweep'>, clock: () => number): CleaningStep {
+  return sweeping((call) => artifacts.sweep(null, clock(), SWEEP_GRACE_MS, call));
 }
 
 export class Cleaner {

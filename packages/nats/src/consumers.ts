@@ -5,7 +5,6 @@
  * Consumers of 2.9.10 were seen to pass over messages that had just been stored, on clusters and on one server where subjects are purged
  * meanwhile (ten of 7 000). So every gap in the sequences is asked about, and the leader gives what is missing.
  */
-
 import type { Msg } from '@nats-io/nats-core';
 import { type EngineCall, inParts } from '@tidemark/core/engine';
 import { isPassing, NO_CONSUMER, RefusedByServer, unavailable } from './errors.ts';

@@ -283,7 +283,7 @@ export class JournalReader {
     await this.checkpoints.remove(subject, call);
   }
 
-  /** Removes what a rewritten commit took the place of, if that is what stands here. */
+  /** Removes what a rewritten commit took the place of, if that is what stands here: its writer may have been cut short. */
   async finishRewrite(name: JournalName, place: number, call: EngineCall): Promise<void> {
     const message = await this.#messages.at(place, call);
     const spilledUpTo = message?.headers[HEADER.rewritten];

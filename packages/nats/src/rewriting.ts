@@ -43,7 +43,9 @@ export async function rewriteEntry(
       requireFew(entries);
       const place = await publish(reader, writer, name, { head, entries, last, spilledUpTo }, call);
       if (place !== null) {
-        await reader.finishRewrite(name, place, call).catch((error) => Promise.reject(outcomeUnknown(error)));
+        await reader
+          .removeBefore(name, place, spilledUpTo, call)
+          .catch((error) => Promise.reject(outcomeUnknown(error)));
         return true;
       }
     }

@@ -3,13 +3,11 @@ import type { Msg } from '@nats-io/nats-core';
 import type { Store } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Follower, walk } from '../src/consumers.ts';
-import { Link } from '../src/link.ts';
+import type { Link } from '../src/link.ts';
 import { Messages } from '../src/messages.ts';
 import { streamName, streamSubject } from '../src/streams.ts';
 import { WITHOUT_NATS } from './servers.ts';
-import { newStreams, openStore, runEvent } from './stores.ts';
-
-const WITHIN_MS = 10_000;
+import { newStreams, openLink, openStore, runEvent, WITHIN_MS } from './stores.ts';
 
 /** A delivery as it is numbered by a consumer that passed over one before it. */
 function renumbered(msg: Msg): Msg {
@@ -37,8 +35,7 @@ async function fiveMessages(): Promise<{ store: Store; link: Link; messages: Mes
   const { url, prefix } = newStreams();
   const store = await openStore({ url, prefix });
   for (const runId of ['1', '2', '3', '4', '5']) await store.runs.appendEvent(runEvent(runId));
-  const link = await Link.open({ url }, WITHIN_MS);
-  onTestFinished(() => link.close());
+  const link = await openLink(url);
   const messages = new Messages(link, streamName(prefix, 'runs'), streamSubject(prefix, 'runs'));
   return { store, link, messages, filter: `${messages.subject}.>` };
 }

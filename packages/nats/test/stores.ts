@@ -2,6 +2,7 @@
 import type { Store } from '@tidemark/core';
 import { onTestFinished } from 'vitest';
 import { type NatsOptions, natsStore } from '../src/index.ts';
+import { Link } from '../src/link.ts';
 import { newPrefix, removeStreams, sharedServer } from './servers.ts';
 
 export { runEvent } from '../../../faults/run-event.ts';
@@ -17,6 +18,15 @@ export async function openStore(options: NatsOptions): Promise<Store> {
   const store = await natsStore(options);
   onTestFinished(() => store.close());
   return store;
+}
+
+/** How long calls of tests that go below the store may take. */
+export const WITHIN_MS = 10_000;
+
+export async function openLink(url: string): Promise<Link> {
+  const link = await Link.open({ url }, WITHIN_MS);
+  onTestFinished(() => link.close());
+  return link;
 }
 
 /** The keys of a run's events, which must be numbered 1, 2, 3 … */

@@ -2,18 +2,14 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { RefusedByServer } from '../src/errors.ts';
 import { natsStore } from '../src/index.ts';
-import { Link } from '../src/link.ts';
 import { prepareStreams, STREAM_KINDS, safeConfig, streamInfo, streamName } from '../src/streams.ts';
 import { askServer, newPrefix, WITHOUT_NATS } from './servers.ts';
-import { newStreams, openStore, runEvent } from './stores.ts';
-
-const WITHIN_MS = 10_000;
+import { newStreams, openLink, openStore, runEvent, WITHIN_MS } from './stores.ts';
 
 /** Prepares streams on a server that carries each request out and then, where one is played, answers with a refusal. */
 async function preparedWith(refusalOf: (subject: string) => Error | false): Promise<void> {
   const { url, prefix } = newStreams();
-  const link = await Link.open({ url }, WITHIN_MS);
-  onTestFinished(() => link.close());
+  const link = await openLink(url);
   const call = { deadline: Date.now() + WITHIN_MS };
   const ask = link.ask.bind(link);
   link.ask = async (subject, ...rest) => {

@@ -1,22 +1,19 @@
 /** What a writer makes of answers that a cluster gives under load. */
 import type { Msg } from '@nats-io/nats-core';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { Link } from '../src/link.ts';
+import { describe, expect, it } from 'vitest';
 import { Messages } from '../src/messages.ts';
 import { streamName, streamSubject } from '../src/streams.ts';
 import { Writer } from '../src/writer.ts';
 import { WITHOUT_NATS } from './servers.ts';
-import { newStreams, openStore } from './stores.ts';
+import { newStreams, openLink, openStore, WITHIN_MS } from './stores.ts';
 
-const WITHIN_MS = 10_000;
 const call = () => ({ deadline: Date.now() + WITHIN_MS });
 
 async function newWriters(count: number) {
   const { url, prefix } = newStreams();
   await openStore({ url, prefix });
   const open = async () => {
-    const link = await Link.open({ url }, WITHIN_MS);
-    onTestFinished(() => link.close());
+    const link = await openLink(url);
     const messages = new Messages(link, streamName(prefix, 'records'), streamSubject(prefix, 'records'));
     const writer = new Writer(link, messages, (length) => crypto.getRandomValues(new Uint8Array(length)));
     return { link, messages, writer, subject: `${messages.subject}.kv.t.k` };

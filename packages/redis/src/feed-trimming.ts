@@ -1,12 +1,10 @@
 /** Takes commits of removed runs out of the feed, which otherwise would grow for ever while runs come and go. */
-import { type CleaningStep, type EngineCall, onceInAWhile } from '@tidemark/core/engine';
+import type { EngineCall } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
-import { type Commit, readCommits } from './feed.ts';
+import { type Commit, removeFromFeed } from './feed.ts';
 import type { Layout } from './layout.ts';
 import { LIVES } from './scripts.ts';
 
-const EVERY_MS = 900_000;
-const LIMIT_MS = 60_000;
 /** Each is looked up in its log, which brings its body into the script. */
 const PAGE = 200;
 /** Fewer than these are not worth a walk. */
@@ -14,13 +12,8 @@ const FEWEST = 1_000;
 /** A walk is due when so many events were removed for each commit in the feed: so many looks at most pay for one that goes. */
 const LOOKS = 4;
 
-/** Processes take turns by chance. */
-export function feedTrimming(commands: Commands, layout: Layout): CleaningStep {
-  return onceInAWhile(EVERY_MS, EVERY_MS * Math.random(), async (call) => {
-    const bounds = { ...call, deadline: Date.now() + LIMIT_MS };
-    for (let bucket = 0; bucket < layout.buckets; bucket++) await trimFeed(commands, layout, bucket, bounds, FEWEST);
-    return 0;
-  });
+export async function trimFeeds(commands: Commands, layout: Layout, call: EngineCall): Promise<void> {
+  for (let bucket = 0; bucket < layout.buckets; bucket++) await trimFeed(commands, layout, bucket, call, FEWEST);
 }
 
 /** Walks the feed of a bucket if enough was removed since the last walk; gives how many commits went. */
@@ -37,15 +30,8 @@ export async function trimFeed(
     commands.read(bucket, ['XLEN', feed], call).then(Number),
   ]);
   if (events < Math.max(fewest, commits / LOOKS)) return 0;
-  let gone = 0;
-  for (let place = ''; ; ) {
-    const page = await readCommits(commands, bucket, feed, place, PAGE, call);
-    const lost = await goneOf(commands, layout, bucket, page, call);
-    if (lost.length > 0) await commands.put(bucket, ['XDEL', feed, ...lost.map(({ id }) => id)], call);
-    gone += lost.length;
-    if (page.length < PAGE) break;
-    place = page.at(-1)!.id;
-  }
+  const pick = (page: readonly Commit[]) => goneOf(commands, layout, bucket, page, call);
+  const gone = await removeFromFeed(commands, { bucket, key: feed, page: PAGE }, pick, call);
   // What was removed meanwhile is not counted any more, and goes with the next walk that is due.
   await commands.put(bucket, ['SET', removed, '0'], call);
   return gone;

@@ -86,8 +86,7 @@ function give(items: FeedItem[], commit: Commit, entries: JournalEntry[], places
   places[bucket] = id;
 }
 
-/** The commits after a place in the feed of a bucket. */
-export async function readCommits(
+async function readCommits(
   commands: Commands,
   bucket: number,
   key: string,
@@ -122,21 +121,20 @@ function placesOf(cursor: string, buckets: number): string[] {
   return [...decodeCursor<string[]>(cursor, isVector)];
 }
 
-const REMOVE_PAGE = 1_000;
-
-/** Removes the commits of a tenant's runs from the feed of a bucket. */
+/** Walks through the feed of a bucket and removes the commits that are picked of each page; gives how many. */
 export async function removeFromFeed(
   commands: Commands,
-  bucket: number,
-  key: string,
-  tenantId: string,
+  { bucket, key, page }: { bucket: number; key: string; page: number },
+  pick: (commits: readonly Commit[]) => Commit[] | Promise<Commit[]>,
   call: EngineCall,
-): Promise<void> {
+): Promise<number> {
+  let removed = 0;
   for (let place = ''; ; ) {
-    const commits = await readCommits(commands, bucket, key, place, REMOVE_PAGE, call);
-    const own = commits.filter(({ name }) => name.tenantId === tenantId).map(({ id }) => id);
-    if (own.length > 0) await commands.put(bucket, ['XDEL', key, ...own], call);
-    if (commits.length < REMOVE_PAGE) return;
+    const commits = await readCommits(commands, bucket, key, place, page, call);
+    const picked = await pick(commits);
+    if (picked.length > 0) await commands.put(bucket, ['XDEL', key, ...picked.map(({ id }) => id)], call);
+    removed += picked.length;
+    if (commits.length < page) return removed;
     place = commits.at(-1)!.id;
   }
 }

@@ -29,6 +29,7 @@ const LIFE_DIGITS = 16;
 const REWRITES = '\0rewrites';
 const TIME_DIGITS = 16;
 const REWRITE_PAGE = 100;
+const CLEAR_PAGE = 1_000;
 /** What is left of a rewrite that was cut short goes after this time. */
 const COPY_LIVES_MS = '600000';
 
@@ -187,7 +188,12 @@ class RedisJournal implements Journal {
   async clear(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
     if (!isListed(space)) return;
     for (let bucket = 0; bucket < this.#layout.buckets; bucket++)
-      await removeFromFeed(this.#commands, bucket, this.#feedKey(bucket), tenantId, call);
+      await removeFromFeed(
+        this.#commands,
+        { bucket, key: this.#feedKey(bucket), page: CLEAR_PAGE },
+        (commits) => commits.filter(({ name }) => name.tenantId === tenantId),
+        call,
+      );
   }
 
   async tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]> {

@@ -9,6 +9,7 @@ import {
   keyedArtifacts,
   keyedTenancy,
   StoreContext,
+  sweeping,
 } from '@tidemark/core/engine';
 import { redisBlobs } from './blobs.ts';
 import { Cluster } from './cluster.ts';
@@ -17,7 +18,7 @@ import { divisionOf } from './division.ts';
 import { examine } from './doctor.ts';
 import { durabilityOf, requireDurability } from './durability.ts';
 import { translate } from './errors.ts';
-import { feedTrimming } from './feed-trimming.ts';
+import { trimFeeds } from './feed-trimming.ts';
 import { Hints } from './hints.ts';
 import { redisJournal } from './journal.ts';
 import { Layout, tagOf } from './layout.ts';
@@ -78,7 +79,7 @@ async function assemble(
   const cleaner = new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
     artifactSweep(artifacts, context.clock),
-    feedTrimming(commands, layout),
+    sweeping((call) => trimFeeds(commands, layout, call)),
   ]);
   let durability: Durability = await durabilityOf(servers, settings);
   return assembleStore(context, {

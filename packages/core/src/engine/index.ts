@@ -3,7 +3,7 @@ export { decodeCursor, encodeCursor, sameJson } from '../checks/json.ts';
 export { checkDuration, checkInteger, timeText } from '../checks/numbers.ts';
 export { checkId } from '../checks/text.ts';
 export { type UrlReadings, withUrlOptions } from '../checks/url-options.ts';
-export { artifactSweep, Cleaner, type CleaningStep, onceInAWhile } from '../cleaner.ts';
+export { artifactSweep, Cleaner, onceInAWhile, sweeping } from '../cleaner.ts';
 export { StoreContext } from '../context.ts';
 export { GroupCommit } from '../group-commit.ts';
 export { type Digest, digestBytes, digestOf, sha256, sha256Hex } from '../hash.ts';

@@ -1,5 +1,4 @@
 /** The run engine of keyed backends: one journal per run, written against the head the writer knows (RUN-17). */
-
 import { TidemarkError } from '../contracts/errors.ts';
 import type { Journal, JournalName } from '../engine/journal.ts';
 import type { RecordName, Records } from '../engine/records.ts';

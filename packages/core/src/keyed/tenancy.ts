@@ -2,7 +2,6 @@
  * What an operator does across tenants, on every keyed backend (GEN-10): which tenants there are, and removing all that
  * one has. Things go before what finds them, so that a removal that was cut short is found and sent again.
  */
-
 import type { TenantPart } from '../contracts/admin.ts';
 import type { BlobInfo, Blobs } from '../engine/blobs.ts';
 import type { Journal, JournalSpace } from '../engine/journal.ts';

@@ -2,7 +2,6 @@
  * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed as under way, read back and
  * checked. Killed anywhere, the run is in the store or in the archive, and whoever comes next finishes what is under way.
  */
-
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
 import { resend } from '../jobs/resend.ts';

@@ -1,5 +1,4 @@
 /** Appends: one event, several that stand or fall together, or lines of which each stands for itself. */
-
 import { type AppendOptions, type AppendResult, invalidArgument, type RunEventInput } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
 import { type ANSWERED, type Answer, created, json, sendBatches } from '../http/answer.ts';

@@ -1,5 +1,4 @@
 /** Flow events over journals: one journal per trace, and one of its own for events without a trace (AGT-2). */
-
 import type { EventEngine, FlowEventRow } from '../../engine/agents.ts';
 import type { Journal, JournalEntry } from '../../engine/journal.ts';
 import { inParts } from '../../paging.ts';

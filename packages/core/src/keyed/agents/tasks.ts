@@ -1,5 +1,4 @@
 /** Tasks over records: one per (session, task), conditional on what was read, so that the newest save stands (AGT-6). */
-
 import type { TaskEngine } from '../../engine/agents.ts';
 import type { RecordName, Records } from '../../engine/records.ts';
 import type { EngineCall } from '../../engine/runs.ts';

@@ -2,7 +2,6 @@
  * Trajectories over records (AGT-9). Per trace an owner, which says whose it is; per (session, trace) a body and an
  * entry of the session's list. The owner is written last and read with each: what has no owner does not count.
  */
-
 import type { TrajectoryEngine } from '../../engine/agents.ts';
 import type { RecordName, Records, RecordWrite } from '../../engine/records.ts';
 import type { EngineCall } from '../../engine/runs.ts';
