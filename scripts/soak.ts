@@ -5,6 +5,7 @@
 import { runVisibly } from './processes.ts';
 
 const RIGS: Record<string, string[]> = {
+  races: [],
   opening: ['--rounds', '20'],
   kill: ['--rounds', '200'],
   'power-cut': ['--cuts', '10'],

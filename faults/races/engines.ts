@@ -1,0 +1,48 @@
+/** The engines that races run on: each gives an empty place, and opens any number of connections to it. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Store, StoreOptions } from '@tidemark/core';
+import { open } from 'tidemark';
+import { offeredUrl, type ServerName, startOwnServer } from '../../scripts/servers/index.ts';
+
+export const ENGINES = ['memory', 'sqlite', 'postgres', 'redis', 'nats'] as const;
+
+export type EngineName = (typeof ENGINES)[number];
+
+/** Data that several connections share. */
+export interface Place {
+  open(options?: StoreOptions): Promise<Store>;
+  remove(): Promise<void>;
+}
+
+/** Opens an empty place on an engine, on the server that is offered or on one of its own. */
+export async function newPlace(engine: EngineName): Promise<Place> {
+  if (engine === 'memory') return memoryPlace();
+  if (engine === 'sqlite') return sqlitePlace();
+  const own = offeredUrl(engine) === undefined ? await startOwnServer(engine) : undefined;
+  const url = placeUrl(engine, own?.url ?? offeredUrl(engine)!);
+  return { open: (options) => open(url, options), remove: async () => own?.stop() };
+}
+
+/** A memory store lives in one process: every connection is the same store, and closes with the place. */
+async function memoryPlace(): Promise<Place> {
+  const store = await open('memory:');
+  const shared: Store = Object.create(store, { close: { value: async () => {} } });
+  return { open: async () => shared, remove: () => store.close() };
+}
+
+function sqlitePlace(): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-race-'));
+  return {
+    open: (options) => open(`sqlite:${join(folder, 'store.db')}`, options),
+    remove: async () => rmSync(folder, { recursive: true }),
+  };
+}
+
+function placeUrl(engine: ServerName, server: string): string {
+  const url = new URL(server);
+  const name = `race_${crypto.randomUUID().slice(0, 8)}`;
+  url.searchParams.set(engine === 'postgres' ? 'schema' : 'prefix', name);
+  return url.href;
+}

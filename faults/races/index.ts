@@ -1,0 +1,4 @@
+/** Every race by name. */
+import type { Race } from './race.ts';
+
+export const RACES: Record<string, Race> = {};
