@@ -1,0 +1,28 @@
+/** One small change to a source file that the tests should notice. */
+export interface Mutant {
+  /** Relative to the repository. */
+  file: string;
+  /** Offsets of the text that is replaced. */
+  start: number;
+  end: number;
+  replacement: string;
+}
+
+export function mutated(source: string, { start, end, replacement }: Mutant): string {
+  return source.slice(0, start) + replacement + source.slice(end);
+}
+
+/** The line of the change before and after, for people: `packages/core/src/live.ts:12  a < b  →  a <= b`. */
+export function describeMutant(source: string, mutant: Mutant): string {
+  const from = source.lastIndexOf('\n', mutant.start - 1) + 1;
+  const lineEnd = source.indexOf('\n', mutant.end);
+  const to = lineEnd === -1 ? source.length : lineEnd;
+  const line = source.slice(0, mutant.start).split('\n').length;
+  const before = source.slice(from, to);
+  const after = mutated(source, mutant).slice(from, to + mutant.replacement.length - (mutant.end - mutant.start));
+  return `${mutant.file}:${line}  ${oneLine(before)}  →  ${oneLine(after)}`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
