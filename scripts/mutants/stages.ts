@@ -36,16 +36,28 @@ export async function judge(sandbox: string, file: string): Promise<Verdict> {
   return 'survived';
 }
 
+/** Groups of processes under way: a mutant may loop for ever, so nothing may outlive us. */
+const running = new Set<number>();
+
+function killAll(): void {
+  for (const group of running) process.kill(-group, 'SIGKILL');
+}
+
+process.on('exit', killAll);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
+
 function run(cwd: string, args: Stage): Promise<number | 'timed out'> {
   return new Promise((resolve) => {
     const env = { ...process.env, TIDEMARK_TEST_BACKENDS: SERVERS };
+    // A group of its own, so that vitest's workers end with it.
     const child = spawn(process.execPath, args, { cwd, env, stdio: 'ignore', detached: true });
+    running.add(child.pid!);
     const timer = setTimeout(() => {
-      // The whole group: vitest's workers would go on without it.
       process.kill(-child.pid!, 'SIGKILL');
       resolve('timed out');
     }, LIMIT_MS);
     child.once('close', (code) => {
+      running.delete(child.pid!);
       clearTimeout(timer);
       resolve(code ?? 1);
     });
