@@ -1,5 +1,13 @@
 /** Broken jobs: the queue, claims, lists and sweeps. */
-import type { ClaimedJob, Job, JobRef, JobStore, Store } from '@tidemark/core';
+import {
+  type ClaimedJob,
+  invalidArgument,
+  isTerminal,
+  type Job,
+  type JobRef,
+  type JobStore,
+  type Store,
+} from '@tidemark/core';
 import { all } from '../cases/iterate.ts';
 import { type BrokenStore, broken } from './wrap.ts';
 
@@ -175,6 +183,36 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
       async recover(overdue, options) {
         const job = await jobs.get(overdue.job);
         return jobs.recover({ ...overdue, job: job ?? overdue.job }, options);
+      },
+    }),
+  }),
+  broken(
+    'index-read-before-records',
+    'reads the index, then records that have moved on',
+    'jobs/renewed-leases-are-not-swept',
+    {
+      jobs: (jobs) => ({
+        async overdue(taskType, options) {
+          const found = await jobs.overdue(taskType, options);
+          await pause();
+          return Promise.all(found.map(async ({ job, reason }) => ({ job: (await jobs.get(job)) ?? job, reason })));
+        },
+      }),
+    },
+  ),
+  broken('ended-jobs-refused', 'refuses to recover a job that has ended', 'jobs/recovery-of-an-ended-job-is-missed', {
+    jobs: (jobs) => ({
+      async recover(overdue, options) {
+        if (isTerminal(overdue.job.state)) throw invalidArgument('overdue.job.state', 'a state that is overdue');
+        return jobs.recover(overdue, options);
+      },
+    }),
+  }),
+  broken('short-counts', 'reads counts of more than 15 digits as absent', 'jobs/counts-of-any-size', {
+    jobs: (jobs) => ({
+      async get(job, options) {
+        const found = await jobs.get(job, options);
+        return found && found.maxRetries >= 1e15 ? { ...found, maxRetries: 3 } : found;
       },
     }),
   }),

@@ -2,11 +2,11 @@
 import { checkInteger, checkOptionalDuration } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import type { JobClaim, JobFields, JobRef, NewJob, OverdueJob, OverdueReason } from '../contracts/jobs.ts';
+import type { JobClaim, JobFields, JobRef, JobState, NewJob, OverdueJob, OverdueReason } from '../contracts/jobs.ts';
 import { encodeFields, encodeValue } from '../kv/values.ts';
 import { CLAIM_ID, JOB_PREFIX } from './places.ts';
 import { DEFAULT_RETRIES, jobKey } from './record.ts';
-import { isJobState } from './states.ts';
+import { isJobState, isTerminal } from './states.ts';
 
 export const DEFAULT_LEASE_MS = 60_000;
 const MAX_PRIORITY = 1_000;
@@ -36,7 +36,16 @@ const OWN_FIELDS: Record<keyof JobFields, true> = {
   unannounced: true,
 };
 
-const REASONS: readonly OverdueReason[] = ['lease ended', 'not updated', 'not claimed', 'due', 'not announced'];
+/** The states in which a job can be overdue for a reason. */
+const STATES_OF: Record<OverdueReason, readonly JobState[]> = {
+  'lease ended': ['claimed', 'running'],
+  'not updated': ['claimed', 'running'],
+  'not claimed': ['pending'],
+  due: ['pending'],
+  'not announced': ['failed'],
+};
+
+const REASONS = Object.keys(STATES_OF) as OverdueReason[];
 
 export function checkTaskType(value: unknown): string {
   if (typeof value === 'string' && WORD.test(value)) return value;
@@ -109,19 +118,25 @@ export function checkReference(value: unknown, field: string, maxBytes: number):
   return value;
 }
 
-/** An overdue job as `overdue` gave it; its revision and state are what the recovery is conditional on. */
+/** An overdue job as `overdue` returned it; its revision and state are what the recovery is conditional on. */
 export function checkOverdue(value: unknown): OverdueJob {
   const { job, reason } = checkObject(value, 'overdue') as unknown as OverdueJob;
   checkJobRef(job, 'overdue.job');
   checkInteger(job.revision, 'overdue.job.revision', 1);
   checkOneOf(reason, 'overdue.reason', REASONS);
-  const states = reason === 'not announced' ? ['failed'] : isHeldReason(reason) ? ['claimed', 'running'] : ['pending'];
-  if (!isJobState(job.state) || !states.includes(job.state)) {
-    throw invalidArgument('overdue.job.state', `${states.join(' or ')} for a job that is overdue so`, job.state);
+  // A job that has ended since is no mistake of the caller: its recovery is missed.
+  if (!isJobState(job.state) || !(isTerminal(job.state) || fitsReason(job.state, reason))) {
+    const rule = `${STATES_OF[reason].join(' or ')} for a job that is overdue so`;
+    throw invalidArgument('overdue.job.state', rule, job.state);
   }
   checkInteger(job.retryCount, 'overdue.job.retryCount', Number.MIN_SAFE_INTEGER);
   checkInteger(job.maxRetries, 'overdue.job.maxRetries', Number.MIN_SAFE_INTEGER);
   return { job, reason };
+}
+
+/** Whether a job of this state can be overdue for the reason. */
+export function fitsReason(state: JobState, reason: OverdueReason): boolean {
+  return STATES_OF[reason].includes(state);
 }
 
 /** Whether a worker holds the job and gives no sign of life. */

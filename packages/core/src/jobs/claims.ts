@@ -8,7 +8,8 @@ import type { EngineCall } from '../engine/runs.ts';
 import { overloaded, refuseIfOver } from '../keyed/contention.ts';
 import { fieldsOf, textField } from '../keyed/fields.ts';
 import { claimed, released } from './moves.ts';
-import { padded, placeRange, wholeOf } from './places.ts';
+import { scanJobs } from './placed.ts';
+import { padded, placeRange, timeOf } from './places.ts';
 import { jobName, jobOf, stateOf } from './record.ts';
 
 /** How many ready jobs are looked at besides those that are needed. */
@@ -78,7 +79,7 @@ export class Claimer {
     const name = jobName(this.#tenantId, job);
     let { applied, record } = await this.#take(name.key, by, null, call);
     if (!applied && record && stateOf(record) === 'pending') {
-      const runAt = wholeOf(record.fields, 'run_at');
+      const runAt = timeOf(record.fields, 'run_at');
       if (runAt !== null && runAt > (await this.#records.now(call))) return null;
       refuseIfOver(call);
       ({ applied, record } = await this.#take(name.key, by, record.fields.get('run_at') ?? null, call));
@@ -110,7 +111,7 @@ export class Claimer {
     const from = `claim/${taskType}/${claimId}`;
     // No claim id has a character as low as this.
     const range = { from, to: `${from}!`, limit: 1 };
-    const [found] = await this.#records.scanPlaces(this.#tenantId, range, call);
+    const [found] = await this.#scan(range, call);
     return found ? { key: found.key, record: found } : null;
   }
 
@@ -175,7 +176,7 @@ export class Claimer {
   async #readReady(taskType: string, limit: number, call: EngineCall): Promise<Look> {
     await this.#releaseDue(taskType, call);
     const range = { ...placeRange('ready', taskType), limit };
-    const candidates = await this.#records.scanPlaces(this.#tenantId, range, call);
+    const candidates = await this.#scan(range, call);
     return { candidates, isCut: candidates.length === limit };
   }
 
@@ -193,14 +194,18 @@ export class Claimer {
     return this.#records.write({ name, mode: 'merge', expect: { fields }, ...claimed(by) }, call);
   }
 
+  #scan(range: Parameters<Records['scanPlaces']>[1], call: EngineCall): Promise<PlacedRecord[]> {
+    return scanJobs(this.#records, this.#tenantId, range, call);
+  }
+
   /** Makes delayed jobs ready whose time has come; the clock is read only when there is a delayed one. */
   async #releaseDue(taskType: string, call: EngineCall): Promise<void> {
     const range = placeRange('delayed', taskType);
-    const [first] = await this.#records.scanPlaces(this.#tenantId, { ...range, limit: 1 }, call);
+    const [first] = await this.#scan({ ...range, limit: 1 }, call);
     if (!first) return;
     const to = `${range.from}${padded((await this.#records.now(call)) + 1)}`;
     if (first.place >= to) return;
-    const due = await this.#records.scanPlaces(this.#tenantId, { from: range.from, to, limit: RELEASED_AT_ONCE }, call);
+    const due = await this.#scan({ from: range.from, to, limit: RELEASED_AT_ONCE }, call);
     refuseIfOver(call);
     const release = ({ key, revision }: PlacedRecord) => {
       const name = { space: 'kv', tenantId: this.#tenantId, key } as const;

@@ -18,8 +18,9 @@ const JOB_KEY = /^gbe\.state\.tasks\.([A-Za-z0-9_-]{1,100})\.(.+)$/s;
 /** Claim ids that the index knows; `claim` takes no others. */
 export const CLAIM_ID = /^[A-Za-z0-9_-]{1,100}$/;
 const STATE = /^(pending|claimed|running|completed|failed|cancelled)$/;
-/** Times and counts that fit the index; anything else counts as absent. */
-const WHOLE = /^(0|[1-9][0-9]{0,14})$/;
+/** Times that fit the index; anything else counts as absent. */
+const TIME = /^(0|[1-9][0-9]{0,14})$/;
+const WHOLE = /^(0|[1-9][0-9]{0,15})$/;
 const PRIORITY = /^-?(0|[1-9][0-9]{0,3})$/;
 /** A priority is from −1000 to 1000; the highest has the lowest rank. */
 const MIDDLE_RANK = 5000;
@@ -64,10 +65,16 @@ export function padded(time: number | string): string {
   return String(time).padStart(DIGITS, '0');
 }
 
-/** A field that is a time or a count; `null` when it is anything else. */
-export function wholeOf(fields: Fields, field: string): number | null {
+/** Returns a field as a time, or `null` when it is anything else. */
+export function timeOf(fields: Fields, field: string): number | null {
   const text = textOf(fields, field);
-  return WHOLE.test(text) ? Number(text) : null;
+  return TIME.test(text) ? Number(text) : null;
+}
+
+/** Returns a field as a count, any safe integer from 0 on, or `null` when it is anything else. */
+export function countOf(fields: Fields, field: string): number | null {
+  const text = textOf(fields, field);
+  return WHOLE.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null;
 }
 
 /** The priority of a job; 0 when it has none that is one. */
@@ -78,7 +85,7 @@ export function priorityOf(fields: Fields): number {
 
 function time(fields: Fields, field: string): string | null {
   const text = textOf(fields, field);
-  return WHOLE.test(text) ? padded(text) : null;
+  return TIME.test(text) ? padded(text) : null;
 }
 
 function textOf(fields: Fields, field: string): string {

@@ -2,7 +2,7 @@
 import type { Job, JobRef, JobState } from '../contracts/jobs.ts';
 import type { RecordName, StoredRecord } from '../engine/records.ts';
 import { textField } from '../keyed/fields.ts';
-import { JOB_PREFIX, jobTypeOf, priorityOf, wholeOf } from './places.ts';
+import { countOf, JOB_PREFIX, jobTypeOf, priorityOf, timeOf } from './places.ts';
 import { isJobState } from './states.ts';
 
 /** How often a job may be sent back when it does not say. */
@@ -27,24 +27,25 @@ export function jobOf(key: string, record: StoredRecord | null | undefined): Job
   const [taskType, state] = [jobTypeOf(key), stateOf(record)];
   if (!record || taskType === null || state === null) return null;
   const { fields, revision } = record;
-  const number = (field: string) => wholeOf(fields, field) ?? undefined;
+  const time = (field: string) => timeOf(fields, field) ?? undefined;
+  const count = (field: string) => countOf(fields, field) ?? undefined;
   const text = (field: string) => textField(record, field) ?? undefined;
-  const createdAt = number('created_at') ?? 0;
+  const createdAt = time('created_at') ?? 0;
   return withoutAbsent({
     taskType,
     taskId: key.slice(JOB_PREFIX.length + taskType.length + 1),
     key,
     state,
     worker: text('worker'),
-    currentStep: number('current_step'),
-    stepCount: number('step_count'),
+    currentStep: count('current_step'),
+    stepCount: count('step_count'),
     createdAt,
-    updatedAt: number('updated_at') ?? createdAt,
-    timeoutAt: number('timeout_at'),
-    runAt: number('run_at'),
+    updatedAt: time('updated_at') ?? createdAt,
+    timeoutAt: time('timeout_at'),
+    runAt: time('run_at'),
     priority: priorityOf(fields),
-    retryCount: number('retry_count') ?? 0,
-    maxRetries: number('max_retries') ?? DEFAULT_RETRIES,
+    retryCount: count('retry_count') ?? 0,
+    maxRetries: count('max_retries') ?? DEFAULT_RETRIES,
     error: text('error'),
     paramsRef: text('params_ref'),
     resultRef: text('result_ref'),

@@ -39,6 +39,7 @@ import {
 } from './arguments.ts';
 import { Claimer, type ClaimRequest, type Taken } from './claims.ts';
 import { advanced, alive, cancelled, completed, failed, type Move, requeued, sentBack } from './moves.ts';
+import { scanJobs } from './placed.ts';
 import { placeRange } from './places.ts';
 import { jobName, jobOf, stateOf } from './record.ts';
 import { claimLost, isTerminal } from './states.ts';
@@ -203,7 +204,7 @@ export class Jobs implements JobStore {
     const range = placeRange(state, taskType);
     const after = options?.cursor === undefined ? undefined : checkCursor(options.cursor, range);
     const rows = await this.#context.read(options, (call) =>
-      this.#records.scanPlaces(this.#tenantId, { ...range, after, limit: limit + 1 }, call),
+      scanJobs(this.#records, this.#tenantId, { ...range, after, limit: limit + 1 }, call),
     );
     const last = rows.length > limit ? rows[limit - 1] : undefined;
     const items = rows.slice(0, limit).flatMap((row) => jobOf(row.key, row) ?? []);
@@ -216,7 +217,7 @@ export class Jobs implements JobStore {
       const types: string[] = [];
       const { to, ...range } = placeRange(state);
       for (let { from } = range; ; ) {
-        const [row] = await this.#records.scanPlaces(this.#tenantId, { from, to, limit: 1 }, call);
+        const [row] = await scanJobs(this.#records, this.#tenantId, { from, to, limit: 1 }, call);
         if (!row) return types;
         const type = row.place.split('/')[1]!;
         types.push(type);

@@ -3,8 +3,9 @@ import type { Job, OverdueJob, OverdueReason, RecoveredJob } from '../contracts/
 import type { Records } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
 import { fieldsOf } from '../keyed/fields.ts';
-import { isHeldReason } from './arguments.ts';
+import { fitsReason, isHeldReason } from './arguments.ts';
 import { givenUp, type Move, released, signalled, takenBack } from './moves.ts';
+import { scanJobs } from './placed.ts';
 import { padded, placeRange } from './places.ts';
 import { jobName, jobOf } from './record.ts';
 
@@ -31,7 +32,8 @@ export async function findOverdue(
     const { from } = placeRange(kind, query.taskType);
     const end = until === 'now' ? now + 1 : Math.max(0, now - query.thresholdMs);
     // A job whose lease has ended may be met a second time as one that was not updated.
-    const rows = await records.scanPlaces(tenantId, { from, to: `${from}${padded(end)}`, limit: query.limit }, call);
+    const range = { from, to: `${from}${padded(end)}`, limit: query.limit };
+    const rows = await scanJobs(records, tenantId, range, call);
     for (const row of rows) {
       const job = jobOf(row.key, row);
       if (job && !found.has(row.key) && found.size < query.limit) found.set(row.key, { job, reason });
@@ -48,8 +50,12 @@ export async function recoverJob(
   requestId: string,
   call: EngineCall,
 ): Promise<RecoveredJob> {
-  const { outcome, move } = pushFor(job, reason);
   const name = jobName(tenantId, job);
+  if (!fitsReason(job.state, reason)) {
+    const [record] = await records.get([name], call);
+    return { outcome: 'missed', job: jobOf(name.key, record) ?? job };
+  }
+  const { outcome, move } = pushFor(job, reason);
   const expect = { revision: job.revision, fields: fieldsOf({ state: job.state }) };
   const { applied, record } = await records.write({ name, mode: 'merge', expect, ...move, requestId }, call);
   return { outcome: applied ? outcome : 'missed', job: jobOf(name.key, record) ?? job };

@@ -5,7 +5,7 @@ import { jobsCase } from '../define.ts';
 import { upTo } from '../iterate.ts';
 import { readTexts } from '../kv/fields.ts';
 import { HOSTILE_IDS } from '../poison.ts';
-import { claimed, enqueued, nextId, ref, SHORT, TYPE } from './samples.ts';
+import { claimed, enqueued, nextId, ref, SHORT, seen, TYPE } from './samples.ts';
 
 export const QUEUE_CASES: readonly ConformanceCase[] = [
   jobsCase({
@@ -152,6 +152,22 @@ export const QUEUE_CASES: readonly ConformanceCase[] = [
       expectEqual(await other.types('claimed'), [], 'does not know of its type');
       await other.cancel(ref('mine'));
       expectEqual((await bench.tenant.jobs.complete(claim)).priority, 0, 'and has a job of the same name of its own');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/counts-of-any-size',
+    title: 'retries and steps are read back as they were written, up to the largest safe integer',
+    proves: ['KV-7'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      const most = Number.MAX_SAFE_INTEGER;
+      const job = await enqueued(bench, 'job', { maxRetries: most, stepCount: most });
+      expectEqual([job.maxRetries, job.stepCount], [most, most], 'of a new job');
+      const moved = await jobs.progress(await claimed(bench, 'job'), { currentStep: most });
+      expectEqual([moved.currentStep, moved.stepCount], [most, most], 'of one that moves');
+      expectEqual(await seen(bench, 'job'), moved, 'and as everybody reads it');
+      const page = await jobs.list('running', { taskType: TYPE });
+      expectEqual(page.items, [moved], 'and lists it');
     },
   }),
 ];

@@ -1,5 +1,5 @@
 /** Sweeps (KV-8): what is overdue is found through the index and pushed once. */
-import type { OverdueReason } from '@tidemark/core';
+import type { JobClaim, OverdueReason } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { jobsCase } from '../define.ts';
@@ -158,6 +158,51 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
       await bench.tenant.kv.delete(claim.job.key);
       expectEqual((await jobs.recover(overdue)).outcome, 'missed', 'a job that is gone is not brought back');
       expectEqual(await jobs.get(ref('job')), null, 'it stays gone');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/renewed-leases-are-not-swept',
+    title: 'a sweep beside heartbeats leaves every job alone whose heartbeat was acknowledged',
+    proves: ['KV-7', 'KV-8'],
+    async run(bench) {
+      const [worker, sweeper] = [bench.tenant.jobs, await peerJobs(bench)];
+      for (const round of upTo(5)) {
+        const claims = await Promise.all(upTo(8).map((n) => held(bench, `job-${round}-${n}`, {}, SHORT)));
+        await bench.pass(SHORT);
+        const sweep = async () => {
+          for (const overdue of await sweeper.overdue(TYPE, { threshold: LONG })) await sweeper.recover(overdue);
+        };
+        // One after the other, so that some fall between what a sweep reads and what it writes.
+        const beat = async (claim: JobClaim, turns: number) => {
+          for (const _ of upTo(turns)) await new Promise(setImmediate);
+          return worker.heartbeat(claim, { lease: LONG }).catch(() => null);
+        };
+        const [beats] = await Promise.all([Promise.all(claims.map(beat)), sweep(), sweep()]);
+        for (const [at, claim] of claims.entries()) {
+          if (beats[at] === null) continue;
+          const { state } = await worker.complete(claim).catch(() => seen(bench, claim.taskId));
+          expectEqual(state, 'completed', `${claim.taskId} is completed under the lease that was renewed`);
+        }
+      }
+    },
+  }),
+  jobsCase({
+    id: 'jobs/recovery-of-an-ended-job-is-missed',
+    title: 'a job that ended since a sweep saw it is missed, however it ended and whatever the sweep says of it',
+    proves: ['KV-8'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      await jobs.complete(await held(bench, 'done'));
+      await jobs.fail(await held(bench, 'dead'), { error: 'no', retry: false });
+      await enqueued(bench, 'stopped');
+      await jobs.cancel(ref('stopped'));
+      for (const taskId of ['done', 'dead', 'stopped']) {
+        const job = await seen(bench, taskId);
+        for (const reason of ['lease ended', 'not updated', 'not claimed', 'due'] as const) {
+          expectEqual(await jobs.recover({ job, reason }), { outcome: 'missed', job }, `${taskId} is not ${reason}`);
+        }
+        expectEqual(await seen(bench, taskId), job, 'and stays as it is');
+      }
     },
   }),
   jobsCase({
