@@ -4,6 +4,7 @@ import {
   type ArtifactEngine,
   artifactSweep,
   Cleaner,
+  type CleaningStep,
   type EngineCall,
   onceInAWhile,
   type Records,
@@ -19,8 +20,13 @@ interface Cleaned {
   runs: { removeLeftovers(call: EngineCall): Promise<void> };
 }
 
-export function sqlCleaner({ records, agents, artifacts, runs }: Cleaned, clock: () => number): Cleaner {
+export function sqlCleaner(
+  { records, agents, artifacts, runs }: Cleaned,
+  clock: () => number,
+  first: readonly CleaningStep[] = [],
+): Cleaner {
   return new Cleaner([
+    ...first,
     (call, limit) => records.removeExpired(limit, call),
     (call, limit) => agents.pauses.removeExpired(limit, call),
     onceInAWhile(LEFTOVERS_EVERY_MS, 0, async (call) => {

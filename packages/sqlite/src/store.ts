@@ -1,13 +1,14 @@
 /** The SQLite store: a file with everything in it, durable by default. */
 import { resolve } from 'node:path';
 import { type DoctorFinding, invalidArgument, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
-import { assembleStore, type EngineCall, StoreContext } from '@tidemark/core/engine';
+import { assembleStore, type EngineCall, SteadyClock, StoreContext } from '@tidemark/core/engine';
 import { sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords, sqlTenancy } from '@tidemark/sql';
 import { artifactsDirectory, backupFile } from './backup.ts';
 import { directoryBlobs } from './blobs.ts';
 import { Database } from './database.ts';
 import { durabilityOf, examine } from './doctor.ts';
 import { SqliteRuns } from './runs.ts';
+import { SharedClock } from './shared-clock.ts';
 
 export interface SqliteOptions extends StoreOptions {
   /** The file; made, with its directories, when it is not there. */
@@ -36,18 +37,22 @@ export async function sqliteStore(options: string | SqliteOptions): Promise<Sqli
     throw invalidArgument('path', 'the name of a file; use memory: for a store without one', given.path);
   }
   const path = resolve(given.path);
-  const context = new StoreContext(given);
-  const database = await Database.open(path, context, { deadline: Date.now() + context.timeoutMs });
+  const clock = new SteadyClock(given);
+  const context = new StoreContext({ ...given, clock: clock.now });
+  const call = { deadline: Date.now() + context.timeoutMs };
+  const database = await Database.open(path, context, call);
   try {
     if (given.durability === 'require') requireDurability(path, database);
-    return assemble(path, context, database);
+    const shared = new SharedClock(database, clock);
+    await shared.share(call);
+    return assemble(path, context, database, shared);
   } catch (error) {
     await database.close();
     throw error;
   }
 }
 
-function assemble(path: string, context: StoreContext, database: Database): SqliteStore {
+function assemble(path: string, context: StoreContext, database: Database, shared: SharedClock): SqliteStore {
   const signals = {
     wait: (topic: string, call: EngineCall) => database.wait(topic, call),
     notify: (topic: string) => database.signals.notify(topic),
@@ -59,7 +64,11 @@ function assemble(path: string, context: StoreContext, database: Database): Sqli
   const agents = sqlAgents(database, signals);
   const blobs = directoryBlobs(artifactsDirectory(path));
   const artifacts = sqlArtifacts(database, blobs);
-  const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context.clock);
+  const followClock = async (call: EngineCall) => {
+    await shared.share(call);
+    return 0;
+  };
+  const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context.clock, [followClock]);
   const store = assembleStore(context, {
     backend: 'sqlite',
     version: database.reader.get<{ version: string }>('SELECT sqlite_version() AS version')!.version,

@@ -117,6 +117,8 @@ export interface Store extends AsyncDisposable {
 export interface StoreOptions {
   /** Milliseconds since the epoch; for tests. */
   clock?: () => number;
+  /** Milliseconds that only grow, from any start; for tests that set `clock` back. */
+  monotonic?: () => number;
   /** Random bytes; for tests. */
   random?: (length: number) => Uint8Array;
   /** How long a call may take unless it says otherwise. Default 5 000. */

@@ -1,5 +1,6 @@
 /** The memory store: the whole contract without durability; the reference the other engines are compared with. */
 import { artifactSweep, Cleaner } from '../cleaner.ts';
+import { SteadyClock } from '../clock.ts';
 import { StoreContext } from '../context.ts';
 import type { Store, StoreOptions } from '../contracts/store.ts';
 import { keyedAgents } from '../keyed/agents/agents.ts';
@@ -19,7 +20,7 @@ import { MemoryRuns } from './runs.ts';
  * await store.runs.handle('order-42').append('RunStarted');
  */
 export function createMemoryStore(options?: StoreOptions): Store {
-  const context = new StoreContext(options);
+  const context = new StoreContext({ ...options, clock: new SteadyClock(options).now });
   const journal = memoryJournal(context);
   const records = memoryRecords(context);
   const blobs = memoryBlobs(context);

@@ -1,0 +1,91 @@
+/** The clock of stores without a server (GEN-12). */
+import { describe, expect, it } from 'vitest';
+import { SteadyClock } from './clock.ts';
+
+const HOUR = 3_600_000;
+
+/** A wall clock that can be set, and time that passes on both. */
+function clocks() {
+  const time = { wall: 1_000_000_000_000, elapsed: 5_000 };
+  const clock = new SteadyClock({ clock: () => time.wall, monotonic: () => time.elapsed });
+  const pass = (ms: number) => {
+    time.wall += ms;
+    time.elapsed += ms;
+  };
+  return { time, clock, pass };
+}
+
+describe('SteadyClock', () => {
+  it('follows the wall clock', () => {
+    const { clock, pass } = clocks();
+    expect(clock.now()).toBe(1_000_000_000_000);
+    pass(1_500);
+    expect(clock.now()).toBe(1_000_000_001_500);
+    expect(clock.aheadMs()).toBe(0);
+  });
+
+  it('goes on by elapsed time while the wall clock is set back', () => {
+    const { time, clock, pass } = clocks();
+    clock.now();
+    time.wall -= HOUR;
+    expect(clock.now()).toBe(1_000_000_000_000);
+    pass(60_000);
+    expect(clock.now()).toBe(1_000_000_060_000);
+    expect(clock.aheadMs()).toBe(HOUR);
+    time.wall += HOUR;
+    pass(1);
+    expect(clock.now()).toBe(1_000_000_060_001);
+    expect(clock.aheadMs()).toBe(0);
+  });
+
+  it('counts what passed between its last reading and the moment the wall clock was set back', () => {
+    const { time, clock, pass } = clocks();
+    clock.now();
+    pass(10_000);
+    time.wall -= HOUR;
+    pass(10_000);
+    expect(clock.now()).toBe(1_000_000_020_000);
+  });
+
+  it('follows the wall clock forward at once, and again after it was behind', () => {
+    const { time, clock, pass } = clocks();
+    time.wall += HOUR;
+    expect(clock.now()).toBe(1_000_000_000_000 + HOUR);
+    time.wall -= 2 * HOUR;
+    time.wall += 3 * HOUR;
+    pass(1);
+    expect(clock.now()).toBe(1_000_000_000_001 + 2 * HOUR);
+  });
+
+  it('returns whole milliseconds, however often it is read', () => {
+    const time = { wall: 1_000, elapsed: 0 };
+    const clock = new SteadyClock({ clock: () => Math.floor(time.wall), monotonic: () => time.elapsed });
+    let isRight = true;
+    for (let step = 0; step < 100_000; step++) {
+      time.wall += 0.000_13;
+      time.elapsed += 0.000_13;
+      const now = clock.now();
+      isRight &&= Number.isInteger(now) && now <= time.wall;
+    }
+    expect(isRight).toBe(true);
+    expect(clock.now()).toBe(1_013);
+  });
+
+  it('never falls below a time it was told', () => {
+    const { clock, pass } = clocks();
+    clock.advanceTo(1_000_000_000_000 + HOUR);
+    pass(5);
+    expect(clock.now()).toBe(1_000_000_000_005 + HOUR);
+    clock.advanceTo(7);
+    expect(clock.now()).toBe(1_000_000_000_005 + HOUR);
+  });
+
+  it('stands still behind an injected clock that has no elapsed time of its own', () => {
+    let now = 50;
+    const clock = new SteadyClock({ clock: () => now });
+    now = 20;
+    expect(clock.now()).toBe(50);
+    now = 51;
+    expect(clock.now()).toBe(51);
+  });
+});
