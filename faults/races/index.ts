@@ -1,7 +1,9 @@
 /** Every race by name. */
 import type { Race } from './race.ts';
+import { requestIdsBesideDeletes } from './request-ids-beside-deletes.ts';
 import { sweepBesideHeartbeat } from './sweep-beside-heartbeat.ts';
 
 export const RACES: Record<string, Race> = {
+  'request-ids-beside-deletes': requestIdsBesideDeletes,
   'sweep-beside-heartbeat': sweepBesideHeartbeat,
 };

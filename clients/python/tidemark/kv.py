@@ -63,12 +63,11 @@ class Kv:
         write = Write("kv.put", {"key": key, "fields": fields, "ttl": ttl, "request_id": request_id})
         return (await self._write("PUT", _path(key), body, write))["revision"]
 
-    async def delete(self, key: str) -> bool:
-        """Removes the record and tells whether there was one.
-
-        A lost answer stays lost, since asking again would tell another.
-        """
-        request = Request("DELETE", _path(key), write=Write("kv.delete", {"key": key}), is_settled_by_itself=False)
+    async def delete(self, key: str, *, request_id: str | None = None) -> bool:
+        """Removes the record and returns whether there was one."""
+        request_id = request_id or uuid.uuid4().hex
+        write = Write("kv.delete", {"key": key, "request_id": request_id})
+        request = Request("DELETE", _path(key), query={"requestId": request_id}, write=write)
         return (await self._transport.call(request)).json()["deleted"]
 
     async def get_field(self, key: str, field: str) -> bytes | None:

@@ -67,7 +67,9 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
     },
 
     async delete(key, options) {
-      const request = { method: 'DELETE', path: pathOf(key), write: { method: 'delete', key } } as const;
+      const query = { requestId: requestIdOf(options) };
+      const write = { method: 'delete', key, options: query };
+      const request = { method: 'DELETE', path: pathOf(key), query, write } as const;
       return (await transport.call<{ deleted: boolean }>(request, options)).deleted;
     },
 
@@ -122,8 +124,14 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
 
     async touch(key, ttl, options) {
       const path = `${pathOf(key)}/touch`;
-      const body = JSON.stringify({ ttl: ttl === null ? null : checkDuration(ttl, 'ttl') });
-      const request = { method: 'POST', path, body, write: { method: 'touch', key, ttl } } as const;
+      const requestId = requestIdOf(options);
+      const body = JSON.stringify({ ttl: ttl === null ? null : checkDuration(ttl, 'ttl'), requestId });
+      const request = {
+        method: 'POST',
+        path,
+        body,
+        write: { method: 'touch', key, ttl, options: { requestId } },
+      } as const;
       return (await transport.call<{ touched: boolean }>(request, options)).touched;
     },
 

@@ -30,6 +30,8 @@ export const HEADER = {
   /** Of a record. */
   expires: 'Tidemark-Expires',
   places: 'Tidemark-Places',
+  /** Of a record: its body holds request ids. */
+  requests: 'Tidemark-Requests',
 } as const;
 
 /** A server refuses headers over 64 KiB. */

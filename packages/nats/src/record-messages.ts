@@ -1,4 +1,4 @@
-/** How a record is written into one message: what mirrors need in the headers, fields and remembered requests in the body. */
+/** How a record is written into one message: what mirrors need in the headers, fields and request ids in the body. */
 import { placesOf, type RecordName, type RecordState } from '@tidemark/core/engine';
 import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from './headers.ts';
 
@@ -10,23 +10,43 @@ export interface RecordHead {
   end: RecordEnd | null;
   expiresAt: number | null;
   places: string[];
+  /** Whether the body holds request ids. */
+  hasRequests: boolean;
 }
 
-/** A line of JSON with the name and length of each field and the requests, then the fields. */
-export function recordBody({ fields, requests }: RecordState): Buffer {
+/** The request ids that the last message of a key holds, also when it says that there is no record any more. */
+export interface HeldRequests {
+  /** Oldest first. */
+  ids: readonly string[];
+  /** When ids were last kept elsewhere because they were too many, on the writer's clock; 0 for never. */
+  leftAt: number;
+}
+
+export const NO_REQUESTS: HeldRequests = { ids: [], leftAt: 0 };
+
+/** A line of JSON with the name and length of each field and the request ids, then the fields. */
+export function recordBody({ fields }: Pick<RecordState, 'fields'>, requests: HeldRequests): Buffer {
   const lengths = Array.from(fields, ([field, value]) => [field, value.length]);
-  return Buffer.concat([Buffer.from(`${JSON.stringify([lengths, requests])}\n`), ...fields.values()]);
+  const line = [lengths, requests.ids, ...(requests.leftAt === 0 ? [] : [requests.leftAt])];
+  return Buffer.concat([Buffer.from(`${JSON.stringify(line)}\n`), ...fields.values()]);
+}
+
+/** What the end of a record holds: its request ids outlive it. */
+export function endBody(requests: HeldRequests): Buffer {
+  return holdsNone(requests) ? Buffer.alloc(0) : recordBody({ fields: new Map() }, requests);
 }
 
 export function recordHeaders(
   name: RecordName,
   { fields, expiresAt }: RecordState,
+  requests: HeldRequests,
   hashed: boolean,
 ): Record<string, string | undefined> {
   const places = name.space === 'kv' ? placesOf(name.key, fields) : [];
   return {
     [HEADER.expires]: expiresAt === null ? undefined : String(expiresAt),
     [HEADER.places]: places.length === 0 ? undefined : headerJson(places),
+    [HEADER.requests]: holdsNone(requests) ? undefined : '1',
     [HEADER.name]: nameHeader(name, hashed),
   };
 }
@@ -41,23 +61,32 @@ function nameHeader({ tenantId, key }: RecordName, hashed: boolean): string | un
   return text;
 }
 
+function holdsNone({ ids, leftAt }: HeldRequests): boolean {
+  return ids.length === 0 && leftAt === 0;
+}
+
 export function readRecordHead(headers: HeaderValues): RecordHead {
   const [expires, places] = [headers[HEADER.expires], headers[HEADER.places]];
   return {
     end: (headers[HEADER.end] as RecordEnd | undefined) ?? null,
     expiresAt: expires === undefined ? null : Number(expires),
     places: places === undefined ? [] : (JSON.parse(places) as string[]),
+    hasRequests: headers[HEADER.requests] !== undefined,
   };
 }
 
-export function readRecord(body: Buffer, revision: number, expiresAt: number | null): RecordState {
-  const end = body.indexOf(10);
-  const [lengths, requests] = JSON.parse(body.toString('utf8', 0, end)) as [[string, number][], string[]];
+/** The fields of a record and the request ids in a body, which the end of a record may have too. */
+export function readBody(body: Buffer): { fields: Map<string, Uint8Array>; requests: HeldRequests } {
   const fields = new Map<string, Uint8Array>();
+  const end = body.indexOf(10);
+  if (end === -1) return { fields, requests: NO_REQUESTS };
+  const [lengths, ids, leftAt = 0] = JSON.parse(body.toString('utf8', 0, end)) as BodyLine;
   let at = end + 1;
   for (const [field, length] of lengths) {
     fields.set(field, Uint8Array.prototype.slice.call(body, at, at + length));
     at += length;
   }
-  return { fields, revision, expiresAt, requests };
+  return { fields, requests: { ids, leftAt } };
 }
+
+type BodyLine = [lengths: [string, number][], ids: string[], leftAt?: number];

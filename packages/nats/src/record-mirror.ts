@@ -11,6 +11,7 @@ interface Row {
   revision: number;
   expiresAt: number | null;
   places: string[];
+  hasRequests: boolean;
 }
 
 interface Table {
@@ -103,14 +104,14 @@ export class RecordMirror {
   }
 
   /** Up to `count` records whose time has passed. */
-  expired(count: number): { name: RecordName; revision: number }[] {
+  expired(count: number): { name: RecordName; revision: number; hasRequests: boolean }[] {
     const now = this.#clock();
-    const found: { name: RecordName; revision: number }[] = [];
+    const found: ReturnType<RecordMirror['expired']> = [];
     for (const entry of this.#expiries.from('')) {
       if (found.length === count || Number(entry.slice(0, TIME_DIGITS)) > now) break;
       const [, space, tenantId, key] = entry.split('\0') as [string, RecordSpace, string, string];
-      const row = this.#tables.get(tableId(space, tenantId))!.rows.get(key)!;
-      found.push({ name: { space, tenantId, key }, revision: row.revision });
+      const { revision, hasRequests } = this.#tables.get(tableId(space, tenantId))!.rows.get(key)!;
+      found.push({ name: { space, tenantId, key }, revision, hasRequests });
     }
     return found;
   }
@@ -154,14 +155,14 @@ export class RecordMirror {
     const table = this.#tables.get(id) ?? { rows: new Map(), keys: new SortedKeys(), places: new SortedKeys() };
     this.#tables.set(id, table);
     this.#drop(id, table, key);
-    const { end, expiresAt, places } = readRecordHead(headers);
+    const { end, expiresAt, places, hasRequests } = readRecordHead(headers);
     if (end !== null) {
       table.keys.delete(key);
       if (table.rows.size === 0) this.#tables.delete(id);
       this.#marks.push({ name: { space: space as RecordSpace, tenantId, key }, subject, seq, at: Date.now() });
       return;
     }
-    table.rows.set(key, { revision: seq, expiresAt, places });
+    table.rows.set(key, { revision: seq, expiresAt, places, hasRequests });
     table.keys.add(key);
     for (const place of places) table.places.add(entryOf(place, key));
     if (expiresAt !== null) this.#expiries.add(expiryOf(expiresAt, id, key));

@@ -5,7 +5,7 @@ import { HEADER } from './headers.ts';
 import { isOver } from './link.ts';
 import type { Messages, StoredMessage } from './messages.ts';
 import { Recent } from './recent.ts';
-import { readRecord, readRecordHead } from './record-messages.ts';
+import { type HeldRequests, NO_REQUESTS, readBody, readRecordHead } from './record-messages.ts';
 import type { RecordMirror } from './record-mirror.ts';
 import type { Spill } from './spill.ts';
 import { type Subject, subjectOf } from './subjects.ts';
@@ -16,6 +16,7 @@ export interface Found {
   revision: number;
   /** The record, expired or not. */
   state: RecordState | undefined;
+  requests: HeldRequests;
   spilled: boolean;
 }
 
@@ -37,7 +38,7 @@ export interface ReaderParts {
 export class RecordReader {
   readonly #parts: ReaderParts;
   /** Records that were read or written last, to be written to without another look. */
-  readonly #seen = new Recent<Found>(MAX_SEEN_BYTES, ({ state }) => ENTRY_BYTES + (state ? bytesOf(state) : 0));
+  readonly #seen = new Recent<Found>(MAX_SEEN_BYTES, weigh);
 
   constructor(parts: ReaderParts) {
     this.#parts = parts;
@@ -66,13 +67,10 @@ export class RecordReader {
   async find(subject: Subject, call: EngineCall): Promise<Found> {
     for (;;) {
       const message = await this.#parts.messages.last(subject.text, call);
-      if (!message) return { revision: 0, state: undefined, spilled: false };
-      const { end } = readRecordHead(message.headers);
-      if (end !== null) return { revision: message.seq, state: undefined, spilled: false };
-      const state = await this.stateOf(message, call);
-      if (state) {
-        const found = { revision: message.seq, state, spilled: message.headers[HEADER.parts] !== undefined };
-        this.remember(subject, found);
+      if (!message) return { revision: 0, state: undefined, requests: NO_REQUESTS, spilled: false };
+      const found = await this.#contentOf(message, call);
+      if (found) {
+        if (found.state) this.remember(subject, found);
         return found;
       }
       // Its parts are gone, so a newer version stands, or is about to.
@@ -82,9 +80,18 @@ export class RecordReader {
 
   /** The record in a message; `null` when its parts went with a newer version. */
   async stateOf(message: StoredMessage, call: EngineCall): Promise<RecordState | null> {
-    const parts = message.headers[HEADER.parts];
+    return (await this.#contentOf(message, call))?.state ?? null;
+  }
+
+  async #contentOf(message: StoredMessage, call: EngineCall): Promise<Found | null> {
+    const { seq: revision, headers } = message;
+    const { end, expiresAt } = readRecordHead(headers);
+    const parts = headers[HEADER.parts];
     const body = parts === undefined ? message.data : await this.#parts.spill.read(message.subject, parts, call);
-    return body && readRecord(body, message.seq, readRecordHead(message.headers).expiresAt);
+    if (!body) return null;
+    const { fields, requests } = readBody(body);
+    const state = end === null ? { fields, revision, expiresAt } : undefined;
+    return { revision, state, requests, spilled: parts !== undefined };
   }
 
   seen(subject: Subject): Found | undefined {
@@ -122,6 +129,11 @@ export class RecordReader {
   async #getOne(name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
     return this.copy(this.live(await this.find(this.subjectOf(name), call)));
   }
+}
+
+function weigh({ state, requests }: Found): number {
+  const ids = requests.ids.reduce((bytes, id) => bytes + id.length, 0);
+  return ENTRY_BYTES + ids + (state ? bytesOf(state) : 0);
 }
 
 function bytesOf({ fields }: RecordState): number {

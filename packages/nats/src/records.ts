@@ -7,9 +7,9 @@ import {
   ChangeQueue,
   type EngineCall,
   firstAfter,
-  isAnswered,
   meets,
   type PlacedRecord,
+  REMEMBERED_REQUESTS,
   type RecordChange,
   type RecordName,
   type RecordOutcome,
@@ -18,6 +18,7 @@ import {
   type Records,
   type RecordWrite,
   recordAfter,
+  requestsAfter,
   type ScannedRecord,
   type StoredRecord,
   Turns,
@@ -25,10 +26,20 @@ import {
 import { Follower } from './consumers.ts';
 import { outcomeUnknown } from './errors.ts';
 import { HEADER } from './headers.ts';
+import type { KeptRequests } from './kept-requests.ts';
 import { isOver, type Link, pause } from './link.ts';
 import { removeMarks, removeMarksOf } from './marks.ts';
 import type { Messages, StoredMessage } from './messages.ts';
-import { endHeaders, type RecordEnd, readRecordHead, recordBody, recordHeaders } from './record-messages.ts';
+import {
+  endBody,
+  endHeaders,
+  type HeldRequests,
+  NO_REQUESTS,
+  type RecordEnd,
+  readRecordHead,
+  recordBody,
+  recordHeaders,
+} from './record-messages.ts';
 import { RecordMirror } from './record-mirror.ts';
 import { type Found, RecordReader } from './record-reader.ts';
 import type { Spill } from './spill.ts';
@@ -39,12 +50,18 @@ const MAX_TRIES = 200;
 const EAGER_TRIES = 8;
 /** How many records a scan asks for at a time. */
 const SCAN_STEP = 200;
+/** How many request ids a message holds: more than must be remembered, so that they leave in groups. */
+const MOST_REQUESTS = 2 * REMEMBERED_REQUESTS;
 
 export interface RecordParts {
   link: Link;
   messages: Messages;
   writer: Writer;
   spill: Spill;
+  /** Request ids that left their record; absent of the records that are such ids themselves. */
+  kept?: KeptRequests;
+  /** The records of the space `requests`, in a stream of their own. */
+  requests?: NatsRecords;
   clock: () => number;
 }
 
@@ -61,7 +78,12 @@ export class NatsRecords implements Records {
   }
 
   get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
-    return this.#reader.get(names, call);
+    return this.#homeOf(names[0]).#reader.get(names, call);
+  }
+
+  /** Where a record is kept. */
+  #homeOf(name: RecordName | undefined): NatsRecords {
+    return name?.space === 'requests' ? (this.#parts.requests ?? this) : this;
   }
 
   async getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
@@ -70,6 +92,8 @@ export class NatsRecords implements Records {
   }
 
   async write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
+    const home = this.#homeOf(write.name);
+    if (home !== this) return home.write(write, call);
     const subject = this.#reader.subjectOf(write.name);
     return this.#turns.take(subject.text, call, async () => {
       // What was seen last is as good as what is there, if the server takes a write against it; a refusal never rests on it.
@@ -99,20 +123,46 @@ export class NatsRecords implements Records {
   ): Promise<RecordOutcome | null> {
     const before = this.#reader.live(found);
     const existed = before !== undefined;
-    const answered = isAnswered(write, before);
-    if (answered || !meets(write, before))
-      return isCurrent ? { applied: answered, record: this.#reader.copy(before), existed } : null;
+    const answered = await this.#isAnswered(write, found, call);
+    if (answered || !meets(write, before)) {
+      const had = existed || (answered && write.mode === 'delete');
+      return isCurrent ? { applied: answered, record: this.#reader.copy(before), existed: had } : null;
+    }
     const after = recordAfter(write, before, 0, this.#parts.clock());
     if (after === null && !existed) return isCurrent ? { applied: true, record: null, existed } : null;
+    const requests = await this.#requestsAfter(write, found.requests, call);
     this.#reader.forget(subject);
     const revision =
       after === null
-        ? await this.#end(write.name, subject, found, 'delete', call)
-        : await this.#put(write.name, subject, found, after, call);
+        ? await this.#end(write.name, subject, { ...found, requests }, 'delete', call)
+        : await this.#put(write.name, subject, { ...found, requests }, after, call);
     if (revision === null) return null;
     const state = after ? { ...after, revision } : undefined;
-    this.#reader.remember(subject, { revision, state, spilled: false });
+    this.#reader.remember(subject, { revision, state, requests, spilled: false });
     return { applied: true, record: this.#reader.copy(state), existed };
+  }
+
+  /** Whether this very request was carried out before. */
+  async #isAnswered(
+    { name, requestId, requestIsNew }: RecordWrite,
+    { requests }: Found,
+    call: EngineCall,
+  ): Promise<boolean> {
+    if (requestId === undefined || requestIsNew) return false;
+    if (requests.ids.includes(requestId)) return true;
+    return (await this.#parts.kept?.has(name, requestId, requests.leftAt, call)) ?? false;
+  }
+
+  /** What the next message holds, whether it is a record or the end of one. Ids that leave are kept before it is written. */
+  async #requestsAfter(
+    { name, requestId }: RecordWrite,
+    { ids, leftAt }: HeldRequests,
+    call: EngineCall,
+  ): Promise<HeldRequests> {
+    const { held, left } = requestsAfter(ids, requestId, true, MOST_REQUESTS);
+    if (left.length === 0) return { ids: held, leftAt };
+    await this.#parts.kept?.keep(name, left, call);
+    return { ids: held, leftAt: this.#parts.clock() };
   }
 
   async #put(
@@ -123,8 +173,8 @@ export class NatsRecords implements Records {
     call: EngineCall,
   ): Promise<number | null> {
     const { writer, spill } = this.#parts;
-    const body = recordBody(state);
-    const headers = recordHeaders(name, state, subject.hashed);
+    const body = recordBody(state, found.requests);
+    const headers = recordHeaders(name, state, found.requests, subject.hashed);
     const publish = (content: { headers: Record<string, string | undefined>; body: Buffer | string }) =>
       writer.publish({ subject: subject.text, expected: found.revision, ...content }, call);
     if (body.length <= writer.largestBody) {
@@ -141,13 +191,13 @@ export class NatsRecords implements Records {
   async #end(
     name: RecordName,
     subject: Subject,
-    { revision, spilled }: Pick<Found, 'revision' | 'spilled'>,
+    { revision, requests, spilled }: Omit<Found, 'state'>,
     end: RecordEnd,
     call: EngineCall,
   ): Promise<number | null> {
     const headers = endHeaders(name, end, subject.hashed);
     const place = await this.#parts.writer.publish(
-      { subject: subject.text, expected: revision, headers, body: '' },
+      { subject: subject.text, expected: revision, headers, body: endBody(requests) },
       call,
     );
     if (place !== null && spilled) await this.#parts.spill.removeAll(subject.text, call).catch(left);
@@ -156,9 +206,10 @@ export class NatsRecords implements Records {
 
   /** Conditions first; then each in order, conditional again: there is no step over several subjects. */
   async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
-    const records = await Promise.all(writes.map(({ name }) => this.#reader.find(this.#reader.subjectOf(name), call)));
+    const records = await Promise.all(writes.map(({ name }) => this.#find(name, call)));
     const before = records.map((found) => this.#reader.live(found));
-    if (!writes.every((write, at) => isAnswered(write, before[at]) || meets(write, before[at]))) {
+    const answered = await Promise.all(writes.map((write, at) => this.#isAnswered(write, records[at]!, call)));
+    if (!writes.every((write, at) => answered[at] || meets(write, before[at]))) {
       return before.map((state) => ({
         applied: false,
         record: this.#reader.copy(state),
@@ -176,6 +227,11 @@ export class NatsRecords implements Records {
     }
     const applied = outcomes.every((outcome) => outcome.applied);
     return outcomes.map((outcome) => ({ ...outcome, applied }));
+  }
+
+  #find(name: RecordName, call: EngineCall): Promise<Found> {
+    const reader = this.#homeOf(name).#reader;
+    return reader.find(reader.subjectOf(name), call);
   }
 
   async scan(
@@ -260,9 +316,11 @@ export class NatsRecords implements Records {
   async removeExpired(limit: number, call: EngineCall): Promise<number> {
     await this.#mirror.caughtUp(call);
     let removed = 0;
-    for (const { name, revision } of this.#mirror.expired(limit)) {
-      const ended = await this.#end(name, this.#reader.subjectOf(name), { revision, spilled: true }, 'expire', call);
-      if (ended !== null) removed++;
+    for (const { name, revision, hasRequests } of this.#mirror.expired(limit)) {
+      const { requests } = hasRequests ? await this.#find(name, call) : { requests: NO_REQUESTS };
+      const expired = { revision, requests, spilled: true };
+      // Refused when the record was written anew since; what was read of it then does not matter.
+      if ((await this.#end(name, this.#reader.subjectOf(name), expired, 'expire', call)) !== null) removed++;
     }
     return removed;
   }
@@ -280,11 +338,14 @@ export class NatsRecords implements Records {
       const name = { space, tenantId, key };
       const subject = this.#reader.subjectOf(name);
       this.#reader.forget(subject);
-      const place = await this.#end(name, subject, { revision, spilled: true }, 'delete', call);
+      const place = await this.#end(name, subject, { revision, requests: NO_REQUESTS, spilled: true }, 'delete', call);
       // One that was written meanwhile is found again. Versions before the mark go at once: they hold what was in it.
       if (place !== null) await messages.purge(subject.text, place, call);
     }
-    if (found.length === 0) await removeMarks(messages, tenantFilter(messages.subject, space, tenantId), call);
+    if (found.length === 0) {
+      await removeMarks(messages, tenantFilter(messages.subject, space, tenantId), call);
+      await this.#parts.kept?.erase(tenantId, call);
+    }
     return found.map(({ key }) => key);
   }
 

@@ -1,4 +1,4 @@
-/** The NATS store: all domains on four streams of one JetStream account. */
+/** The NATS store: all domains on five streams of one JetStream account. */
 import { invalidArgument, type Store } from '@tidemark/core';
 import {
   artifactSweep,
@@ -23,6 +23,7 @@ import { translate } from './errors.ts';
 import { Heads } from './heads.ts';
 import { type JournalPart, NatsJournal } from './journal.ts';
 import { JournalReader } from './journal-reader.ts';
+import { KeptRequests } from './kept-requests.ts';
 import { Link } from './link.ts';
 import { Messages } from './messages.ts';
 import { checkPrefix, checkReplicas, type NatsOptions, URL_OPTIONS } from './options.ts';
@@ -92,7 +93,15 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
   };
   const [runs, others] = [journalPart('runs'), journalPart('journals')];
   const journal: NatsJournal = new NatsJournal(runs, others, signals, context);
-  const records = new NatsRecords({ link, ...part('records'), spill, clock });
+  const requests = part('requests');
+  const records = new NatsRecords({
+    link,
+    ...part('records'),
+    spill,
+    clock,
+    kept: new KeptRequests({ ...requests, clock }),
+    requests: new NatsRecords({ link, ...requests, spill, clock }),
+  });
   const blobs = new NatsBlobs({ ...bytes, records, clock, random });
   const ports = {
     journal: translating<Journal>(journal),

@@ -10,8 +10,12 @@ import type { Link } from './link.ts';
 /** How many versions of a record are kept: a watch that is slow sees each of them, a lost acknowledgement is settled by them. */
 const RECORD_VERSIONS = 8;
 
-/** Runs, the journals of agents, records, and bytes that are too many for one message. */
-export const STREAM_KINDS = ['runs', 'journals', 'records', 'bytes'] as const;
+/** How long the server keeps request ids: longer than they are asked for, since the clocks of writers differ. */
+const REQUESTS_MAX_AGE_MS = 15 * 60_000;
+const NANOSECONDS_PER_MS = 1_000_000;
+
+/** Runs, the journals of agents, records, bytes that are too many for one message, and request ids that left their record. */
+export const STREAM_KINDS = ['runs', 'journals', 'records', 'bytes', 'requests'] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 
 export interface StreamConfig {
@@ -63,8 +67,8 @@ export function safeConfig(prefix: string, kind: StreamKind, replicas: number): 
     num_replicas: replicas,
     max_msgs: -1,
     max_bytes: -1,
-    max_age: 0,
-    max_msgs_per_subject: kind === 'records' ? RECORD_VERSIONS : -1,
+    max_age: kind === 'requests' ? REQUESTS_MAX_AGE_MS * NANOSECONDS_PER_MS : 0,
+    max_msgs_per_subject: kind === 'records' || kind === 'requests' ? RECORD_VERSIONS : -1,
     max_msg_size: -1,
     deny_delete: true,
     deny_purge: false,
@@ -151,7 +155,12 @@ export function weaknessesOf(config: StreamConfig, safe: StreamConfig): Weakness
   compare('storage', 'a restart of the server loses everything');
   compare('retention', 'what somebody has read is removed');
   compare('discard', 'at a limit, the oldest is dropped in silence');
-  compare('max_age', 'what is older is dropped');
+  const dropsEarly = config.max_age !== 0 && (safe.max_age === 0 || config.max_age < safe.max_age);
+  compare(
+    'max_age',
+    dropsEarly ? 'what is older is dropped' : 'what is old is kept for longer than it need be',
+    dropsEarly,
+  );
   compare('max_msgs', 'at that many messages writes are refused', config.discard !== 'new');
   compare('max_bytes', 'at that size writes are refused', config.discard !== 'new');
   compare('max_msgs_per_subject', 'older commits of a run, or versions of a record, are dropped');

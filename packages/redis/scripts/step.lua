@@ -1,9 +1,9 @@
 -- One conditional step on a record: the rules of core/kv/conditions.ts.
 --
 -- A record is a hash of its fields; the field '\0' holds `revision` or `revision:expiresAt`, then the last request ids,
--- each after a NUL. The key itself expires, one millisecond early because Redis shows a key up to and with its last one.
+-- each after a NUL; `requests.lua` has those that leave it. The key itself expires, one millisecond early because Redis shows a key up to and with its last one.
 
-local META, REMEMBERED_REQUESTS = '\0', 16
+local META = '\0'
 
 local now
 local function clock()
@@ -15,13 +15,16 @@ local function clock()
 end
 
 -- Reads the arguments of a step from ARGV, beginning after `at`; gives it and where it ends.
--- `shape` is `mode,ttl,exists,revision,brief,expected,absent,set,dropped,stamped`, the last five counts of what follows:
--- expected fields with values, fields that must be absent, set with values, dropped, stamped with offsets.
+-- `shape` is `mode,ttl,exists,revision,flags,expected,absent,set,dropped,stamped`, the last five counts of what follows:
+-- expected fields with values, fields that must be absent, set with values, dropped, stamped with offsets. `flags` is 1 when
+-- no fields are wanted back, plus 2 when the request id is new.
 local function stepAt(at)
   local step = { key = ARGV[at + 1], request = ARGV[at + 3], jobType = ARGV[at + 4] }
   local counts = {}
-  step.mode, step.ttl, step.exists, step.revision, step.brief, counts[1], counts[2], counts[3], counts[4], counts[5] =
+  local flags
+  step.mode, step.ttl, step.exists, step.revision, flags, counts[1], counts[2], counts[3], counts[4], counts[5] =
     string.match(ARGV[at + 2], '^(%l+),(%-?%d*),(%d?),(%d*),(%d),(%d+),(%d+),(%d+),(%d+),(%d+)$')
+  step.brief, step.requestIsNew = flags % 2 == 1, flags >= '2'
   step.expected = at + 5
   step.absent = step.expected + 2 * counts[1]
   step.set = step.absent + counts[2]
@@ -41,7 +44,8 @@ local function look(step)
 end
 
 local function isAnswered(step)
-  return step.request ~= '' and string.find(step.requests .. '\0', '\0' .. step.request .. '\0', 1, true) ~= nil
+  if step.request == '' or step.requestIsNew then return false end
+  return string.find(step.requests .. '\0', '\0' .. step.request .. '\0', 1, true) ~= nil or isKept(step)
 end
 
 local function meets(step)
@@ -56,15 +60,19 @@ local function meets(step)
   return true
 end
 
+-- The request ids that the record holds after the step, and those that leave it.
 local function requestsAfter(step)
-  if step.request == '' then return step.requests end
+  if step.request == '' then return step.requests, '' end
   local requests = step.requests .. '\0' .. step.request
   local _, count = string.gsub(requests, '%z', '')
-  if count > REMEMBERED_REQUESTS then requests = string.sub(requests, string.find(requests, '\0', 2, true), -1) end
-  return requests
+  if count <= REMEMBERED_REQUESTS then return requests, '' end
+  local second = string.find(requests, '\0', 2, true)
+  return string.sub(requests, second), string.sub(requests, 1, second - 1)
 end
 
-local function drop(step)
+-- `requests` are those that leave with the record.
+local function drop(step, requests)
+  if requests ~= '' then keepRequests(step, requests, clock(), clock()) end
   redis.call('DEL', step.record)
   redis.call('ZREM', step.names, step.key)
   dropTenant(step.names)
@@ -103,7 +111,7 @@ local function change(step)
   if keepsNothing and (step.mode ~= 'merge' or not step.existed) then
     if not step.existed then return end
     step.revisionNow = redis.call('INCR', step.counter)
-    drop(step)
+    drop(step, step.request == '' and step.requests or step.requests .. '\0' .. step.request)
     return
   end
   step.revisionNow = redis.call('INCR', step.counter)
@@ -116,11 +124,17 @@ local function change(step)
   if step.mode == 'replace' and step.existed then redis.call('DEL', step.record) end
   local meta = string.format('%.0f', step.revisionNow)
   if expiresAt then meta = meta .. string.format(':%.0f', expiresAt) end
-  writeFields(step, meta .. requestsAfter(step))
+  local held, left = requestsAfter(step)
+  writeFields(step, meta .. held)
   step.after = step.revisionNow
+  if left ~= '' then keepRequests(step, left, clock(), clock()) end
   if step.mode == 'merge' and step.dropped < step.stamped and redis.call('HLEN', step.record) == 1 then
-    drop(step)
+    drop(step, held)
     return
+  end
+  -- The server removes the key without a word when it expires: what it holds is kept from now on.
+  if expiresAt and held ~= '' and (step.request ~= '' or expiresAt ~= step.expiresAt) then
+    keepRequests(step, held, expiresAt, clock())
   end
   if not step.existed then
     redis.call('ZADD', step.names, 0, step.key)
@@ -132,7 +146,8 @@ end
 -- `{ applied, existed, revision of the change or 0, revision or 0, ttl or -1, fields }`, the fields only where they are wanted.
 local function outcomeOf(step, applied)
   local ttl = step.expiresAt and step.after and math.max(step.expiresAt - clock(), 1) or -1
-  local outcome = { applied and 1 or 0, step.existed and 1 or 0, step.revisionNow or 0, step.after or 0, ttl }
-  if step.brief == '0' and step.after then outcome[6] = redis.call('HGETALL', step.record) end
+  local existed = step.existed or (step.answered and step.mode == 'delete')
+  local outcome = { applied and 1 or 0, existed and 1 or 0, step.revisionNow or 0, step.after or 0, ttl }
+  if not step.brief and step.after then outcome[6] = redis.call('HGETALL', step.record) end
   return outcome
 end

@@ -29,6 +29,7 @@ const RECORD_KINDS: Record<RecordSpace, string> = {
   trajectories: 'trajectory',
   sessions: 'session',
   artifacts: 'artifact',
+  requests: 'request',
 };
 
 const NAMES_OF = Object.fromEntries(
@@ -109,6 +110,11 @@ export class Layout {
   record(bucket: number, { space, tenantId, key }: RecordName): string {
     const name = space === 'kv' ? withColons(key, '.') : OF_PARTS.has(space) ? withColons(key, '/') : escaped(key);
     return `${this.#tags[bucket]!}${RECORD_KINDS[space]}:${escaped(tenantId)}:${name}`;
+  }
+
+  /** Request ids that have left their records, as `requests.lua` makes it of the index of names. */
+  requests(bucket: number, space: RecordSpace, tenantId: string): string {
+    return this.tenants(bucket, `${RECORD_KINDS[space]}-requests`, tenantId);
   }
 
   /** The index of all records of a space and tenant in a bucket. */

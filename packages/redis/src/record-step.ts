@@ -18,13 +18,14 @@ export function jobTypeOfRecord({ space, key }: RecordWrite['name']): string | n
 
 /** The arguments of a step, in the order `step.lua` reads them. */
 export function stepArguments(write: RecordWrite, brief: boolean): Argument[] {
-  const { name, mode, expect, set, stamps, ttlMs, requestId } = write;
+  const { name, mode, expect, set, stamps, ttlMs, requestId, requestIsNew } = write;
   const [expected, absent] = parted(expect?.fields);
   const [values, dropped] = parted(set);
   const exists = expect?.exists === undefined ? '' : expect.exists ? '1' : '0';
   const ttl = ttlMs === undefined ? '' : ttlMs === null ? '-' : ttlMs;
   const counts = `${expected.length / 2},${absent.length},${values.length / 2},${dropped.length},${stamps?.size ?? 0}`;
-  const shape = `${mode},${ttl},${exists},${expect?.revision ?? ''},${brief ? 1 : 0},${counts}`;
+  const flags = (brief ? 1 : 0) + (requestIsNew ? 2 : 0);
+  const shape = `${mode},${ttl},${exists},${expect?.revision ?? ''},${flags},${counts}`;
   const args: Argument[] = [name.key, shape, requestId ?? '', jobTypeOfRecord(name) ?? ''];
   args.push(...expected, ...absent, ...values, ...dropped);
   for (const [field, offset] of stamps ?? []) args.push(field, String(offset));

@@ -205,7 +205,17 @@ class RedisRecords implements Records {
     const index = (bucket: number) => this.#layout.names(bucket, space, tenantId);
     const keys = await distinctLexical(this.#commands, this.#layout.buckets, index, null, limit, call);
     await Promise.all(keys.map((key) => this.#erase({ space, tenantId, key }, call)));
+    if (keys.length === 0) await this.#eraseRequests(space, tenantId, call);
     return keys;
+  }
+
+  async #eraseRequests(space: RecordSpace, tenantId: string, call: EngineCall): Promise<void> {
+    const buckets = Array.from({ length: this.#layout.buckets }, (_, bucket) => bucket);
+    await Promise.all(
+      buckets.map((bucket) =>
+        this.#commands.put(bucket, ['UNLINK', this.#layout.requests(bucket, space, tenantId)], call),
+      ),
+    );
   }
 
   /** One that has expired is gone already; what is left of it is in the indexes. */

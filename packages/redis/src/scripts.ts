@@ -18,7 +18,7 @@ function scriptOf(...names: string[]): Script {
 
 /** These carry out what several callers ask for, and answer each. */
 export const COMMIT = scriptOf('attempt', 'commit');
-export const WRITE = scriptOf('attempt', 'places', 'tenants', 'step', 'write');
+export const WRITE = scriptOf('attempt', 'places', 'tenants', 'requests', 'step', 'write');
 export const SET = scriptOf('tenants', 'set');
 export const FIELDS = scriptOf('fields');
 export const REMOVE_JOURNAL = scriptOf('remove-journal');

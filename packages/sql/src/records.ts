@@ -14,10 +14,12 @@ import {
 } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlSignals, type SqlTransaction } from './database.ts';
 import { keyRange } from './ranges.ts';
-import { settleRaces } from './records/races.ts';
+import { readAnswer } from './records/answers.ts';
+import { Raced, settleRaces } from './records/races.ts';
 import { type FieldRow, gatherPlaced, gatherRecords, IS_LIVE } from './records/rows.ts';
-import { lookAt, type MadeChange, Raced, recordIn, takeSteps } from './records/step.ts';
+import { keepRequests, lookAt, type MadeChange, recordIn, requestsIn, takeSteps } from './records/step.ts';
 import { RecordWatcher } from './records/watch.ts';
+import { eraseAnswers, removeOldAnswers } from './requests.ts';
 import { distinctSql, paddedKeys, removeInSteps } from './statements.ts';
 import { integerOf, type SqlInteger } from './values.ts';
 
@@ -56,7 +58,7 @@ const REMOVE_EXPIRED = `
   WHERE expires_at <= ${NOW} AND (tenant_id, key) IN (
     SELECT tenant_id, key FROM @kv_records WHERE expires_at <= ${NOW} ORDER BY expires_at LIMIT ?
   )
-  RETURNING tenant_id, key`;
+  RETURNING tenant_id, key, requests, expires_at`;
 
 const ERASE = `
   DELETE FROM @kv_records WHERE tenant_id = ? AND key IN (SELECT key FROM @kv_records WHERE tenant_id = ? LIMIT ?)
@@ -75,6 +77,13 @@ export interface SqlRecords extends Records {
   ): Promise<() => void>;
 }
 
+interface ExpiredRow {
+  tenant_id: string;
+  key: string;
+  requests: string | null;
+  expires_at: SqlInteger;
+}
+
 class RecordTables implements SqlRecords {
   readonly #db: SqlDatabase;
   readonly #signals: Pick<SqlSignals, 'wait'>;
@@ -86,6 +95,7 @@ class RecordTables implements SqlRecords {
   }
 
   async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
+    if (names[0]?.space === 'requests') return Promise.all(names.map((name) => readAnswer(this.#db, name, call)));
     const found = new Map<string, Map<string, StoredRecord>>();
     for (const [tenantId, ofTenant] of Map.groupBy(names, (name) => name.tenantId)) {
       const keys = paddedKeys(ofTenant.map((name) => name.key));
@@ -159,11 +169,18 @@ class RecordTables implements SqlRecords {
   }
 
   /** Watchers hear of what expires by themselves: nobody need be told here. */
-  removeExpired(limit: number, call: EngineCall): Promise<number> {
+  async removeExpired(limit: number, call: EngineCall): Promise<number> {
+    const removed = await this.#removeExpired(limit, call);
+    return removed + (await removeOldAnswers(this.#db, limit - removed, call));
+  }
+
+  #removeExpired(limit: number, call: EngineCall): Promise<number> {
     return removeInSteps(limit, REMOVE_AT_ONCE, (most) =>
       this.#db.write(async (tx) => {
-        const removed = await tx.all<{ tenant_id: string; key: string }>(REMOVE_EXPIRED, [most]);
-        for (const { tenant_id, key } of removed) {
+        const removed = await tx.all<ExpiredRow>(REMOVE_EXPIRED, [most]);
+        for (const { tenant_id, key, requests, expires_at } of removed) {
+          const name = { space: 'kv', tenantId: tenant_id, key } as const;
+          await keepRequests(tx, name, requestsIn(requests), integerOf(expires_at));
           await tx.all('DELETE FROM @kv_fields WHERE tenant_id = ? AND key = ?', [tenant_id, key]);
           if (jobTypeOf(key) === null) continue;
           await tx.all('DELETE FROM @kv_places WHERE tenant_id = ? AND key = ?', [tenant_id, key]);
@@ -178,8 +195,8 @@ class RecordTables implements SqlRecords {
     return (await this.#db.read<{ item: string }>(sql, [after ?? '', limit], call)).map(({ item }) => item);
   }
 
-  erase(_space: RecordSpace, tenantId: string, limit: number, call: EngineCall): Promise<string[]> {
-    return this.#db.write(async (tx) => {
+  async erase(_space: RecordSpace, tenantId: string, limit: number, call: EngineCall): Promise<string[]> {
+    const keys = await this.#db.write(async (tx) => {
       const removed = await tx.all<{ key: string }>(ERASE, [tenantId, tenantId, limit]);
       for (const { key } of removed) {
         await tx.all('DELETE FROM @kv_fields WHERE tenant_id = ? AND key = ?', [tenantId, key]);
@@ -187,6 +204,8 @@ class RecordTables implements SqlRecords {
       }
       return removed.map(({ key }) => key);
     }, call);
+    if (keys.length === 0) await eraseAnswers(this.#db, tenantId, call);
+    return keys;
   }
 
   #report(changes: readonly MadeChange[]): void {

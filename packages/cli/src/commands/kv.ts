@@ -209,7 +209,7 @@ const touch = defineCommand({
   async run({ store, out, args, options, dryRun }) {
     const { kv } = await store();
     if (dryRun) return out.report({ dryRun: true, would: 'touch', key: args.key, ttl: options.ttl ?? null }, args.key);
-    const touched = await kv.touch(args.key, options.ttl ?? null);
+    const touched = await kv.touch(args.key, options.ttl ?? null, { requestId: randomUUID() });
     await out.report({ key: args.key, touched }, args.key);
     return touched ? EXIT.ok : EXIT.notFound;
   },
@@ -237,7 +237,7 @@ const remove = defineCommand({
         ? { action: `delete the record ${keys[0]}`, answer: keys[0]! }
         : { action: `delete ${keys.length} records`, answer: String(keys.length) },
     );
-    for (const key of keys) await out.report({ key, deleted: await kv.delete(key) }, key);
+    for (const key of keys) await out.report({ key, deleted: await kv.delete(key, { requestId: randomUUID() }) }, key);
   },
 });
 

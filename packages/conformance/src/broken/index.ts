@@ -9,6 +9,7 @@ import { BROKEN_INLINE_PROJECTIONS } from './inline-projections.ts';
 import { BROKEN_JOB_ENDINGS } from './job-endings.ts';
 import { BROKEN_JOBS } from './jobs.ts';
 import { BROKEN_KV } from './kv.ts';
+import { BROKEN_KV_REQUESTS } from './kv-requests.ts';
 import { BROKEN_LIVING_STORES } from './living.ts';
 import { BROKEN_REDACTIONS } from './redaction.ts';
 import { BROKEN_RUN_READS } from './run-reads.ts';
@@ -26,6 +27,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_LIVING_STORES,
   ...BROKEN_INLINE_PROJECTIONS,
   ...BROKEN_KV,
+  ...BROKEN_KV_REQUESTS,
   ...BROKEN_JOBS,
   ...BROKEN_JOB_ENDINGS,
   ...BROKEN_AGENT_STORES,

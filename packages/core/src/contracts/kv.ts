@@ -22,7 +22,11 @@ export interface KvEntry {
 
 /** Options of writes. */
 export interface KvWriteOptions extends CallOptions {
-  /** Remembered by the record: the same call sent again hears the same answer (GEN-8). */
+  /**
+   * Names the call: retried with the same id, it is not applied again and returns what it returned the first time. An id
+   * counts for its key. It is remembered for at least five minutes, whatever becomes of the record, and the last 16 of a
+   * key for as long as its record lives and five minutes more.
+   */
   requestId?: string;
 }
 
@@ -53,6 +57,7 @@ export interface KvSwap {
   set: Record<string, KvValue | null>;
   /** A new time to live; `null` clears it; absent keeps it. */
   ttl?: Duration | null;
+  /** As in `KvWriteOptions`. */
   requestId?: string;
 }
 
@@ -80,8 +85,8 @@ export interface KvStore {
     fields: Record<string, KvValue>,
     options?: KvWriteOptions & { ttl?: Duration },
   ): Promise<KvWriteResult>;
-  /** Tells whether there was one. */
-  delete(key: string, options?: CallOptions): Promise<boolean>;
+  /** Removes the record; returns whether there was one. */
+  delete(key: string, options?: KvWriteOptions): Promise<boolean>;
   getField(key: string, field: string, options?: CallOptions): Promise<Uint8Array | null>;
   /** Writes one field and keeps the time to live. `ifExists` refuses to bring back a record that is gone. */
   setField(
@@ -105,8 +110,8 @@ export interface KvStore {
     options?: KvWriteOptions,
   ): Promise<boolean>;
   swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult>;
-  /** Sets a new time to live, or with `null` none. Tells whether there is such a record. */
-  touch(key: string, ttl: Duration | null, options?: CallOptions): Promise<boolean>;
+  /** Sets a new time to live, or with `null` none. Returns whether there is such a record. */
+  touch(key: string, ttl: Duration | null, options?: KvWriteOptions): Promise<boolean>;
   /** Records whose key starts with the prefix, in byte order of keys, each at most once. */
   scan(prefix: string, filter?: ScanFilter, options?: CallOptions): AsyncIterable<KvEntry>;
   /** The same a page at a time: 1 to 1 000 matches, default 100. */

@@ -14,7 +14,9 @@ export type RecordSpace =
   | 'tasks'
   | 'trajectories'
   | 'sessions'
-  | 'artifacts';
+  | 'artifacts'
+  /** What requests were answered, beside the records they changed. */
+  | 'requests';
 
 /** Where a record is. */
 export interface RecordName {
@@ -56,8 +58,13 @@ export interface RecordWrite {
   stamps?: ReadonlyMap<string, number>;
   /** Milliseconds to live from now; `null` clears it; absent keeps it (`replace`: clears it). */
   ttlMs?: number | null;
-  /** Remembered by the record: the same step sent again is not taken twice (GEN-8). */
+  /**
+   * Remembered with the key: the same step is not applied twice, and is answered as the first time, for at least
+   * `REQUEST_KEPT_MS` and for the last `REMEMBERED_REQUESTS` of a key while its record lives (GEN-8).
+   */
   requestId?: string;
+  /** The request id was made for this very call, so that nothing can have been answered under it. */
+  requestIsNew?: boolean;
   /** The caller needs no fields back: the record of the outcome may come without them. */
   brief?: boolean;
 }
@@ -67,7 +74,7 @@ export interface RecordOutcome {
   applied: boolean;
   /** Of the record as it stands after the step; `null` when there is none. */
   record: StoredRecord | null;
-  /** Whether there was a record before the step. */
+  /** Whether there was a record before the step; of a removal that was answered before, whether there was one then. */
   existed: boolean;
 }
 
@@ -83,8 +90,11 @@ export interface PlacedRecord extends ScannedRecord {
   place: string;
 }
 
-/** How many request ids a record remembers. */
+/** How many request ids a record holds. */
 export const REMEMBERED_REQUESTS = 16;
+
+/** How long a request id is remembered after it was pushed out of its record, or after the record was removed. */
+export const REQUEST_KEPT_MS = 300_000;
 
 export interface Records {
   get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]>;
@@ -118,13 +128,13 @@ export interface Records {
   now(call: EngineCall): Promise<number>;
   /** Changes under a prefix from now on, until the signal aborts. */
   watch(space: RecordSpace, tenantId: string, prefix: string, signal: AbortSignal): AsyncIterable<RecordChange>;
-  /** Physically removes up to `limit` expired records; gives how many. */
+  /** Physically removes up to `limit` expired records, or request ids that need not be remembered; gives how many. */
   removeExpired(limit: number, call: EngineCall): Promise<number>;
   /** Tenants that have a record of a space, expired or not, in byte order, after one of them. */
   tenants(space: RecordSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]>;
   /**
    * Physically removes up to `limit` records of a tenant, expired or not, with their indexes; gives their keys, none
-   * when nothing is left.
+   * when nothing is left, not even a request id.
    */
   erase(space: RecordSpace, tenantId: string, limit: number, call: EngineCall): Promise<string[]>;
 }

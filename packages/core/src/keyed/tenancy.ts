@@ -34,6 +34,9 @@ const RECORDS: Partial<Record<TenantPart, readonly RecordSpace[]>> = {
   artifacts: ['artifacts'],
 };
 
+/** Parts whose requests are remembered beside their records; they make no tenant known, and do not count. */
+const WITH_REQUESTS: ReadonlySet<TenantPart> = new Set(['kv', 'memory']);
+
 /** Of parts that keep several records for a thing, how the one begins that counts. */
 const COUNTED: Partial<Record<RecordSpace, string>> = {
   trajectories: keyPrefix(['owner']),
@@ -128,6 +131,7 @@ export function keyedTenancy(
         if (counted > 0 && of !== 'snapshots' && of !== 'sessions') return counted;
         if (counted > 0) while ((await eraseRecords(of, tenantId, limit, call)) > 0);
       }
+      if (WITH_REQUESTS.has(part)) while ((await eraseRecords('requests', tenantId, limit, call)) > 0);
       if (part === 'artifacts') await eraseBlobs(tenantId, limit, call);
       return 0;
     },

@@ -1,5 +1,5 @@
-/** The rules of one conditional step on a record (KV-2, KV-3, GEN-8): pure, and the same for every engine. */
-import { type Fields, REMEMBERED_REQUESTS, type RecordWrite } from '../engine/records.ts';
+/** The rules of one conditional step on a record (KV-2, KV-3): pure, and the same for every engine. */
+import type { Fields, RecordWrite } from '../engine/records.ts';
 
 /** What the rules need to know of a live record. */
 export interface RecordState {
@@ -7,13 +7,6 @@ export interface RecordState {
   revision: number;
   /** Milliseconds on the engine's clock; `null` lives for ever. */
   expiresAt: number | null;
-  /** The last requests that changed the record, oldest first. */
-  requests: readonly string[];
-}
-
-/** Whether this very request has been carried out already. */
-export function isAnswered(write: RecordWrite, record: Pick<RecordState, 'requests'> | undefined): boolean {
-  return write.requestId !== undefined && record?.requests.includes(write.requestId) === true;
 }
 
 /** Whether all that the step expects holds. */
@@ -44,14 +37,7 @@ export function recordAfter(
   }
   for (const [field, plus] of write.stamps ?? []) fields.set(field, Buffer.from(String(now + plus)));
   if (fields.size === 0) return null;
-  const requests = [...(before?.requests ?? [])];
-  if (write.requestId !== undefined) requests.push(write.requestId);
-  return {
-    fields,
-    revision,
-    expiresAt: expiryAfter(write, before, now),
-    requests: requests.slice(-REMEMBERED_REQUESTS),
-  };
+  return { fields, revision, expiresAt: expiryAfter(write, before, now) };
 }
 
 function expiryAfter(write: RecordWrite, before: RecordState | undefined, now: number): number | null {

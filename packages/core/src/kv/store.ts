@@ -73,9 +73,10 @@ export class Kv implements KvStore {
     return resultOf(await this.#write(write, options, { method: 'put', key, fields, options }));
   }
 
-  async delete(key: string, options?: CallOptions): Promise<boolean> {
-    const write: RecordWrite = { name: this.#name(key), mode: 'delete', set: new Map(), brief: true };
-    return (await this.#write(write, options, { method: 'delete', key })).existed;
+  async delete(key: string, options?: KvWriteOptions): Promise<boolean> {
+    const requestId = requestIdOf(options);
+    const write: RecordWrite = { name: this.#name(key), mode: 'delete', set: new Map(), requestId, brief: true };
+    return (await this.#write(write, options, { method: 'delete', key, options: { requestId } })).existed;
   }
 
   async getField(key: string, field: string, options?: CallOptions): Promise<Uint8Array | null> {
@@ -160,7 +161,8 @@ export class Kv implements KvStore {
     };
   }
 
-  async touch(key: string, ttl: Duration | null, options?: CallOptions): Promise<boolean> {
+  async touch(key: string, ttl: Duration | null, options?: KvWriteOptions): Promise<boolean> {
+    const requestId = requestIdOf(options);
     const ttlMs = ttl === null ? null : checkDuration(ttl, 'ttl');
     const write: RecordWrite = {
       name: this.#name(key),
@@ -168,9 +170,10 @@ export class Kv implements KvStore {
       expect: { exists: true },
       set: new Map(),
       ttlMs,
+      requestId,
       brief: true,
     };
-    return (await this.#write(write, options, { method: 'touch', key, ttl })).applied;
+    return (await this.#write(write, options, { method: 'touch', key, ttl, options: { requestId } })).applied;
   }
 
   #write(write: RecordWrite, options: CallOptions | undefined, again: unknown): Promise<RecordOutcome> {

@@ -1,25 +1,32 @@
 /** The records primitive in memory: every step runs without a pause, so it is atomic by itself. */
 import type { StoreContext } from '../context.ts';
-import type {
-  PlacedRecord,
-  RecordChange,
-  RecordName,
-  RecordOutcome,
-  RecordSpace,
-  Records,
-  RecordWrite,
-  ScannedRecord,
-  StoredRecord,
+import {
+  type PlacedRecord,
+  REQUEST_KEPT_MS,
+  type RecordChange,
+  type RecordName,
+  type RecordOutcome,
+  type RecordSpace,
+  type Records,
+  type RecordWrite,
+  type ScannedRecord,
+  type StoredRecord,
 } from '../engine/records.ts';
 import { placesOf } from '../jobs/places.ts';
-import { isAnswered, meets, type RecordState, recordAfter } from '../kv/conditions.ts';
+import { meets, type RecordState, recordAfter } from '../kv/conditions.ts';
 import { compareKeys, firstAfter } from '../kv/order.ts';
+import { requestName, requestPrefix, requestsAfter } from '../kv/requests.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import { ChangeQueue } from './watch.ts';
 
-type Row = RecordState;
+interface Row extends RecordState {
+  /** The last requests that changed the record, oldest first. */
+  requests: readonly string[];
+}
 
 interface Table {
+  space: RecordSpace;
+  tenantId: string;
   rows: Map<string, Row>;
   keys: SortedKeys;
   /** Places of jobs with their keys, as `entryOf` writes them. */
@@ -63,22 +70,34 @@ export class MemoryRecords implements Records {
   /** What `batch` does, without a pause. */
   apply(writes: readonly RecordWrite[]): RecordOutcome[] {
     const rows = writes.map((write) => this.#live(write.name));
-    const holds = writes.every((write, at) => isAnswered(write, rows[at]) || meets(write, rows[at]));
+    const answered = writes.map((write, at) => this.#isAnswered(write, rows[at]));
+    const holds = writes.every((write, at) => answered[at] || meets(write, rows[at]));
     return writes.map((write, at) => {
       const before = rows[at];
-      const after = holds && !isAnswered(write, before) ? this.#change(write, before) : this.#live(write.name);
-      return { applied: holds, record: after ? this.#copy(after) : null, existed: before !== undefined };
+      const after = holds && !answered[at] ? this.#change(write, before) : this.#live(write.name);
+      const existed = before !== undefined || (answered[at] === true && write.mode === 'delete');
+      return { applied: holds, record: after ? this.#copy(after) : null, existed };
     });
+  }
+
+  #isAnswered({ name, requestId, requestIsNew }: RecordWrite, row: Row | undefined): boolean {
+    if (requestId === undefined || requestIsNew) return false;
+    return row?.requests.includes(requestId) || this.#live(requestName(name, requestId)) !== undefined;
   }
 
   #change(write: RecordWrite, before: Row | undefined): Row | undefined {
     const table = this.#table(write.name.space, write.name.tenantId);
     const { key } = write.name;
-    const row = recordAfter(write, before, this.#revision + 1, this.#context.clock());
-    if (row === null) {
+    const now = this.#context.clock();
+    const state = recordAfter(write, before, this.#revision + 1, now);
+    if (!state && !before) return undefined;
+    const { held, left } = requestsAfter(before?.requests ?? [], write.requestId, state !== null);
+    this.#keepRequests(table, key, left, now + REQUEST_KEPT_MS);
+    if (!state) {
       this.#drop(table, key, 'delete');
       return undefined;
     }
+    const row = { ...state, requests: held };
     this.#revision = row.revision;
     if (!table.rows.has(key)) table.keys.add(key);
     this.#unplace(table, key);
@@ -142,7 +161,7 @@ export class MemoryRecords implements Records {
       for (const [key, row] of table.rows) {
         if (removed === limit) return removed;
         if (!this.#isExpired(row)) continue;
-        this.#drop(table, key, 'expire');
+        this.#expire(table, key, row);
         removed++;
       }
     }
@@ -162,8 +181,31 @@ export class MemoryRecords implements Records {
     const table = this.#table(space, tenantId);
     const keys = [...table.rows.keys()].slice(0, limit);
     for (const key of keys) this.#drop(table, key, 'delete');
+    if (keys.length === 0) this.#forgetRequests(space, tenantId);
     if (table.rows.size === 0 && table.watchers.size === 0) this.#tables.delete(idOf(space, tenantId));
     return keys;
+  }
+
+  #expire(table: Table, key: string, { requests, expiresAt }: Row): void {
+    this.#keepRequests(table, key, requests, expiresAt! + REQUEST_KEPT_MS);
+    this.#drop(table, key, 'expire');
+  }
+
+  /** Remembers request ids that leave their record. */
+  #keepRequests({ space, tenantId }: Table, key: string, requests: readonly string[], until: number): void {
+    if (requests.length === 0 || until <= this.#context.clock()) return;
+    const table = this.#table('requests', tenantId);
+    for (const requestId of requests) {
+      const name = requestName({ space, tenantId, key }, requestId);
+      table.rows.set(name.key, { fields: new Map(), revision: 0, expiresAt: until, requests: [] });
+      table.keys.add(name.key);
+    }
+  }
+
+  #forgetRequests(space: RecordSpace, tenantId: string): void {
+    const table = this.#table('requests', tenantId);
+    const prefix = requestPrefix(space);
+    for (const key of [...table.rows.keys()]) if (key.startsWith(prefix)) this.#drop(table, key, 'delete');
   }
 
   #drop(table: Table, key: string, type: 'delete' | 'expire'): void {
@@ -188,7 +230,7 @@ export class MemoryRecords implements Records {
     const table = this.#table(name.space, name.tenantId);
     const row = table.rows.get(name.key);
     if (!row || !this.#isExpired(row)) return row;
-    this.#drop(table, name.key, 'expire');
+    this.#expire(table, name.key, row);
     return undefined;
   }
 
@@ -205,7 +247,8 @@ export class MemoryRecords implements Records {
     const id = idOf(space, tenantId);
     let table = this.#tables.get(id);
     if (!table) {
-      table = { rows: new Map(), keys: new SortedKeys(), places: new SortedKeys(), watchers: new Set() };
+      const [keys, places] = [new SortedKeys(), new SortedKeys()];
+      table = { space, tenantId, rows: new Map(), keys, places, watchers: new Set() };
       this.#tables.set(id, table);
     }
     return table;

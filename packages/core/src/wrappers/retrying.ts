@@ -96,6 +96,8 @@ const BY_THEIR_OWN_KEY = new Set([
 /** Where a call may carry a request id of the caller's, and by which name. */
 const BY_REQUEST: Partial<Record<string, { at: number; name: string }>> = {
   'kv.put': { at: 2, name: 'requestId' },
+  'kv.delete': { at: 1, name: 'requestId' },
+  'kv.touch': { at: 2, name: 'requestId' },
   'kv.setField': { at: 3, name: 'requestId' },
   'kv.setFields': { at: 2, name: 'requestId' },
   'kv.compareAndSwap': { at: 4, name: 'requestId' },

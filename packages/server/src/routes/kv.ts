@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { ANSWERED, EVENT_STREAM, json } from '../http/answer.ts';
 import { matchOf, tagOf, wantsAbsent } from '../http/conditions.ts';
 import { Refusal } from '../http/refusal.ts';
-import { jsonParameter, pageOf, pageQuery } from '../schemas/common.ts';
+import { jsonParameter, pageOf, pageQuery, RequestId } from '../schemas/common.ts';
 import {
   CompareAndSwap,
   Field,
@@ -152,16 +152,18 @@ export const KV_ROUTES = [
       return json({ written: true, revision: record?.revision ?? null });
     },
   ),
-  route(
+  route<{ requestId?: string }>(
     {
       method: 'DELETE',
       path: '/v1/kv/{key}',
       scope: 'append',
       summary: 'Remove a record',
+      query: Type.Object({ requestId: RequestId }),
       answers: { 200: Type.Object({ deleted: Type.Boolean() }) },
       problems: ['OUTCOME_UNKNOWN'],
     },
-    async ({ store, params, options }) => json({ deleted: await store.kv.delete(params.key!, options) }),
+    async ({ store, params, query: { requestId }, options }) =>
+      json({ deleted: await store.kv.delete(params.key!, { ...options, requestId }) }),
   ),
   route(
     {
@@ -234,7 +236,7 @@ export const KV_ROUTES = [
       return json({ swapped, record: record && recordToWire(record) });
     },
   ),
-  route<unknown, { ttl: number | string | null }>(
+  route<unknown, { ttl: number | string | null; requestId?: string }>(
     {
       method: 'POST',
       path: '/v1/kv/{key}/touch',
@@ -244,7 +246,8 @@ export const KV_ROUTES = [
       answers: { 200: Touched },
       problems: ['OUTCOME_UNKNOWN'],
     },
-    async ({ store, params, body, options }) => json({ touched: await store.kv.touch(params.key!, body.ttl, options) }),
+    async ({ store, params, body: { ttl, requestId }, options }) =>
+      json({ touched: await store.kv.touch(params.key!, ttl, { ...options, requestId }) }),
   ),
 ];
 

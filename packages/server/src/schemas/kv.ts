@@ -40,7 +40,7 @@ export const Swap = Type.Object({
   requestId: RequestId,
 });
 export const SwapResult = Type.Object({ swapped: Type.Boolean(), record: RecordOrNull });
-export const Touch = Type.Object({ ttl: Type.Union([Duration, Type.Null()]) });
+export const Touch = Type.Object({ ttl: Type.Union([Duration, Type.Null()]), requestId: RequestId });
 export const Touched = Type.Object({ touched: Type.Boolean() });
 export const Keys = Type.Object({ keys: Type.Array(Id) });
 export const Found = Type.Object({ items: Type.Array(RecordOrNull) });

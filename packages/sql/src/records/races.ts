@@ -1,8 +1,10 @@
 /** Begins again when another has made or changed a record since it was looked at; bounded (GEN-3). */
 import { TidemarkError } from '@tidemark/core';
-import { Raced } from './step.ts';
 
 const MOST_RACES = 50;
+
+/** Another has made or changed the record since we looked; only where rows are locked, for an absent one is not. */
+export class Raced extends Error {}
 
 /** Repeats an attempt that wrote nothing when it raced; each looks afresh. */
 export async function settleRaces<T>(attempt: () => Promise<T>): Promise<T> {

@@ -3,23 +3,25 @@
  * read only when the step needs them.
  */
 import {
-  type Fields,
-  isAnswered,
   jobTypeOf,
   meets,
-  placesOf,
   type RecordChange,
   type RecordName,
   type RecordOutcome,
   type RecordState,
   type RecordWrite,
   recordAfter,
+  requestName,
+  requestsAfter,
   type StoredRecord,
 } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
-import { batchesOf, placeholders } from '../statements.ts';
+import { answerOf, keepAnswers, keepNewAnswer } from '../requests.ts';
 import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
+import { lookAtAnswer, saveAnswer } from './answers.ts';
+import { Raced } from './races.ts';
 import { storedRecord } from './rows.ts';
+import { movePlaces, OF_RECORD, REMOVE_FIELDS, writeFields } from './writing.ts';
 
 /** A change with the tenant it belongs to, for those who watch. */
 export interface MadeChange extends RecordChange {
@@ -29,17 +31,16 @@ export interface MadeChange extends RecordChange {
   expiresAt: number | null;
 }
 
-/** Another has made or changed the record since we looked; only where rows are locked, for an absent one is not. */
-export class Raced extends Error {}
-
 /** A record under the eyes of a transaction. */
-interface Seen {
+export interface Seen {
   /** The record; absent when there is none or it has expired. */
   state: RecordState | undefined;
   /** Whether the fields of `state` were read. */
   hasFields: boolean;
   /** Of the stored row, expired or not; 0 when there is none. */
   storedRevision: number;
+  /** The request ids of the stored row, expired or not, oldest first. */
+  requests: readonly string[];
   now: number;
 }
 
@@ -52,8 +53,6 @@ interface RecordRow {
   requests: string | null;
   now: SqlInteger;
 }
-
-const OF_RECORD = 'WHERE tenant_id = ? AND key = ?';
 
 const LOOK = `SELECT revision, expires_at, requests, ${NOW} AS now FROM @kv_records ${OF_RECORD}`;
 
@@ -72,8 +71,6 @@ const SAVE_RECORD = `
     requests   = excluded.requests
   WHERE stored.revision = ?
   RETURNING revision`;
-
-const REMOVE_FIELDS = `DELETE FROM @kv_fields ${OF_RECORD}`;
 
 /** Looks at whole records for steps that follow in the same transaction; nobody changes those that are there meanwhile. */
 export async function lookAt(db: SqlDatabase, tx: SqlTransaction, names: readonly RecordName[]): Promise<Looked> {
@@ -103,7 +100,8 @@ export async function takeSteps(
       seen.set(id, await look(db, tx, write.name, needsFields(write)));
     }
   }
-  const answered = writes.map((write) => isAnswered(write, seen.get(idOf(write.name))!.state));
+  const answered: boolean[] = [];
+  for (const write of writes) answered.push(await isAnswered(tx, write, seen.get(idOf(write.name))!));
   const holds = writes.every((write, at) => answered[at] || meets(write, seen.get(idOf(write.name))!.state));
   const outcomes: RecordOutcome[] = [];
   const changes: MadeChange[] = [];
@@ -118,9 +116,17 @@ export async function takeSteps(
     }
     seen.set(id, after);
     const record = after.state ? storedRecord(after.state, after.now) : null;
-    outcomes.push({ applied: holds, record, existed: before.state !== undefined });
+    const existed = before.state !== undefined || (answered[at] === true && write.mode === 'delete');
+    outcomes.push({ applied: holds, record, existed });
   }
   return { outcomes, changes };
+}
+
+/** Whether this very request was carried out before; asked after the record is locked, if there is one. */
+async function isAnswered(tx: SqlTransaction, write: RecordWrite, { requests }: Seen): Promise<boolean> {
+  const { name, requestId, requestIsNew } = write;
+  if (requestId === undefined || requestIsNew) return false;
+  return requests.includes(requestId) || (await answerOf(tx, name.tenantId, requestName(name, requestId).key)) !== null;
 }
 
 /** A job's fields say where it stood in the index. */
@@ -129,6 +135,7 @@ function needsFields(write: RecordWrite): boolean {
 }
 
 async function look(db: SqlDatabase, tx: SqlTransaction, name: RecordName, withFields: boolean): Promise<Seen> {
+  if (name.space === 'requests') return lookAtAnswer(db, tx, name);
   const params = [name.tenantId, name.key];
   // Locked by a statement of its own: one that waits for a lock and joins would miss fields added meanwhile.
   if (!withFields) return seenRows(await tx.all<RecordRow>(LOOK + db.forUpdate, params), false);
@@ -138,12 +145,18 @@ async function look(db: SqlDatabase, tx: SqlTransaction, name: RecordName, withF
 
 function seenRows(rows: readonly (RecordRow & { field?: string; value?: Uint8Array })[], hasFields: boolean): Seen {
   const row = rows[0];
-  if (!row) return { state: undefined, hasFields, storedRevision: 0, now: 0 };
+  if (!row) return { state: undefined, hasFields, storedRevision: 0, requests: [], now: 0 };
   const [revision, now, expiresAt] = [integerOf(row.revision), integerOf(row.now), integerOrNull(row.expires_at)];
-  if (expiresAt !== null && expiresAt <= now) return { state: undefined, hasFields, storedRevision: revision, now };
+  const requests = requestsIn(row.requests);
+  const seen = { hasFields, storedRevision: revision, requests, now };
+  if (expiresAt !== null && expiresAt <= now) return { state: undefined, ...seen };
   const fields = new Map(hasFields ? rows.map((it) => [it.field!, it.value!]) : []);
-  const requests = row.requests === null ? [] : (JSON.parse(row.requests) as string[]);
-  return { state: { fields, revision, expiresAt, requests }, hasFields, storedRevision: revision, now };
+  return { state: { fields, revision, expiresAt }, ...seen };
+}
+
+/** The request ids in the column of a record. */
+export function requestsIn(column: string | null): string[] {
+  return column === null ? [] : (JSON.parse(column) as string[]);
 }
 
 /** Writes what the step makes of the record; every change has a revision of its own, removals too. */
@@ -155,13 +168,15 @@ async function change(
   changes: MadeChange[],
 ): Promise<Seen> {
   const { tenantId, key } = write.name;
+  if (write.name.space === 'requests') return saveAnswer(tx, write, before);
   // There is none, and none comes to be.
   if (!before.state && recordAfter(write, undefined, 1, 0) === null) return before;
   const [next] = await tx.all<{ revision: SqlInteger; now: SqlInteger }>(db.revisions.next, []);
   const [revision, now] = [integerOf(next!.revision), integerOf(next!.now)];
   const state = recordAfter(write, before.state, revision, now) ?? undefined;
+  const { held, left } = requestsAfter(before.requests, write.requestId, state !== undefined);
   if (state) {
-    const requests = state.requests.length === 0 ? null : JSON.stringify(state.requests);
+    const requests = held.length === 0 ? null : JSON.stringify(held);
     const params = [tenantId, key, revision, state.expiresAt, requests, before.storedRevision];
     if ((await tx.all(SAVE_RECORD, params)).length === 0) throw new Raced('The record was changed meanwhile');
     // An expired record leaves nothing to the one that takes its place.
@@ -172,73 +187,39 @@ async function change(
     await tx.all(`DELETE FROM @kv_records ${OF_RECORD}`, [tenantId, key]);
     await tx.all(REMOVE_FIELDS, [tenantId, key]);
   }
+  await keepRequests(tx, write.name, left);
+  if (before.storedRevision === 0) await fenceRequest(db, tx, write);
   if (jobTypeOf(key) !== null) await movePlaces(tx, write.name, before, state);
   const record = state ? storedRecord(state, now) : null;
   const expiresAt = state?.expiresAt ?? null;
   changes.push({ tenantId, key, type: state ? 'put' : 'delete', record, revision, expiresAt });
-  return { state, hasFields: true, storedRevision: state ? revision : 0, now };
+  return { state, hasFields: true, storedRevision: state ? revision : 0, requests: held, now };
 }
 
-/** Writes the fields that the step names, and removes those that were there; a merge has always read them. */
-async function writeFields(
+/** Keeps request ids that leave their record, five minutes from now or from when the record expired. */
+export async function keepRequests(
   tx: SqlTransaction,
-  write: RecordWrite,
-  after: Fields,
-  before: Fields | undefined,
+  name: RecordName,
+  requests: readonly string[],
+  expiredAt: number | null = null,
 ): Promise<void> {
-  const { tenantId, key } = write.name;
-  const values: [string, Uint8Array][] = [];
-  const removed: string[] = [];
-  for (const field of new Set([...write.set.keys(), ...(write.stamps?.keys() ?? [])])) {
-    const value = after.get(field);
-    if (value !== undefined) values.push([field, value]);
-    else if (before?.has(field)) removed.push(field);
-  }
-  for (const batch of batchesOf(removed)) {
-    const sql = `${REMOVE_FIELDS} AND field IN (${placeholders(batch.length, '?')})`;
-    await tx.all(sql, [tenantId, key, ...batch]);
-  }
-  for (const batch of batchesOf(values)) {
-    const sql = `
-      INSERT INTO @kv_fields (tenant_id, key, field, value)
-      VALUES ${placeholders(batch.length, '(?, ?, ?, ?)')}
-      ON CONFLICT (tenant_id, key, field) DO UPDATE SET value = excluded.value`;
-    await tx.all(
-      sql,
-      batch.flatMap(([field, value]) => [tenantId, key, field, value]),
-    );
-  }
+  if (requests.length === 0) return;
+  const answers = requests.map((requestId) => ({ id: requestName(name, requestId).key, answer: '' }));
+  await keepAnswers(tx, name.tenantId, answers, expiredAt);
 }
 
-/** Brings a job's entries in the index up to date; an expired record that nobody removed may have left some. */
-async function movePlaces(
-  tx: SqlTransaction,
-  { tenantId, key }: RecordName,
-  before: Seen,
-  after: RecordState | undefined,
-): Promise<void> {
-  const old = before.state ? placesOf(key, before.state.fields) : [];
-  const now = after ? placesOf(key, after.fields) : [];
-  const gone = old.filter((place) => !now.includes(place));
-  if (!before.state && before.storedRevision > 0) await tx.all(`DELETE FROM @kv_places ${OF_RECORD}`, [tenantId, key]);
-  for (const batch of batchesOf(gone)) {
-    const places = placeholders(batch.length, '?');
-    await tx.all(`DELETE FROM @kv_places WHERE tenant_id = ? AND key = ? AND place IN (${places})`, [
-      tenantId,
-      key,
-      ...batch,
-    ]);
-  }
-  const added = now.filter((place) => !old.includes(place));
-  for (const batch of batchesOf(added)) {
-    await tx.all(
-      `INSERT INTO @kv_places (tenant_id, place, key) VALUES ${placeholders(batch.length, '(?, ?, ?)')}`,
-      batch.flatMap((place) => [tenantId, place, key]),
-    );
-  }
+/**
+ * Where rows are locked, one that is not there is not: a retry of the request may have made the record, and another may have
+ * removed it, since we looked. Its id, kept at once, is what the two meet at.
+ */
+async function fenceRequest(db: SqlDatabase, tx: SqlTransaction, write: RecordWrite): Promise<void> {
+  const { name, requestId, requestIsNew } = write;
+  if (db.forUpdate === '' || requestId === undefined || requestIsNew) return;
+  const isFirst = await keepNewAnswer(tx, name.tenantId, { id: requestName(name, requestId).key, answer: '' });
+  if (!isFirst) throw new Raced('The request was carried out meanwhile');
 }
 
 /** Ids hold no NUL, so that no two records meet. */
-function idOf({ tenantId, key }: RecordName): string {
-  return `${tenantId}\0${key}`;
+function idOf({ space, tenantId, key }: RecordName): string {
+  return `${space}\0${tenantId}\0${key}`;
 }

@@ -109,6 +109,26 @@ export const ERASURE_CASES: readonly ConformanceCase[] = [
     },
   }),
   adminCase({
+    id: 'general/erasure-forgets-requests',
+    title: 'after an erasure no request of the tenant is remembered, not even of records that were gone before',
+    proves: ['GEN-8', 'GEN-10'],
+    async run({ store, tenant, tenantId }) {
+      const { kv } = tenant;
+      const put = (key: string) => kv.put(key, { a: '1' }, { requestId: 'put' });
+      const many = (n: number) => kv.setField('many', 'n', n, { requestId: `request-${n}` });
+      for (let n = 0; n < 40; n++) await many(n);
+      for (const key of ['there', 'deleted', 'expiring']) await put(key);
+      await kv.delete('deleted');
+      await kv.touch('expiring', '1h');
+      expectEqual((await store.admin.eraseTenant(tenantId)).removed, { kv: 3 }, 'what is remembered does not count');
+      for (const key of ['there', 'deleted', 'expiring']) {
+        expectEqual([(await put(key)).written, (await kv.get(key)) !== null], [true, true], `${key} is put anew`);
+      }
+      await many(0);
+      expectEqual((await kv.get('many')) !== null, true, 'and so is a record that many requests had written');
+    },
+  }),
+  adminCase({
     id: 'general/erasure-stays-within-the-view',
     title: 'a view erases its own tenant and no other',
     proves: ['GEN-10'],

@@ -4,6 +4,7 @@ import { CONCURRENCY_CASES } from './concurrency.ts';
 import { FILTER_CASES } from './filters.ts';
 import { KEY_CASES } from './keys.ts';
 import { RECORD_CASES } from './records.ts';
+import { REQUEST_CASES } from './requests.ts';
 import { SCAN_CASES } from './scans.ts';
 import { SWAP_CASES } from './swaps.ts';
 import { TTL_CASES } from './ttl.ts';
@@ -13,6 +14,7 @@ export const KV_CASES: readonly ConformanceCase[] = [
   ...RECORD_CASES,
   ...TTL_CASES,
   ...SWAP_CASES,
+  ...REQUEST_CASES,
   ...SCAN_CASES,
   ...FILTER_CASES,
   ...KEY_CASES,

@@ -1,0 +1,113 @@
+/** Broken memories of request ids: too short, too forgetful, or mistaken about which id is which. */
+import type { KvStore } from '@tidemark/core';
+import { type BrokenStore, broken, type Overrides } from './wrap.ts';
+
+/** A request that was carried out, with its answer. */
+interface Request {
+  key: string;
+  requestId: string;
+  answer: unknown;
+}
+
+/** What a memory does wrong. */
+interface Faults {
+  /** Which requests it still knows when one comes in. */
+  knows?: (requests: Request[], key: string, kv: KvStore) => Request[] | Promise<Request[]>;
+  isSame?: (known: Request, key: string, requestId: string) => boolean;
+  remembersFailures?: boolean;
+}
+
+const isExact = (known: Request, key: string, requestId: string) => known.key === key && known.requestId === requestId;
+
+function isApplied(answer: unknown): boolean {
+  const { written = false, swapped = false } = Object(answer) as { written?: boolean; swapped?: boolean };
+  return answer === true || written || swapped;
+}
+
+/** A store with a memory of its own for request ids, over one that is told none. */
+function remembering({ knows = (it) => it, isSame = isExact, remembersFailures = false }: Faults): () => Overrides {
+  return () => {
+    let requests: Request[] = [];
+    return {
+      kv: (kv) => {
+        const once = async <T>(key: string, requestId: string | undefined, call: () => Promise<T>): Promise<T> => {
+          if (requestId === undefined) return call();
+          requests = await knows(requests, key, kv);
+          const known = requests.find((it) => isSame(it, key, requestId));
+          if (known) return known.answer as T;
+          const answer = await call();
+          if (remembersFailures || isApplied(answer)) requests.push({ key, requestId, answer });
+          return answer;
+        };
+        return {
+          put: (key, fields, { requestId, ...rest } = {}) => once(key, requestId, () => kv.put(key, fields, rest)),
+          delete: (key, { requestId } = {}) => once(key, requestId, () => kv.delete(key)),
+          touch: (key, ttl, { requestId } = {}) => once(key, requestId, () => kv.touch(key, ttl)),
+          setField: (key, field, value, { requestId, ...rest } = {}) =>
+            once(key, requestId, () => kv.setField(key, field, value, rest)),
+          setFields: (key, fields, { requestId, ...rest } = {}) =>
+            once(key, requestId, () => kv.setFields(key, fields, rest)),
+          compareAndSwap: (key, field, expected, next, { requestId } = {}) =>
+            once(key, requestId, () => kv.compareAndSwap(key, field, expected, next)),
+          swap: (key, { requestId, ...change }) => once(key, requestId, () => kv.swap(key, change)),
+        };
+      },
+    };
+  };
+}
+
+/** Forgets the requests of a key whose record is gone. */
+const withTheRecord: Faults = {
+  knows: async (requests, key, kv) => ((await kv.get(key)) ? requests : requests.filter((it) => it.key !== key)),
+};
+
+export const BROKEN_KV_REQUESTS: readonly BrokenStore[] = [
+  broken(
+    'requests-go-with-a-delete',
+    'forgets requests when their record is deleted',
+    'kv/requests-outlive-a-delete',
+    remembering(withTheRecord),
+  ),
+  broken(
+    'requests-go-with-expiry',
+    'forgets requests when their record expires',
+    'kv/requests-outlive-expiry',
+    remembering(withTheRecord),
+  ),
+  broken('deletes-without-requests', 'deletes again on retry', 'kv/deletes-and-touches-are-requests', {
+    kv: (kv) => ({ delete: (key, { requestId: _, ...options } = {}) => kv.delete(key, options) }),
+  }),
+  broken('touches-without-requests', 'touches again on retry', 'kv/deletes-and-touches-are-requests', {
+    kv: (kv) => ({ touch: (key, ttl, { requestId: _, ...options } = {}) => kv.touch(key, ttl, options) }),
+  }),
+  broken(
+    'sixteen-requests',
+    'remembers the last 16 requests of a key and no more',
+    'kv/many-requests-of-one-key',
+    remembering({ knows: (requests, key) => requests.filter((it) => it.key === key).slice(-16) }),
+  ),
+  broken(
+    'requests-by-substring',
+    'takes an id for one that contains it',
+    'kv/request-ids-are-exact',
+    remembering({ isSame: (known, key, requestId) => known.key === key && known.requestId.includes(requestId) }),
+  ),
+  broken(
+    'requests-across-keys',
+    'takes an id for the same id of another key',
+    'kv/request-ids-are-exact',
+    remembering({ isSame: (known, _, requestId) => known.requestId === requestId }),
+  ),
+  broken(
+    'requests-survive-erasure',
+    'remembers the requests of an erased tenant',
+    'general/erasure-forgets-requests',
+    remembering({}),
+  ),
+  broken(
+    'failures-remembered',
+    'answers a request that failed as it did the first time',
+    'kv/failed-requests-are-not-remembered',
+    remembering({ remembersFailures: true }),
+  ),
+];

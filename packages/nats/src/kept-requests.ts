@@ -1,0 +1,55 @@
+/**
+ * Request ids that were too many for the record they changed, in a stream whose messages the server drops by age: one
+ * subject each, so that one question finds an id. They are published before the record that no longer holds them.
+ */
+import { type EngineCall, REQUEST_KEPT_MS, type RecordName, requestName } from '@tidemark/core/engine';
+import type { Messages } from './messages.ts';
+import { NO_REQUESTS, recordBody, recordHeaders } from './record-messages.ts';
+import { type Subject, subjectOf, tenantFilter } from './subjects.ts';
+import type { Writer } from './writer.ts';
+
+/** How far the clocks of writers may be apart. */
+const SKEW_MS = 5 * 60_000;
+
+export interface KeptRequestParts {
+  messages: Messages;
+  writer: Writer;
+  clock: () => number;
+}
+
+export class KeptRequests {
+  readonly #parts: KeptRequestParts;
+
+  constructor(parts: KeptRequestParts) {
+    this.#parts = parts;
+  }
+
+  async keep(name: RecordName, requestIds: readonly string[], call: EngineCall): Promise<void> {
+    const { writer, clock } = this.#parts;
+    const state = { fields: new Map(), revision: 0, expiresAt: clock() + REQUEST_KEPT_MS };
+    await Promise.all(
+      requestIds.map((requestId) => {
+        const kept = requestName(name, requestId);
+        const subject = this.#subjectOf(kept);
+        const headers = recordHeaders(kept, state, NO_REQUESTS, subject.hashed);
+        return writer.publish({ subject: subject.text, headers, body: recordBody(state, NO_REQUESTS) }, call);
+      }),
+    );
+  }
+
+  /** Whether an id is kept, of a key whose ids last left their record at a time; 0 when they never did. */
+  async has(name: RecordName, requestId: string, leftAt: number, call: EngineCall): Promise<boolean> {
+    if (this.#parts.clock() - leftAt > REQUEST_KEPT_MS + SKEW_MS) return false;
+    return (await this.#parts.messages.last(this.#subjectOf(requestName(name, requestId)).text, call)) !== null;
+  }
+
+  /** Removes all that is kept of a tenant. */
+  async erase(tenantId: string, call: EngineCall): Promise<void> {
+    const { messages } = this.#parts;
+    await messages.purge(tenantFilter(messages.subject, 'requests', tenantId), undefined, call);
+  }
+
+  #subjectOf({ space, tenantId, key }: RecordName): Subject {
+    return subjectOf(this.#parts.messages.subject, { space, tenantId, name: key }, true);
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Records of the space `requests` in SQL: a row with the single field `answer`, which is forgotten at its end. They have no
+ * revision of their own, are never scanned or watched, and are changed in the same transaction as the record they belong to.
+ */
+import {
+  type EngineCall,
+  type RecordName,
+  type RecordState,
+  type RecordWrite,
+  recordAfter,
+  type StoredRecord,
+} from '@tidemark/core/engine';
+import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
+import { integerOf, type SqlInteger } from '../values.ts';
+import { Raced } from './races.ts';
+import { storedRecord } from './rows.ts';
+import type { Seen } from './step.ts';
+
+interface AnswerRow {
+  answer: string;
+  forget_at: SqlInteger;
+  now: SqlInteger;
+}
+
+const FIELD = 'answer';
+const LOOK = `SELECT answer, forget_at, ${NOW} AS now FROM @requests WHERE tenant_id = ? AND id = ?`;
+
+/** A row that was seen is locked; one that was not must not be there. */
+const SAVE = `
+  INSERT INTO @requests AS stored (tenant_id, id, answer, forget_at) VALUES (?, ?, ?, ?)
+  ON CONFLICT (tenant_id, id) DO UPDATE SET answer = excluded.answer, forget_at = excluded.forget_at
+  WHERE stored.forget_at = ?
+  RETURNING id`;
+
+export async function lookAtAnswer(db: SqlDatabase, tx: SqlTransaction, name: RecordName): Promise<Seen> {
+  const [row] = await tx.all<AnswerRow>(LOOK + db.forUpdate, [name.tenantId, name.key]);
+  if (!row) return { state: undefined, hasFields: true, storedRevision: 0, requests: [], now: 0 };
+  const now = integerOf(row.now);
+  return { state: answerIn(row), hasFields: true, storedRevision: integerOf(row.forget_at), requests: [], now };
+}
+
+/** Reads answers outside of any transaction. */
+export async function readAnswer(db: SqlDatabase, name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
+  const [row] = await db.read<AnswerRow>(LOOK, [name.tenantId, name.key], call);
+  const state = row && answerIn(row);
+  return state ? storedRecord(state, integerOf(row.now)) : null;
+}
+
+export async function saveAnswer(tx: SqlTransaction, write: RecordWrite, before: Seen): Promise<Seen> {
+  const [clock] = await tx.all<{ now: SqlInteger }>(`SELECT ${NOW} AS now`, []);
+  const now = integerOf(clock!.now);
+  const state = recordAfter(write, before.state, 0, now);
+  if (!state?.expiresAt) throw new Error('An answer is written whole and with an end');
+  const answer = Buffer.from(state.fields.get(FIELD)!).toString();
+  const { tenantId, key } = write.name;
+  const saved = await tx.all(SAVE, [tenantId, key, answer, state.expiresAt, before.storedRevision]);
+  if (saved.length === 0) throw new Raced('Another answer was kept meanwhile');
+  return { state, hasFields: true, storedRevision: state.expiresAt, requests: [], now };
+}
+
+/** The answer of a row as a record; `undefined` from its end on. */
+function answerIn({ answer, forget_at, now }: AnswerRow): RecordState | undefined {
+  const expiresAt = integerOf(forget_at);
+  if (expiresAt <= integerOf(now)) return undefined;
+  return { fields: new Map([[FIELD, Buffer.from(answer)]]), revision: expiresAt, expiresAt };
+}
