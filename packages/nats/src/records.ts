@@ -219,14 +219,17 @@ export class NatsRecords implements Records {
     const outcomes: RecordOutcome[] = [];
     for (const write of writes) {
       try {
-        outcomes.push(await this.write(write, call));
+        const outcome = await this.write(write, call);
+        outcomes.push(outcome);
+        // Another came between: what follows rests on what did not happen.
+        if (!outcome.applied) break;
       } catch (error) {
         // Whatever this one came to, those before it are written.
         throw outcomes.length > 0 && !isTidemarkError(error, 'OUTCOME_UNKNOWN') ? outcomeUnknown(error) : error;
       }
     }
-    const applied = outcomes.every((outcome) => outcome.applied);
-    return outcomes.map((outcome) => ({ ...outcome, applied }));
+    const applied = outcomes.length === writes.length && outcomes.every((outcome) => outcome.applied);
+    return writes.map((_, at) => ({ ...(outcomes[at] ?? { record: null, existed: false }), applied }));
   }
 
   #find(name: RecordName, call: EngineCall): Promise<Found> {

@@ -150,8 +150,10 @@ describe('a worker', () => {
         if (!['claim', 'complete', 'progress'].includes(String(name))) return method;
         return async (...args: unknown[]) => {
           const result = await method(...args);
-          if (result !== null && calls++ % 2 === 0) throw new TidemarkError('OUTCOME_UNKNOWN', 'The reply was lost');
-          return result;
+          if (result === null || calls++ % 2 === 1) return result;
+          // As a store does: the error carries what to send again, with the claim id that was made for it.
+          const write = { method: name, which: args[0], options: { ...Object(args[1]), claimId: result.claimId } };
+          throw Object.assign(new TidemarkError('OUTCOME_UNKNOWN', 'The reply was lost'), { write });
         };
       },
     });

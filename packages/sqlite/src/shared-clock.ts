@@ -17,7 +17,7 @@ const NOTE = `
   ON CONFLICT (id) DO UPDATE SET time = excluded.time, counter = excluded.counter`;
 
 /** Milliseconds since the machine was started, the same for all its processes. */
-export function machineUptime(): number {
+function machineUptime(): number {
   return Number(process.hrtime.bigint() / 1_000_000n);
 }
 

@@ -106,6 +106,35 @@ export const BROKEN_JOBS: readonly BrokenStore[] = [
   broken('claims-forgotten', 'takes another job for a claim that is sent again', 'jobs/claim-sent-again', {
     jobs: (jobs) => ({ claim: (which, { claimId: _, ...options }) => jobs.claim(which, options) }),
   }),
+  broken(
+    'ended-claims-forgotten',
+    'takes another job once that of a claim has ended',
+    'jobs/claim-retried-after-the-end',
+    {
+      jobs: (jobs) => ({
+        async claim(which, options) {
+          const claim = await jobs.claim(which, options);
+          const isHeld = claim?.job.state === 'claimed' || claim?.job.state === 'running';
+          return claim && !isHeld && isNext(which) ? jobs.claim(which, { ...options, claimId: undefined }) : claim;
+        },
+      }),
+    },
+  ),
+  broken('retries-race', 'looks for the job of a claim, then takes one', 'jobs/claim-retried-at-once', () => {
+    const taken = new Map<string, ClaimedJob>();
+    return {
+      jobs: (jobs) => ({
+        async claim(which, { claimId, ...options }) {
+          const known = claimId === undefined ? undefined : taken.get(claimId);
+          if (known) return known;
+          await pause();
+          const claim = await jobs.claim(which, options);
+          if (claim && claimId !== undefined) taken.set(claimId, { ...claim, claimId });
+          return claim && { ...claim, claimId: claimId ?? claim.claimId };
+        },
+      }),
+    };
+  }),
   broken('steals-held-jobs', 'gives a held job to whoever asks for it', 'jobs/nothing-to-claim', {
     jobs: (jobs, _, view) => ({
       async claim(which, options) {

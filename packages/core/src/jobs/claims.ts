@@ -3,10 +3,12 @@
  * write lets one win; claimers of one process keep out of each other's way before they even try.
  */
 import type { JobRef } from '../contracts/jobs.ts';
-import type { PlacedRecord, RecordOutcome, Records, StoredRecord } from '../engine/records.ts';
+import type { PlacedRecord, RecordOutcome, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
-import { overloaded, refuseIfOver } from '../keyed/contention.ts';
+import { overloaded, refuseIfOver, Turns } from '../keyed/contention.ts';
 import { fieldsOf, textField } from '../keyed/fields.ts';
+import { joinKey } from '../keyed/keys.ts';
+import { type IntendedClaim, type Intent, intentWrite, isSameIntent, readIntent } from './intents.ts';
 import { claimed, released } from './moves.ts';
 import { scanJobs } from './placed.ts';
 import { padded, placeRange, timeOf } from './places.ts';
@@ -25,6 +27,8 @@ export interface ClaimRequest {
   worker: string;
   claimId: string;
   leaseMs: number;
+  /** The claim id was made for this very call, so that it cannot be a retry. */
+  isNew: boolean;
 }
 
 /** A record that was taken, with its key. */
@@ -32,6 +36,9 @@ export interface Taken {
   key: string;
   record: StoredRecord;
 }
+
+/** Tries to take a candidate; `null` when there is no use in trying others. */
+type Take = (candidate: PlacedRecord, job: JobRef) => Promise<RecordOutcome | null>;
 
 /** Ready jobs that some claimers share; each takes out what it tries. */
 interface Look {
@@ -57,39 +64,46 @@ interface Crowd {
   waitUntil: number;
 }
 
-/** Whatever view of the store they came through. */
-const crowds = new WeakMap<Records, Map<string, Crowd>>();
+/** What the claimers of one store share, whatever view of it they came through. */
+interface Shared {
+  crowds: Map<string, Crowd>;
+  /** Retries of one claim go one after the other: each then finds what the one before it took. */
+  retries: Turns;
+}
+
+const sharedBy = new WeakMap<Records, Shared>();
 
 export class Claimer {
   readonly #records: Records;
   readonly #tenantId: string;
   readonly #random: (length: number) => Uint8Array;
-  readonly #crowds: Map<string, Crowd>;
+  readonly #shared: Shared;
 
   constructor(records: Records, tenantId: string, random: (length: number) => Uint8Array) {
     this.#records = records;
     this.#tenantId = tenantId;
     this.#random = random;
-    this.#crowds = crowds.get(records) ?? new Map();
-    crowds.set(records, this.#crowds);
+    this.#shared = sharedBy.get(records) ?? { crowds: new Map(), retries: new Turns() };
+    sharedBy.set(records, this.#shared);
   }
 
-  /** Takes this job if it is ready, or due; a claim sent again finds what it took. */
+  /** Takes this job if it is ready, or due; a claim that is retried returns what it took, as it is now. */
   async takeOne(job: JobRef, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
-    const name = jobName(this.#tenantId, job);
-    let { applied, record } = await this.#take(name.key, by, null, call);
+    const { key } = jobName(this.#tenantId, job);
+    let { applied, record } = await this.#records.write(this.#taking(key, by, pendingSince(null)), call);
     if (!applied && record && stateOf(record) === 'pending') {
       const runAt = timeOf(record.fields, 'run_at');
       if (runAt !== null && runAt > (await this.#records.now(call))) return null;
       refuseIfOver(call);
-      ({ applied, record } = await this.#take(name.key, by, record.fields.get('run_at') ?? null, call));
+      const expect = pendingSince(record.fields.get('run_at') ?? null);
+      ({ applied, record } = await this.#records.write(this.#taking(key, by, expect), call));
     }
-    return record && (applied || isHeldBy(record, by.claimId)) ? { key: name.key, record } : null;
+    return record && (applied || isHeldBy(record, by.claimId)) ? { key, record } : null;
   }
 
   /**
-   * Takes the next ready job of a type. `onTry` hears of each job before it is tried: when the reply is lost, sending the
-   * claim of that very job again settles what became of it.
+   * Takes the next ready job of a type for a claim that is new. `onTry` hears of each job before it is tried: when the reply
+   * is lost, a claim of that very job settles what became of it.
    */
   async takeNext(
     taskType: string,
@@ -97,17 +111,65 @@ export class Claimer {
     call: EngineCall,
     onTry: (job: JobRef) => void,
   ): Promise<Taken | null> {
+    const take: Take = (candidate, job) => {
+      onTry(job);
+      // Its time to run is still the one that was seen: another may have put it off.
+      const expect = pendingSince(candidate.fields.get('run_at') ?? null);
+      return this.#records.write(this.#taking(candidate.key, by, expect), call);
+    };
+    return (await this.#takeFirst(taskType, take, call)) ?? null;
+  }
+
+  /** Takes the next ready job of a type for a claim that may be a retry: the same job for all its retries. */
+  takeOnce(taskType: string, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
+    const claim = { tenantId: this.#tenantId, taskType, claimId: by.claimId };
+    return this.#shared.retries.take(joinKey(Object.values(claim)), call, () => this.#takeOnce(claim, by, call));
+  }
+
+  /** An intent is left for another job only once it can never be carried out. */
+  async #takeOnce(claim: IntendedClaim, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
+    const { taskType, claimId } = claim;
+    const read = () => readIntent(this.#records, claim, call);
+    const [held, found] = await Promise.all([this.#findHeld(taskType, claimId, call), read()]);
+    if (held) return held;
+    let intent = found;
+    const take: Take = async (candidate) => {
+      const next: Intent = { key: candidate.key, revision: candidate.revision };
+      const writes = [intentWrite(claim, intent, next), this.#taking(next.key, by, { revision: next.revision })];
+      const [, outcome] = await this.#records.batch(writes, call);
+      if (outcome!.applied) return outcome!;
+      // The job is another's now; or there is an intent, of a retry or our own, which has to be settled first.
+      return isSameIntent(await read(), intent) ? outcome! : null;
+    };
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      if (intent) {
+        const intended = this.#taking(intent.key, by, { revision: intent.revision });
+        const { applied, record } = await this.#records.write(intended, call);
+        if (applied) return record && { key: intent.key, record };
+      }
+      const taken = await this.#takeFirst(taskType, take, call);
+      if (taken) return taken;
+      // Nothing is left for a claim of its own; a retry in another process may have taken something meanwhile.
+      const before = intent;
+      intent = await read();
+      if (taken === null && isSameIntent(intent, before)) return null;
+    }
+    throw overloaded('Too many retries of one claim at once');
+  }
+
+  /** Takes the first ready job that can be; `null` when there is none, `undefined` when `take` gave up. */
+  async #takeFirst(taskType: string, take: Take, call: EngineCall): Promise<Taken | null | undefined> {
     const crowd = this.#crowdOf(taskType);
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const { candidates, isCut } = await this.#look(taskType, crowd, call);
-      const taken = await this.#takeOneOf(candidates, crowd, by, call, onTry);
-      if (taken || !isCut) return taken;
+      const taken = await this.#takeOneOf(candidates, crowd, take, call);
+      if (taken !== null || !isCut) return taken;
     }
     throw overloaded('Too many others claim jobs of this type at once');
   }
 
-  /** The job that a claim has taken, for a claim that is sent again. */
-  async find(taskType: string, claimId: string, call: EngineCall): Promise<Taken | null> {
+  /** The job that a claim holds. */
+  async #findHeld(taskType: string, claimId: string, call: EngineCall): Promise<Taken | null> {
     const from = `claim/${taskType}/${claimId}`;
     // No claim id has a character as low as this.
     const range = { from, to: `${from}!`, limit: 1 };
@@ -119,10 +181,9 @@ export class Claimer {
   async #takeOneOf(
     candidates: PlacedRecord[],
     crowd: Crowd,
-    by: ClaimRequest,
+    take: Take,
     call: EngineCall,
-    onTry: (job: JobRef) => void,
-  ): Promise<Taken | null> {
+  ): Promise<Taken | null | undefined> {
     while (candidates.length > 0) {
       const candidate = this.#choose(candidates, crowd.spread);
       const { key } = candidate;
@@ -131,8 +192,12 @@ export class Claimer {
       crowd.taking.add(key);
       try {
         refuseIfOver(call);
-        onTry({ taskType: job.taskType, taskId: job.taskId });
-        const { applied, record } = await this.#take(key, by, candidate.fields.get('run_at') ?? null, call);
+        const outcome = await take(candidate, { taskType: job.taskType, taskId: job.taskId });
+        if (!outcome) {
+          candidates.unshift(candidate);
+          return undefined;
+        }
+        const { applied, record } = outcome;
         crowd.spread = applied
           ? Math.max(1, Math.floor(crowd.spread * 0.9))
           : Math.min(crowd.spread * 2, WIDEST_SPREAD);
@@ -182,16 +247,16 @@ export class Claimer {
 
   #crowdOf(taskType: string): Crowd {
     const id = `${this.#tenantId}\0${taskType}`;
-    const crowd = this.#crowds.get(id) ?? newCrowd();
-    this.#crowds.set(id, crowd);
+    const crowd = this.#shared.crowds.get(id) ?? newCrowd();
+    this.#shared.crowds.set(id, crowd);
     return crowd;
   }
 
-  /** Takes a pending job whose `run_at` is still the one that was seen: another may have put it off. */
-  #take(key: string, by: ClaimRequest, runAt: Uint8Array | null, call: EngineCall): Promise<RecordOutcome> {
+  /** The step that takes a job, once for a claim. */
+  #taking(key: string, by: ClaimRequest, expect: RecordWrite['expect']): RecordWrite {
     const name = { space: 'kv', tenantId: this.#tenantId, key } as const;
-    const fields = new Map([...fieldsOf({ state: 'pending' }), ['run_at', runAt] as const]);
-    return this.#records.write({ name, mode: 'merge', expect: { fields }, ...claimed(by) }, call);
+    const requestId = `tidemark.claim ${by.claimId}`;
+    return { name, mode: 'merge', expect, ...claimed(by), requestId, requestIsNew: by.isNew };
   }
 
   #scan(range: Parameters<Records['scanPlaces']>[1], call: EngineCall): Promise<PlacedRecord[]> {
@@ -219,6 +284,11 @@ function newCrowd(): Crowd {
   const never = Number.POSITIVE_INFINITY;
   const [taking, taken] = [new Set<string>(), new Set<string>()];
   return { taking, taken, spread: 1, looking: Promise.resolve(), next: undefined, joined: 0, waitUntil: never };
+}
+
+/** What must hold of a job that is ready or due: it is pending, and to run when it was seen to be. */
+function pendingSince(runAt: Uint8Array | null): RecordWrite['expect'] {
+  return { fields: new Map([...fieldsOf({ state: 'pending' }), ['run_at', runAt] as const]) };
 }
 
 function isHeldBy(record: StoredRecord, claimId: string): boolean {

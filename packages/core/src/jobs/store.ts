@@ -43,7 +43,7 @@ import { scanJobs } from './placed.ts';
 import { placeRange } from './places.ts';
 import { jobName, jobOf, stateOf } from './record.ts';
 import { claimLost, isTerminal } from './states.ts';
-import { findOverdue, recoverJob } from './sweeps.ts';
+import { findOverdue, type RequestMark, recoverJob } from './sweeps.ts';
 
 type ListedState = JobState | 'delayed';
 const LISTED: readonly ListedState[] = ['pending', 'claimed', 'running', 'completed', 'failed', 'cancelled', 'delayed'];
@@ -89,6 +89,7 @@ export class Jobs implements JobStore {
       worker: checkId(worker, 'worker'),
       leaseMs: checkOptionalDuration(lease, 'lease', DEFAULT_LEASE_MS),
       claimId: claimId === undefined ? this.#context.uuid() : checkClaimId(claimId),
+      isNew: claimId === undefined,
     };
     const again = { worker, lease: by.leaseMs, claimId: by.claimId };
     const ref = it.taskId === undefined ? null : checkJobRef(which, 'which');
@@ -99,8 +100,8 @@ export class Jobs implements JobStore {
     };
     const taken = await this.#context.write(options, write, async (call) => {
       if (ref) return this.#claimer.takeOne(ref, by, call);
-      const before = claimId === undefined ? null : await this.#claimer.find(taskType, by.claimId, call);
-      return before ?? this.#claimer.takeNext(taskType, by, call, (job) => Object.assign(write, { which: job }));
+      if (!by.isNew) return this.#claimer.takeOnce(taskType, by, call);
+      return this.#claimer.takeNext(taskType, by, call, (job) => Object.assign(write, { which: job }));
     });
     return taken && claimedJob(taken, by);
   }
@@ -181,13 +182,13 @@ export class Jobs implements JobStore {
   async requeue(job: JobRef, options?: JobRequest & { delay?: Duration }): Promise<Job> {
     const ref = checkJobRef(job);
     const delayMs = checkDelay(options?.delay);
-    const requestId = this.#requestId(options);
-    const again = { method: 'requeue', job, options: { delay: options?.delay, requestId } };
+    const request = this.#request(options);
+    const again = { method: 'requeue', job, options: { delay: options?.delay, requestId: request.requestId } };
     return this.#context.write(options, again, async (call) => {
       const seen = stateOf(await this.#read(ref, call));
       // Any other state is refused by the write itself, which knows whether this very request was carried out before.
       const state = seen === 'cancelled' ? 'cancelled' : 'failed';
-      const moved = await this.#change(ref, requeued(delayMs), { fields: fieldsOf({ state }) }, call, requestId);
+      const moved = await this.#change(ref, requeued(delayMs), { fields: fieldsOf({ state }) }, call, request);
       if (moved) return moved;
       const now = stateOf(await this.#read(ref, call));
       throw conflict(
@@ -241,9 +242,10 @@ export class Jobs implements JobStore {
 
   async recover(overdue: OverdueJob, options?: JobRequest): Promise<RecoveredJob> {
     const seen = checkOverdue(overdue);
-    const requestId = this.#requestId(options);
-    return this.#context.write(options, { method: 'recover', overdue, options: { requestId } }, (call) =>
-      recoverJob(this.#records, this.#tenantId, seen, requestId, call),
+    const request = this.#request(options);
+    const again = { method: 'recover', overdue, options: { requestId: request.requestId } };
+    return this.#context.write(options, again, (call) =>
+      recoverJob(this.#records, this.#tenantId, seen, request, call),
     );
   }
 
@@ -280,11 +282,11 @@ export class Jobs implements JobStore {
     move: Move,
     expect: { fields: ReadonlyMap<string, Uint8Array | null> },
     call: EngineCall,
-    requestId?: string,
+    request?: RequestMark,
   ): Promise<Job | null> {
     refuseIfOver(call);
     const name = jobName(this.#tenantId, job);
-    const { applied, record } = await this.#records.write({ name, mode: 'merge', expect, ...move, requestId }, call);
+    const { applied, record } = await this.#records.write({ name, mode: 'merge', expect, ...move, ...request }, call);
     return applied ? jobOf(name.key, record) : null;
   }
 
@@ -297,14 +299,15 @@ export class Jobs implements JobStore {
     return jobName(this.#tenantId, job).key;
   }
 
-  #requestId(options: JobRequest | undefined): string {
-    return checkOptionalId(options?.requestId, 'requestId') ?? this.#context.uuid();
+  #request(options: JobRequest | undefined): RequestMark {
+    const requestId = checkOptionalId(options?.requestId, 'requestId');
+    return { requestId: requestId ?? this.#context.uuid(), requestIsNew: requestId === null };
   }
 }
 
-function claimedJob({ key, record }: Taken, by: ClaimRequest): ClaimedJob {
-  const job = jobOf(key, record)!;
-  return { taskType: job.taskType, taskId: job.taskId, claimId: by.claimId, lease: by.leaseMs, job };
+function claimedJob({ key, record }: Taken, by: ClaimRequest): ClaimedJob | null {
+  const job = jobOf(key, record);
+  return job && { taskType: job.taskType, taskId: job.taskId, claimId: by.claimId, lease: by.leaseMs, job };
 }
 
 /** When the record of an ended job may go; `null` is never. */

@@ -1,6 +1,6 @@
 /** What a sweep does (KV-8): finds overdue jobs through the index alone, and pushes each by one conditional write. */
 import type { Job, OverdueJob, OverdueReason, RecoveredJob } from '../contracts/jobs.ts';
-import type { Records } from '../engine/records.ts';
+import type { Records, RecordWrite } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
 import { fieldsOf } from '../keyed/fields.ts';
 import { fitsReason, isHeldReason } from './arguments.ts';
@@ -8,6 +8,9 @@ import { givenUp, type Move, released, signalled, takenBack } from './moves.ts';
 import { scanJobs } from './placed.ts';
 import { padded, placeRange } from './places.ts';
 import { jobName, jobOf } from './record.ts';
+
+/** What makes a retry of a move known. */
+export type RequestMark = Required<Pick<RecordWrite, 'requestId' | 'requestIsNew'>>;
 
 /** Where overdue jobs stand, those first that hold up work the most. */
 const KINDS: readonly { kind: string; reason: OverdueReason; until: 'now' | 'threshold' }[] = [
@@ -47,7 +50,7 @@ export async function recoverJob(
   records: Records,
   tenantId: string,
   { job, reason }: OverdueJob,
-  requestId: string,
+  request: RequestMark,
   call: EngineCall,
 ): Promise<RecoveredJob> {
   const name = jobName(tenantId, job);
@@ -57,7 +60,7 @@ export async function recoverJob(
   }
   const { outcome, move } = pushFor(job, reason);
   const expect = { revision: job.revision, fields: fieldsOf({ state: job.state }) };
-  const { applied, record } = await records.write({ name, mode: 'merge', expect, ...move, requestId }, call);
+  const { applied, record } = await records.write({ name, mode: 'merge', expect, ...move, ...request }, call);
   return { outcome: applied ? outcome : 'missed', job: jobOf(name.key, record) ?? job };
 }
 

@@ -31,7 +31,10 @@ export function requestsAfter(
 }
 
 /** Where a request id is kept that has left its record: under a hash, since both may be as long as a key can be. */
-export function requestName({ space, tenantId, key }: RecordName, requestId: string): RecordName {
+export function requestName(
+  { space, tenantId, key }: { space: string; tenantId: string; key: string },
+  requestId: string,
+): RecordName {
   return { space: 'requests', tenantId, key: `${requestPrefix(space)}${sha256Hex(joinKey([key, requestId]))}` };
 }
 

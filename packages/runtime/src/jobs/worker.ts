@@ -4,7 +4,16 @@
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { type ClaimedJob, type Duration, isTidemarkError, type Job, type JobRef, type Store } from '@tidemark/core';
+import {
+  type ClaimedJob,
+  type ClaimOptions,
+  type Duration,
+  isTidemarkError,
+  type Job,
+  type JobRef,
+  type JobStore,
+  type Store,
+} from '@tidemark/core';
 import { checkDuration, checkId, checkInteger } from '@tidemark/core/engine';
 import { Alarm } from './alarm.ts';
 import { LifeSigns } from './life-signs.ts';
@@ -51,6 +60,12 @@ export interface WorkerOptions {
   onError?: (error: unknown, job?: JobRef) => void;
   /** Stops the worker. */
   signal?: AbortSignal;
+}
+
+/** A claim as it is sent, and as the error of a lost reply carries it. */
+interface ClaimCall {
+  which: Parameters<JobStore['claim']>[0];
+  options: ClaimOptions;
 }
 
 export interface Worker {
@@ -120,16 +135,18 @@ class StoreWorker implements Worker {
     }
   }
 
-  /** The next job, or none for now. A claim whose reply was lost is sent again for the very job it was about. */
+  /** The next job, or none for now. A claim whose reply was lost is retried as the error says, which finds what it took. */
   async #claim(): Promise<ClaimedJob | null> {
-    const claimId = randomUUID();
-    let which: JobRef | { taskType: string } = { taskType: this.#options.taskType };
+    let call: ClaimCall = {
+      which: { taskType: this.#options.taskType },
+      options: { worker: this.#name, lease: this.#leaseMs },
+    };
     try {
       return await resend(TRIES, async () => {
         try {
-          return await this.#jobs.claim(which, { worker: this.#name, lease: this.#leaseMs, claimId });
+          return await this.#jobs.claim(call.which, call.options);
         } catch (error) {
-          if (isTidemarkError(error, 'OUTCOME_UNKNOWN')) which = (error.write as { which?: JobRef })?.which ?? which;
+          if (isTidemarkError(error, 'OUTCOME_UNKNOWN')) call = (error.write as ClaimCall | undefined) ?? call;
           throw error;
         }
       });

@@ -2,14 +2,7 @@
  * Records of the space `requests` in SQL: a row with the single field `answer`, which is forgotten at its end. They have no
  * revision of their own, are never scanned or watched, and are changed in the same transaction as the record they belong to.
  */
-import {
-  type EngineCall,
-  type RecordName,
-  type RecordState,
-  type RecordWrite,
-  recordAfter,
-  type StoredRecord,
-} from '@tidemark/core/engine';
+import type { EngineCall, RecordName, RecordState, RecordWrite, StoredRecord } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
 import { Raced } from './races.ts';
@@ -27,10 +20,10 @@ const LOOK = `SELECT answer, forget_at, ${NOW} AS now FROM @requests WHERE tenan
 
 /** A row that was seen is locked; one that was not must not be there. */
 const SAVE = `
-  INSERT INTO @requests AS stored (tenant_id, id, answer, forget_at) VALUES (?, ?, ?, ?)
+  INSERT INTO @requests AS stored (tenant_id, id, answer, forget_at) VALUES (?, ?, ?, ${NOW} + ?)
   ON CONFLICT (tenant_id, id) DO UPDATE SET answer = excluded.answer, forget_at = excluded.forget_at
   WHERE stored.forget_at = ?
-  RETURNING id`;
+  RETURNING answer, forget_at, ${NOW} AS now`;
 
 export async function lookAtAnswer(db: SqlDatabase, tx: SqlTransaction, name: RecordName): Promise<Seen> {
   const [row] = await tx.all<AnswerRow>(LOOK + db.forUpdate, [name.tenantId, name.key]);
@@ -47,15 +40,15 @@ export async function readAnswer(db: SqlDatabase, name: RecordName, call: Engine
 }
 
 export async function saveAnswer(tx: SqlTransaction, write: RecordWrite, before: Seen): Promise<Seen> {
-  const [clock] = await tx.all<{ now: SqlInteger }>(`SELECT ${NOW} AS now`, []);
-  const now = integerOf(clock!.now);
-  const state = recordAfter(write, before.state, 0, now);
-  if (!state?.expiresAt) throw new Error('An answer is written whole and with an end');
-  const answer = Buffer.from(state.fields.get(FIELD)!).toString();
+  const answer = write.set.get(FIELD);
+  if (write.mode !== 'replace' || !answer || !write.ttlMs)
+    throw new Error('An answer is written whole and with an end');
   const { tenantId, key } = write.name;
-  const saved = await tx.all(SAVE, [tenantId, key, answer, state.expiresAt, before.storedRevision]);
-  if (saved.length === 0) throw new Raced('Another answer was kept meanwhile');
-  return { state, hasFields: true, storedRevision: state.expiresAt, requests: [], now };
+  const params = [tenantId, key, Buffer.from(answer).toString(), write.ttlMs, before.storedRevision];
+  const [row] = await tx.all<AnswerRow>(SAVE, params);
+  if (!row) throw new Raced('Another answer was kept meanwhile');
+  const [storedRevision, now] = [integerOf(row.forget_at), integerOf(row.now)];
+  return { state: answerIn(row), hasFields: true, storedRevision, requests: [], now };
 }
 
 /** The answer of a row as a record; `undefined` from its end on. */

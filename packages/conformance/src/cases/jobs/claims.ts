@@ -1,10 +1,11 @@
 /** Claiming: one winner, one step, and the same claim when it is sent again. */
+import type { ClaimedJob, JobStore } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { jobsCase } from '../define.ts';
 import { upTo } from '../iterate.ts';
 import { readTexts } from '../kv/fields.ts';
-import { claimed, enqueued, held, LONG, peerJobs, ref, seen, TYPE } from './samples.ts';
+import { claimed, enqueued, held, LONG, nextId, peerJobs, ref, seen, TYPE } from './samples.ts';
 
 export const CLAIM_CASES: readonly ConformanceCase[] = [
   jobsCase({
@@ -79,9 +80,65 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
       }
       const other = await clients[1]!.claim({ taskType: TYPE }, { ...options, claimId: bench.id('claim') });
       expectEqual(other?.taskId, 'job-2', 'another claim takes another job');
-      await clients[0]!.complete(first!);
-      const next = await clients[0]!.claim({ taskType: TYPE }, options);
-      expectEqual(next?.taskId, 'job-3', 'once its job has ended a claim id may be used anew');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/claim-retried-after-the-end',
+    title: 'a claim that is retried after its job has ended returns that job as it is, and takes no other',
+    proves: ['KV-7', 'GEN-8'],
+    async run(bench) {
+      const clients = [bench.tenant.jobs, await peerJobs(bench)];
+      const [jobs] = clients as [JobStore];
+      const endings: Record<string, (claim: ClaimedJob) => Promise<unknown>> = {
+        completed: (claim) => jobs.complete(claim),
+        failed: (claim) => jobs.fail(claim, { error: 'no', retry: false }),
+        'sent back': (claim) => jobs.fail(claim, { error: 'again', delay: '1h' }),
+        cancelled: (claim) => jobs.cancel(claim),
+        'taken by another': async (claim) => {
+          await jobs.fail(claim, { error: 'again' });
+          await claimed(bench, claim.taskId);
+        },
+      };
+      await enqueued(bench, 'spare', { priority: -1 });
+      for (const [how, end] of Object.entries(endings)) {
+        await enqueued(bench, how);
+        const options = { worker: 'eve', lease: LONG, claimId: bench.id('claim') };
+        const first = await jobs.claim({ taskType: TYPE }, options);
+        expectEqual(first?.taskId, how, 'the claim takes the first job');
+        await end(first!);
+        const now = await seen(bench, how);
+        for (const client of clients) {
+          const retried = await client.claim({ taskType: TYPE }, options);
+          expectEqual(
+            [retried?.claimId, retried?.job],
+            [options.claimId, now],
+            `retried, it returns the job that is ${how}`,
+          );
+          expectEqual((await client.claim(ref(how), options))?.job, now, 'also by the key of the job');
+        }
+        expectEqual(await seen(bench, how), now, 'which stays as it is');
+      }
+      expectEqual(await nextId(jobs), 'spare', 'and no other job was taken');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/claim-retried-at-once',
+    title: 'retries of one claim that arrive at once take one job between them',
+    proves: ['KV-7', 'GEN-8'],
+    async run(bench) {
+      const clients = [bench.tenant.jobs, await peerJobs(bench)];
+      await Promise.all(upTo(12).map((n) => enqueued(bench, `job-${n}`)));
+      const claims = upTo(4).map(() => ({ worker: 'ada', lease: LONG, claimId: bench.id('claim') }));
+      const answers = await Promise.all(
+        claims.flatMap((options) => upTo(3).map((n) => clients[n % 2]!.claim({ taskType: TYPE }, options))),
+      );
+      const taken = Map.groupBy(answers, (it) => it?.claimId);
+      for (const { claimId } of claims) {
+        const ids = taken.get(claimId)?.map((it) => it!.taskId) ?? [];
+        expectEqual([ids.length, new Set(ids).size], [3, 1], 'every retry returns the same job');
+      }
+      const { items } = await bench.tenant.jobs.list('pending', { taskType: TYPE });
+      expectEqual(items.length, 8, 'and each claim has taken one');
     },
   }),
   jobsCase({
@@ -129,7 +186,7 @@ export const CLAIM_CASES: readonly ConformanceCase[] = [
   }),
 ];
 
-async function claimMinute(jobs: import('@tidemark/core').JobStore): Promise<number> {
+async function claimMinute(jobs: JobStore): Promise<number> {
   const claim = await jobs.claim(ref('minute'), { worker: 'ada' });
   return claim!.job.timeoutAt! - claim!.job.updatedAt;
 }

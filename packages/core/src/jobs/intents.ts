@@ -1,0 +1,53 @@
+/**
+ * Which job a claim by type is about, written under its claim id before the job is taken. Retries of the claim, however many
+ * at once, meet there: all of them take the same job at the same revision, or find that it was taken for them.
+ */
+import { REQUEST_KEPT_MS, type Records, type RecordWrite } from '../engine/records.ts';
+import type { EngineCall } from '../engine/runs.ts';
+import { fieldsOf, textField } from '../keyed/fields.ts';
+import { requestName } from '../kv/requests.ts';
+
+/** Longer than the job remembers who took it, so that a retry that is late finds the intent or neither. */
+const INTENT_KEPT_MS = 2 * REQUEST_KEPT_MS;
+
+/** A job as it was seen ready; no other revision of it is ever taken for the claim. */
+export interface Intent {
+  key: string;
+  revision: number;
+}
+
+/** The claim that an intent belongs to. */
+export interface IntendedClaim {
+  tenantId: string;
+  taskType: string;
+  claimId: string;
+}
+
+export async function readIntent(records: Records, claim: IntendedClaim, call: EngineCall): Promise<Intent | null> {
+  const [record] = await records.get([nameOf(claim)], call);
+  const answer = record ? textField(record, 'answer') : null;
+  return answer === null ? null : (JSON.parse(answer) as Intent);
+}
+
+/** Puts an intent in the place of the one that was read; `null` when there was none. */
+export function intentWrite(claim: IntendedClaim, before: Intent | null, intent: Intent): RecordWrite {
+  return {
+    name: nameOf(claim),
+    mode: 'replace',
+    expect: { fields: fieldsOf({ answer: before && textOf(before) }) },
+    set: fieldsOf({ answer: textOf(intent) }),
+    ttlMs: INTENT_KEPT_MS,
+  };
+}
+
+export function isSameIntent(a: Intent | null, b: Intent | null): boolean {
+  return (a && textOf(a)) === (b && textOf(b));
+}
+
+function textOf({ key, revision }: Intent): string {
+  return JSON.stringify({ key, revision });
+}
+
+function nameOf({ tenantId, taskType, claimId }: IntendedClaim) {
+  return requestName({ space: 'claims', tenantId, key: taskType }, claimId);
+}
