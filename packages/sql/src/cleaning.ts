@@ -29,6 +29,7 @@ export function sqlCleaner(
     ...first,
     (call, limit) => records.removeExpired(limit, call),
     (call, limit) => agents.pauses.removeExpired(limit, call),
+    (call, limit) => agents.memory.removeExpired(limit, call),
     onceInAWhile(LEFTOVERS_EVERY_MS, 0, async (call) => {
       await runs.removeLeftovers(call);
       return 0;

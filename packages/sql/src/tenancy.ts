@@ -15,6 +15,7 @@ import {
 import { eraseArtifacts, eraseBytes } from './artifacts/erasure.ts';
 import type { LargeBlobs } from './artifacts.ts';
 import type { SqlDatabase } from './database.ts';
+import { eraseAnswers } from './requests.ts';
 import { distinctSql } from './statements.ts';
 
 /** The tables of each part; the first holds what counts. Sessions go with the last of what is in them. */
@@ -115,6 +116,7 @@ export function sqlTenancy(
       const [counted, ...others] = TABLES[part] as [string, ...string[]];
       const removed = await remove(counted, OF_TENANT, [tenantId], limit, call);
       if (removed > 0) return removed;
+      if (part === 'memory') await eraseAnswers(db, tenantId, call);
       for (const table of others) while ((await remove(table, OF_TENANT, [tenantId], limit, call)) > 0);
       return 0;
     },

@@ -1,4 +1,5 @@
 /** `memory`: what agents remember, by key and version. */
+import { randomUUID } from 'node:crypto';
 import { type MemoryRecord, TidemarkError } from '@tidemark/core';
 import { at } from '../cells.ts';
 import { defineCommand } from '../command.ts';
@@ -63,7 +64,8 @@ const remove = defineCommand({
       return out.report({ dryRun: true, would: 'delete', key: args.key, exists }, args.key);
     }
     await confirm({ action: `forget what is remembered under ${args.key}`, answer: args.key });
-    await out.report({ key: args.key, deleted: await agents.deleteMemoryState(args.key) }, args.key);
+    const deleted = await agents.deleteMemoryState(args.key, { requestId: randomUUID() });
+    await out.report({ key: args.key, deleted }, args.key);
   },
 });
 

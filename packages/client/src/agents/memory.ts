@@ -21,7 +21,7 @@ export function httpMemory(transport: Transport, { documentBytes }: StoreLimits)
     async saveMemoryState(key, state, options) {
       const path = pathOf(key);
       const ifVersion = versionOf(options);
-      const requestId = checkOptionalId(options?.requestId, 'requestId') ?? uuid();
+      const requestId = requestIdOf(options);
       const body = bodyOf({ state, ifVersion, requestId }, documentBytes);
       const write = { method: 'saveMemoryState', args: [key, state, { requestId, ifVersion }] };
       return transport.call<{ version: number }>({ method: 'PUT', path, body, write }, options);
@@ -49,12 +49,17 @@ export function httpMemory(transport: Transport, { documentBytes }: StoreLimits)
       const path = pathOf(key);
       const ifVersion = versionOf(options);
       const headers: Record<string, string> = ifVersion === undefined ? {} : { 'if-match': `"${ifVersion}"` };
-      const write = { method: 'deleteMemoryState', args: [key, { ifVersion }] };
-      const request = { method: 'DELETE', path, headers, write } as const;
+      const requestId = requestIdOf(options);
+      const write = { method: 'deleteMemoryState', args: [key, { requestId, ifVersion }] };
+      const request = { method: 'DELETE', path, query: { requestId }, headers, write } as const;
       return (await transport.call<{ deleted: boolean }>(request, options)).deleted;
     },
   };
   return memory;
+}
+
+function requestIdOf(options: { requestId?: string } | undefined): string {
+  return checkOptionalId(options?.requestId, 'requestId') ?? uuid();
 }
 
 function versionOf(options: { ifVersion?: number } | undefined): number | undefined {

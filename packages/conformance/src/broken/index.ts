@@ -1,6 +1,7 @@
 /** Every broken store. They are no part of the package: they prove the kit in its own tests. */
 import { BROKEN_ADMINS } from './admin.ts';
 import { BROKEN_AGENT_STORES } from './agents.ts';
+import { BROKEN_MEMORY } from './agents-memory.ts';
 import { BROKEN_ARTIFACT_STORES } from './artifacts.ts';
 import { BROKEN_CARRIED_RUNS } from './carried-runs.ts';
 import { BROKEN_CODECS } from './codec.ts';
@@ -31,5 +32,6 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_JOBS,
   ...BROKEN_JOB_ENDINGS,
   ...BROKEN_AGENT_STORES,
+  ...BROKEN_MEMORY,
   ...BROKEN_ARTIFACT_STORES,
 ];

@@ -5,6 +5,7 @@
 import { parseMemoryKey } from '../agents/memory-key.ts';
 import type { StoreContext } from '../context.ts';
 import type { ErasureOptions, ErasureReport } from '../contracts/admin.ts';
+import type { MemoryRange } from '../engine/agents.ts';
 import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
 import type { EngineCall } from '../engine/runs.ts';
 import { TRACED_PARTS } from '../engine/tenancy.ts';
@@ -62,12 +63,13 @@ async function eraseMemory(
 ): Promise<void> {
   let after: string | null = null;
   do {
-    const range: { prefix: string; after: string | null; limit: number } = { prefix: '', after, limit: LIST_PAGE };
+    // Keys of states that were deleted name the session too.
+    const range: MemoryRange = { prefix: '', after, limit: LIST_PAGE, withDeleted: true };
     const page = await erasure.step((call) => agents.memory.list(tenantId, range, call));
     for (const { key } of page) {
       if (parseMemoryKey(key)?.session !== sessionId) continue;
-      const { deleted } = await erasure.step((call) => agents.memory.delete(tenantId, { key, ifVersion: null }, call));
-      erasure.count('memory', deleted ? 1 : 0);
+      const wasThere = await erasure.step((call) => agents.memory.erase(tenantId, key, call));
+      erasure.count('memory', wasThere ? 1 : 0);
     }
     after = page.length < LIST_PAGE ? null : page.at(-1)!.key;
   } while (after !== null);

@@ -16,6 +16,12 @@ const MAX_PAGE = 1_000;
 export function createMemory(context: StoreContext, engine: MemoryEngine, tenantId: string): MemoryCapability {
   const placeOf = (key: string) => ({ tenantId, kind: 'memory', owner: key }) as const;
 
+  /** Made when absent, so that the write an unknown outcome carries can be retried without harm. */
+  const requestOf = (options: { requestId?: string } | undefined) => {
+    const requestId = checkOptionalId(options?.requestId, 'requestId');
+    return { requestId: requestId ?? context.uuid(), requestIsNew: requestId === null };
+  };
+
   const load = async (key: string, options: Parameters<MemoryCapability['getMemoryRecord']>[1]) => {
     checkId(key, 'key');
     return context.read(options, (call) => engine.load(tenantId, key, call));
@@ -25,8 +31,7 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
     async saveMemoryState(key, state, options) {
       checkId(key, 'key');
       const ifVersion = options?.ifVersion === undefined ? null : checkInteger(options.ifVersion, 'ifVersion', 0);
-      // Minted when absent, so that the write an unknown outcome carries can be sent again without harm (GEN-8).
-      const requestId = checkOptionalId(options?.requestId, 'requestId') ?? context.uuid();
+      const { requestId, requestIsNew } = requestOf(options);
       const text = encodeJsonObject(state, 'state', context.limits.documentBytes);
       const body = context.payloads.encode(text, placeOf(key));
       const write = {
@@ -34,7 +39,7 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
         args: [key, state, { requestId, ...(ifVersion === null ? {} : { ifVersion }) }],
       };
       const outcome = await context.write(options, write, (call) =>
-        engine.save(tenantId, { key, state: body, ifVersion, requestId }, call),
+        engine.save(tenantId, { key, state: body, ifVersion, requestId, requestIsNew }, call),
       );
       if (!outcome.saved) throw versionConflict(ifVersion, outcome.version);
       return { version: outcome.version };
@@ -73,9 +78,13 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
     async deleteMemoryState(key, options) {
       checkId(key, 'key');
       const ifVersion = options?.ifVersion === undefined ? null : checkInteger(options.ifVersion, 'ifVersion', 1);
-      const write = { method: 'deleteMemoryState', args: [key, ifVersion === null ? {} : { ifVersion }] };
+      const { requestId, requestIsNew } = requestOf(options);
+      const write = {
+        method: 'deleteMemoryState',
+        args: [key, { requestId, ...(ifVersion === null ? {} : { ifVersion }) }],
+      };
       const { deleted, version } = await context.write(options, write, (call) =>
-        engine.delete(tenantId, { key, ifVersion }, call),
+        engine.delete(tenantId, { key, ifVersion, requestId, requestIsNew }, call),
       );
       if (!deleted && version !== 0) throw versionConflict(ifVersion, version);
       return deleted;

@@ -108,7 +108,13 @@ export interface MemoryRecord {
 
 /** Short-term memory, last write wins (AGT-5). */
 export interface MemoryCapability {
-  /** With `ifVersion` (0: absent) the save is conditional, else `VERSION_CONFLICT`. Gives the new version. */
+  /**
+   * Saves a state and returns its version, which grows by 1 with every save. Versions go on after a delete, for at least a day,
+   * so that a stale `ifVersion` never meets a new state. With `ifVersion` (0: absent) the save is conditional. Retried with
+   * the same `requestId`, it returns the version it was given and writes nothing.
+   *
+   * @throws `VERSION_CONFLICT` when the state does not have the version.
+   */
   saveMemoryState(
     key: string,
     state: JsonObject,
@@ -120,8 +126,13 @@ export interface MemoryCapability {
   getMemoryRecord(key: string, options?: CallOptions): Promise<MemoryRecord | null>;
   /** Keys in byte order with version and time, without the states. */
   listMemory(options?: PageOptions & { prefix?: string }): Promise<Page<Omit<MemoryRecord, 'state'>>>;
-  /** With `ifVersion` only while it has that version, else `VERSION_CONFLICT`. Tells whether there was one. */
-  deleteMemoryState(key: string, options?: CallOptions & { ifVersion?: number }): Promise<boolean>;
+  /**
+   * Deletes a state, with `ifVersion` only while it has that version, and returns whether there was one. Retried with the same
+   * `requestId`, it returns the same and deletes nothing that was saved since.
+   *
+   * @throws `VERSION_CONFLICT` when the state does not have the version.
+   */
+  deleteMemoryState(key: string, options?: CallOptions & { ifVersion?: number; requestId?: string }): Promise<boolean>;
 }
 
 export type TaskStatus = 'PENDING' | 'RUNNING' | 'PAUSED' | 'COMPLETE' | 'FAILED' | 'CANCELLED';

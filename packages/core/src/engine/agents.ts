@@ -79,25 +79,40 @@ export interface MemoryRow {
   updatedAt: number;
 }
 
+export interface MemoryRange {
+  prefix: string;
+  after: string | null;
+  limit: number;
+  /** Also keys whose state was deleted, while their version is remembered. */
+  withDeleted?: boolean;
+}
+
+/** A change of a memory state, under the id that a retry of it has too. */
+export interface MemoryChange {
+  key: string;
+  /** 0 for one that must be absent, `null` for any. */
+  ifVersion: number | null;
+  requestId: string;
+  /** The request id was made for this very call, so that nothing can have been answered under it. */
+  requestIsNew: boolean;
+}
+
 export interface MemoryEngine {
+  /** Versions go on from the last one, also after a delete, for at least a day. */
   save(
     tenantId: string,
-    memory: { key: string; state: string; ifVersion: number | null; requestId: string | null },
+    memory: MemoryChange & { state: string },
     call: EngineCall,
   ): Promise<{ saved: boolean; version: number }>;
   load(tenantId: string, key: string, call: EngineCall): Promise<MemoryRow | null>;
   /** By key in byte order. */
-  list(
-    tenantId: string,
-    range: { prefix: string; after: string | null; limit: number },
-    call: EngineCall,
-  ): Promise<Omit<MemoryRow, 'state'>[]>;
+  list(tenantId: string, range: MemoryRange, call: EngineCall): Promise<Omit<MemoryRow, 'state'>[]>;
   /** Removes it, with `ifVersion` only at that version; `version` is what stood there, 0 for none. */
-  delete(
-    tenantId: string,
-    memory: { key: string; ifVersion: number | null },
-    call: EngineCall,
-  ): Promise<{ deleted: boolean; version: number }>;
+  delete(tenantId: string, memory: MemoryChange, call: EngineCall): Promise<{ deleted: boolean; version: number }>;
+  /** Physically removes a state with all that is remembered of its key; tells whether there was one. */
+  erase(tenantId: string, key: string, call: EngineCall): Promise<boolean>;
+  /** Physically removes up to `limit` of what is left of states that were deleted long ago; gives how many. */
+  removeExpired(limit: number, call: EngineCall): Promise<number>;
 }
 
 /** A task; `createdAt` and `updatedAt` are milliseconds for ordering, `body` holds everything. */

@@ -1,4 +1,11 @@
 /** What backend authors build on: the ports, the parts of a store, and the helpers engines share. */
+export {
+  type MemoryRequest,
+  memoryRequestName,
+  memoryRequestsAfter,
+  VERSION_KEPT_MS,
+  versionOfRequest,
+} from '../agents/memory-requests.ts';
 export { decodeCursor, encodeCursor, sameJson } from '../checks/json.ts';
 export { checkDuration, checkInteger, timeText } from '../checks/numbers.ts';
 export { checkId } from '../checks/text.ts';

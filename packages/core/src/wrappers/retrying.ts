@@ -105,6 +105,7 @@ const BY_REQUEST: Partial<Record<string, { at: number; name: string }>> = {
   'agents.loadPlannerState': { at: 1, name: 'requestId' },
   'agents.claimPlannerState': { at: 1, name: 'requestId' },
   'agents.saveMemoryState': { at: 2, name: 'requestId' },
+  'agents.deleteMemoryState': { at: 1, name: 'requestId' },
   'jobs.claim': { at: 1, name: 'claimId' },
   'jobs.requeue': { at: 1, name: 'requestId' },
   'jobs.recover': { at: 1, name: 'requestId' },

@@ -1,17 +1,40 @@
-/** Memory in SQL: a version that grows by 1; the row remembers what its last requests were answered (AGT-5, GEN-8). */
-import { type MemoryEngine, REMEMBERED_REQUESTS } from '@tidemark/core/engine';
-import { NOW, type SqlDatabase } from '../database.ts';
+/**
+ * Memory in SQL: a version that grows by 1, and the requests that changed it (AGT-5, GEN-8). The row of a state that is
+ * deleted stays for a day without content, so that its versions go on.
+ */
+import {
+  type MemoryChange,
+  type MemoryEngine,
+  type MemoryRequest,
+  memoryRequestName,
+  memoryRequestsAfter,
+  VERSION_KEPT_MS,
+  versionOfRequest,
+} from '@tidemark/core/engine';
+import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { keyRange } from '../ranges.ts';
-import { integerOf, type SqlInteger } from '../values.ts';
+import { answerOf, keepAnswers } from '../requests.ts';
+import { removeInSteps } from '../statements.ts';
+import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
 
-/** The version that each of the last requests was given, oldest first. */
-type Requests = [requestId: string, version: number][];
+const REMOVE_AT_ONCE = 100;
 
 interface ListedRow {
   key: string;
   version: SqlInteger;
   updated_at: SqlInteger;
 }
+
+/** A state as it was seen, deleted or not. */
+interface Seen {
+  isThere: boolean;
+  /** Of the last save; 0 when nothing is known of the key. */
+  version: number;
+  requests: MemoryRequest[];
+  now: number;
+}
+
+const OF_STATE = 'WHERE tenant_id = ? AND key = ?';
 
 /** Conditional on the version that was read: where rows are locked, an absent one is not. */
 const SAVE = `
@@ -21,27 +44,56 @@ const SAVE = `
     version    = excluded.version,
     updated_at = excluded.updated_at,
     requests   = excluded.requests,
-    state      = excluded.state
+    state      = excluded.state,
+    deleted_at = NULL
   WHERE stored.version = ?
   RETURNING version`;
 
+/** What is left reads as nothing, also to those who do not know of `deleted_at`. */
+const DELETE = `
+  UPDATE @memory_states SET updated_at = ${NOW}, requests = ?, state = 'null', deleted_at = ${NOW} ${OF_STATE}`;
+
+/** The condition stands twice: a state may be saved anew between the choice and the removal. */
+const REMOVE_DELETED = `
+  DELETE FROM @memory_states
+  WHERE deleted_at <= ${NOW} - ${VERSION_KEPT_MS} AND (tenant_id, key) IN (
+    SELECT tenant_id, key FROM @memory_states
+    WHERE deleted_at <= ${NOW} - ${VERSION_KEPT_MS} ORDER BY deleted_at LIMIT ?
+  )
+  RETURNING key`;
+
 export function sqlMemory(db: SqlDatabase): MemoryEngine {
-  const LOOK = `SELECT version, requests FROM @memory_states WHERE tenant_id = ? AND key = ?${db.forUpdate}`;
+  const LOOK = `SELECT version, requests, deleted_at, ${NOW} AS now FROM @memory_states ${OF_STATE}${db.forUpdate}`;
+
+  const look = async (tx: SqlTransaction, tenantId: string, key: string): Promise<Seen> => {
+    const [row] = await tx.all<{
+      version: SqlInteger;
+      requests: string;
+      deleted_at: SqlInteger | null;
+      now: SqlInteger;
+    }>(LOOK, [tenantId, key]);
+    if (!row) {
+      const [clock] = await tx.all<{ now: SqlInteger }>(`SELECT ${NOW} AS now`, []);
+      return { isThere: false, version: 0, requests: [], now: integerOf(clock!.now) };
+    }
+    const requests = JSON.parse(row.requests) as MemoryRequest[];
+    const [version, now] = [integerOf(row.version), integerOf(row.now)];
+    return { isThere: integerOrNull(row.deleted_at) === null, version, requests, now };
+  };
 
   return {
-    save(tenantId, { key, state, ifVersion, requestId }, call) {
+    save(tenantId, memory, call) {
+      const { key, state, ifVersion } = memory;
       return db.write(async (tx) => {
         for (;;) {
-          const [row] = await tx.all<{ version: SqlInteger; requests: string }>(LOOK, [tenantId, key]);
-          const requests = row ? (JSON.parse(row.requests) as Requests) : [];
-          const answered = requests.find(([id]) => id === requestId);
-          if (answered) return { saved: true, version: answered[1] };
-          const current = row ? integerOf(row.version) : 0;
+          const seen = await look(tx, tenantId, key);
+          const answered = await answerTo(tx, tenantId, memory, seen);
+          if (answered !== undefined) return { saved: true, version: answered };
+          const current = seen.isThere ? seen.version : 0;
           if (ifVersion !== null && ifVersion !== current) return { saved: false, version: current };
-          const version = current + 1;
-          if (requestId !== null) requests.push([requestId, version]);
-          const remembered = JSON.stringify(requests.slice(-REMEMBERED_REQUESTS));
-          const saved = await tx.all(SAVE, [tenantId, key, version, remembered, state, current]);
+          const version = seen.version + 1;
+          const requests = await requestsAfter(tx, tenantId, memory, seen, version);
+          const saved = await tx.all(SAVE, [tenantId, key, version, requests, state, seen.version]);
           // Nothing came back: another has made the row since we looked. Now it can be locked.
           if (saved.length > 0) return { saved: true, version };
         }
@@ -50,33 +102,79 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
 
     async load(tenantId, key, call) {
       const [row] = await db.read<ListedRow & { state: string }>(
-        'SELECT key, version, updated_at, state FROM @memory_states WHERE tenant_id = ? AND key = ?',
+        `SELECT key, version, updated_at, state FROM @memory_states ${OF_STATE} AND deleted_at IS NULL`,
         [tenantId, key],
         call,
       );
       return row ? { ...listedOf(row), state: row.state } : null;
     },
 
-    async list(tenantId, { prefix, after, limit }, call) {
+    async list(tenantId, { prefix, after, limit, withDeleted }, call) {
       const range = keyRange('key', prefix, after);
       const rows = await db.read<ListedRow>(
-        `SELECT key, version, updated_at FROM @memory_states WHERE tenant_id = ? AND ${range.sql} ORDER BY key LIMIT ?`,
+        `SELECT key, version, updated_at FROM @memory_states
+          WHERE tenant_id = ? AND ${range.sql}${withDeleted ? '' : ' AND deleted_at IS NULL'} ORDER BY key LIMIT ?`,
         [tenantId, ...range.params, limit],
         call,
       );
       return rows.map(listedOf);
     },
 
-    delete(tenantId, { key, ifVersion }, call) {
+    delete(tenantId, memory, call) {
+      const { key, ifVersion } = memory;
       return db.write(async (tx) => {
-        const [row] = await tx.all<{ version: SqlInteger }>(LOOK, [tenantId, key]);
-        const version = row ? integerOf(row.version) : 0;
-        if (!row || (ifVersion !== null && ifVersion !== version)) return { deleted: false, version };
-        await tx.all('DELETE FROM @memory_states WHERE tenant_id = ? AND key = ?', [tenantId, key]);
+        const seen = await look(tx, tenantId, key);
+        const answered = await answerTo(tx, tenantId, memory, seen);
+        if (answered !== undefined) return { deleted: true, version: answered };
+        const { isThere, version } = seen;
+        if (!isThere) return { deleted: false, version: 0 };
+        if (ifVersion !== null && ifVersion !== version) return { deleted: false, version };
+        const requests = await requestsAfter(tx, tenantId, memory, seen, version);
+        await tx.all(DELETE, [requests, tenantId, key]);
         return { deleted: true, version };
       }, call);
     },
+
+    async erase(tenantId, key, call) {
+      const sql = `DELETE FROM @memory_states ${OF_STATE} RETURNING deleted_at`;
+      const [row] = await db.write((tx) => tx.all<{ deleted_at: SqlInteger | null }>(sql, [tenantId, key]), call);
+      return row !== undefined && row.deleted_at === null;
+    },
+
+    removeExpired(limit, call) {
+      return removeInSteps(limit, REMOVE_AT_ONCE, async (most) => {
+        return (await db.write((tx) => tx.all(REMOVE_DELETED, [most]), call)).length;
+      });
+    },
   };
+}
+
+/** The version that a request was given, if it was carried out. */
+async function answerTo(
+  tx: SqlTransaction,
+  tenantId: string,
+  { key, requestId, requestIsNew }: MemoryChange,
+  { requests }: Seen,
+): Promise<number | undefined> {
+  if (requestIsNew) return undefined;
+  const version = versionOfRequest(requests, requestId);
+  if (version !== undefined) return version;
+  const answer = await answerOf(tx, tenantId, memoryRequestName(tenantId, key, requestId).key);
+  return answer === null ? undefined : integerOf(answer);
+}
+
+/** The column of requests with one more; those that no longer fit are kept beside the state. */
+async function requestsAfter(
+  tx: SqlTransaction,
+  tenantId: string,
+  { key, requestId }: MemoryChange,
+  seen: Seen,
+  version: number,
+): Promise<string> {
+  const { held, left } = memoryRequestsAfter(seen.requests, [requestId, version, seen.now], seen.now);
+  const answers = left.map(([id, given]) => ({ id: memoryRequestName(tenantId, key, id).key, answer: String(given) }));
+  if (answers.length > 0) await keepAnswers(tx, tenantId, answers);
+  return JSON.stringify(held);
 }
 
 function listedOf(row: ListedRow) {

@@ -5,6 +5,7 @@ import { BINDING_CASES } from './bindings.ts';
 import { EVENT_CASES } from './events.ts';
 import { HOSTILE_ID_CASES } from './hostile-ids.ts';
 import { MEMORY_CASES } from './memory.ts';
+import { MEMORY_VERSION_CASES } from './memory-versions.ts';
 import { PAUSE_CLAIM_CASES } from './pause-claims.ts';
 import { PAUSE_CASES } from './pauses.ts';
 import { PAYLOAD_CASES } from './payloads.ts';
@@ -23,6 +24,7 @@ export const AGENT_CASES: readonly ConformanceCase[] = [
   ...PAUSE_CASES,
   ...PAUSE_CLAIM_CASES,
   ...MEMORY_CASES,
+  ...MEMORY_VERSION_CASES,
   ...TASK_CASES,
   ...UPDATE_CASES,
   ...STEERING_CASES,

@@ -1,7 +1,17 @@
-/** Memory over records: a version counted by conditional writes; the record remembers the last requests (AGT-5, GEN-8). */
-import type { MemoryEngine } from '../../engine/agents.ts';
-import type { RecordName, Records, StoredRecord } from '../../engine/records.ts';
-import { REMEMBERED_REQUESTS } from '../../engine/records.ts';
+/**
+ * Memory over records: a version counted by conditional writes, and the requests that changed it (AGT-5, GEN-8). A state that
+ * is deleted leaves its version and requests for a day, without content.
+ */
+import {
+  type MemoryRequest,
+  memoryRequestName,
+  memoryRequestsAfter,
+  VERSION_KEPT_MS,
+  versionOfRequest,
+} from '../../agents/memory-requests.ts';
+import type { MemoryChange, MemoryEngine } from '../../engine/agents.ts';
+import { REQUEST_KEPT_MS, type RecordName, type Records, type StoredRecord } from '../../engine/records.ts';
+import type { EngineCall } from '../../engine/runs.ts';
 import { CONFLICT, type Contention, Turns } from '../contention.ts';
 import { fieldsOf, numberField, textField } from '../fields.ts';
 import { joinKey } from '../keys.ts';
@@ -9,68 +19,136 @@ import { scanRecords } from '../scan.ts';
 
 /** Memory states are megabytes at times: few are held at a time. */
 const SCAN_PAGE = 32;
+/** What a deleted state reads as to those who do not know that it is. */
+const NOTHING = 'null';
 
-/** The version that each of the last requests was given, oldest first. */
-type Requests = [requestId: string, version: number][];
+/** A state as it was read, deleted or not. */
+interface Stored {
+  isThere: boolean;
+  /** Of the last save. */
+  version: number;
+  requests: MemoryRequest[];
+  revision: number;
+  now: number;
+}
 
 export function keyedMemory(records: Records, contention: Contention): MemoryEngine {
   const turns = new Turns();
   const nameOf = (tenantId: string, key: string): RecordName => ({ space: 'memory', tenantId, key });
 
+  /** The version that a request was given, if it was carried out. */
+  const answerTo = async (
+    tenantId: string,
+    { key, requestId, requestIsNew }: MemoryChange,
+    { requests }: Stored,
+    call: EngineCall,
+  ): Promise<number | undefined> => {
+    if (requestIsNew) return undefined;
+    const version = versionOfRequest(requests, requestId);
+    if (version !== undefined) return version;
+    const [kept] = await records.get([memoryRequestName(tenantId, key, requestId)], call);
+    return kept ? numberField(kept, 'answer') : undefined;
+  };
+
+  /** Writes a state under the revision that was read, after the requests that no longer fit are kept beside it. */
+  const write = async (
+    tenantId: string,
+    { key, requestId }: MemoryChange,
+    stored: Stored,
+    next: { state: string; version: number; deleted: 1 | null },
+    call: EngineCall,
+  ): Promise<boolean> => {
+    const { state, version, deleted } = next;
+    const { now } = stored;
+    const { held, left } = memoryRequestsAfter(stored.requests, [requestId, version, now], now);
+    await Promise.all(left.map(([id, given]) => keep(tenantId, key, id, given, call)));
+    const set = fieldsOf({ state, version, updatedAt: now, requests: JSON.stringify(held) });
+    if (deleted !== null) set.set('deleted', Buffer.from('1'));
+    const [expect, ttlMs] = [{ revision: stored.revision }, deleted === null ? null : VERSION_KEPT_MS];
+    const name = nameOf(tenantId, key);
+    return (await records.write({ name, mode: 'replace', expect, set, ttlMs, brief: true }, call)).applied;
+  };
+
+  const keep = (tenantId: string, key: string, requestId: string, version: number, call: EngineCall) => {
+    const name = memoryRequestName(tenantId, key, requestId);
+    return records.write(
+      { name, mode: 'replace', set: fieldsOf({ answer: version }), ttlMs: REQUEST_KEPT_MS, brief: true },
+      call,
+    );
+  };
+
+  const read = async (tenantId: string, key: string, call: EngineCall): Promise<Stored> => {
+    const [[record], now] = await Promise.all([records.get([nameOf(tenantId, key)], call), records.now(call)]);
+    if (!record) return { isThere: false, version: 0, requests: [], revision: 0, now };
+    const [version, requests] = [numberField(record, 'version'), textField(record, 'requests')];
+    return {
+      isThere: isThere(record),
+      version,
+      requests: requests === null ? [] : (JSON.parse(requests) as MemoryRequest[]),
+      revision: record.revision,
+      now,
+    };
+  };
+
   return {
-    save(tenantId, { key, state, ifVersion, requestId }, call) {
-      const name = nameOf(tenantId, key);
+    save(tenantId, memory, call) {
+      const { key, state, ifVersion } = memory;
       const attempt = async () => {
-        const [[record], now] = await Promise.all([records.get([name], call), records.now(call)]);
-        const requests = requestsOf(record);
-        const answered = requests.find(([id]) => id === requestId);
-        if (answered) return { saved: true, version: answered[1] };
-        const current = record ? numberField(record, 'version') : 0;
+        const stored = await read(tenantId, key, call);
+        const answered = await answerTo(tenantId, memory, stored, call);
+        if (answered !== undefined) return { saved: true, version: answered };
+        const current = stored.isThere ? stored.version : 0;
         if (ifVersion !== null && ifVersion !== current) return { saved: false, version: current };
-        const version = current + 1;
-        const expect = { revision: record?.revision ?? 0 };
-        // Remembered with its version, which the record's own revision could not tell a retry.
-        if (requestId !== null) requests.push([requestId, version]);
-        const remembered = JSON.stringify(requests.slice(-REMEMBERED_REQUESTS));
-        const set = fieldsOf({ state, version, updatedAt: now, requests: remembered });
-        const outcome = await records.write({ name, mode: 'replace', expect, set }, call);
-        return outcome.applied ? { saved: true, version } : CONFLICT;
+        const version = stored.version + 1;
+        const isWritten = await write(tenantId, memory, stored, { state, version, deleted: null }, call);
+        return isWritten ? { saved: true, version } : CONFLICT;
       };
       return turns.take(joinKey([tenantId, key]), call, () => contention.settle(call, attempt));
     },
 
     async load(tenantId, key, call) {
       const [record] = await records.get([nameOf(tenantId, key)], call);
-      return record ? { ...listedRow(key, record), state: textField(record, 'state')! } : null;
+      return record && isThere(record) ? { ...listedRow(key, record), state: textField(record, 'state')! } : null;
     },
 
     async list(tenantId, range, call) {
       const rows: ReturnType<typeof listedRow>[] = [];
       const scan = { prefix: range.prefix, after: range.after, page: Math.min(range.limit, SCAN_PAGE) };
       for await (const record of scanRecords(records, 'memory', tenantId, scan, call)) {
-        rows.push(listedRow(record.key, record));
+        if (range.withDeleted || isThere(record)) rows.push(listedRow(record.key, record));
         if (rows.length === range.limit) break;
       }
       return rows;
     },
 
-    delete(tenantId, { key, ifVersion }, call) {
-      const name = nameOf(tenantId, key);
+    delete(tenantId, memory, call) {
+      const { key, ifVersion } = memory;
       return contention.settle(call, async () => {
-        const [record] = await records.get([name], call);
-        const version = record ? numberField(record, 'version') : 0;
-        if (!record || (ifVersion !== null && ifVersion !== version)) return { deleted: false, version };
-        const expect = { revision: record.revision };
-        const outcome = await records.write({ name, mode: 'delete', set: new Map(), expect }, call);
-        return outcome.applied ? { deleted: true, version } : CONFLICT;
+        const stored = await read(tenantId, key, call);
+        const answered = await answerTo(tenantId, memory, stored, call);
+        if (answered !== undefined) return { deleted: true, version: answered };
+        const { isThere, version } = stored;
+        if (!isThere) return { deleted: false, version: 0 };
+        if (ifVersion !== null && ifVersion !== version) return { deleted: false, version };
+        const isWritten = await write(tenantId, memory, stored, { state: NOTHING, version, deleted: 1 }, call);
+        return isWritten ? { deleted: true, version } : CONFLICT;
       });
+    },
+
+    async erase(tenantId, key, call) {
+      const { isThere } = await read(tenantId, key, call);
+      await records.write({ name: nameOf(tenantId, key), mode: 'delete', set: new Map(), brief: true }, call);
+      return isThere;
+    },
+
+    removeExpired(limit, call) {
+      return records.removeExpired(limit, call);
     },
   };
 }
 
-function requestsOf(record: StoredRecord | null | undefined): Requests {
-  const text = record ? textField(record, 'requests') : null;
-  return text === null ? [] : (JSON.parse(text) as Requests);
+function isThere(record: Pick<StoredRecord, 'fields'>): boolean {
+  return !record.fields.has('deleted');
 }
 
 function listedRow(key: string, record: StoredRecord) {

@@ -5,7 +5,7 @@ import { json } from '../../http/answer.ts';
 import { matchOf, tagOf, wantsAbsent } from '../../http/conditions.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { MemoryInfo, MemoryRecord, SaveMemory } from '../../schemas/agents.ts';
-import { pageOf, pageQuery } from '../../schemas/common.ts';
+import { pageOf, pageQuery, RequestId } from '../../schemas/common.ts';
 import { route } from '../route.ts';
 
 export const MEMORY_ROUTES = [
@@ -54,17 +54,18 @@ export const MEMORY_ROUTES = [
       return json(await store.agents.saveMemoryState(params.key!, state, { ...options, ifVersion, requestId }));
     },
   ),
-  route(
+  route<{ requestId?: string }>(
     {
       method: 'DELETE',
       path: '/v1/memory/{key}',
       scope: 'append',
       summary: 'Remove a memory state; with If-Match only that version',
+      query: Type.Object({ requestId: RequestId }),
       answers: { 200: Type.Object({ deleted: Type.Boolean() }) },
       problems: ['VERSION_CONFLICT', 'OUTCOME_UNKNOWN'],
     },
-    async ({ store, params, options, request }) => {
-      const deleting = { ...options, ifVersion: matchOf(request) };
+    async ({ store, params, query: { requestId }, options, request }) => {
+      const deleting = { ...options, ifVersion: matchOf(request), requestId };
       return json({ deleted: await store.agents.deleteMemoryState(params.key!, deleting) });
     },
   ),
