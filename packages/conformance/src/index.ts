@@ -5,6 +5,6 @@ export type { Bench, ConformanceCase, Domain, ModelSettings, StoreFactory, Store
 export type { RegisterOptions, TestRunner } from './register.ts';
 export { registerConformance } from './register.ts';
 export { formatReport } from './report.ts';
-export { type CaseSelection, sharesStore } from './select.ts';
+export { type CaseSelection, isTimed, sharesStore } from './select.ts';
 export type { CaseResult, ConformanceOptions, ConformanceReport } from './suite.ts';
 export { runConformance } from './suite.ts';

@@ -36,6 +36,8 @@ export interface StoreUnderTest {
   withCodec?: (codec: PayloadCodec) => Store;
   /** Moves the store's clock forward, for stores with an injected clock; otherwise cases really wait. */
   advance?: (ms: number) => void | Promise<void>;
+  /** Sets the store's wall clock back, while time goes on as before; for stores whose clock can be. */
+  setBack?: (ms: number) => void | Promise<void>;
   /** Cleans up after the last case; closing the store is the kit's business. */
   dispose?: () => void | Promise<void>;
 }
@@ -67,6 +69,8 @@ export interface Bench {
   encoded(codec: PayloadCodec): Store;
   /** Lets time pass on the store's clock. */
   pass(ms: number): Promise<void>;
+  /** Sets the store's wall clock back where it can be; elsewhere the case must hold all the same. */
+  setBack(ms: number): Promise<void>;
   /** Closes the store and opens the same data again; only in cases that need `reopen` and close the store. */
   reopen(): Promise<Store>;
 }

@@ -36,6 +36,15 @@ export function sharesStore(testCase: ConformanceCase): boolean {
   return !closesStore(testCase) && !walksTheFeed && !SWEEPING.includes(id);
 }
 
+/** Parts of the ids of cases that tell one millisecond from the next, on a store whose clock can be moved. */
+const TIMED =
+  /millisecond|clock-that-steps-back|after-expiry|outlive-expiry|expired-is-invisible|keep-the-ttl|lapsed-lease/;
+
+/** Whether the case says more on a store under test that has `advance` and `setBack`. */
+export function isTimed({ id }: ConformanceCase): boolean {
+  return TIMED.test(id);
+}
+
 function matches(testCase: ConformanceCase, only: string | RegExp): boolean {
   if (typeof only === 'string') return testCase.id.includes(only) || testCase.proves.includes(only);
   return [testCase.id, testCase.title, ...testCase.proves].some((text) => text.search(only) >= 0);

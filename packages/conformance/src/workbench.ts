@@ -96,6 +96,7 @@ export class Workbench {
         // Timers may fire a millisecond early, and the engine's clock need not tick with ours.
         else await new Promise((resolve) => setTimeout(resolve, ms + 5));
       },
+      setBack: async (ms) => under.setBack?.(ms),
       reopen: async () => {
         if (!under.reopen)
           throw new Error('This store under test has no reopen; the case must declare that it needs it');

@@ -1,6 +1,7 @@
 /** The clock of stores without a server (GEN-12). */
 import { describe, expect, it } from 'vitest';
 import { SteadyClock } from './clock.ts';
+import { createMemoryStore } from './memory/store.ts';
 
 const HOUR = 3_600_000;
 
@@ -87,5 +88,27 @@ describe('SteadyClock', () => {
     expect(clock.now()).toBe(50);
     now = 51;
     expect(clock.now()).toBe(51);
+  });
+});
+
+describe('a memory store whose clock is set back', () => {
+  it('ends records, leases and pauses on time', async () => {
+    const time = { wall: Date.now(), elapsed: 0 };
+    const store = createMemoryStore({ clock: () => time.wall, monotonic: () => time.elapsed });
+    const { kv, jobs, agents } = store;
+    await kv.put('k', { a: 1 }, { ttl: 60_000 });
+    await jobs.enqueue({ taskType: 'mail', taskId: 'held' });
+    await jobs.claim({ taskType: 'mail', taskId: 'held' }, { worker: 'w', lease: 60_000 });
+    await agents.savePlannerState('token', { n: 1 }, { ttl: 60_000 });
+    time.wall -= HOUR;
+    time.elapsed += 59_999;
+    expect(await kv.get('k')).toMatchObject({ ttl: 1 });
+    expect(await jobs.overdue('mail', { threshold: '1d' })).toEqual([]);
+    expect(await agents.peekPlannerState('token')).not.toBeNull();
+    time.elapsed += 1;
+    expect(await kv.get('k')).toBeNull();
+    expect(await jobs.overdue('mail', { threshold: '1d' })).toMatchObject([{ reason: 'lease ended' }]);
+    expect(await agents.loadPlannerState('token')).toEqual({});
+    await store.close();
   });
 });

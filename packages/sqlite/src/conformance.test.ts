@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { registerConformance, type StoreUnderTest } from '@tidemark/conformance';
+import { ALL_CASES, isTimed, registerConformance, type StoreUnderTest } from '@tidemark/conformance';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Ended, startNode } from '../test/programs.ts';
 import { sqliteStore } from './store.ts';
@@ -25,6 +25,30 @@ async function inNewFolder(): Promise<StoreUnderTest> {
 }
 
 registerConformance({ describe, it, afterAll }, 'The SQLite store', inNewFolder);
+
+/** A file whose clock the kit moves, and sets back. */
+async function onInjectedClock(): Promise<StoreUnderTest> {
+  const time = { wall: Date.now(), elapsed: 0 };
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-conformance-'));
+  const path = join(folder, 'store.db');
+  const options = { path, clock: () => time.wall, monotonic: () => time.elapsed };
+  return {
+    store: await sqliteStore(options),
+    peer: () => sqliteStore(options),
+    advance: (ms) => {
+      time.wall += ms;
+      time.elapsed += ms;
+    },
+    setBack: (ms) => {
+      time.wall -= ms;
+    },
+    dispose: () => rmSync(folder, { recursive: true }),
+  };
+}
+
+registerConformance({ describe, it, afterAll }, 'The SQLite store on a clock that is moved', onInjectedClock, {
+  cases: ALL_CASES.filter(isTimed),
+});
 
 describe('The SQLite store', () => {
   it('keeps the contract in four processes on one file at the same time', { timeout: 240_000 }, async () => {

@@ -5,6 +5,7 @@ import { BROKEN_MEMORY } from './agents-memory.ts';
 import { BROKEN_ARTIFACT_STORES } from './artifacts.ts';
 import { BROKEN_CARRIED_RUNS } from './carried-runs.ts';
 import { BROKEN_CODECS } from './codec.ts';
+import { BROKEN_ENDINGS } from './endings.ts';
 import { BROKEN_GENERAL } from './general.ts';
 import { BROKEN_INLINE_PROJECTIONS } from './inline-projections.ts';
 import { BROKEN_JOB_ENDINGS } from './job-endings.ts';
@@ -33,5 +34,6 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_JOB_ENDINGS,
   ...BROKEN_AGENT_STORES,
   ...BROKEN_MEMORY,
+  ...BROKEN_ENDINGS,
   ...BROKEN_ARTIFACT_STORES,
 ];

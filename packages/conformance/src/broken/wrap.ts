@@ -54,11 +54,16 @@ function override(store: Store, overrides: Overrides, now: () => number, whole: 
 
 /** A memory store whose clock is moved by the kit, so that expiry is tested to the millisecond. */
 export function healthy(options: StoreOptions = {}): StoreUnderTest & { now: () => number } {
-  let now = Date.now();
+  const time = { wall: Date.now(), elapsed: 0 };
   const advance = (ms: number) => {
-    now += ms;
+    time.wall += ms;
+    time.elapsed += ms;
   };
-  return { store: createMemoryStore({ ...options, clock: () => now }), advance, now: () => now };
+  const setBack = (ms: number) => {
+    time.wall -= ms;
+  };
+  const clocks = { clock: () => time.wall, monotonic: () => time.elapsed };
+  return { store: createMemoryStore({ ...clocks, ...options }), advance, setBack, now: clocks.clock };
 }
 
 /** A broken memory store. A fault that remembers things is given as a function, which is called once a store. */

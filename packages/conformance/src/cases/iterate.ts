@@ -48,18 +48,26 @@ export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return collected;
 }
 
-/** The items of all pages of a list, following `next` to the end. */
-export async function allPages<T>(
-  page: (cursor: string | undefined) => Promise<{ items: T[]; next?: string }>,
-): Promise<T[]> {
-  const collected: T[] = [];
+type ReadPage<T> = (cursor: string | undefined) => Promise<{ items: T[]; next?: string }>;
+
+/** The pages of a list, following `next` to the end. */
+async function* pagesOf<T>(page: ReadPage<T>): AsyncGenerator<T[], void, undefined> {
   let cursor: string | undefined;
   do {
     const { items, next } = await page(cursor);
-    collected.push(...items);
+    yield items;
     cursor = next;
   } while (cursor !== undefined);
-  return collected;
+}
+
+/** The items of all pages of a list. */
+export async function allPages<T>(page: ReadPage<T>): Promise<T[]> {
+  return (await all(pagesOf(page))).flat();
+}
+
+/** How many items each page of a list has, up to the one without a `next`. */
+export async function pageSizes(page: ReadPage<unknown>): Promise<number[]> {
+  return (await all(pagesOf(page))).map((items) => items.length);
 }
 
 /** 1, 2, … count. */

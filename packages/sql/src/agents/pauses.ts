@@ -1,9 +1,10 @@
 /**
  * Pauses in SQL (AGT-4): every step is one statement that decides and changes at once, on the engine's clock, so that
- * of all claimers and loaders exactly one wins. A consumed pause stays as a tombstone until its expiry.
+ * of all claimers and loaders exactly one wins. A consumed pause stays as a tombstone until its expiry, and for as long as the
+ * request that consumed it may be retried.
  */
 import type { PauseInfo } from '@tidemark/core';
-import { type PauseEngine, timeText } from '@tidemark/core/engine';
+import { type PauseEngine, REQUEST_KEPT_MS, timeText } from '@tidemark/core/engine';
 import { CLOCK, NOW, type SqlDatabase } from '../database.ts';
 import { removeInSteps } from '../statements.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
@@ -34,6 +35,9 @@ const PAYLOAD = `
   WHERE tenant_id = ? AND pause_id = ? AND expires_at > ${NOW}
     AND (state = 'waiting' OR (state = 'claimed' AND lease_until <= ${NOW}))`;
 
+/** From here on a consumed pause need not be kept for a retry of the request that consumed it. */
+const KEPT = `${NOW} + ${REQUEST_KEPT_MS}`;
+
 /**
  * 1. An absent pause is made, and one that expired starts over under the same token.
  * 2. One that waits or is claimed gets the new payload and expiry; a claim is kept: the claimer may be resuming already.
@@ -48,6 +52,7 @@ const SAVE = `
     claim_id    = CASE WHEN stored.expires_at > excluded.created_at THEN stored.claim_id    ELSE NULL END,
     lease_until = CASE WHEN stored.expires_at > excluded.created_at THEN stored.lease_until ELSE NULL END,
     created_at  = CASE WHEN stored.expires_at > excluded.created_at THEN stored.created_at  ELSE excluded.created_at END,
+    kept_until  = NULL,
     session_id  = excluded.session_id,
     task_id     = excluded.task_id,
     reason      = excluded.reason,
@@ -75,20 +80,29 @@ const CLAIM = `
   RETURNING payload, lease_until`;
 
 /**
- * 1. Only a pause that waits, whose claim ran out, or that is of this very claim, consumed by it or not.
- * 2. The payload stays until the expiry, for a retry of this very request.
+ * 1. Only a pause that waits, whose claim ran out, or that is of this very claim.
+ * 2. The payload stays for a retry of this very request, which is answered though the pause expired since.
  */
 const CONSUME = `
-  UPDATE @planner_pauses SET state = 'consumed', claim_id = ?, lease_until = NULL
-  WHERE tenant_id = ? AND pause_id = ? AND expires_at > ${NOW}
-    AND (state = 'waiting' OR claim_id = ? OR (state = 'claimed' AND lease_until <= ${NOW}))
+  UPDATE @planner_pauses SET
+    state = 'consumed', claim_id = ?, lease_until = NULL,
+    kept_until = CASE WHEN state = 'consumed' THEN kept_until ELSE ${KEPT} END
+  WHERE tenant_id = ? AND pause_id = ? AND (
+    (state = 'consumed' AND claim_id = ?)
+    OR (expires_at > ${NOW} AND (
+      state = 'waiting' OR (state = 'claimed' AND (claim_id = ? OR lease_until <= ${NOW}))
+    ))
+  )
   RETURNING payload`;
 
-/** A claim whose lease ran out holds until another takes it; what was settled so already is settled so again. */
+/** A claim whose lease ran out holds until another takes it; what was confirmed already is confirmed again. */
 const CONFIRM = `
   UPDATE @planner_pauses SET
-    state = 'consumed', lease_until = NULL, payload = CASE WHEN state = 'claimed' THEN NULL ELSE payload END
-  WHERE tenant_id = ? AND pause_id = ? AND claim_id = ? AND expires_at > ${NOW} AND state IN ('claimed', 'consumed')
+    state = 'consumed', lease_until = NULL,
+    payload    = CASE WHEN state = 'claimed' THEN NULL ELSE payload END,
+    kept_until = CASE WHEN state = 'consumed' THEN kept_until ELSE ${KEPT} END
+  WHERE tenant_id = ? AND pause_id = ? AND claim_id = ?
+    AND (state = 'consumed' OR (state = 'claimed' AND expires_at > ${NOW}))
   RETURNING pause_id`;
 
 const RELEASE = `
@@ -96,11 +110,13 @@ const RELEASE = `
   WHERE tenant_id = ? AND pause_id = ? AND claim_id = ? AND expires_at > ${NOW} AND state IN ('claimed', 'waiting')
   RETURNING pause_id`;
 
+const IS_OVER = `expires_at <= ${NOW} AND (kept_until IS NULL OR kept_until <= ${NOW})`;
+
 /** The condition stands twice: a pause may be saved anew between the choice and the removal. */
 const REMOVE_EXPIRED = `
   DELETE FROM @planner_pauses
-  WHERE expires_at <= ${NOW} AND (tenant_id, pause_id) IN (
-    SELECT tenant_id, pause_id FROM @planner_pauses WHERE expires_at <= ${NOW} ORDER BY expires_at LIMIT ?
+  WHERE ${IS_OVER} AND (tenant_id, pause_id) IN (
+    SELECT tenant_id, pause_id FROM @planner_pauses WHERE ${IS_OVER} ORDER BY expires_at LIMIT ?
   )
   RETURNING pause_id`;
 
@@ -122,7 +138,7 @@ export function sqlPauses(db: SqlDatabase): PauseEngine {
     },
 
     async consume(tenantId, pauseId, claimId, call) {
-      const params = [claimId, tenantId, pauseId, claimId];
+      const params = [claimId, tenantId, pauseId, claimId, claimId];
       const [consumed] = await db.write((tx) => tx.all<{ payload: string | null }>(CONSUME, params), call);
       return consumed?.payload ?? null;
     },

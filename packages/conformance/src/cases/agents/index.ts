@@ -3,10 +3,12 @@ import type { ConformanceCase } from '../../kit.ts';
 import { ARGUMENT_CASES } from './arguments.ts';
 import { BINDING_CASES } from './bindings.ts';
 import { EVENT_CASES } from './events.ts';
+import { FULL_PAGE_CASES } from './full-pages.ts';
 import { HOSTILE_ID_CASES } from './hostile-ids.ts';
 import { MEMORY_CASES } from './memory.ts';
 import { MEMORY_VERSION_CASES } from './memory-versions.ts';
 import { PAUSE_CLAIM_CASES } from './pause-claims.ts';
+import { PAUSE_ENDING_CASES } from './pause-endings.ts';
 import { PAUSE_CASES } from './pauses.ts';
 import { PAYLOAD_CASES } from './payloads.ts';
 import { PLANNER_EVENT_CASES } from './planner-events.ts';
@@ -23,6 +25,7 @@ export const AGENT_CASES: readonly ConformanceCase[] = [
   ...BINDING_CASES,
   ...PAUSE_CASES,
   ...PAUSE_CLAIM_CASES,
+  ...PAUSE_ENDING_CASES,
   ...MEMORY_CASES,
   ...MEMORY_VERSION_CASES,
   ...TASK_CASES,
@@ -31,6 +34,7 @@ export const AGENT_CASES: readonly ConformanceCase[] = [
   ...TRAJECTORY_CASES,
   ...PLANNER_EVENT_CASES,
   ...SESSION_CASES,
+  ...FULL_PAGE_CASES,
   ...PAYLOAD_CASES,
   ...HOSTILE_ID_CASES,
   ...TENANT_CASES,

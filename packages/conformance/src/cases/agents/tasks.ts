@@ -189,4 +189,28 @@ export const TASK_CASES = [
       );
     },
   }),
+
+  tasks({
+    id: 'agents/tasks/many-of-one-moment',
+    title:
+      'Hundreds of tasks that were created in the same millisecond are listed once each, in order of their first save',
+    proves: ['AGT-6'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const sessionId = bench.id('session');
+      // Ids in another order than that of the saves, so that neither is taken for the other.
+      const ids = Array.from({ length: 250 }, (_, n) => `task-${(n * 37) % 250}`);
+      await inOrder(ids, (taskId) => agents.saveTask(task(sessionId, { taskId, createdAt: at(7) })));
+      await agents.saveTask(task(sessionId, { taskId: 'earlier', createdAt: at(6) }));
+      await agents.saveTask(task(sessionId, { taskId: 'later', createdAt: at(8) }));
+      const expected = ['earlier', ...ids, 'later'];
+      const listed = (await agents.listTasks(sessionId)).map((one) => one.taskId);
+      expectEqual(listed, expected, 'in order of the first save');
+      expectEqual(
+        (await all(agents.readTasks(sessionId))).map((one) => one.taskId),
+        expected,
+        'also from the iterator',
+      );
+    },
+  }),
 ];

@@ -2,8 +2,8 @@
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { jobsCase } from '../define.ts';
-import { allPages, upTo } from '../iterate.ts';
-import { claimed, enqueued, held, ref } from './samples.ts';
+import { allPages, pageSizes, upTo } from '../iterate.ts';
+import { claimed, enqueued, held, ref, TYPE } from './samples.ts';
 
 export const LIST_CASES: readonly ConformanceCase[] = [
   jobsCase({
@@ -69,6 +69,26 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       await enqueued(bench, 'job');
       await claimed(bench, 'job');
       expectEqual(await jobs.types('claimed'), ['email-send'], 'and types come with their jobs');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/full-last-pages',
+    title: 'a list whose last page is exactly full ends with it',
+    proves: ['KV-7'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      for (const n of upTo(6)) await enqueued(bench, `job-${n}`);
+      for (const [limit, sizes] of [
+        [6, [6]],
+        [3, [3, 3]],
+        [2, [2, 2, 2]],
+        [4, [4, 2]],
+      ] as const) {
+        for (const more of [{}, { taskType: TYPE }]) {
+          const found = await pageSizes((cursor) => jobs.list('pending', { limit, cursor, ...more }));
+          expectEqual(found, [...sizes], `in pages of ${limit}`);
+        }
+      }
     },
   }),
 ];

@@ -4,6 +4,7 @@ import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { jobsCase } from '../define.ts';
 import { upTo } from '../iterate.ts';
+import { stopwatch } from '../stopwatch.ts';
 import {
   claimed,
   enqueued,
@@ -18,6 +19,9 @@ import {
   seen,
   TYPE,
 } from './samples.ts';
+
+/** Long enough for a slow machine to look before it is over. */
+const EDGE_MS = 300;
 
 export const SWEEP_CASES: readonly ConformanceCase[] = [
   jobsCase({
@@ -45,6 +49,24 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
       expectEqual([dead.state, dead.timeoutAt], ['failed', undefined], 'past its retries it has failed');
       expect(dead.error?.includes('ada'), 'and says whose sign of life was missing');
       expectEqual(await nextId(jobs), null, 'it is not handed out again');
+    },
+  }),
+  jobsCase({
+    id: 'jobs/leased-to-the-millisecond',
+    title: 'a lease holds until its last millisecond and has ended from then on; so does a delay',
+    proves: ['KV-7', 'KV-8'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      const isHeld = stopwatch(EDGE_MS);
+      await held(bench, 'held', {}, EDGE_MS);
+      await enqueued(bench, 'delayed', { delay: EDGE_MS });
+      await bench.pass(EDGE_MS - 1);
+      const [early, next] = [await overdueIds(bench, LONG), await nextId(jobs)];
+      if (isHeld()) expectEqual([early, next], [[], null], 'a millisecond before, neither is over');
+      await bench.pass(1);
+      const over = (await overdueIds(bench, LONG)).map(([taskId]) => taskId);
+      expect(over.includes('held'), 'at its end the lease is over');
+      expectEqual(next ?? (await nextId(jobs)), 'delayed', 'and the delayed job can be claimed');
     },
   }),
   jobsCase({

@@ -3,7 +3,7 @@ import type { KvPredicate, ScanFilter } from '@tidemark/core';
 import { expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
-import { upTo } from '../iterate.ts';
+import { allPages, pageSizes, upTo } from '../iterate.ts';
 import { scanKeys } from './fields.ts';
 
 /** One record per value, by name. */
@@ -139,6 +139,27 @@ export const FILTER_CASES: readonly ConformanceCase[] = [
           scanKeys(bench.tenant, 'k', { where: [], maxResults }),
         );
       }
+    },
+  }),
+  kvCase({
+    id: 'kv/max-results-over-pages',
+    title: 'maxResults counts over all pages of a scan, and ends it',
+    proves: ['KV-4'],
+    async run(bench) {
+      const { kv } = bench.tenant;
+      const keys = upTo(30).map((n) => `k${String(n).padStart(2, '0')}`);
+      await Promise.all(keys.map((key, n) => kv.put(key, { even: String(n % 2 === 1) })));
+      const paged = async (limit: number, filter: ScanFilter) => {
+        const page = (cursor: string | undefined) => kv.scanPage('k', { limit, filter, cursor });
+        return [await pageSizes(page), (await allPages(page)).map((it) => it.key)];
+      };
+      const even: ScanFilter = { field: 'even', op: 'eq', value: 'true' };
+      const matches = keys.filter((_, n) => n % 2 === 1);
+      expectEqual(await paged(10, { where: [], maxResults: 25 }), [[10, 10, 5], keys.slice(0, 25)], 'of all records');
+      expectEqual(await paged(10, { where: [], maxResults: 20 }), [[10, 10], keys.slice(0, 20)], 'of whole pages');
+      expectEqual(await paged(10, { where: [], maxResults: 10 }), [[10], keys.slice(0, 10)], 'of one page');
+      expectEqual(await paged(4, { ...even, maxResults: 9 }), [[4, 4, 1], matches.slice(0, 9)], 'of matches');
+      expectEqual(await paged(4, { ...even, maxResults: 99 }), [[4, 4, 4, 3], matches], 'when there are fewer');
     },
   }),
 ];

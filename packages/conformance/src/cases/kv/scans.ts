@@ -1,8 +1,9 @@
 /** Scans: prefix as text, byte order and pages (003 scan; KV-4, KV-6). */
+import type { ScanFilter } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
-import { allPages, upTo } from '../iterate.ts';
+import { allPages, pageSizes, upTo } from '../iterate.ts';
 import { scanKeys } from './fields.ts';
 
 async function fill(bench: Bench, keys: readonly string[]): Promise<void> {
@@ -177,6 +178,27 @@ export const SCAN_CASES: readonly ConformanceCase[] = [
       const { items, next } = await bench.tenant.kv.scanPage('k');
       expectEqual([items.length, typeof next], [100, 'string'], 'a page of a hundred and a cursor');
       expectEqual(await scanKeys(bench.tenant, 'k'), keys, 'the iterator gives all');
+    },
+  }),
+  kvCase({
+    id: 'kv/full-last-pages',
+    title: 'a scan whose last page is exactly full ends with it, also past any internal page and with a filter',
+    proves: ['KV-4'],
+    async run(bench) {
+      const { kv } = bench.tenant;
+      await fill(
+        bench,
+        upTo(400).map((n) => `k${String(n).padStart(3, '0')}`),
+      );
+      const sizes = (limit: number, filter: ScanFilter) =>
+        pageSizes((cursor) => kv.scanPage('k', { limit, filter, ...(cursor === undefined ? {} : { cursor }) }));
+      expectEqual(await sizes(400, {}), [400], 'one page');
+      expectEqual(await sizes(200, {}), [200, 200], 'two pages');
+      expectEqual(await sizes(100, {}), [100, 100, 100, 100], 'four pages');
+      const first = { field: 'key', op: 'lte', value: 'k200' } as const;
+      expectEqual(await sizes(100, first), [100, 100], 'matches that end where a page does');
+      const last = { field: 'key', op: 'gt', value: 'k200' } as const;
+      expectEqual(await sizes(200, last), [200], 'matches that begin after an internal page');
     },
   }),
 ];

@@ -91,6 +91,29 @@ export const TTL_CASES: readonly ConformanceCase[] = [
     },
   }),
   kvCase({
+    id: 'kv/gone-at-its-millisecond',
+    title: 'a record is there a millisecond before its TTL has passed and gone when it has',
+    proves: ['KV-2'],
+    async run(bench) {
+      const { kv } = bench.tenant;
+      const fresh = stopwatch(SHORT_MS);
+      await kv.put('k', { a: '1' }, { ttl: SHORT_MS });
+      await bench.pass(SHORT_MS - 1);
+      const [record, field, keys] = [await kv.get('k'), await kv.getField('k', 'a'), await scanKeys(bench.tenant, '')];
+      if (fresh()) {
+        expectEqual([record !== null, field !== null, keys], [true, true, ['k']], 'a millisecond before it is there');
+        expect((record?.ttl ?? 0) >= 1, 'and has at least a millisecond left');
+      }
+      await bench.pass(1);
+      expectEqual(
+        [await kv.get('k'), await kv.getField('k', 'a'), await scanKeys(bench.tenant, '')],
+        [null, null, []],
+        'at its millisecond it is gone',
+      );
+      expectEqual(await kv.delete('k'), false, 'and there is nothing to delete');
+    },
+  }),
+  kvCase({
     id: 'kv/not-gone-before-its-time',
     title: 'a record is there until its TTL has passed',
     proves: ['KV-2'],

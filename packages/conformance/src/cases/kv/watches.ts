@@ -6,6 +6,9 @@ import { kvCase } from '../define.ts';
 import { sleep } from '../iterate.ts';
 import { textsOf } from './fields.ts';
 
+/** Long enough to be heard of as a put, short enough to wait for. */
+const SHORT_MS = 200;
+
 /** A watch that is known to be live: it has reported a change under its prefix. */
 async function liveWatch(bench: Bench, prefix: string) {
   const controller = new AbortController();
@@ -111,6 +114,38 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
         Object.fromEntries(known),
         { 'r.between': { v: '2' }, 'r.after-the-watch': { v: '3' }, 'r.after-the-scan': { v: '4' } },
         'what was missed is in the scan, what came later in the watch',
+      );
+    },
+  }),
+  kvCase({
+    id: 'kv/watch-reports-expiry',
+    title: 'a watch reports that a record has expired, and not that it was deleted',
+    proves: ['KV-4', 'KV-2'],
+    needs: ['kv.watch'],
+    async run(bench) {
+      const { kv } = bench.tenant;
+      const { changes, controller } = await liveWatch(bench, 'e.');
+      await kv.put('e.short', { v: '1' }, { ttl: SHORT_MS });
+      await kv.put('e.stays', { v: '1' });
+      await kv.put('e.touched', { v: '1' });
+      await kv.touch('e.touched', SHORT_MS);
+      const ends: KvChange[] = [];
+      const listening = (async () => {
+        while (ends.length < 2) for (const it of await nextOf(changes, 1)) if (it.type !== 'put') ends.push(it);
+      })();
+      await bench.pass(SHORT_MS);
+      // Engines find what has expired as they clean up; a read finds it at once.
+      await kv.getMany(['e.short', 'e.touched']);
+      await listening;
+      controller.abort();
+      const told = ends.map(({ type, key, record }) => [type, key, record]).toSorted();
+      expectEqual(
+        told,
+        [
+          ['expire', 'e.short', null],
+          ['expire', 'e.touched', null],
+        ],
+        'both have expired, and nothing is left of them',
       );
     },
   }),

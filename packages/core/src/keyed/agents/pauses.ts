@@ -1,11 +1,18 @@
 /**
  * Pauses over records (AGT-4): one record per pause, every step conditional on the revision that was read, so that
- * of all claimers and loaders exactly one wins. A consumed pause stays as a tombstone until its expiry.
+ * of all claimers and loaders exactly one wins. A consumed pause stays as a tombstone until its expiry, and for as long as the
+ * request that consumed it may be retried.
  */
 import { timeText } from '../../checks/numbers.ts';
 import type { PauseInfo } from '../../contracts/agents.ts';
 import type { PauseEngine, PauseRow } from '../../engine/agents.ts';
-import type { RecordName, Records, ScannedRecord, StoredRecord } from '../../engine/records.ts';
+import {
+  REQUEST_KEPT_MS,
+  type RecordName,
+  type Records,
+  type ScannedRecord,
+  type StoredRecord,
+} from '../../engine/records.ts';
 import type { EngineCall } from '../../engine/runs.ts';
 import { CONFLICT, type Contention } from '../contention.ts';
 import { fieldsOf, numberField, textField } from '../fields.ts';
@@ -28,34 +35,37 @@ interface Pause {
 export function keyedPauses(records: Records, contention: Contention): PauseEngine {
   const nameOf = (tenantId: string, pauseId: string): RecordName => ({ space: 'pauses', tenantId, key: pauseId });
 
-  /** The pause as of now, and the revision of its record, which may linger for a moment after its expiry. */
+  /** The pause as of now, and its record, which lingers after its expiry. */
   const look = async (name: RecordName, call: EngineCall) => {
-    const [[record], now] = await Promise.all([records.get([name], call), records.now(call)]);
-    return { pause: record ? pauseOf(record, now) : null, revision: record?.revision ?? 0, now };
+    const [[record = null], now] = await Promise.all([records.get([name], call), records.now(call)]);
+    return { pause: record && pauseOf(record, now), record, now };
   };
 
-  /** One conditional step on a pause; it keeps its expiry. */
+  /** One conditional step on a pause; it keeps its expiry, and its record for at least some time more. */
   const change = async (
     name: RecordName,
-    pause: Pause,
+    { record }: Pause,
     values: Record<string, string | number | null>,
     call: EngineCall,
+    keptMs = 0,
   ): Promise<boolean> => {
-    const expect = { revision: pause.record.revision };
-    return (await records.write({ name, mode: 'merge', expect, set: fieldsOf(values) }, call)).applied;
+    const expect = { revision: record.revision };
+    const ttlMs = record.ttlMs !== null && record.ttlMs < keptMs ? keptMs : undefined;
+    return (await records.write({ name, mode: 'merge', expect, set: fieldsOf(values), ttlMs }, call)).applied;
   };
 
   return {
     save(tenantId, row, call) {
       const name = nameOf(tenantId, row.pauseId);
       return contention.settle(call, async () => {
-        const { pause, revision, now } = await look(name, call);
+        const { pause, record, now } = await look(name, call);
         if (pause?.state === 'consumed') return 'consumed';
         // A save while the pause is claimed keeps the claim: the claimer may be resuming already.
         const saved = savedFields(row, now);
         const set = fieldsOf(pause ? saved : { ...saved, state: 'waiting', createdAt: now });
         const mode = pause ? 'merge' : 'replace';
-        const outcome = await records.write({ name, mode, expect: { revision }, set, ttlMs: row.ttlMs }, call);
+        const expect = { revision: record?.revision ?? 0 };
+        const outcome = await records.write({ name, mode, expect, set, ttlMs: row.ttlMs }, call);
         return outcome.applied ? 'saved' : CONFLICT;
       });
     },
@@ -79,27 +89,27 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
     consume(tenantId, pauseId, claimId, call) {
       const name = nameOf(tenantId, pauseId);
       return contention.settle(call, async () => {
-        const { pause } = await look(name, call);
-        if (!pause) return null;
-        const isOurs = pause.claimId === claimId;
-        if (pause.state === 'consumed') return isOurs ? pause.payload : null;
-        if (pause.state === 'claimed' && !isOurs) return null;
-        // The payload stays until the expiry, for a retry of this very request.
-        const consumed = await change(name, pause, { state: 'consumed', claimId, leaseUntil: null }, call);
-        return consumed ? pause.payload : CONFLICT;
+        const { pause, record } = await look(name, call);
+        // The payload stays for a retry of this very request, which is answered though the pause expired since.
+        if (isConsumed(record)) return textField(record, 'claimId') === claimId ? textField(record, 'payload') : null;
+        if (!pause || (pause.state === 'claimed' && pause.claimId !== claimId)) return null;
+        const values = { state: 'consumed', claimId, leaseUntil: null };
+        return (await change(name, pause, values, call, REQUEST_KEPT_MS)) ? pause.payload : CONFLICT;
       });
     },
 
     settle(tenantId, pauseId, claimId, as, call) {
       const name = nameOf(tenantId, pauseId);
       return contention.settle(call, async () => {
-        const { pause } = await look(name, call);
-        if (!pause || pause.claimId !== claimId) return false;
+        const { pause, record } = await look(name, call);
+        if (!record || textField(record, 'claimId') !== claimId) return false;
+        // What was confirmed already is confirmed again, though the pause expired since.
+        if (isConsumed(record)) return as === 'consumed';
+        if (!pause) return false;
         // The stored state, not the one as of now: a claim whose lease ran out holds until another takes it.
-        const stored = textField(pause.record, 'state');
-        if (stored !== 'claimed') return stored === as;
-        const payload = as === 'consumed' ? null : pause.payload;
-        return (await change(name, pause, { state: as, payload, leaseUntil: null }, call)) || CONFLICT;
+        if (textField(record, 'state') !== 'claimed') return as === 'waiting';
+        const values = { state: as, payload: as === 'consumed' ? null : pause.payload, leaseUntil: null };
+        return (await change(name, pause, values, call, as === 'consumed' ? REQUEST_KEPT_MS : 0)) || CONFLICT;
       });
     },
 
@@ -129,6 +139,10 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
       return records.removeExpired(limit, call);
     },
   };
+}
+
+function isConsumed(record: StoredRecord | null): record is StoredRecord {
+  return record !== null && textField(record, 'state') === 'consumed';
 }
 
 function savedFields(row: PauseRow, now: number): Record<string, string | number | null> {

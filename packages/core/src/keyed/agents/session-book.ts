@@ -86,7 +86,9 @@ export class SessionBook {
     // Conditional on the counter, not the revision: touches of others are no conflict.
     const expect = { fields: fieldsOf({ counter: record ? counter : null }) };
     const createdAt = record ? numberField(record, 'createdAt') : now;
-    const set = fieldsOf({ createdAt, touchedAt: now, counter: counter + by });
+    // A clock that steps back moves no session back.
+    const touchedAt = record ? Math.max(now, numberField(record, 'touchedAt')) : now;
+    const set = fieldsOf({ createdAt, touchedAt, counter: counter + by });
     const outcome = await this.#records.write({ name, mode: 'merge', expect, set }, call);
     return outcome.applied ? counter : CONFLICT;
   }

@@ -1,0 +1,145 @@
+/** What can still be done with a pause, or with a claim on it, after it was used or has expired (AGT-4, GEN-8). */
+import type { AgentStore } from '@tidemark/core';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import { stopwatch } from '../stopwatch.ts';
+import { casesOf, pausePayload, peerAgents } from './samples.ts';
+
+const pauses = casesOf('agents', 'pauses');
+
+const TTL = 300;
+const LEASE = 200;
+
+/** Nothing more comes out of the pause, and neither of these claims can settle it any more. */
+async function expectOver(agents: AgentStore, token: string, claims: readonly string[], when: string): Promise<void> {
+  expectEqual(await agents.loadPlannerState(token), {}, `${when} it is {} to a loader`);
+  expectEqual(await agents.claimPlannerState(token), null, `${when} it cannot be claimed`);
+  for (const claimId of claims) {
+    expectEqual(
+      await agents.claimPlannerState(token, { requestId: claimId }),
+      null,
+      `${when} a lease is not given again`,
+    );
+    await expectCode('CLAIM_LOST', `${when} it cannot be released`, () => agents.releasePlannerState(token, claimId));
+  }
+}
+
+export const PAUSE_ENDING_CASES = [
+  pauses({
+    id: 'agents/pauses/nothing-after-a-confirmation',
+    title: 'A pause that was confirmed cannot be released, leased or loaded, whoever asks',
+    proves: ['AGT-4'],
+    async run(bench) {
+      const [{ agents }, peer] = [bench.tenant, await peerAgents(bench)];
+      const token = bench.id('token');
+      await agents.savePlannerState(token, pausePayload());
+      const before = await agents.claimPlannerState(token, { requestId: 'before' });
+      await agents.releasePlannerState(token, before!.claimId);
+      const claim = await agents.claimPlannerState(token, { requestId: 'claim' });
+      await agents.confirmPlannerState(token, claim!.claimId);
+      for (const client of [agents, peer]) {
+        await expectOver(client, token, ['before', 'claim', 'other'], 'once confirmed');
+        await client.confirmPlannerState(token, 'claim');
+        for (const claimId of ['before', 'other']) {
+          await expectCode('CLAIM_LOST', 'another claim does not confirm it', () =>
+            client.confirmPlannerState(token, claimId),
+          );
+        }
+      }
+      expectEqual((await agents.peekPlannerState(token))?.state, 'consumed', 'it stays consumed');
+    },
+  }),
+
+  pauses({
+    id: 'agents/pauses/nothing-after-a-load',
+    title: 'A pause that was loaded cannot be claimed, confirmed by another or released',
+    proves: ['AGT-4'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const token = bench.id('token');
+      await agents.savePlannerState(token, pausePayload());
+      const { claimId } = (await agents.claimPlannerState(token))!;
+      await agents.releasePlannerState(token, claimId);
+      await agents.loadPlannerState(token, { requestId: 'load' });
+      await expectOver(agents, token, [claimId, 'load'], 'once loaded');
+      await expectCode('CLAIM_LOST', 'a claim from before does not confirm it', () =>
+        agents.confirmPlannerState(token, claimId),
+      );
+      expectEqual(
+        await agents.loadPlannerState(token, { requestId: 'load' }),
+        pausePayload(),
+        'its own load is answered',
+      );
+    },
+  }),
+
+  pauses({
+    id: 'agents/pauses/nothing-after-expiry',
+    title: 'A claim on a pause that has expired can be neither confirmed nor released',
+    proves: ['AGT-4'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const token = bench.id('token');
+      await agents.savePlannerState(token, pausePayload(), { ttl: TTL });
+      const claim = await agents.claimPlannerState(token, { lease: '1h' });
+      const info = await agents.peekPlannerState(token);
+      // On a machine that slow it may have expired before it was claimed.
+      if (!claim) return;
+      expect(!info || claim.leaseUntil === info.expiresAt, 'a lease ends with its pause at the latest');
+      await bench.pass(TTL);
+      await expectOver(agents, token, [claim.claimId], 'once expired');
+      await expectCode('CLAIM_LOST', 'once expired it cannot be confirmed', () =>
+        agents.confirmPlannerState(token, claim.claimId),
+      );
+    },
+  }),
+
+  pauses({
+    id: 'agents/pauses/retried-after-expiry',
+    title: 'A load or confirmation whose reply was lost is answered though the pause has expired since',
+    proves: ['GEN-8', 'AGT-4'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const [loaded, confirmed] = [bench.id('loaded'), bench.id('confirmed')];
+      const isFresh = stopwatch(TTL);
+      for (const token of [loaded, confirmed]) await agents.savePlannerState(token, pausePayload(), { ttl: TTL });
+      const first = await agents.loadPlannerState(loaded, { requestId: 'load' });
+      const claim = await agents.claimPlannerState(confirmed, { requestId: 'claim' });
+      if (claim) await agents.confirmPlannerState(confirmed, claim.claimId);
+      // On a machine that slow both may have expired before they were used.
+      if (!isFresh()) return;
+      expectEqual([first, claim?.payload], [pausePayload(), pausePayload()], 'both are used in time');
+      await bench.pass(TTL);
+      expectEqual(
+        await agents.loadPlannerState(loaded, { requestId: 'load' }),
+        pausePayload(),
+        'the load hears it again',
+      );
+      expectEqual(await agents.loadPlannerState(loaded, { requestId: 'other' }), {}, 'and nobody else');
+      await agents.confirmPlannerState(confirmed, 'claim');
+      await expectOver(agents, confirmed, ['claim'], 'once expired');
+      expectEqual((await agents.listPauses()).items, [], 'neither is listed');
+      expectEqual(await agents.peekPlannerState(loaded), null, 'nor seen');
+    },
+  }),
+
+  pauses({
+    id: 'agents/pauses/leased-to-the-millisecond',
+    title: 'A lease holds until its last millisecond, and another may claim from then on',
+    proves: ['AGT-4'],
+    async run(bench) {
+      const { agents } = bench.tenant;
+      const token = bench.id('token');
+      await agents.savePlannerState(token, pausePayload());
+      const isHeld = stopwatch(LEASE);
+      const first = await agents.claimPlannerState(token, { lease: LEASE });
+      await bench.pass(LEASE - 1);
+      const early = await agents.claimPlannerState(token, { lease: LEASE });
+      if (isHeld()) expectEqual(early, null, 'a millisecond before its end the lease holds');
+      if (early) return;
+      await bench.pass(1);
+      expectEqual((await agents.peekPlannerState(token))?.state, 'waiting', 'at its end the pause waits again');
+      expect(await agents.claimPlannerState(token, { lease: LEASE }), 'and another may claim it');
+      await expectCode('CLAIM_LOST', 'the first has lost it', () => agents.confirmPlannerState(token, first!.claimId));
+    },
+  }),
+];

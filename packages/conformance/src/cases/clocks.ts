@@ -1,0 +1,53 @@
+/** A clock that steps back: times that must not, and nothing that ends before its time (GEN-12, RUN-6). */
+import { expect, expectEqual } from '../expect.ts';
+import type { ConformanceCase } from '../kit.ts';
+import { pausePayload, task, update } from './agents/samples.ts';
+import { generalCase } from './define.ts';
+import { upTo } from './iterate.ts';
+
+const HOUR = 3_600_000;
+const JOB = { taskType: 'email-send', taskId: 'job' };
+
+export const CLOCK_CASES: readonly ConformanceCase[] = [
+  generalCase({
+    id: 'general/clock-that-steps-back',
+    title: 'when the clock steps back, times of a run and of a session do not, and nothing that is held is lost',
+    proves: ['GEN-12', 'RUN-6'],
+    needs: ['runs', 'kv', 'jobs', 'pauses', 'tasks', 'updates', 'sessions'],
+    async run(bench) {
+      const { runs, kv, jobs, agents } = bench.tenant;
+      const runId = bench.id('run');
+      const run = runs.handle(runId);
+      const session = bench.id('session');
+      const token = bench.id('token');
+      const activity = async () => Date.parse((await agents.listSessions()).items[0]!.lastActiveAt);
+      await run.append('RunStarted');
+      await agents.saveTask(task(session));
+      await agents.saveUpdate(update(session, 'before'));
+      await kv.put('k', { a: '1' }, { ttl: '10m' });
+      await jobs.enqueue(JOB);
+      const claim = await jobs.claim(JOB, { worker: 'ada', lease: '10m' });
+      await agents.savePlannerState(token, pausePayload());
+      const pause = await agents.claimPlannerState(token, { lease: '10m' });
+      const before = await activity();
+      await bench.setBack(HOUR);
+      for (const n of upTo(3)) await run.append('Note', { n });
+      await agents.saveTask(task(session, { taskId: 'after' }));
+      await agents.saveUpdate(update(session, 'after'));
+      const times = (await runs.fetchEvents(runId)).map((event) => event.persistedAt);
+      expectEqual(times, times.toSorted(), 'the times of a run never go back along its sequence');
+      expect((await activity()) >= before, 'nor does the last activity of a session');
+      const updates = await agents.listUpdates(session);
+      expectEqual(
+        updates.map((it) => it.updateId),
+        ['before', 'after'],
+        'updates stay in order of arrival',
+      );
+      expect((await kv.get('k')) !== null, 'a record that has time left is there');
+      expectEqual(await jobs.overdue(JOB.taskType, { threshold: '1d' }), [], 'a lease that has time left is not over');
+      expectEqual((await jobs.complete(claim!)).state, 'completed', 'and its worker finishes');
+      await agents.confirmPlannerState(token, pause!.claimId);
+      expectEqual(await agents.loadPlannerState(token), {}, 'as does whoever had claimed a pause');
+    },
+  }),
+];
