@@ -7,7 +7,7 @@ import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
 import { Raced } from './races.ts';
 import { storedRecord } from './rows.ts';
-import type { Seen } from './step.ts';
+import type { Seen } from './seen.ts';
 
 interface AnswerRow {
   answer: string;

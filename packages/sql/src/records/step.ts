@@ -8,7 +8,6 @@ import {
   type RecordChange,
   type RecordName,
   type RecordOutcome,
-  type RecordState,
   type RecordWrite,
   recordAfter,
   requestName,
@@ -21,6 +20,7 @@ import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
 import { lookAtAnswer, saveAnswer } from './answers.ts';
 import { Raced } from './races.ts';
 import { storedRecord } from './rows.ts';
+import type { Looked, Seen } from './seen.ts';
 import { movePlaces, OF_RECORD, REMOVE_FIELDS, writeFields } from './writing.ts';
 
 /** A change with the tenant it belongs to, for those who watch. */
@@ -30,22 +30,6 @@ export interface MadeChange extends RecordChange {
   revision: number;
   expiresAt: number | null;
 }
-
-/** A record under the eyes of a transaction. */
-export interface Seen {
-  /** The record; absent when there is none or it has expired. */
-  state: RecordState | undefined;
-  /** Whether the fields of `state` were read. */
-  hasFields: boolean;
-  /** Of the stored row, expired or not; 0 when there is none. */
-  storedRevision: number;
-  /** The request ids of the stored row, expired or not, oldest first. */
-  requests: readonly string[];
-  now: number;
-}
-
-/** What a transaction has seen of some records. */
-export type Looked = Map<string, Seen>;
 
 interface RecordRow {
   revision: SqlInteger;
