@@ -92,13 +92,17 @@ export interface ClaimOptions extends CallOptions {
   worker: string;
   /** How long without a sign of life until the job is given to somebody else. Default 60 s. */
   lease?: Duration;
-  /** Makes a claim that is sent again the same claim: 1 to 100 of `A–Z a–z 0–9 _ -`. Chosen at random when absent. */
+  /**
+   * Names the claim: 1 to 100 of `A–Z a–z 0–9 _ -`, chosen at random when absent. Retried with the same id, a claim returns the
+   * job that it took, as it is now, though that has ended or belongs to another by then; it never takes a second one. Remembered
+   * for at least five minutes, and for as long as the job is held.
+   */
   claimId?: string;
 }
 
 /** Options of calls that change a job nobody need hold. */
 export interface JobRequest extends CallOptions {
-  /** Makes a call that is sent again the same call (GEN-8). Chosen at random when absent. */
+  /** Names the call, so that a retry of it is not applied again and returns the same. Chosen at random when absent. */
   requestId?: string;
 }
 
@@ -160,7 +164,7 @@ export interface JobStore {
    * pending ones not claimed for `threshold`; 1 to 1 000 in this order, default 100.
    */
   overdue(taskType: string, options: CallOptions & { threshold: Duration; limit?: number }): Promise<OverdueJob[]>;
-  /** Does what an overdue job needs, unless it has changed since it was seen. */
+  /** Does what an overdue job needs, unless it has changed or ended since it was seen: then it is `missed`. */
   recover(overdue: OverdueJob, options?: JobRequest): Promise<RecoveredJob>;
   /** The end of a job that a sweep failed has been told to whom it concerns; until then sweeps find it again. */
   announced(job: JobRef, options?: CallOptions): Promise<void>;
