@@ -1,4 +1,4 @@
--- Request ids that have left their record, or may leave it unseen when it expires. They are a sorted set beside the names of
+-- Request ids that have left their record, or soon leave it unseen when it expires. They are a sorted set beside the names of
 -- the records, `…kv-requests:acme` for `…kv-names:acme`: key and request id, by the time they may be forgotten.
 
 local REMEMBERED_REQUESTS, REQUEST_KEPT_MS, FORGET_AT_ONCE = 16, 300000, 32
@@ -11,16 +11,14 @@ local function isKept(step)
   return redis.call('ZSCORE', requestsOf(step.names), step.key .. '\0' .. step.request) ~= false
 end
 
--- Keeps ids, each after a NUL, until five minutes after `from`; forgets some whose time is over.
-local function keepRequests(step, ids, from, now)
+-- Keeps ids, each after a NUL, for five minutes from now; forgets some whose time is over.
+local function keepRequests(step, ids, now)
   if ids == '' then return end
-  local requests, forgetAt = requestsOf(step.names), from + REQUEST_KEPT_MS
+  local requests, forgetAt = requestsOf(step.names), now + REQUEST_KEPT_MS
   for id in string.gmatch(ids, '%z([^%z]+)') do
     redis.call('ZADD', requests, forgetAt, step.key .. '\0' .. id)
   end
   local old = redis.call('ZRANGEBYSCORE', requests, '-inf', string.format('%.0f', now), 'LIMIT', 0, FORGET_AT_ONCE)
   if #old > 0 then redis.call('ZREM', requests, unpack(old)) end
-  if redis.call('PTTL', requests) < forgetAt - now then
-    redis.call('PEXPIREAT', requests, string.format('%.0f', forgetAt))
-  end
+  redis.call('PEXPIREAT', requests, string.format('%.0f', forgetAt))
 end

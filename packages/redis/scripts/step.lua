@@ -72,7 +72,7 @@ end
 
 -- `requests` are those that leave with the record.
 local function drop(step, requests)
-  if requests ~= '' then keepRequests(step, requests, clock(), clock()) end
+  if requests ~= '' then keepRequests(step, requests, clock()) end
   redis.call('DEL', step.record)
   redis.call('ZREM', step.names, step.key)
   dropTenant(step.names)
@@ -127,14 +127,15 @@ local function change(step)
   local held, left = requestsAfter(step)
   writeFields(step, meta .. held)
   step.after = step.revisionNow
-  if left ~= '' then keepRequests(step, left, clock(), clock()) end
+  if left ~= '' then keepRequests(step, left, clock()) end
   if step.mode == 'merge' and step.dropped < step.stamped and redis.call('HLEN', step.record) == 1 then
     drop(step, held)
     return
   end
-  -- The server removes the key without a word when it expires: what it holds is kept from now on.
-  if expiresAt and held ~= '' and (step.request ~= '' or expiresAt ~= step.expiresAt) then
-    keepRequests(step, held, expiresAt, clock())
+  -- The server removes the key without a word when it expires. What it holds and may still be retried then is kept from now on.
+  local changes = step.request ~= '' or expiresAt ~= step.expiresAt
+  if expiresAt and held ~= '' and changes and expiresAt < clock() + REQUEST_KEPT_MS then
+    keepRequests(step, held, clock())
   end
   if not step.existed then
     redis.call('ZADD', step.names, 0, step.key)

@@ -74,6 +74,50 @@ describe('steps', () => {
   });
 });
 
+describe('request ids', () => {
+  const kept = () => store.database.handle.prepare('SELECT count(*) AS count FROM requests').get()!.count;
+  const clean = () => sqlRecords(store.database, { wait: async () => {} }).removeExpired(1_000, {});
+  const write = (n: number) => store.kv.setField('key', 'n', n, { requestId: `r${n}` });
+
+  it('cost one statement more, and nothing where there is none', async () => {
+    await store.kv.put('key', { n: 0 });
+    expect(await statementsOf(() => store.kv.setField('key', 'n', 1))).toHaveLength(4);
+    expect(await statementsOf(() => write(2))).toHaveLength(5);
+    await store.kv.delete('key');
+    expect(await statementsOf(() => store.kv.put('key', { n: 1 }))).toHaveLength(4);
+  });
+
+  it('stay in the record until they are pushed out, and are kept in a table from then on', async () => {
+    for (let n = 0; n < 16; n++) await write(n);
+    expect(kept()).toBe(0);
+    await write(16);
+    expect(kept()).toBe(1);
+    await store.kv.delete('key');
+    expect(kept()).toBe(17);
+  });
+
+  it('are kept when a cleaner removes their record, and go five minutes after its expiry', async () => {
+    await store.kv.put('key', { a: 1 }, { ttl: 1_000, requestId: 'put' });
+    file.advance(1_000);
+    await clean();
+    expect([kept(), await store.kv.get('key')]).toEqual([1, null]);
+    file.advance(240_000);
+    await clean();
+    expect((await other.kv.put('key', { a: 2 }, { requestId: 'put' })).revision).toBeNull();
+    file.advance(60_000);
+    await clean();
+    expect(kept()).toBe(0);
+  });
+
+  it('of an expired record that nobody has removed are those of the record that takes its place', async () => {
+    await store.kv.put('key', { a: 1 }, { ttl: 1_000, requestId: 'put' });
+    file.advance(1_000);
+    await store.kv.setField('key', 'a', 2);
+    await store.kv.put('key', { a: 1 }, { requestId: 'put' });
+    expect(Buffer.from((await store.kv.get('key'))!.fields.a!).toString()).toBe('2');
+  });
+});
+
 describe('watch', () => {
   /** The changes a watcher has heard of so far. */
   function listen(to: Store, prefix: string): { heard: KvChange[]; stop: () => void } {

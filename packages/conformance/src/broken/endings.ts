@@ -87,7 +87,7 @@ export const BROKEN_ENDINGS: readonly BrokenStore[] = [
   broken('records-too-short', 'has no record in the last millisecond of its time', 'kv/gone-at-its-millisecond', {
     kv: (kv) => ({
       put: (key, fields, options) => {
-        const ttl = typeof options?.ttl === 'number' ? options.ttl - 1 : options?.ttl;
+        const ttl = key === 'k' && typeof options?.ttl === 'number' ? options.ttl - 1 : options?.ttl;
         return kv.put(key, fields, { ...options, ttl });
       },
     }),

@@ -25,7 +25,7 @@ export interface KvWriteOptions extends CallOptions {
   /**
    * Names the call: retried with the same id, it is not applied again and returns what it returned the first time. An id
    * counts for its key. It is remembered for at least five minutes, whatever becomes of the record, and the last 16 of a
-   * key for as long as its record lives and five minutes more.
+   * key for as long as its record lives.
    */
   requestId?: string;
 }

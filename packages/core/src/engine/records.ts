@@ -93,7 +93,7 @@ export interface PlacedRecord extends ScannedRecord {
 /** How many request ids a record holds. */
 export const REMEMBERED_REQUESTS = 16;
 
-/** How long a request id is remembered after it was pushed out of its record, or after the record was removed. */
+/** How long a request id is remembered at least, after the write and after it was pushed out of its record or deleted with it. */
 export const REQUEST_KEPT_MS = 300_000;
 
 export interface Records {
@@ -104,7 +104,8 @@ export interface Records {
   write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome>;
   /**
    * Several writes in one step, all or none, for records of one tenant; gives the outcome of each, `applied`
-   * being the same for all. Engines without such a step apply them in order, conditions first.
+   * being the same for all. Engines without such a step see to the conditions first, apply the writes one after the
+   * other, and stop at the first one that does not apply.
    */
   batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]>;
   /** Live records in byte order of keys, after `after` (exclusive). */

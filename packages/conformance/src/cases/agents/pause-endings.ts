@@ -1,7 +1,7 @@
 /** What can still be done with a pause, or with a claim on it, after it was used or has expired (AGT-4, GEN-8). */
 import type { AgentStore } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
-import { stopwatch } from '../stopwatch.ts';
+import { exactStopwatch, stopwatch } from '../stopwatch.ts';
 import { casesOf, pausePayload, peerAgents } from './samples.ts';
 
 const pauses = casesOf('agents', 'pauses');
@@ -130,11 +130,11 @@ export const PAUSE_ENDING_CASES = [
       const { agents } = bench.tenant;
       const token = bench.id('token');
       await agents.savePlannerState(token, pausePayload());
-      const isHeld = stopwatch(LEASE);
+      const isHeld = await exactStopwatch(bench, LEASE);
       const first = await agents.claimPlannerState(token, { lease: LEASE });
       await bench.pass(LEASE - 1);
       const early = await agents.claimPlannerState(token, { lease: LEASE });
-      if (isHeld()) expectEqual(early, null, 'a millisecond before its end the lease holds');
+      if (await isHeld()) expectEqual(early, null, 'a millisecond before its end the lease holds');
       if (early) return;
       await bench.pass(1);
       expectEqual((await agents.peekPlannerState(token))?.state, 'waiting', 'at its end the pause waits again');

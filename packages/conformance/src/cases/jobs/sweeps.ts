@@ -4,7 +4,7 @@ import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { jobsCase } from '../define.ts';
 import { upTo } from '../iterate.ts';
-import { stopwatch } from '../stopwatch.ts';
+import { exactStopwatch } from '../stopwatch.ts';
 import {
   claimed,
   enqueued,
@@ -57,12 +57,12 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
     proves: ['KV-7', 'KV-8'],
     async run(bench) {
       const { jobs } = bench.tenant;
-      const isHeld = stopwatch(EDGE_MS);
+      const isHeld = await exactStopwatch(bench, EDGE_MS);
       await held(bench, 'held', {}, EDGE_MS);
       await enqueued(bench, 'delayed', { delay: EDGE_MS });
       await bench.pass(EDGE_MS - 1);
       const [early, next] = [await overdueIds(bench, LONG), await nextId(jobs)];
-      if (isHeld()) expectEqual([early, next], [[], null], 'a millisecond before, neither is over');
+      if (await isHeld()) expectEqual([early, next], [[], null], 'a millisecond before, neither is over');
       await bench.pass(1);
       const over = (await overdueIds(bench, LONG)).map(([taskId]) => taskId);
       expect(over.includes('held'), 'at its end the lease is over');
