@@ -101,9 +101,9 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
     },
 
     async cancel(job, options) {
-      const ttl = optionalDuration(options?.ttl, 'ttl');
-      const write = { method: 'cancel', job, options: { ttl } };
-      return transport.find<Job>(post(pathOf(job, 'job', '/cancel'), { ttl }, write), options);
+      const members = { ttl: optionalDuration(options?.ttl, 'ttl'), requestId: requestIdOf(options) };
+      const write = { method: 'cancel', job, options: members };
+      return transport.find<Job>(post(pathOf(job, 'job', '/cancel'), members, write), options);
     },
 
     async requeue(job, options) {

@@ -293,7 +293,7 @@ const cancel = defineCommand({
     const { jobs } = await store();
     if (dryRun) return out.report({ dryRun: true, would: 'cancel', job: args.job }, args.job);
     await confirm({ action: `cancel the job ${args.job}`, answer: args.job });
-    const job = await jobs.cancel(jobOf(args.job));
+    const job = await jobs.cancel(jobOf(args.job), { requestId: randomUUID() });
     if (!job) throw noJob(args.job);
     await out.show(job, JOBS);
   },

@@ -45,6 +45,9 @@ export const BROKEN_JOB_ENDINGS: readonly BrokenStore[] = [
       },
     }),
   }),
+  broken('cancels-again', 'cancels again what was brought back', 'jobs/cancelled-once-for-a-request', {
+    jobs: (jobs) => ({ cancel: (job, { requestId: _, ...options } = {}) => jobs.cancel(job, options) }),
+  }),
   broken('any-claim-will-do', 'does not look at the claim id', 'jobs/made-up-claims', {
     jobs: (jobs) => ({
       progress: (claim, step, options) => unfenced(jobs, claim, () => jobs.progress(claim, step, options)),

@@ -148,7 +148,7 @@ export interface JobStore {
     options?: CallOptions,
   ): Promise<Job>;
   /** Ends a job whoever holds it. Of a job that has ended nothing changes. `null` when there is none. */
-  cancel(job: JobRef, options?: CallOptions & { ttl?: Duration }): Promise<Job | null>;
+  cancel(job: JobRef, options?: JobRequest & { ttl?: Duration }): Promise<Job | null>;
   /** A failed or cancelled job back to pending, its retries counted from 0. `CONFLICT` for any other, or none. */
   requeue(job: JobRef, options?: JobRequest & { delay?: Duration }): Promise<Job>;
   /**

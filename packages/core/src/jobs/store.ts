@@ -165,16 +165,18 @@ export class Jobs implements JobStore {
     );
   }
 
-  async cancel(job: JobRef, options?: CallOptions & { ttl?: Duration }): Promise<Job | null> {
+  async cancel(job: JobRef, options?: JobRequest & { ttl?: Duration }): Promise<Job | null> {
     const ref = checkJobRef(job);
     const ttlMs = checkTtl(options?.ttl);
-    return this.#context.write(options, { method: 'cancel', job, options: { ttl: options?.ttl } }, (call) =>
+    const request = this.#request(options);
+    const again = { method: 'cancel', job, options: { ttl: options?.ttl, requestId: request.requestId } };
+    return this.#context.write(options, again, (call) =>
       this.#contention.settle(call, async () => {
         const stored = jobOf(this.#key(ref), await this.#read(ref, call));
         if (!stored || isTerminal(stored.state)) return stored;
         // Conditional on the state alone: signs of life from its worker need not stop it.
         const expect = { fields: fieldsOf({ state: stored.state }) };
-        return (await this.#change(ref, cancelled(ttlMs), expect, call)) ?? CONFLICT;
+        return (await this.#change(ref, cancelled(ttlMs), expect, call, request)) ?? CONFLICT;
       }),
     );
   }

@@ -192,7 +192,7 @@ export const JOB_ROUTES = [
       return json(await call.store.jobs.fail(claimOf(call), { error, retry, delay, ttl }, call.options));
     },
   ),
-  route<unknown, { ttl?: Duration }>(
+  route<unknown, { ttl?: Duration; requestId?: string }>(
     {
       method: 'POST',
       path: '/v1/jobs/{taskType}/{taskId}/cancel',
@@ -203,7 +203,8 @@ export const JOB_ROUTES = [
       problems: ['NOT_FOUND', 'OUTCOME_UNKNOWN'],
     },
     async (call) => {
-      const job = await call.store.jobs.cancel(jobOf(call), { ...call.options, ttl: call.body.ttl });
+      const { ttl, requestId } = call.body;
+      const job = await call.store.jobs.cancel(jobOf(call), { ...call.options, ttl, requestId });
       if (job) return json(job);
       throw new Refusal(404, 'NOT_FOUND', 'There is no such job');
     },

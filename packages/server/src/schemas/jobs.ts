@@ -77,7 +77,7 @@ export const Fail = Type.Object({
   delay: Type.Optional(Duration),
   ttl: Type.Optional(Duration),
 });
-export const Cancel = Type.Object({ ttl: Type.Optional(Duration) });
+export const Cancel = Type.Object({ ttl: Type.Optional(Duration), requestId: RequestId });
 export const Requeue = Type.Object({ delay: Type.Optional(Duration), requestId: RequestId });
 export const OverdueJob = Type.Object({ job: Job, reason: Type.String() });
 export const Recover = Type.Object({ overdue: Type.Object({ job: Json, reason: Json }), requestId: RequestId });

@@ -108,6 +108,23 @@ export const ENDING_CASES: readonly ConformanceCase[] = [
     },
   }),
   jobsCase({
+    id: 'jobs/cancelled-once-for-a-request',
+    title: 'a cancellation or requeue that is retried is not applied to what came after it',
+    proves: ['GEN-8', 'KV-7'],
+    async run(bench) {
+      const { jobs } = bench.tenant;
+      await enqueued(bench, 'job');
+      const cancel = () => jobs.cancel(ref('job'), { requestId: 'cancel' });
+      const requeue = () => jobs.requeue(ref('job'), { requestId: 'requeue' });
+      expectEqual((await cancel())?.state, 'cancelled', 'a job is cancelled');
+      expectEqual((await requeue()).state, 'pending', 'and brought back');
+      expectEqual((await cancel())?.state, 'pending', 'the cancellation sent again returns the job as it is');
+      await jobs.cancel(ref('job'));
+      expectEqual((await requeue()).state, 'cancelled', 'as does the requeue after another cancellation');
+      expectEqual((await seen(bench, 'job')).state, 'cancelled', 'which stands');
+    },
+  }),
+  jobsCase({
     id: 'jobs/ttl-belongs-to-the-end',
     title: 'only the record of a job that has ended expires, and it leaves nothing behind',
     proves: ['KV-9', 'KV-2'],
