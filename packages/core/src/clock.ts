@@ -11,16 +11,20 @@ export class SteadyClock {
   #base: number;
   #baseAt: number;
 
-  /** An injected clock without `monotonic` stands still while it is behind: tests then move it alone. */
+  readonly #isInjected: boolean;
+
+  /** A clock that is injected without `monotonic` is followed wherever it goes: it writes the past, in tests and demos. */
   constructor({ clock, monotonic }: Pick<StoreOptions, 'clock' | 'monotonic'> = {}) {
     this.#wall = clock ?? Date.now;
-    this.#elapsed = monotonic ?? (clock ? () => 0 : () => performance.now());
+    this.#elapsed = monotonic ?? (() => performance.now());
+    this.#isInjected = clock !== undefined && monotonic === undefined;
     this.#base = this.#wall();
     this.#baseAt = this.#elapsed();
   }
 
   /** Whole milliseconds since the epoch. */
   readonly now = (): number => {
+    if (this.#isInjected) return this.#wall();
     const [wall, elapsed] = [this.#wall(), this.#elapsed()];
     const reached = this.#base + elapsed - this.#baseAt;
     if (wall <= reached) return Math.floor(reached);

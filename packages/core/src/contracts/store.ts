@@ -115,9 +115,9 @@ export interface Store extends AsyncDisposable {
 
 /** What every engine's constructor takes. */
 export interface StoreOptions {
-  /** Milliseconds since the epoch; for tests. */
+  /** Milliseconds since the epoch, followed wherever it goes; for tests. */
   clock?: () => number;
-  /** Milliseconds that only grow, from any start; for tests that set `clock` back. */
+  /** Milliseconds that only grow, from any start. With it, a store whose clock never goes back goes on by them; for tests. */
   monotonic?: () => number;
   /** Random bytes; for tests. */
   random?: (length: number) => Uint8Array;
