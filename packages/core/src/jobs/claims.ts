@@ -6,13 +6,13 @@ import type { JobRef } from '../contracts/jobs.ts';
 import type { PlacedRecord, RecordOutcome, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
 import { overloaded, refuseIfOver, Turns } from '../keyed/contention.ts';
-import { fieldsOf, textField } from '../keyed/fields.ts';
+import { fieldsOf } from '../keyed/fields.ts';
 import { joinKey } from '../keyed/keys.ts';
 import { type IntendedClaim, type Intent, intentWrite, isSameIntent, readIntent } from './intents.ts';
 import { claimed, released } from './moves.ts';
 import { scanJobs } from './placed.ts';
 import { padded, placeRange, timeOf } from './places.ts';
-import { jobName, jobOf, stateOf } from './record.ts';
+import { isHeldBy, jobName, jobOf, stateOf } from './record.ts';
 
 /** How many ready jobs are looked at besides those that are needed. */
 const SPARE = 4;
@@ -142,6 +142,7 @@ export class Claimer {
       return isSameIntent(await read(), intent) ? outcome! : null;
     };
     for (let round = 0; round < MOST_ROUNDS; round++) {
+      refuseIfOver(call);
       if (intent) {
         const intended = this.#taking(intent.key, by, { revision: intent.revision });
         const { applied, record } = await this.#records.write(intended, call);
@@ -289,11 +290,6 @@ function newCrowd(): Crowd {
 /** What must hold of a job that is ready or due: it is pending, and to run when it was seen to be. */
 function pendingSince(runAt: Uint8Array | null): RecordWrite['expect'] {
   return { fields: new Map([...fieldsOf({ state: 'pending' }), ['run_at', runAt] as const]) };
-}
-
-function isHeldBy(record: StoredRecord, claimId: string): boolean {
-  const state = stateOf(record);
-  return (state === 'claimed' || state === 'running') && textField(record, 'claim_id') === claimId;
 }
 
 /** The part of a ready place that is its priority's. */

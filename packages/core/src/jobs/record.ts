@@ -22,6 +22,12 @@ export function stateOf(record: Pick<StoredRecord, 'fields'> | null | undefined)
   return isJobState(state) ? state : null;
 }
 
+/** Whether a claim holds the job. */
+export function isHeldBy(record: StoredRecord, claimId: string): boolean {
+  const state = stateOf(record);
+  return (state === 'claimed' || state === 'running') && textField(record, 'claim_id') === claimId;
+}
+
 /** The job in a record, `null` when it is none: whoever writes KV may have put anything there. */
 export function jobOf(key: string, record: StoredRecord | null | undefined): Job | null {
   const [taskType, state] = [jobTypeOf(key), stateOf(record)];
