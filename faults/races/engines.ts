@@ -28,8 +28,9 @@ export async function newPlace(engine: EngineName): Promise<Place> {
 /** A memory store lives in one process: every connection is the same store, and closes with the place. */
 async function memoryPlace(): Promise<Place> {
   const store = await open('memory:');
-  const shared: Store = Object.create(store, { close: { value: async () => {} } });
-  return { open: async () => shared, remove: () => store.close() };
+  const close = store.close.bind(store);
+  store.close = async () => {};
+  return { open: async () => store, remove: close };
 }
 
 function sqlitePlace(): Place {

@@ -1,13 +1,25 @@
 /** Every race by name. */
 import { claimRetriesAtOnce } from './claim-retries-at-once.ts';
+import { EXPORTED_RUNS } from './exported-runs.ts';
 import { pauseLeaseBesideRelease } from './pause-lease-beside-release.ts';
 import type { Race } from './race.ts';
+import { REDACTED_ARCHIVES } from './redacted-archives.ts';
+import { REDACTED_PROJECTIONS } from './redacted-projections.ts';
+import { REDACTED_SNAPSHOTS } from './redacted-snapshots.ts';
 import { requestIdsBesideDeletes } from './request-ids-beside-deletes.ts';
+import { RESTORED_RUNS } from './restored-runs.ts';
 import { sweepBesideHeartbeat } from './sweep-beside-heartbeat.ts';
+import { TWO_RUN_BATCHES } from './two-run-batches.ts';
 
 export const RACES: Record<string, Race> = {
   'claim-retries-at-once': claimRetriesAtOnce,
+  'exported-runs': EXPORTED_RUNS,
   'pause-lease-beside-release': pauseLeaseBesideRelease,
+  'redacted-archives': REDACTED_ARCHIVES,
+  'redacted-projections': REDACTED_PROJECTIONS,
+  'redacted-snapshots': REDACTED_SNAPSHOTS,
   'request-ids-beside-deletes': requestIdsBesideDeletes,
+  'restored-runs': RESTORED_RUNS,
   'sweep-beside-heartbeat': sweepBesideHeartbeat,
+  'two-run-batches': TWO_RUN_BATCHES,
 };

@@ -1,0 +1,20 @@
+/** Small helpers of the actors in a race. */
+import { type ErrorCode, isTidemarkError } from '@tidemark/core';
+
+/** Repeats a task until the signal aborts. */
+export async function until(signal: AbortSignal, task: () => Promise<unknown>): Promise<void> {
+  while (!signal.aborted) await task();
+}
+
+/** A handler of rejections that swallows errors of these codes and passes all others on. */
+export function ignoring(...codes: ErrorCode[]): (error: unknown) => null {
+  return (error) => {
+    if (isTidemarkError(error, ...codes)) return null;
+    throw error;
+  };
+}
+
+/** Waits between 0 and so many milliseconds. */
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
