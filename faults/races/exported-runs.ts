@@ -42,7 +42,8 @@ class Reads {
 
   constructor({ runs }: Store, runId: string, signal: AbortSignal) {
     const ways: Record<string, () => Promise<number>> = {
-      export: async () => (await Array.fromAsync(runs.exportRun(runId))).reduce((sum, part) => sum + part.events.length, 0),
+      export: async () =>
+        (await Array.fromAsync(runs.exportRun(runId))).reduce((sum, part) => sum + part.events.length, 0),
       read: async () => (await Array.fromAsync(runs.readEvents(runId, { limit: 500 }))).length,
       verify: async () => {
         const { ok, events, problem } = await runs.verify(runId);

@@ -38,7 +38,8 @@ export const REDACTED_PROJECTIONS: Race = {
     await one.runs.redactEvent(runId, 2, ORDER);
     await rebuilding;
     const problems: string[] = [];
-    if (JSON.stringify(await after.get(two, runId)).includes(SECRET)) problems.push('a state with the payload is served');
+    if (JSON.stringify(await after.get(two, runId)).includes(SECRET))
+      problems.push('a state with the payload is served');
     await after.rebuild(two);
     for await (const { key, record } of one.kv.scan('tidemark.projections.notes.')) {
       if (key.startsWith('tidemark.projections.notes.1.')) problems.push(`${key} of the old version is left`);

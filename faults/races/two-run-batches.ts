@@ -34,7 +34,8 @@ export const TWO_RUN_BATCHES: Race = {
       if (!isTidemarkError(error)) problems.push(`an append failed with ${error}`);
       else if (error.outcome === 'rejected' && stored > 0)
         problems.push(`${error.code} says that nothing was written, and ${stored} of 2 runs have their event`);
-      else if (error.outcome === 'unknown' && error.write === undefined) problems.push('an unknown outcome has no write');
+      else if (error.outcome === 'unknown' && error.write === undefined)
+        problems.push('an unknown outcome has no write');
     }
     done.abort();
     await Promise.all(loads);

@@ -160,6 +160,13 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
       return (await transport.call<{ seq: number }>(request, options)).seq;
     },
 
+    async position(runId, options) {
+      const request = { method: 'GET', path: pathOf(runId, '/head'), query: tenantIn(options) } as const;
+      const head = await transport.call<{ seq: number; tenantId: string; rewrites?: number }>(request, options);
+      const { seq: lastEventSeq, tenantId, rewrites = 0 } = head;
+      return lastEventSeq === 0 ? null : { tenantId, runId, lastEventSeq, rewrites };
+    },
+
     async verify(runId, options) {
       const request = {
         method: 'GET',
@@ -199,9 +206,9 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
     },
 
     async archiveRun(runId, options) {
-      const { location, atSeq } = checkObject(options, 'options') as unknown as typeof options;
-      const body = bodyOf({ location, atSeq }, limits.documentBytes);
-      const write = { method: 'archiveRun', runId, options: { location, atSeq } };
+      const { location, atSeq, rewrites } = checkObject(options, 'options') as unknown as typeof options;
+      const body = bodyOf({ location, atSeq, rewrites }, limits.documentBytes);
+      const write = { method: 'archiveRun', runId, options: { location, atSeq, rewrites } };
       const request = {
         method: 'POST',
         path: pathOf(runId, '/archive'),

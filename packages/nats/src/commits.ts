@@ -9,6 +9,7 @@ export interface CommitHead {
   count: number;
   time: number;
   createdAt: number;
+  rewrites: number;
 }
 
 /** A key in the index: 16 bytes of its hash, so that every key takes the same little room. */
@@ -45,12 +46,21 @@ export function encodeCommit(
   return {
     headers: {
       [HEADER.commit]: headText(head),
+      [HEADER.rewrites]: rewritesHeader(head.rewrites),
       [HEADER.state]: fits(stateText) ? stateText : undefined,
       [HEADER.keys]: fits(keys) ? keys : undefined,
       [HEADER.name]: name ? headerJson([name.tenantId, name.name]) : undefined,
     },
     body: Buffer.concat([Buffer.from(`${line}\n`), ...bodies]),
   };
+}
+
+export function rewritesHeader(rewrites: number): string | undefined {
+  return rewrites === 0 ? undefined : String(rewrites);
+}
+
+export function rewritesIn(headers: HeaderValues): number {
+  return Number(headers[HEADER.rewrites] ?? 0);
 }
 
 function headText({ firstSeq, count, time, createdAt }: CommitHead): string {
@@ -78,12 +88,12 @@ export function encodeRestore(
 
 /** What the headers say; `null` for a message that is no commit. */
 export function readCommitHead(headers: HeaderValues): CommitHead | null {
-  return readHead(headers[HEADER.commit]);
+  return readHead(headers, HEADER.commit);
 }
 
 /** The same of a step of a restore that is not the last. */
 export function readPartHead(headers: HeaderValues): CommitHead | null {
-  return readHead(headers[HEADER.part]);
+  return readHead(headers, HEADER.part);
 }
 
 /** Where the restore began that this message goes on with; `null` where it does not. */
@@ -92,10 +102,11 @@ export function restoredFrom(headers: HeaderValues): number | null {
   return place === undefined ? null : Number(place);
 }
 
-function readHead(text: string | undefined): CommitHead | null {
+function readHead(headers: HeaderValues, name: typeof HEADER.commit | typeof HEADER.part): CommitHead | null {
+  const text = headers[name];
   if (text === undefined) return null;
   const [firstSeq, count, time, createdAt] = text.split(' ').map(Number) as [number, number, number, number];
-  return { firstSeq, count, time, createdAt };
+  return { firstSeq, count, time, createdAt, rewrites: rewritesIn(headers) };
 }
 
 /** The hashes of a commit's keys; `null` when only the body has them. */
@@ -128,6 +139,6 @@ export function stateInBody(body: Buffer): string {
 }
 
 export function headAfter(commit: CommitHead, state: string): JournalHead {
-  const { firstSeq, count, time, createdAt } = commit;
-  return { seq: firstSeq + count - 1, createdAt, updatedAt: time, state };
+  const { firstSeq, count, time, createdAt, rewrites } = commit;
+  return { seq: firstSeq + count - 1, createdAt, updatedAt: time, state, rewrites };
 }

@@ -23,6 +23,8 @@ export const HEADER = {
   part: 'Tidemark-Part',
   /** Of steps of a restore after the first: where in the stream the first is. */
   restored: 'Tidemark-Restored',
+  /** How often the journal was rewritten or restored; absent for never. Commits, ends and steps of a restore carry it on. */
+  rewrites: 'Tidemark-Rewrites',
   /** Of a commit that took the place of all before it: up to where their spilled parts go with them. */
   rewritten: 'Tidemark-Rewritten',
   state: 'Tidemark-State',

@@ -62,7 +62,7 @@ export class JournalIndex {
       this.#seqOf.set(hash, firstSeq + at);
     });
     // Only the sequence counts: the commit that comes next, or the last one, says the rest.
-    this.head = { seq: firstSeq + hashes.length - 1, createdAt: 0, updatedAt: 0, state: '' };
+    this.head = { seq: firstSeq + hashes.length - 1, createdAt: 0, updatedAt: 0, state: '', rewrites: 0 };
     this.last = commits.at(-1)![1];
     return true;
   }

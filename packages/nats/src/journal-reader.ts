@@ -11,6 +11,7 @@ import {
   readPartHead,
   readState,
   restoredFrom,
+  rewritesIn,
   stateInBody,
 } from './commits.ts';
 import { walk } from './consumers.ts';
@@ -61,13 +62,14 @@ export class JournalReader {
 
   async headWithPlace(name: JournalName, call: EngineCall) {
     const message = await this.#messages.last(this.#subjectOf(name), call);
-    if (!message) return { head: null, tombstone: null, last: 0 };
-    const commit = readCommitHead(message.headers);
-    if (commit)
-      return { head: headAfter(commit, await this.#stateOf(message, call)), tombstone: null, last: message.seq };
-    const part = readPartHead(message.headers);
-    const restoring = part && { from: restoredFrom(message.headers) ?? message.seq };
-    return { head: part && headAfter(part, ''), tombstone: tombstoneIn(message), last: message.seq, restoring };
+    if (!message) return { head: null, tombstone: null, last: 0, rewrites: 0 };
+    const { seq: last, headers } = message;
+    const rewrites = rewritesIn(headers);
+    const commit = readCommitHead(headers);
+    if (commit) return { head: headAfter(commit, await this.#stateOf(message, call)), tombstone: null, last, rewrites };
+    const part = readPartHead(headers);
+    const restoring = part && { from: restoredFrom(headers) ?? last };
+    return { head: part && headAfter(part, ''), tombstone: tombstoneIn(message), last, rewrites, restoring };
   }
 
   /** A new index: of the whole journal, or of one that is thought empty. */

@@ -7,6 +7,7 @@ import {
   type EngineCall,
   encodeCursor,
   type Journal,
+  type JournalCommit,
   type JournalEntry,
   type JournalHead,
   type JournalName,
@@ -14,6 +15,7 @@ import {
   type JournalRestore,
   type JournalSpace,
   type RemoveOptions,
+  rewritten,
   type Signals,
   seqConflict,
   Turns,
@@ -27,6 +29,7 @@ import {
   readCommitHead,
   readEntries,
   restoredFrom,
+  rewritesHeader,
 } from './commits.ts';
 import { outcomeUnknown } from './errors.ts';
 import { HEADER, headerJson } from './headers.ts';
@@ -73,11 +76,7 @@ export class NatsJournal implements Journal {
     return this.#part(name.space).reader.head(name, call);
   }
 
-  commit(
-    name: JournalName,
-    commit: { known: number; state: string; entries: readonly { key: string; body: string }[] },
-    call: EngineCall,
-  ): Promise<JournalOutcome> {
+  commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
     const hashes = commit.entries.map(({ key }) => hashOfKey(key));
     const id = idOf(name);
     return this.#turns.take(id, call, async () => {
@@ -87,7 +86,9 @@ export class NatsJournal implements Journal {
         index = await this.#part(name.space).reader.index(name, commit.known === 0 ? 'empty' : 'whole', call);
         this.#indexes.set(id, index);
       }
-      const fits = index.tombstone === null && (index.head?.seq ?? 0) === commit.known;
+      const { seq, rewrites } = index.head ?? NO_POSITION;
+      const isKnown = seq === commit.known && (commit.rewrites ?? rewrites) === rewrites;
+      const fits = index.tombstone === null && isKnown;
       if (fits && !hashes.some((hash) => index.seqOf(hash) !== undefined)) {
         const time = await this.#publish(name, index, commit, hashes, call).catch((error) => {
           this.#indexes.delete(id);
@@ -120,6 +121,7 @@ export class NatsJournal implements Journal {
       count: entries.length,
       time,
       createdAt: index.head?.createdAt ?? time,
+      rewrites: index.head?.rewrites ?? 0,
     };
     const { headers, body } = encodeCommit({ head, state, entries }, hashes, subject.hashed ? name : null);
     const content = await reader.fitting(subject.text, headers, body, writer.largestBody, call);
@@ -185,14 +187,14 @@ export class NatsJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { atSeq, keepsName, ...call }: RemoveOptions,
+    { atSeq, atRewrites, keepsName, ...call }: RemoveOptions,
   ): Promise<number> {
     const { reader, writer } = this.#part(name.space);
     const subject = subjectOfJournal(reader.subject, name);
     this.#indexes.delete(idOf(name));
     for (;;) {
       const spilledUpTo = await reader.spill.writtenUpTo(call);
-      const { head, last, restoring } = await reader.headWithPlace(name, call);
+      const { head, last, rewrites, restoring } = await reader.headWithPlace(name, call);
       if (head === null) {
         // A removal that was cut short may have left what stood before the end.
         if (last > 0) await reader.removeBefore(name, last, spilledUpTo, call);
@@ -200,9 +202,11 @@ export class NatsJournal implements Journal {
       }
       if (atSeq !== undefined && restoring) return 0;
       if (atSeq !== undefined && head.seq !== atSeq) throw seqConflict(name.name, atSeq, head.seq);
+      if (atRewrites !== undefined && rewrites !== atRewrites) throw rewritten(name.name, rewrites);
       const headers = {
         [HEADER.end]: tombstone === null ? REMOVED : headerJson(tombstone),
         [HEADER.kept]: keepsName ? '1' : undefined,
+        [HEADER.rewrites]: rewritesHeader(rewrites),
         [HEADER.name]: subject.hashed ? headerJson([name.tenantId, name.name]) : undefined,
       };
       const place = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
@@ -219,7 +223,7 @@ export class NatsJournal implements Journal {
     const id = idOf(name);
     const { reader, writer } = this.#part(name.space);
     return this.#turns.take(id, call, async () => {
-      const { head, tombstone, last, restoring } = await reader.headWithPlace(name, call);
+      const { head, tombstone, last, rewrites, restoring } = await reader.headWithPlace(name, call);
       const isKnown = tombstone === step.known.tombstone && (restoring ? head!.seq : 0) === step.known.seq;
       if (!isKnown || (head && !restoring)) return false;
       // Parts stay: some may be those of another who restores the same.
@@ -228,7 +232,7 @@ export class NatsJournal implements Journal {
       const subject = subjectOfJournal(reader.subject, name);
       const first = restoring?.from ?? null;
       const { headers, body } = encodeRestore(
-        { head: restoredHead(step), state: step.head.state, entries: step.entries },
+        { head: restoredHead(step, rewrites), state: step.head.state, entries: step.entries },
         step.entries.map(({ key }) => hashOfKey(key)),
         subject.hashed ? name : null,
         { tombstone: step.tombstone, first, isLast: step.isLast },
@@ -364,11 +368,15 @@ export class NatsJournal implements Journal {
   }
 }
 
-/** The head of a step: times are those of its entries, and in the end of the whole journal. */
-function restoredHead({ head, entries }: JournalRestore): CommitHead {
+/** The head of a step: times are those of its entries, and in the end of the whole journal. `before` is its `rewrites` so far. */
+function restoredHead({ head, entries, isLast }: JournalRestore, before: number): CommitHead {
   const firstSeq = entries[0]?.seq ?? head.seq + 1;
-  return { firstSeq, count: entries.length, time: head.updatedAt, createdAt: head.createdAt };
+  const rewrites = isLast ? Math.max(before, head.rewrites) + 1 : before;
+  return { firstSeq, count: entries.length, time: head.updatedAt, createdAt: head.createdAt, rewrites };
 }
+
+/** Of a journal that is not there. */
+const NO_POSITION = { seq: 0, rewrites: 0 };
 
 function isFeedCursor(values: unknown[]): boolean {
   return values.length === 2 && values.every((value) => Number.isSafeInteger(value) && (value as number) >= 0);

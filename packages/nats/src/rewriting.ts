@@ -67,7 +67,8 @@ async function publish(
 ): Promise<number | null> {
   const { head, entries, last, spilledUpTo } = whole;
   const subject = subjectOfJournal(reader.subject, name);
-  const commit = { firstSeq: 1, count: head.seq, time: head.updatedAt, createdAt: head.createdAt };
+  const { seq: count, updatedAt: time, createdAt } = head;
+  const commit = { firstSeq: 1, count, time, createdAt, rewrites: head.rewrites + 1 };
   const { headers, body } = encodeCommit(
     { head: commit, state: head.state, entries },
     entries.map(({ key }) => hashOfKey(key)),

@@ -74,18 +74,19 @@ const SELECT_LAST_SEQ = 'SELECT coalesce(max(run_seq), 0) AS seq FROM @run_event
 
 const NEW_HEAD = `
   INSERT INTO @runs (tenant_id, run_id, project_id, environment_id, plan_id, plan_version, status, last_seq, link,
-    created_at, updated_at, labels, parent_run_id, removed, link_before, feed_epoch, feed_xid)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $9,
+    created_at, updated_at, labels, parent_run_id, rewrites, removed, link_before, feed_epoch, feed_xid)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $9,
     (SELECT max(epoch) FROM @feed_epochs), pg_current_xact_id())
   ON CONFLICT (run_id, tenant_id) DO NOTHING`;
 
 const CHANGE_HEAD = `
   UPDATE @runs r SET project_id = $3, environment_id = $4, plan_id = $5, plan_version = $6, status = $7, last_seq = $8,
-    link = $9, created_at = $10, updated_at = $11, labels = $12, parent_run_id = $13, removed = $14,${FEED_PLACE}
+    link = $9, created_at = $10, updated_at = $11, labels = $12, parent_run_id = $13, rewrites = greatest(r.rewrites, $14),
+    removed = $15,${FEED_PLACE}
   WHERE tenant_id = $1 AND run_id = $2`;
 
 const SHOW_HEAD = `
-  UPDATE @runs SET removed = NULL, link_before = coalesce(
+  UPDATE @runs SET removed = NULL, rewrites = rewrites + 1, link_before = coalesce(
     (SELECT link FROM @run_events WHERE run_id = $1 AND tenant_id = $2 AND run_seq = $3), $4)
   WHERE run_id = $1 AND tenant_id = $2`;
 

@@ -13,6 +13,7 @@ import {
   GroupCommit,
   type LogPage,
   type PlacedEvent,
+  type RemoveRunOptions,
   type RestoredPart,
   type RunAppend,
   type RunEngine,
@@ -31,7 +32,7 @@ import {
   eventOf,
   HEAD_COLUMNS,
   headOf,
-  redactEvent,
+  redactInside,
   runListSql,
   type SqlRecords,
   settleRaces,
@@ -190,21 +191,29 @@ export class PostgresRuns implements RunEngine {
 
   async loadSnapshot(run: RunKey): Promise<StoredSnapshot | null> {
     const [row] = await this.#database.readArrays(SELECT_SNAPSHOT, [run.runId, run.tenantId], [run.tenantId]);
-    return row ? { lastEventSeq: row[0] as number, body: row[1] as string } : null;
+    return row ? { lastEventSeq: row[0] as number, rewrites: row[1] as number, body: row[2] as string } : null;
   }
 
   async saveSnapshot(run: RunKey, snapshot: StoredSnapshot & { status: string }, call: EngineCall): Promise<void> {
-    const params = [run.tenantId, run.runId, snapshot.status, snapshot.lastEventSeq, snapshot.body];
+    const { status, lastEventSeq, rewrites, body } = snapshot;
+    const params = [run.tenantId, run.runId, status, lastEventSeq, rewrites, body];
     await this.#database.transaction([run.tenantId], call, (client) =>
       client.query(this.#database.dialect.script(UPSERT_SNAPSHOT), params),
     );
   }
 
-  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall & { atSeq?: number }): Promise<boolean> {
+  async dropSnapshot(run: RunKey, upToRewrites: number, call: EngineCall): Promise<void> {
+    const params = [run.runId, run.tenantId, upToRewrites];
+    await this.#database.transaction([run.tenantId], call, (client) =>
+      client.query(this.#database.dialect.script(DROP_SNAPSHOT), params),
+    );
+  }
+
+  async remove(run: RunKey, tombstone: RunTombstone, call: RemoveRunOptions): Promise<boolean> {
     const { dialect } = this.#database;
     const place = [run.runId, run.tenantId];
     const marked = await this.#database.transaction([run.tenantId], call, async (client) => {
-      const isThere = checkRemoval(run, await lockHead(client, dialect, run), tombstone, call.atSeq);
+      const isThere = checkRemoval(run, await lockHead(client, dialect, run), tombstone, call);
       if (isThere) await client.query(dialect.script(MARK_REMOVED), [...place, JSON.stringify(tombstone)]);
       await client.query(dialect.script('DELETE FROM @run_snapshots WHERE run_id = $1 AND tenant_id = $2'), place);
       return isThere;
@@ -242,7 +251,10 @@ export class PostgresRuns implements RunEngine {
   }
 
   redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean> {
-    return redactEvent(this.#database, run, runSeq, redaction, call);
+    return this.#database.write(
+      async (tx) => (await redactInside(tx, this.#database, run, runSeq, redaction)) !== 'missing',
+      call,
+    );
   }
 
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
@@ -302,19 +314,24 @@ const SELECT_EVENTS = `
 const SELECT_TENANTS = `
   SELECT tenant_id FROM @runs WHERE run_id = $1 AND (removed IS NULL OR removed ->> 'kind' <> 'deleted') LIMIT 2`;
 
-/** One that was stored while its run was being removed is none. */
 const SELECT_SNAPSHOT = `
-  SELECT last_event_seq, snapshot_data FROM @run_snapshots WHERE run_id = $1 AND tenant_id = $2
-    AND NOT EXISTS (SELECT 1 FROM @runs WHERE run_id = $1 AND tenant_id = $2 AND removed IS NOT NULL)`;
+  SELECT last_event_seq, rewrites, snapshot_data FROM @run_snapshots WHERE run_id = $1 AND tenant_id = $2`;
 
-/** An older snapshot never overwrites a newer one (RUN-13). */
+/**
+ * An older snapshot never overwrites a newer one (RUN-13), and none is stored of a run that was removed or rewritten since.
+ * The head is locked, so that neither can happen before the snapshot is there to be removed or overwritten.
+ */
 const UPSERT_SNAPSHOT = `
-  INSERT INTO @run_snapshots AS stored (tenant_id, run_id, status, last_event_seq, snapshot_data, projected_at)
-  VALUES ($1, $2, $3, $4, $5, @tidemark_now())
+  WITH head AS (SELECT removed, rewrites FROM @runs WHERE run_id = $2 AND tenant_id = $1 FOR UPDATE)
+  INSERT INTO @run_snapshots AS stored (tenant_id, run_id, status, last_event_seq, rewrites, snapshot_data, projected_at)
+  SELECT $1, $2, $3, $4::bigint, $5::bigint, $6::json, @tidemark_now()
+  WHERE NOT EXISTS (SELECT 1 FROM head WHERE removed IS NOT NULL OR rewrites <> $5::bigint)
   ON CONFLICT (run_id, tenant_id) DO UPDATE
-  SET status = excluded.status, last_event_seq = excluded.last_event_seq,
+  SET status = excluded.status, last_event_seq = excluded.last_event_seq, rewrites = excluded.rewrites,
       snapshot_data = excluded.snapshot_data, projected_at = excluded.projected_at
-  WHERE excluded.last_event_seq >= stored.last_event_seq`;
+  WHERE (excluded.rewrites, excluded.last_event_seq) >= (stored.rewrites, stored.last_event_seq)`;
+
+const DROP_SNAPSHOT = 'DELETE FROM @run_snapshots WHERE run_id = $1 AND tenant_id = $2 AND rewrites <= $3';
 
 const MARK_REMOVED = 'UPDATE @runs SET removed = $3 WHERE run_id = $1 AND tenant_id = $2';
 

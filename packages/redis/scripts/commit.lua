@@ -1,13 +1,15 @@
 -- Appends entries to a journal if its last sequence is the one the writer knows and none of their keys is stored;
--- otherwise writes nothing and answers with the head as it stands and the entries that are there already. Commits of several
--- callers travel together; one that fails fails alone.
+-- otherwise writes nothing and answers with the head as it stands and the entries that are there already. A writer that gives
+-- a number of rewrites is refused when the journal has another. Commits of several callers travel together; one that fails
+-- fails alone.
 --
 -- KEYS  of each commit: head, log; for runs also feed; for the first commit of a run also list, list of the tenant, names;
 --       for the first commit of any journal also journals of the tenant, tenants
--- ARGV  of each commit: how many keys, how many entries, known, state, tenant, name, then key and body of each entry
+-- ARGV  of each commit: how many keys, how many entries, known, rewrites or '', state, tenant, name, then key and body of each
+--       entry
 -- The head is a hash: '\0head' holds `seq createdAt updatedAt`, a line end and the owner's state; every key its sequence.
 
-local HEAD, GONE = '\0head', '\0tombstone'
+local HEAD, GONE, REWRITES = '\0head', '\0tombstone', '\0rewrites'
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -43,8 +45,8 @@ local function write(commit, seq, createdAt, time)
 end
 
 local function carryOut(commit)
-  local stored = redis.call('HMGET', commit.head, HEAD, GONE, ARGV[commit.at + 1])
-  local head, tombstone, found = stored[1], stored[2], { stored[3] or nil }
+  local stored = redis.call('HMGET', commit.head, HEAD, GONE, REWRITES, ARGV[commit.at + 1])
+  local head, tombstone, rewrites, found = stored[1], stored[2], stored[3] or '0', { stored[4] or nil }
   for entry = 2, commit.count do
     local seq = redis.call('HGET', commit.head, ARGV[commit.at + 2 * entry - 1])
     if seq then found[#found + 1] = seq end
@@ -54,7 +56,8 @@ local function carryOut(commit)
     seq, createdAt, updatedAt = string.match(head, '^(%d+) (%d+) (%d+)\n')
     seq, updatedAt = tonumber(seq), tonumber(updatedAt)
   end
-  if not tombstone and seq == commit.known and #found == 0 then
+  local isKnown = seq == commit.known and (commit.rewrites == '' or commit.rewrites == rewrites)
+  if not tombstone and isKnown and #found == 0 then
     local time = math.max(now, updatedAt)
     write(commit, seq, createdAt, time)
     return time
@@ -63,7 +66,7 @@ local function carryOut(commit)
   for index, of in ipairs(found) do
     entries[index] = redis.call('XRANGE', commit.log, of .. '-0', of .. '-0')[1]
   end
-  return { head, tombstone, entries }
+  return { head, tombstone, entries, rewrites }
 end
 
 local replies, keyAt, at = {}, 0, 0
@@ -73,10 +76,10 @@ while at < #ARGV do
     head = KEYS[keyAt + 1], log = KEYS[keyAt + 2], feed = (keys == 3 or keys == 8) and KEYS[keyAt + 3],
     list = keys > 4 and KEYS[keyAt + 4], tenantList = KEYS[keyAt + 5], names = KEYS[keyAt + 6],
     journals = keys > 3 and KEYS[keyAt + keys - 1], tenants = KEYS[keyAt + keys],
-    count = count, known = tonumber(ARGV[at + 3]), state = ARGV[at + 4], tenant = ARGV[at + 5], name = ARGV[at + 6],
-    at = at + 6,
+    count = count, known = tonumber(ARGV[at + 3]), rewrites = ARGV[at + 4], state = ARGV[at + 5], tenant = ARGV[at + 6],
+    name = ARGV[at + 7], at = at + 7,
   }
   replies[#replies + 1] = attempt(carryOut, commit)
-  keyAt, at = keyAt + keys, at + 6 + 2 * count
+  keyAt, at = keyAt + keys, at + 7 + 2 * count
 end
 return replies

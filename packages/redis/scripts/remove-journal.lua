@@ -1,24 +1,32 @@
 -- Removes a journal, or what was put back of one, and answers how many entries there were. A tombstone, if one is given, stays
--- behind in its head. With a sequence it is removed only while that is its last one, else the answer is minus the last one.
+-- behind in its head, with the number of rewrites. With a sequence it is removed only while that is its last one, else the
+-- answer is minus the last one; with a number of rewrites only while that is its own, else the answer is that number as text.
 --
 -- KEYS  head, log; for runs also list, list of the tenant, names, log of what is put back, how many events were removed; for others
 --       journals, tenants
--- ARGV  tombstone or '', tenant, name, last sequence or '', '1' for a run that keeps its place among the names
+-- ARGV  tombstone or '', tenant, name, last sequence or '', '1' for a run that keeps its place among the names, rewrites or ''
 
-local stored = redis.call('HMGET', KEYS[1], '\0head', '\0restored')
-local head, restored = stored[1], stored[2]
-local atSeq, keepsName = ARGV[4] or '', ARGV[5] == '1'
+local REWRITES = '\0rewrites'
+local stored = redis.call('HMGET', KEYS[1], '\0head', '\0restored', REWRITES)
+local head, restored, rewrites = stored[1], stored[2], stored[3] or '0'
+local atSeq, keepsName, atRewrites = ARGV[4] or '', ARGV[5] == '1', ARGV[6] or ''
+
+local function leaveTombstone()
+  if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], '\0tombstone', ARGV[1], REWRITES, rewrites) end
+end
+
 if not head then
   if not restored or atSeq ~= '' then return 0 end
   redis.call('UNLINK', KEYS[1], KEYS[6])
   if not keepsName then redis.call('ZREM', KEYS[5], ARGV[3] .. '\0' .. ARGV[2]) end
-  if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], '\0tombstone', ARGV[1]) end
+  leaveTombstone()
   return tonumber(restored)
 end
 local seq, createdAt = string.match(head, '^(%d+) (%d+) ')
 if atSeq ~= '' and atSeq ~= seq then return -tonumber(seq) end
+if atRewrites ~= '' and atRewrites ~= rewrites then return rewrites end
 redis.call('UNLINK', KEYS[1], KEYS[2])
-if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], '\0tombstone', ARGV[1]) end
+leaveTombstone()
 if KEYS[6] then
   redis.call('ZREM', KEYS[3], string.format('%016.0f', createdAt) .. '\0' .. ARGV[2] .. '\0' .. ARGV[3])
   redis.call('ZREM', KEYS[4], string.format('%016.0f', createdAt) .. '\0' .. ARGV[3])

@@ -1,13 +1,14 @@
 -- Puts entries of a journal back behind those put back before, if the tombstone and how far it is are the ones the writer
 -- knows; otherwise does nothing and answers 0. Entries gather in a log of their own; with the last step it takes the place of
--- the journal's log, and the journal is there with its head, its lists and its places in the feed.
+-- the journal's log, and the journal is there with its head, its lists and its places in the feed, and a number of rewrites
+-- past the one given and every one it had.
 --
 -- KEYS  head, log, log of what is put back, feed, list, list of the tenant, names, journals of the tenant, tenants
 -- ARGV  known tombstone or '', known number of entries, tombstone, '1' for the last step, head, its creation time, its last
---       sequence, tenant, name, life, then sequence, time, key and body of each entry
+--       sequence, tenant, name, life, rewrites, then sequence, time, key and body of each entry
 -- Entries and their places in the feed carry the life the journal has from now on: places from before the removal have another.
 
-local HEAD, GONE, RESTORED = '\0head', '\0tombstone', '\0restored'
+local HEAD, GONE, RESTORED, REWRITES = '\0head', '\0tombstone', '\0restored', '\0rewrites'
 local FED_AT_ONCE = 1000
 
 local stored = redis.call('HMGET', KEYS[1], HEAD, GONE, RESTORED)
@@ -18,7 +19,7 @@ redis.call('ZADD', KEYS[7], 0, name .. '\0' .. tenant)
 redis.call('ZADD', KEYS[8], 0, name)
 redis.call('ZADD', KEYS[9], 0, tenant)
 local fields, restored = {}, ARGV[2]
-for at = 11, #ARGV, 4 do
+for at = 12, #ARGV, 4 do
   restored = ARGV[at]
   local key, body = ARGV[at + 2], ARGV[at + 3]
   redis.call('XADD', KEYS[3], restored .. '-0', 'time', ARGV[at + 1], 'key', key, 'body', body, 'life', life)
@@ -34,7 +35,8 @@ end
 
 redis.call('RENAME', KEYS[3], KEYS[2])
 redis.call('HDEL', KEYS[1], GONE, RESTORED)
-redis.call('HSET', KEYS[1], HEAD, ARGV[5])
+local rewrites = math.max(tonumber(redis.call('HGET', KEYS[1], REWRITES) or 0), tonumber(ARGV[11]))
+redis.call('HSET', KEYS[1], HEAD, ARGV[5], REWRITES, string.format('%.0f', rewrites + 1))
 local last = tonumber(ARGV[7])
 for first = 1, last, FED_AT_ONCE do
   local events = string.format('%.0f %.0f', first, math.min(FED_AT_ONCE, last - first + 1))

@@ -4,6 +4,7 @@ import { TidemarkError } from '@tidemark/core';
 import {
   type EngineCall,
   type Journal,
+  type JournalCommit,
   type JournalEntry,
   type JournalHead,
   type JournalName,
@@ -11,6 +12,7 @@ import {
   type JournalRestore,
   type JournalSpace,
   type RemoveOptions,
+  rewritten,
   seqConflict,
   sha256Hex,
 } from '@tidemark/core/engine';
@@ -52,34 +54,30 @@ class RedisJournal implements Journal {
 
   async head(name: JournalName, call: EngineCall) {
     const { bucket, head } = this.#layout.journal(name);
-    const args = ['HMGET', head, HEAD, TOMBSTONE, RESTORED];
-    const [found, tombstone, restored] = (await this.#commands.read(bucket, args, call)) as Texts;
-    const known = restored ? { seq: Number(restored), createdAt: 0, updatedAt: 0, state: '' } : null;
-    return { head: found ? headOf(found) : known, tombstone: tombstone?.toString() ?? null };
+    const args = ['HMGET', head, HEAD, TOMBSTONE, RESTORED, REWRITES];
+    const [found, tombstone, restored, rewrites] = (await this.#commands.read(bucket, args, call)) as Texts;
+    const known = restored ? { seq: Number(restored), createdAt: 0, updatedAt: 0, state: '', rewrites: 0 } : null;
+    return { head: found ? headOf(found, rewrites) : known, tombstone: tombstone?.toString() ?? null };
   }
 
-  async commit(
-    name: JournalName,
-    commit: { known: number; state: string; entries: readonly { key: string; body: string }[] },
-    call: EngineCall,
-  ): Promise<JournalOutcome> {
+  async commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
     const { bucket, head, log } = this.#layout.journal(name);
     const keys = [head, log];
     if (isListed(name.space)) keys.push(this.#feedKey(bucket));
     if (isListed(name.space) && commit.known === 0) keys.push(...this.#listKeys(bucket, name.tenantId));
     if (commit.known === 0) keys.push(...this.#nameKeys(bucket, name));
-    const args = [String(keys.length), String(commit.entries.length), String(commit.known), commit.state];
-    args.push(name.tenantId, name.name);
+    const args = [String(keys.length), String(commit.entries.length), String(commit.known)];
+    args.push(String(commit.rewrites ?? ''), commit.state, name.tenantId, name.name);
     for (const { key, body } of commit.entries) args.push(key, body);
     const reply = await this.#commands.share(bucket, COMMIT, keys, args, call);
     if (typeof reply === 'number') {
       this.#hints.journalChanged(name);
       return { committed: true, time: reply };
     }
-    const [found, tombstone, entries] = reply as [Buffer | null, Buffer | null, StreamEntry[]];
+    const [found, tombstone, entries, rewrites] = reply as [Buffer | null, Buffer | null, StreamEntry[], Buffer];
     return {
       committed: false,
-      head: found && headOf(found),
+      head: found && headOf(found, rewrites),
       tombstone: tombstone?.toString() ?? null,
       found: entries.map(entryOf),
     };
@@ -115,7 +113,7 @@ class RedisJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { atSeq, keepsName, ...call }: RemoveOptions,
+    { atSeq, atRewrites, keepsName, ...call }: RemoveOptions,
   ): Promise<number> {
     const { bucket, head, log, restoring } = this.#layout.journal(name);
     const keys = [head, log];
@@ -123,7 +121,9 @@ class RedisJournal implements Journal {
       keys.push(...this.#listKeys(bucket, name.tenantId), restoring, this.#layout.shared(bucket, 'removed-events'));
     else keys.push(...this.#nameKeys(bucket, name));
     const args = [tombstone ?? '', name.tenantId, name.name, String(atSeq ?? ''), keepsName ? '1' : '0'];
-    const removed = (await this.#commands.write(bucket, REMOVE_JOURNAL, keys, args, call)) as number;
+    args.push(String(atRewrites ?? ''));
+    const removed = await this.#commands.write(bucket, REMOVE_JOURNAL, keys, args, call);
+    if (typeof removed !== 'number') throw rewritten(name.name, Number(removed));
     if (removed < 0) throw seqConflict(name.name, atSeq!, -removed);
     return removed;
   }
@@ -132,10 +132,10 @@ class RedisJournal implements Journal {
     const { bucket, head, log, restoring } = this.#layout.journal(name);
     const keys = [head, log, restoring, this.#feedKey(bucket), ...this.#listKeys(bucket, name.tenantId)];
     keys.push(...this.#nameKeys(bucket, name));
-    const { seq, createdAt, updatedAt, state } = step.head;
+    const { seq, createdAt, updatedAt, state, rewrites } = step.head;
     const args = [step.known.tombstone ?? '', String(step.known.seq), step.tombstone, step.isLast ? '1' : '0'];
     args.push(`${seq} ${createdAt} ${updatedAt}\n${state}`, String(createdAt), String(seq), name.tenantId, name.name);
-    args.push(sha256Hex(step.tombstone).slice(0, LIFE_DIGITS));
+    args.push(sha256Hex(step.tombstone).slice(0, LIFE_DIGITS), String(rewrites));
     for (const entry of step.entries) args.push(String(entry.seq), String(entry.time), entry.key, entry.body);
     const isDone = (await this.#commands.write(bucket, RESTORE_JOURNAL, keys, args, call)) === 1;
     if (isDone && step.isLast) this.#hints.journalChanged(name);
@@ -285,12 +285,12 @@ function requireListed(space: JournalSpace): void {
   if (!isListed(space)) throw new TidemarkError('UNSUPPORTED', `On Redis journals of ${space} are not listed`);
 }
 
-/** `seq createdAt updatedAt`, a line end, and the state. */
-function headOf(bytes: Buffer): JournalHead {
+/** The text is `seq createdAt updatedAt`, a line end, and the state. */
+function headOf(bytes: Buffer, rewrites: Buffer | null | undefined): JournalHead {
   const text = bytes.toString();
   const end = text.indexOf('\n');
   const [seq, createdAt, updatedAt] = text.slice(0, end).split(' ').map(Number) as [number, number, number];
-  return { seq, createdAt, updatedAt, state: text.slice(end + 1) };
+  return { seq, createdAt, updatedAt, state: text.slice(end + 1), rewrites: Number(rewrites ?? 0) };
 }
 
 function entryOf([id, [, time, , key, , body]]: StreamEntry): JournalEntry {

@@ -96,6 +96,7 @@ export const HEAD_COLUMNS = [
   'updated_at',
   'labels',
   'parent_run_id',
+  'rewrites',
   'removed',
 ] as const;
 
@@ -114,12 +115,13 @@ export function valuesOfHead(head: RunHead): EventValue[] {
     head.updatedAt,
     JSON.stringify(head.labels),
     head.parentRunId,
+    head.rewrites,
     null,
   ];
 }
 
 export function headOf(row: readonly unknown[]): RunHead | RunTombstone {
-  if (row[13] !== null) return JSON.parse(row[13] as string) as RunTombstone;
+  if (row[14] !== null) return JSON.parse(row[14] as string) as RunTombstone;
   return {
     tenantId: row[0] as string,
     runId: row[1] as string,
@@ -134,5 +136,6 @@ export function headOf(row: readonly unknown[]): RunHead | RunTombstone {
     updatedAt: row[10] as number,
     labels: JSON.parse(row[11] as string) as Record<string, string>,
     parentRunId: row[12] as string | null,
+    rewrites: row[13] as number,
   };
 }

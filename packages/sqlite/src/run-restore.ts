@@ -30,14 +30,13 @@ export function writePart(
   if (plan === null) return 'there';
   const isBegun = isTombstone(head) && head.kind === 'restoring';
   if (!isBegun && stored > 0) return 'leftovers';
-  const values = valuesOfHead(part.head);
-  connection.run(UPSERT_WHOLE_HEAD, ...values.slice(0, -1), JSON.stringify(plan.tombstone));
+  connection.run(HIDE_HEAD, ...valuesOfHead(part.head).slice(0, -1), JSON.stringify(plan.tombstone));
   if (part.isLast && isBegun) placeAnew(connection, run, stored);
   for (const event of plan.events) insert(connection, run, valuesOfEvent(event));
   if (!part.isLast) return 'written';
   // A snapshot that was stored while the run was gone may be of another history.
   connection.run('DELETE FROM run_snapshots WHERE run_id = ? AND tenant_id = ?', ...place);
-  connection.run(UPSERT_WHOLE_HEAD, ...values);
+  connection.run(SHOW_HEAD, ...place);
   return 'written';
 }
 
@@ -73,9 +72,13 @@ const TAKE_EVENTS = `
   DELETE FROM run_events WHERE run_id = ? AND tenant_id = ? AND run_seq > ? AND run_seq <= ?
   RETURNING ${EVENT_COLUMNS.join(', ')}`;
 
-const UPSERT_WHOLE_HEAD = `
+/** The head as it will be, behind the tombstone. Its `rewrites` never falls below that of the run which was here before. */
+const HIDE_HEAD = `
   INSERT INTO runs (${HEAD_COLUMNS.join(', ')}) VALUES (${HEAD_COLUMNS.map(() => '?').join(', ')})
   ON CONFLICT (run_id, tenant_id) DO UPDATE
   SET ${HEAD_COLUMNS.slice(2)
+    .filter((column) => column !== 'rewrites')
     .map((column) => `${column} = excluded.${column}`)
-    .join(', ')}`;
+    .join(', ')}, rewrites = max(runs.rewrites, excluded.rewrites)`;
+
+const SHOW_HEAD = 'UPDATE runs SET removed = NULL, rewrites = rewrites + 1 WHERE run_id = ? AND tenant_id = ?';

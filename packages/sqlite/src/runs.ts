@@ -13,6 +13,7 @@ import {
   type LogPage,
   type PlacedEvent,
   planAppend,
+  type RemoveRunOptions,
   type RestoredPart,
   type RunAppend,
   type RunEngine,
@@ -31,7 +32,7 @@ import {
   eventOf,
   HEAD_COLUMNS,
   headOf,
-  redactEvent,
+  redactInside,
   runListSql,
   type SqlRecords,
   valuesOfEvent,
@@ -178,9 +179,9 @@ export class SqliteRuns implements RunEngine, CommitListener {
 
   async loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null> {
     const row = await this.#database.reading(call, (connection) =>
-      connection.get<{ last_event_seq: number; snapshot_data: string }>(SELECT_SNAPSHOT, run.runId, run.tenantId),
+      connection.get<StoredSnapshot & Record<string, string | number>>(SELECT_SNAPSHOT, run.runId, run.tenantId),
     );
-    return row ? { lastEventSeq: row.last_event_seq, body: row.snapshot_data } : null;
+    return row ?? null;
   }
 
   async saveSnapshot(run: RunKey, snapshot: StoredSnapshot & { status: string }, call: EngineCall): Promise<void> {
@@ -189,6 +190,7 @@ export class SqliteRuns implements RunEngine, CommitListener {
       run.runId,
       snapshot.status,
       snapshot.lastEventSeq,
+      snapshot.rewrites,
       snapshot.body,
       this.#context.clock(),
     ];
@@ -198,9 +200,14 @@ export class SqliteRuns implements RunEngine, CommitListener {
     );
   }
 
-  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall & { atSeq?: number }): Promise<boolean> {
+  async dropSnapshot(run: RunKey, upToRewrites: number, call: EngineCall): Promise<void> {
+    const drop = (connection: Connection) => connection.run(DROP_SNAPSHOT, run.runId, run.tenantId, upToRewrites);
+    await this.#database.submit({ savepoint: false, run: drop }, call);
+  }
+
+  async remove(run: RunKey, tombstone: RunTombstone, call: RemoveRunOptions): Promise<boolean> {
     const marked = await this.#database.submit<boolean>(
-      { savepoint: true, run: (connection) => this.#mark(connection, run, tombstone, call.atSeq) },
+      { savepoint: true, run: (connection) => this.#mark(connection, run, tombstone, call) },
       call,
     );
     await this.removeLeftovers(call, run);
@@ -208,10 +215,10 @@ export class SqliteRuns implements RunEngine, CommitListener {
   }
 
   /** From here on the run is gone for readers and writers; what is left of it goes in small steps. */
-  #mark(connection: Connection, run: RunKey, tombstone: RunTombstone, atSeq: number | undefined): boolean {
+  #mark(connection: Connection, run: RunKey, tombstone: RunTombstone, options: RemoveRunOptions): boolean {
     const key = keyOf(run);
     const moved = this.#moved.get(key);
-    const isThere = checkRemoval(run, moved ?? readHead(connection, run), tombstone, atSeq);
+    const isThere = checkRemoval(run, moved ?? readHead(connection, run), tombstone, options);
     if (moved) connection.run(UPSERT_HEAD, ...valuesOfHead(moved));
     this.#moved.delete(key);
     this.#heads.delete(key);
@@ -231,7 +238,7 @@ export class SqliteRuns implements RunEngine, CommitListener {
     const head = this.#moved.get(key) ?? readHead(connection, run);
     const outcome = writePart(connection, run, part, head, { now: this.#context.clock(), overDeleted });
     if (outcome === 'written') this.#heads.delete(key);
-    if (outcome === 'written' && part.isLast) this.#moved.set(key, part.head);
+    if (outcome === 'written' && part.isLast) this.#moved.set(key, readHead(connection, run) as RunHead);
     return outcome;
   }
 
@@ -249,7 +256,19 @@ export class SqliteRuns implements RunEngine, CommitListener {
   }
 
   redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean> {
-    return redactEvent(this.#database, run, runSeq, redaction, call);
+    return this.#database.write(async (tx) => {
+      const outcome = await redactInside(tx, this.#database, run, runSeq, redaction);
+      if (outcome === 'changed') this.#countRewrite(run);
+      return outcome !== 'missing';
+    }, call);
+  }
+
+  /** Brings the head this transaction has moved up to the row that has just changed; any other is read again. */
+  #countRewrite(run: RunKey): void {
+    const key = keyOf(run);
+    const moved = this.#moved.get(key);
+    if (moved) this.#moved.set(key, { ...moved, rewrites: moved.rewrites + 1 });
+    this.#heads.delete(key);
   }
 
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
@@ -360,19 +379,22 @@ const SELECT_TENANTS = `
   SELECT tenant_id FROM runs
   WHERE run_id = ? AND (removed IS NULL OR json_extract(removed, '$.kind') <> 'deleted') LIMIT 2`;
 
-/** One that was stored while its run was being removed is none. */
 const SELECT_SNAPSHOT = `
-  SELECT last_event_seq, snapshot_data FROM run_snapshots WHERE run_id = ?1 AND tenant_id = ?2
-    AND NOT EXISTS (SELECT 1 FROM runs WHERE run_id = ?1 AND tenant_id = ?2 AND removed IS NOT NULL)`;
+  SELECT last_event_seq AS lastEventSeq, rewrites, snapshot_data AS body FROM run_snapshots
+  WHERE run_id = ? AND tenant_id = ?`;
 
-/** An older snapshot never overwrites a newer one (RUN-13). */
+/** An older snapshot never overwrites a newer one (RUN-13), and none is stored of a run that was removed or rewritten since. */
 const UPSERT_SNAPSHOT = `
-  INSERT INTO run_snapshots (tenant_id, run_id, status, last_event_seq, snapshot_data, projected_at)
-  VALUES (?, ?, ?, ?, ?, ?)
+  INSERT INTO run_snapshots (tenant_id, run_id, status, last_event_seq, rewrites, snapshot_data, projected_at)
+  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
+  WHERE NOT EXISTS (
+    SELECT 1 FROM runs WHERE run_id = ?2 AND tenant_id = ?1 AND (removed IS NOT NULL OR rewrites <> ?5))
   ON CONFLICT (run_id, tenant_id) DO UPDATE
-  SET status = excluded.status, last_event_seq = excluded.last_event_seq,
+  SET status = excluded.status, last_event_seq = excluded.last_event_seq, rewrites = excluded.rewrites,
       snapshot_data = excluded.snapshot_data, projected_at = excluded.projected_at
-  WHERE excluded.last_event_seq >= run_snapshots.last_event_seq`;
+  WHERE (excluded.rewrites, excluded.last_event_seq) >= (run_snapshots.rewrites, run_snapshots.last_event_seq)`;
+
+const DROP_SNAPSHOT = 'DELETE FROM run_snapshots WHERE run_id = ? AND tenant_id = ? AND rewrites <= ?';
 
 const MARK_REMOVED = 'UPDATE runs SET removed = ? WHERE run_id = ? AND tenant_id = ?';
 

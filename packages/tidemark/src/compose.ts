@@ -105,9 +105,10 @@ function runsOf(runs: RunEngine | undefined, snapshots: RunEngine | undefined): 
     list: (query, call) => runs.list(query, call),
     loadSnapshot: (run, call) => snapshots.loadSnapshot(run, call),
     saveSnapshot: (run, snapshot, call) => snapshots.saveSnapshot(run, snapshot, call),
+    dropSnapshot: (run, upToRewrites, call) => snapshots.dropSnapshot(run, upToRewrites, call),
     remove: async (run, tombstone, call) => {
       const removed = await runs.remove(run, tombstone, call);
-      await snapshots.remove(run, tombstone, call);
+      await snapshots.dropSnapshot(run, Number.MAX_SAFE_INTEGER, call);
       return removed;
     },
     restore: (run, part, options) => runs.restore(run, part, options),

@@ -48,6 +48,8 @@ export interface ExportedRun {
   updatedAt: string;
   labels: Record<string, string>;
   parentRunId: string | null;
+  /** The run's `rewrites` when the export began; absent in exports of older versions. */
+  rewrites?: number;
 }
 
 /** A part of an exported run; plain JSON. */

@@ -53,7 +53,15 @@ export interface RunSummary {
   updatedAt: string;
   labels: Record<string, string>;
   parentRunId?: string;
+  /**
+   * Moves whenever stored events change: with every redaction and every restore. Copies and states that were made from
+   * the events are current while both this and `lastEventSeq` stand.
+   */
+  rewrites: number;
 }
+
+/** How far a run is, and how often its stored events were changed. */
+export type RunPosition = Pick<RunSummary, 'tenantId' | 'runId' | 'lastEventSeq' | 'rewrites'>;
 
 /** Which runs to list; all given conditions hold together. */
 export interface RunFilter {
@@ -142,6 +150,8 @@ export interface RunStore {
   listRuns(options?: ListRunsOptions): Promise<Page<RunSummary>>;
   /** The last sequence of a run, 0 if unknown. */
   headSeq(runId: string, options?: RunReadOptions): Promise<number>;
+  /** Returns the last sequence of a run together with its `rewrites`; `null` if unknown. */
+  position(runId: string, options?: RunReadOptions): Promise<RunPosition | null>;
   /** Recomputes the hash chain of a run and tells the first thing that is wrong. */
   verify(runId: string, options?: RunReadOptions): Promise<VerifyReport>;
   /**
@@ -162,10 +172,14 @@ export interface RunStore {
     options?: CallOptions & { overDeleted?: boolean },
   ): Promise<RestoreResult>;
   /**
-   * Removes a whole run that lies safe elsewhere, if `atSeq` is still its last sequence, else `SEQ_CONFLICT`. Later
-   * calls hear `RUN_ARCHIVED` with the location. Tells whether there was one.
+   * Removes a whole run that lies safe elsewhere, if `atSeq` is still its last sequence, else `SEQ_CONFLICT`, and if
+   * `rewrites` of the export is still the run's, else `CONFLICT`: a payload that was redacted since must not live on in
+   * the archive. Later calls fail with `RUN_ARCHIVED` and the location. Returns whether there was such a run.
    */
-  archiveRun(runId: string, options: RunReadOptions & { location: string; atSeq: number }): Promise<boolean>;
+  archiveRun(
+    runId: string,
+    options: RunReadOptions & { location: string; atSeq: number; rewrites?: number },
+  ): Promise<boolean>;
   /** Where an archived run lies; `null` for any other. */
   archivedAt(runId: string, options?: RunReadOptions): Promise<string | null>;
   /**

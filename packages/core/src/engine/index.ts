@@ -28,7 +28,7 @@ export { requestName, requestPrefix, requestsAfter } from '../kv/requests.ts';
 export { SortedKeys } from '../memory/sorted-keys.ts';
 export { ChangeQueue } from '../memory/watch.ts';
 export { inParts } from '../paging.ts';
-export { type AppendPlan, planAppend, seqConflict } from '../runs/append.ts';
+export { type AppendPlan, planAppend, rewritten, seqConflict } from '../runs/append.ts';
 export { FIRST_LINK, rollOf } from '../runs/chain.ts';
 export { defaultIdempotencyKey } from '../runs/keys.ts';
 export { readLogPage } from '../runs/log-page.ts';

@@ -23,6 +23,11 @@ export interface JournalHead {
   updatedAt: number;
   /** Kept for the journal's owner, replaced with each commit. */
   state: string;
+  /**
+   * Moves whenever stored entries change: by one with each rewrite, and past every earlier value with each restore. A
+   * journal that was removed keeps it until it is forgotten.
+   */
+  rewrites: number;
 }
 
 export interface JournalEntry {
@@ -34,6 +39,14 @@ export interface JournalEntry {
   body: string;
 }
 
+/** Entries to append to the journal as the writer knows it. */
+export interface JournalCommit {
+  known: number;
+  rewrites?: number;
+  state: string;
+  entries: readonly { key: string; body: string }[];
+}
+
 /** A commit that was taken, or the head as it stands and those of the keys that are stored already. */
 export type JournalOutcome =
   | { committed: true; time: number }
@@ -41,6 +54,7 @@ export type JournalOutcome =
 
 export interface RemoveOptions extends EngineCall {
   atSeq?: number;
+  atRewrites?: number;
   keepsName?: boolean;
 }
 
@@ -52,7 +66,7 @@ export interface JournalRestore {
   tombstone: string;
   /** Those that follow, with their own sequences and times. */
   entries: readonly JournalEntry[];
-  /** As of the last entry of the last step. */
+  /** As of the last entry of the last step; its `rewrites` is a value that the restored journal moves past. */
   head: JournalHead;
   isLast: boolean;
 }
@@ -60,12 +74,11 @@ export interface JournalRestore {
 export interface Journal {
   /** While a journal is put back, it has a tombstone and a head that tells how far that is. */
   head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }>;
-  /** Appends if the last sequence is `known` and none of the keys is stored. */
-  commit(
-    name: JournalName,
-    commit: { known: number; state: string; entries: readonly { key: string; body: string }[] },
-    call: EngineCall,
-  ): Promise<JournalOutcome>;
+  /**
+   * Appends if the last sequence is `known` and none of the keys is stored. With `rewrites` only while that is the
+   * head's: another history may have been restored that ends at the same sequence.
+   */
+  commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome>;
   /** Entries after a sequence, in order. */
   read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]>;
   /** The entry of each key, `null` where there is none. */
@@ -73,7 +86,7 @@ export interface Journal {
   /**
    * Removes the journal, or what was put back of it; a tombstone, if given, refuses every later commit. Gives how many
    * entries there were. With `atSeq` only a whole journal, and while that is its last sequence, else `SEQ_CONFLICT`; with
-   * `keepsName` `tenantsOf` goes on to know it.
+   * `atRewrites` only while that is its `rewrites`, else `CONFLICT`; with `keepsName` `tenantsOf` goes on to know it.
    */
   remove(name: JournalName, tombstone: string | null, options: RemoveOptions): Promise<number>;
   /**
@@ -82,8 +95,8 @@ export interface Journal {
    */
   restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean>;
   /**
-   * Puts another body in the place of an entry's, for good and wherever it is kept. False, and nothing is done, where
-   * the entry is not there or its body is another than `from`.
+   * Puts another body in the place of an entry's, for good and wherever it is kept, and moves `rewrites` in the same
+   * step. False, and nothing is done, where the entry is not there or its body is another than `from`.
    */
   rewrite(name: JournalName, seq: number, body: { from: string; to: string }, call: EngineCall): Promise<boolean>;
   /** Removes the journal with its tombstone: nothing of it is left. Gives how many entries there were. */

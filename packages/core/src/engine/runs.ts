@@ -85,6 +85,11 @@ export interface RunHead extends RunKey {
   updatedAt: number;
   labels: Record<string, string>;
   parentRunId: string | null;
+  /**
+   * Moves whenever stored events change: by one with each redaction, and past every earlier value with each restore. What
+   * was made from the events (a snapshot, an archive, a projection) is outdated when it knew another value (RUN-15).
+   */
+  rewrites: number;
 }
 
 /** What stays of a run that was removed (RUN-15). */
@@ -124,6 +129,12 @@ export interface Alongside {
   ): RecordWrite[] | Promise<RecordWrite[]>;
 }
 
+/** Which state of a run a removal is meant for. */
+export interface RemoveRunOptions extends EngineCall {
+  atSeq?: number;
+  atRewrites?: number;
+}
+
 /** Where an event of an append stands. */
 export interface PlacedEvent {
   runSeq: number;
@@ -149,9 +160,11 @@ export interface FeedEntry {
   linkBefore: Digest;
 }
 
-/** A stored snapshot: the JSON text of a `RunSnapshot`, guarded by its sequence. */
+/** A stored snapshot: the JSON text of a `RunSnapshot`, and what its fold knew of the run. */
 export interface StoredSnapshot {
   lastEventSeq: number;
+  /** The run's `rewrites`, read before the first event was. A snapshot of another value than the head's is outdated. */
+  rewrites: number;
   body: string;
 }
 
@@ -181,23 +194,34 @@ export interface RunEngine {
   tenantsOf(runId: string, call: EngineCall): Promise<string[]>;
   /** Runs ordered by (createdAt, tenantId, runId), newest or oldest first. */
   list(query: RunQuery, call: EngineCall): Promise<RunHead[]>;
+  /** The stored snapshot, outdated or not. Snapshots may be kept in another store than the run. */
   loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null>;
-  /** Keeps the stored one if it has a higher sequence; at the same sequence the later call wins, so that a mark can be set. */
+  /**
+   * Keeps the stored one if its `rewrites` is higher, or the same and its sequence is higher; at the same sequence the
+   * later call wins, so that a mark can be set. An engine that can look at the run in the same step stores nothing when
+   * the run is gone or its `rewrites` is another; callers look at the head afterwards and drop what came too late.
+   */
   saveSnapshot(run: RunKey, snapshot: StoredSnapshot & { status: RunStatus }, call: EngineCall): Promise<void>;
+  /** Removes the stored snapshot unless its `rewrites` is higher than this. */
+  dropSnapshot(run: RunKey, upToRewrites: number, call: EngineCall): Promise<void>;
   /**
    * Removes events and snapshot and leaves the tombstone; false for an unknown run. With `atSeq` only while that is
-   * its last sequence, else `SEQ_CONFLICT`. A tombstone of the kind `deleted` also ends a restore that was begun.
+   * its last sequence, else `SEQ_CONFLICT`; with `atRewrites` only while that is its `rewrites`, else `CONFLICT`. A
+   * tombstone of the kind `deleted` also ends a restore that was begun.
    */
-  remove(run: RunKey, tombstone: RunTombstone, options: EngineCall & { atSeq?: number }): Promise<boolean>;
+  remove(run: RunKey, tombstone: RunTombstone, options: RemoveRunOptions): Promise<boolean>;
   /**
    * Puts events back exactly as they were: sequences, times, commits, links. Until the last part the run is a tombstone
    * of the kind `restoring` that keeps what was there in `archive`; events that are there already are left as they are,
    * so that any part can be sent again. Over a live run it is `CONFLICT`, unless that run has the same head: then
    * nothing is done; over a deleted one `RUN_DELETED` unless `overDeleted`. The events pass through the feed again, once
-   * all are there.
+   * all are there, and the run's `rewrites` moves past that of the part and every value it had here.
    */
   restore(run: RunKey, part: RestoredPart, options: EngineCall & { overDeleted?: boolean }): Promise<void>;
-  /** Takes the payload out of an event and leaves the redaction; the first one stays. False for an unknown event. */
+  /**
+   * Takes the payload out of an event, leaves the redaction and moves `rewrites`, in one step; the first redaction of an
+   * event stays. False for an unknown event.
+   */
   redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean>;
   feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]>;
   /** Waits for something new: of a run, or of any. Ends early without harm; a missed hint costs latency only. */

@@ -35,6 +35,9 @@ interface Known {
   isCurrent: boolean;
 }
 
+/** Of a run that is not there. */
+const NO_POSITION = { seq: 0, rewrites: 0 };
+
 const NOTHING: Known = { head: null, found: new Map(), isCurrent: false };
 
 /** A round of planning: what to write, and what to answer to the first so many requests once it is written. */
@@ -111,9 +114,13 @@ export class RunAppender {
 
   /** Writes a round; when it was refused, gives what the run is now known to be. */
   async #commit(name: JournalName, before: Known, round: Round, open: number, call: EngineCall): Promise<Known | null> {
-    const known = isTombstone(before.head) ? 0 : (before.head?.seq ?? 0);
+    const { seq: known, rewrites } = isTombstone(before.head) ? NO_POSITION : (before.head ?? NO_POSITION);
     const entries = round.rows.map((row, at) => ({ key: row.idempotencyKey, body: round.bodies[at]! }));
-    const outcome = await this.#journal.commit(name, { known, state: encodeHead(round.head!), entries }, call);
+    const outcome = await this.#journal.commit(
+      name,
+      { known, rewrites, state: encodeHead(round.head!), entries },
+      call,
+    );
     if (!outcome.committed) {
       const found = new Map([...before.found, ...foundBy(outcome.found)]);
       // Keys of those that were not in the commit were not looked for.

@@ -74,7 +74,7 @@ export function encodeHead(head: RunHead): string {
 }
 
 export function decodeHead(run: RunKey, head: JournalHead): RunHead {
-  const { link, ...state } = JSON.parse(head.state) as Omit<RunHead, 'link'> & { link: string };
+  const { link, ...state } = JSON.parse(head.state) as Omit<RunHead, 'link' | 'rewrites'> & { link: string };
   return {
     ...state,
     ...run,
@@ -82,6 +82,7 @@ export function decodeHead(run: RunKey, head: JournalHead): RunHead {
     link: Buffer.from(link, 'base64').toString('latin1'),
     createdAt: head.createdAt,
     updatedAt: head.updatedAt,
+    rewrites: head.rewrites,
   };
 }
 

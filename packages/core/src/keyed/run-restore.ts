@@ -40,12 +40,12 @@ async function nextStep(
   const plan = planRestore(run, part, { head: headOf(name, there), restored: seq }, { now: Date.now(), overDeleted });
   if (plan === null || (plan.events.length === 0 && !part.isLast)) return null;
   const entries = firstFew(plan.events);
-  const { createdAt, updatedAt } = part.head;
+  const { createdAt, updatedAt, rewrites } = part.head;
   return {
     known: { tombstone: there.tombstone, seq },
     tombstone: JSON.stringify(plan.tombstone),
     entries,
-    head: { seq: part.head.seq, createdAt, updatedAt, state: encodeHead(part.head) },
+    head: { seq: part.head.seq, createdAt, updatedAt, state: encodeHead(part.head), rewrites },
     isLast: part.isLast && entries.length === plan.events.length,
   };
 }

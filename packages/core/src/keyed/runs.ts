@@ -1,12 +1,13 @@
 /** The run engine of keyed backends: one journal per run, written against the head the writer knows (RUN-17). */
 import { TidemarkError } from '../contracts/errors.ts';
 import type { Journal, JournalName } from '../engine/journal.ts';
-import type { RecordName, Records } from '../engine/records.ts';
+import type { RecordName, Records, StoredRecord } from '../engine/records.ts';
 import type {
   EngineCall,
   FeedEntry,
   LogPage,
   PlacedEvent,
+  RemoveRunOptions,
   RestoredPart,
   RunAppend,
   RunEngine,
@@ -23,6 +24,7 @@ import { inParts } from '../paging.ts';
 import { FIRST_LINK } from '../runs/chain.ts';
 import { matchesQuery } from '../runs/list.ts';
 import { readLogPage } from '../runs/log-page.ts';
+import { refuseIfOver } from './contention.ts';
 import { RunAppender } from './run-appender.ts';
 import { decodeEvent, decodeHead, encodeEvent, headOf, nameOf } from './run-entries.ts';
 import { restoreJournal } from './run-restore.ts';
@@ -92,30 +94,37 @@ export class KeyedRuns implements RunEngine {
 
   async loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null> {
     const [record] = await this.#records.get([snapshotName(run)], call);
-    const body = record?.fields.get('body');
-    return body
-      ? { lastEventSeq: Number(Buffer.from(record!.fields.get('seq')!)), body: Buffer.from(body).toString() }
-      : null;
+    return record ? snapshotIn(record) : null;
   }
 
   async saveSnapshot(run: RunKey, snapshot: StoredSnapshot, call: EngineCall): Promise<void> {
     const name = snapshotName(run);
     const set = new Map([
       ['seq', Buffer.from(String(snapshot.lastEventSeq))],
+      ['rewrites', Buffer.from(String(snapshot.rewrites))],
       ['body', Buffer.from(snapshot.body)],
     ]);
     for (;;) {
       const [stored] = await this.#records.get([name], call);
-      if (stored && Number(Buffer.from(stored.fields.get('seq')!)) > snapshot.lastEventSeq) return;
-      const outcome = await this.#records.write(
-        { name, mode: 'replace', set, expect: { revision: stored?.revision ?? 0 } },
-        call,
-      );
-      if (outcome.applied) return;
+      if (stored && isAhead(snapshotIn(stored), snapshot)) return;
+      const expect = { revision: stored?.revision ?? 0 };
+      if ((await this.#records.write({ name, mode: 'replace', set, expect }, call)).applied) return;
+      refuseIfOver(call);
     }
   }
 
-  async remove(run: RunKey, tombstone: RunTombstone, call: EngineCall & { atSeq?: number }): Promise<boolean> {
+  async dropSnapshot(run: RunKey, upToRewrites: number, call: EngineCall): Promise<void> {
+    const name = snapshotName(run);
+    for (;;) {
+      const [stored] = await this.#records.get([name], call);
+      if (!stored || snapshotIn(stored).rewrites > upToRewrites) return;
+      const expect = { revision: stored.revision };
+      if ((await this.#records.write({ name, mode: 'delete', set: new Map(), expect }, call)).applied) return;
+      refuseIfOver(call);
+    }
+  }
+
+  async remove(run: RunKey, tombstone: RunTombstone, call: RemoveRunOptions): Promise<boolean> {
     this.#appender.forget(nameOf(run));
     // The journal first: with the tombstone in place nobody can bring the run back while its snapshot goes.
     const options = { ...call, keepsName: tombstone.kind !== 'deleted' };
@@ -205,6 +214,17 @@ function seqBefore({ runSeq, commitIndex }: StoredRunEvent): number {
 
 function placeOf({ tenantId, name }: JournalName, seq: number): string {
   return `${tenantId}\0${name}\0${seq}`;
+}
+
+function snapshotIn({ fields }: StoredRecord): StoredSnapshot {
+  const number = (field: string) => Number(Buffer.from(fields.get(field) ?? '0'));
+  const body = Buffer.from(fields.get('body')!).toString();
+  return { lastEventSeq: number('seq'), rewrites: number('rewrites'), body };
+}
+
+/** Whether a snapshot knows more of the run than another. */
+function isAhead(a: StoredSnapshot, b: StoredSnapshot): boolean {
+  return a.rewrites === b.rewrites ? a.lastEventSeq > b.lastEventSeq : a.rewrites > b.rewrites;
 }
 
 function snapshotName(run: RunKey): RecordName {

@@ -3,6 +3,7 @@ import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import type { StoreContext } from '../context.ts';
 import type {
   Journal,
+  JournalCommit,
   JournalEntry,
   JournalHead,
   JournalName,
@@ -13,10 +14,10 @@ import type {
 } from '../engine/journal.ts';
 import type { EngineCall } from '../engine/runs.ts';
 import { compareKeys, firstAfter } from '../kv/order.ts';
-import { seqConflict } from '../runs/append.ts';
+import { rewritten, seqConflict } from '../runs/append.ts';
 import { Signals } from '../signals.ts';
 
-const NO_HEAD: JournalHead = { seq: 0, createdAt: 0, updatedAt: 0, state: '' };
+const NO_HEAD: JournalHead = { seq: 0, createdAt: 0, updatedAt: 0, state: '', rewrites: 0 };
 
 interface Log {
   name: JournalName;
@@ -25,12 +26,12 @@ interface Log {
   byKey: Map<string, JournalEntry>;
 }
 
-type Commit = Parameters<Journal['commit']>[1];
-
 export class MemoryJournal implements Journal {
   readonly #context: StoreContext;
   readonly #logs = new Map<string, Log>();
   readonly #tombstones = new Map<string, string>();
+  /** `rewrites` of logs that were removed. */
+  readonly #rewrites = new Map<string, number>();
   /** What was put back of logs that are being restored. */
   readonly #restoring = new Map<string, JournalEntry[]>();
   /** Live logs of each space by (createdAt, tenant, name). */
@@ -51,18 +52,20 @@ export class MemoryJournal implements Journal {
     return { head: head ? { ...head } : null, tombstone: this.#tombstones.get(id) ?? null };
   }
 
-  async commit(name: JournalName, commit: Commit): Promise<JournalOutcome> {
+  async commit(name: JournalName, commit: JournalCommit): Promise<JournalOutcome> {
     const log = this.#logs.get(idOf(name));
     return this.commitAt(name, commit, Math.max(this.#context.clock(), log?.head.updatedAt ?? 0));
   }
 
   /** The same at a time that is known, without a pause. */
-  commitAt(name: JournalName, commit: Commit, time: number): JournalOutcome {
+  commitAt(name: JournalName, commit: JournalCommit, time: number): JournalOutcome {
     const id = idOf(name);
     const tombstone = this.#tombstones.get(id) ?? null;
     const log = this.#logs.get(id);
     const found = commit.entries.map(({ key }) => log?.byKey.get(key)).filter((entry) => entry !== undefined);
-    if (tombstone !== null || (log?.head.seq ?? 0) !== commit.known || found.length > 0) {
+    const { seq, rewrites } = log?.head ?? NO_HEAD;
+    const isKnown = seq === commit.known && (commit.rewrites ?? rewrites) === rewrites;
+    if (tombstone !== null || !isKnown || found.length > 0) {
       return {
         committed: false,
         head: log ? { ...log.head } : null,
@@ -76,7 +79,7 @@ export class MemoryJournal implements Journal {
     return { committed: true, time };
   }
 
-  #store(log: Log, commit: Commit, time: number): void {
+  #store(log: Log, commit: JournalCommit, time: number): void {
     const commits = this.#commitsOf(log.name.space);
     for (const { key, body } of commit.entries) {
       const entry: JournalEntry = { seq: log.entries.length + 1, time, key, body };
@@ -90,7 +93,7 @@ export class MemoryJournal implements Journal {
   #create(id: string, name: JournalName, time: number): Log {
     const log: Log = {
       name: { ...name },
-      head: { seq: 0, createdAt: time, updatedAt: time, state: '' },
+      head: { ...NO_HEAD, createdAt: time, updatedAt: time },
       entries: [],
       byKey: new Map(),
     };
@@ -140,7 +143,8 @@ export class MemoryJournal implements Journal {
     this.#restoring.delete(id);
     this.#tombstones.delete(id);
     const log = this.#create(id, name, head.createdAt);
-    log.head = { ...head };
+    log.head = { ...head, rewrites: Math.max(head.rewrites, this.#rewrites.get(id) ?? 0) + 1 };
+    this.#rewrites.delete(id);
     log.entries = entries;
     const commits = this.#commitsOf(name.space);
     for (const entry of entries) {
@@ -154,15 +158,20 @@ export class MemoryJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { atSeq, keepsName }: Pick<RemoveOptions, 'atSeq' | 'keepsName'> = {},
+    { atSeq, atRewrites, keepsName }: Omit<RemoveOptions, keyof EngineCall> = {},
   ): Promise<number> {
     const id = idOf(name);
     const log = this.#logs.get(id);
     if (!log && (atSeq !== undefined || !this.#restoring.has(id))) return 0;
     if (log && atSeq !== undefined && log.head.seq !== atSeq) throw seqConflict(name.name, atSeq, log.head.seq);
+    if (log && atRewrites !== undefined && log.head.rewrites !== atRewrites)
+      throw rewritten(name.name, log.head.rewrites);
     if (!keepsName) this.#dropTenant(name);
     if (!log) return this.#removeRestored(id, tombstone);
-    if (tombstone !== null) this.#tombstones.set(id, tombstone);
+    if (tombstone !== null) {
+      this.#tombstones.set(id, tombstone);
+      this.#rewrites.set(id, log.head.rewrites);
+    }
     this.#logs.delete(id);
     const ordered = this.#ordered.get(name.space)!;
     ordered.splice(placeOf(ordered, log), 1);
@@ -181,9 +190,11 @@ export class MemoryJournal implements Journal {
   }
 
   async rewrite(name: JournalName, seq: number, { from, to }: { from: string; to: string }): Promise<boolean> {
-    const entry = this.#logs.get(idOf(name))?.entries[seq - 1];
+    const log = this.#logs.get(idOf(name));
+    const entry = log?.entries[seq - 1];
     if (entry?.body !== from) return false;
     entry.body = to;
+    log!.head = { ...log!.head, rewrites: log!.head.rewrites + 1 };
     return true;
   }
 
@@ -192,6 +203,7 @@ export class MemoryJournal implements Journal {
     const removed = await this.remove(name, null);
     this.#dropTenant(name);
     this.#tombstones.delete(idOf(name));
+    this.#rewrites.delete(idOf(name));
     const commits = this.#commitsOf(name.space);
     for (const [at, commit] of commits.entries()) if (commit?.log === log) commits[at] = null;
     return removed;

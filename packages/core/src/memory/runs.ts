@@ -56,7 +56,7 @@ export class MemoryRuns extends KeyedRuns {
     const writes = await alongside.writes(plan.placed, found, read);
     const known = head === null || isTombstone(head) ? 0 : head.seq;
     const entries = plan.rows.map((row) => ({ key: row.idempotencyKey, body: encodeEvent(row) }));
-    const commit = { known, state: encodeHead(plan.head), entries };
+    const commit = { known, rewrites: plan.head.rewrites, state: encodeHead(plan.head), entries };
     // From here on nothing waits, so that nobody comes between.
     if (!this.#records.holds(writes)) return null;
     if (!this.#journal.commitAt(name, commit, plan.head.updatedAt).committed) return null;

@@ -20,7 +20,7 @@ import type {
 } from '../engine/runs.ts';
 import { refuseIfOver } from '../keyed/contention.ts';
 import { encodeFields, recordOf as kvRecordOf, numberOf } from '../kv/values.ts';
-import { checkPage } from '../runs/chain.ts';
+import { checkPage, missingEvent } from '../runs/chain.ts';
 import { readLogPage } from '../runs/log-page.ts';
 import { recordOf } from '../runs/prepare.ts';
 import { DefinedProjection } from './define.ts';
@@ -200,11 +200,7 @@ async function readMissed(
   const page = await readLogPage(read, from, behind);
   checkPage(run, from, page);
   if (page.events.length === behind) return page.events;
-  const runSeq = from + page.events.length + 1;
-  throw new TidemarkError('CORRUPT_EVENT', `Event ${runSeq} of run ${JSON.stringify(run.runId)} is missing`, {
-    runId: run.runId,
-    runSeq,
-  });
+  throw missingEvent(run, from + page.events.length + 1);
 }
 
 function writeOf(

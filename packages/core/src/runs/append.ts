@@ -68,6 +68,7 @@ function newHead(append: RunAppend, now: number): RunHead {
     updatedAt: now,
     labels: append.labels,
     parentRunId: append.parentRunId,
+    rewrites: 0,
   };
 }
 
@@ -80,6 +81,15 @@ export function seqConflict(runId: string, expected: number, current: number): T
   return new TidemarkError(
     'SEQ_CONFLICT',
     `Run ${JSON.stringify(runId)} is at sequence ${current}, not ${expected}; read what was added and decide again`,
+    { current, runId },
+  );
+}
+
+/** The refusal of what was meant for the run as it was before a redaction or a restore. */
+export function rewritten(runId: string, current: number): TidemarkError {
+  return new TidemarkError(
+    'CONFLICT',
+    `Run ${JSON.stringify(runId)} was redacted or restored since it was read; read it again and decide again`,
     { current, runId },
   );
 }

@@ -77,6 +77,14 @@ export class ChainReader {
     this.#linkBefore = linkBefore;
   }
 
+  /** A reader that stands where this one does. */
+  copy(): ChainReader {
+    const copy = new ChainReader(this.#run, this.#linkBefore);
+    copy.#roll = this.#roll;
+    copy.#last = this.#last;
+    return copy;
+  }
+
   /** The event's problem in words, or `null` when it fits. */
   problemOf(event: StoredRunEvent): string | null {
     const last = this.#last;
@@ -106,17 +114,19 @@ export class ChainReader {
   }
 }
 
+export function missingEvent({ runId }: RunKey, runSeq: number): TidemarkError {
+  return new TidemarkError('CORRUPT_EVENT', `Event ${runSeq} of run ${JSON.stringify(runId)} is missing`, {
+    runId,
+    runSeq,
+  });
+}
+
 /** Checks a page of a run and that it starts right after `afterSeq`. */
 export function checkPage(run: RunKey, afterSeq: number, page: LogPage): void {
   const first = page.events[0];
   if (!first) return;
   const reader = new ChainReader(run, page.linkBefore);
   for (const event of page.lead) reader.check(event);
-  if (first.runSeq !== afterSeq + 1) {
-    throw new TidemarkError('CORRUPT_EVENT', `Event ${afterSeq + 1} of run ${JSON.stringify(run.runId)} is missing`, {
-      runId: run.runId,
-      runSeq: afterSeq + 1,
-    });
-  }
+  if (first.runSeq !== afterSeq + 1) throw missingEvent(run, afterSeq + 1);
   for (const event of page.events) reader.check(event);
 }

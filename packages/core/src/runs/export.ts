@@ -1,11 +1,13 @@
 /** `exportRun`: a run as it is stored, in parts, each event checked against the chain as it is read. */
 import type { StoreContext } from '../context.ts';
-import { TidemarkError } from '../contracts/errors.ts';
+import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { RunPart } from '../contracts/run-parts.ts';
 import type { RunReadOptions } from '../contracts/runs.ts';
-import type { RunEngine, RunHead, RunKey } from '../engine/runs.ts';
-import { ChainReader } from './chain.ts';
+import type { EngineCall, RunEngine, RunHead, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import { ChainReader, missingEvent } from './chain.ts';
 import { exportedEvent, exportedRun } from './exported.ts';
+import { liveHead } from './lookup.ts';
+import { runNotFound } from './view.ts';
 
 const PART_EVENTS = 1_000;
 
@@ -17,22 +19,53 @@ export async function* exportParts(
   head: RunHead,
   options: RunReadOptions | undefined,
 ): AsyncGenerator<RunPart, void, undefined> {
-  const chain = new ChainReader(run);
+  let chain = new ChainReader(run);
   for (let seq = 0; seq < head.seq; ) {
-    const limit = Math.min(PART_EVENTS, head.seq - seq);
-    const { events } = await context.read(options, (call) => engine.fetch(run, seq, limit, call));
-    if (events[0]?.runSeq !== seq + 1) throw incomplete(run, seq + 1, 'is missing or was removed meanwhile');
-    for (const event of events) chain.check(event);
-    const last = events.at(-1)!;
-    seq = last.runSeq;
-    if (seq === head.seq && last.link !== head.link) throw incomplete(run, seq, 'does not match the head of the run');
-    yield { run: exportedRun(head), events: events.map(exportedEvent), isLast: seq === head.seq };
+    const page = await context.read(options, (call) => readPart(engine, run, head, { seq, chain }, call));
+    chain = page.chain;
+    seq = page.events.at(-1)!.runSeq;
+    yield { run: exportedRun(head), events: page.events.map(exportedEvent), isLast: seq === head.seq };
   }
 }
 
-function incomplete({ runId }: RunKey, runSeq: number, problem: string): TidemarkError {
-  return new TidemarkError('CORRUPT_EVENT', `Event ${runSeq} of run ${JSON.stringify(runId)} ${problem}`, {
-    runId,
-    runSeq,
-  });
+/** Where an export has come to: the last sequence that was given, and the chain up to it. */
+interface Place {
+  seq: number;
+  chain: ChainReader;
+}
+
+/** The next events; a run that was removed or put back while it was read is not taken for a damaged one. */
+async function readPart(
+  engine: RunEngine,
+  run: RunKey,
+  head: RunHead,
+  { seq, chain }: Place,
+  call: EngineCall,
+): Promise<{ events: StoredRunEvent[]; chain: ChainReader }> {
+  for (let known: number | undefined; ; ) {
+    const { events } = await engine.fetch(run, seq, Math.min(PART_EVENTS, head.seq - seq), call);
+    const reader = chain.copy();
+    try {
+      checkPart(run, head, seq, events, reader);
+      return { events, chain: reader };
+    } catch (error) {
+      if (!isTidemarkError(error, 'CORRUPT_EVENT')) throw error;
+      const current = await liveHead(engine, run, call);
+      if (current === null) throw runNotFound(run.runId);
+      if (current.rewrites === known) throw error;
+      known = current.rewrites;
+    }
+  }
+}
+
+function checkPart(run: RunKey, head: RunHead, seq: number, events: StoredRunEvent[], reader: ChainReader): void {
+  if (events[0]?.runSeq !== seq + 1) throw missingEvent(run, seq + 1);
+  for (const event of events) reader.check(event);
+  const { runSeq, link } = events.at(-1)!;
+  if (runSeq !== head.seq || link === head.link) return;
+  throw new TidemarkError(
+    'CORRUPT_EVENT',
+    `Event ${runSeq} of run ${JSON.stringify(run.runId)} does not match the head of the run`,
+    { runId: run.runId, runSeq },
+  );
 }

@@ -32,6 +32,7 @@ export function exportedRun(head: RunHead): ExportedRun {
     updatedAt: timeText(head.updatedAt),
     labels: { ...head.labels },
     parentRunId: head.parentRunId,
+    rewrites: head.rewrites,
   };
 }
 
@@ -84,6 +85,7 @@ function restoredHead(run: unknown): RunHead {
     updatedAt: checkMs(it.updatedAt, 'updatedAt'),
     labels: checkLabels(it.labels, 'labels'),
     parentRunId: checkOptionalId(it.parentRunId, 'parentRunId'),
+    rewrites: it.rewrites === undefined ? 0 : checkInteger(it.rewrites, 'rewrites', 0),
   };
 }
 

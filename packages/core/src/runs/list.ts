@@ -80,6 +80,7 @@ function summaryOf(head: RunHead): RunSummary {
     updatedAt: timeText(head.updatedAt),
     labels: { ...head.labels },
     ...(head.parentRunId === null ? {} : { parentRunId: head.parentRunId }),
+    rewrites: head.rewrites,
   };
 }
 

@@ -40,11 +40,19 @@ export class RunLookup {
     return tenantId === null ? null : { tenantId, runId };
   }
 
-  /** `null` of a run that is not there or was deleted; an archived one is `RUN_ARCHIVED` (RUN-15). */
-  async liveHead(run: RunKey, call: EngineCall): Promise<RunHead | null> {
-    const head = await this.#engine.head(run, call);
-    if (!isTombstone(head)) return head;
-    if (head.kind !== 'deleted') throw tombstoneError(run.runId, head);
-    return null;
+  liveHead(run: RunKey, call: EngineCall): Promise<RunHead | null> {
+    return liveHead(this.#engine, run, call);
   }
+}
+
+/** The head of a live run; `null` for one that is unknown or was deleted. Throws `RUN_ARCHIVED` for an archived one (RUN-15). */
+export async function liveHead(
+  engine: Pick<RunEngine, 'head'>,
+  run: RunKey,
+  call: EngineCall,
+): Promise<RunHead | null> {
+  const head = await engine.head(run, call);
+  if (!isTombstone(head)) return head;
+  if (head.kind !== 'deleted') throw tombstoneError(run.runId, head);
+  return null;
 }

@@ -8,7 +8,7 @@ import {
   type RunTombstone,
   type StoredRunEvent,
 } from '../engine/runs.ts';
-import { seqConflict, tombstoneError } from './append.ts';
+import { rewritten, seqConflict, tombstoneError } from './append.ts';
 import { hexOf } from './exported.ts';
 
 /** What to write of a part. */
@@ -57,14 +57,16 @@ function conflict({ runId }: RunKey, what: string, current: unknown): TidemarkEr
   return new TidemarkError('CONFLICT', `Run ${JSON.stringify(runId)} ${what}`, { runId, current });
 }
 
-/** Whether a removal has something to remove; `SEQ_CONFLICT` when the run has moved on. */
+/** Whether a removal has something to remove; `SEQ_CONFLICT` when the run has moved on, `CONFLICT` when it was rewritten. */
 export function checkRemoval(
   run: RunKey,
   head: RunHead | RunTombstone | null,
   tombstone: RunTombstone,
-  atSeq: number | undefined,
+  { atSeq, atRewrites }: { atSeq?: number; atRewrites?: number },
 ): boolean {
   if (isTombstone(head)) return head.kind === 'restoring' && tombstone.kind === 'deleted' && atSeq === undefined;
   if (head !== null && atSeq !== undefined && head.seq !== atSeq) throw seqConflict(run.runId, atSeq, head.seq);
+  if (head !== null && atRewrites !== undefined && head.rewrites !== atRewrites)
+    throw rewritten(run.runId, head.rewrites);
   return head !== null;
 }

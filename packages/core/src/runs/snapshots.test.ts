@@ -155,7 +155,7 @@ describe('snapshots', () => {
     }));
     await append(runs, 10);
     deleteNow = async () => void (await runs.deleteRun('r'));
-    await runs.refreshSnapshot('r');
+    await expect(runs.refreshSnapshot('r')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
     expect(await runs.getSnapshot('r')).toBeNull();
   });
 

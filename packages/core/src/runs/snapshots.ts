@@ -6,7 +6,9 @@ import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { RunEventRecord } from '../contracts/run-events.ts';
 import type { RefreshedSnapshot, RunSnapshot } from '../contracts/run-state.ts';
 import { type EngineCall, isTombstone, type PreparedEvent, type RunEngine, type RunKey } from '../engine/runs.ts';
+import { missingEvent } from './chain.ts';
 import { fetchChecked } from './checked-page.ts';
+import { liveHead } from './lookup.ts';
 import { recordOf } from './prepare.ts';
 import { RunFold } from './reducer.ts';
 
@@ -16,11 +18,28 @@ const LONG_TAIL = 200;
 /** A fold stores what it has after so many events, so that one that runs out of time is continued and not begun again. */
 const KEEP_EVERY = 20_000;
 
+/** What a fold of a live run starts from. */
+interface FoldBase {
+  /** The run's last sequence and `rewrites`, read before any event is. */
+  seq: number;
+  rewrites: number;
+  /** The stored snapshot, unless the run was rewritten since it was folded. */
+  stored: RunSnapshot | null;
+  /** Of the stored snapshot, outdated or not. */
+  version: number;
+}
+
+/** A snapshot on its way into the store, with the `rewrites` that its fold knew. */
+interface FoldedSnapshot {
+  snapshot: RunSnapshot;
+  rewrites: number;
+}
+
 export class SnapshotReader {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
   /** Runs whose snapshot is being written back, each with the newest one that waits for its turn. */
-  readonly #writingBack = new Map<string, { waiting: RunSnapshot | null; done: Promise<void> }>();
+  readonly #writingBack = new Map<string, { waiting: FoldedSnapshot | null; done: Promise<void> }>();
 
   constructor(context: StoreContext, engine: RunEngine) {
     this.#context = context;
@@ -29,52 +48,62 @@ export class SnapshotReader {
 
   /** The stored snapshot; where there is none yet, projects one and stores it. */
   async stored(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
-    return (await this.#load(run, call)) ?? this.current(run, call);
+    const base = await this.#base(run, call);
+    return base && (base.stored ?? this.current(run, call));
   }
 
   /** The snapshot of the whole log. */
   async current(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
-    const stored = await this.#load(run, call);
-    const { fold, written } = await this.#foldOn(run, stored, call);
-    if (fold.lastEventSeq === 0) return null;
+    const folded = await this.#foldOn(run, call);
+    if (!folded) return null;
+    const { base, fold, written } = folded;
+    const { stored } = base;
     if (stored && fold.lastEventSeq === stored.lastEventSeq) return { ...stored, freshness: 'FRESH' };
-    return written ?? fold.snapshot(this.#context.clock());
+    return written ?? this.#snapshotOf(fold, base);
   }
 
   /** The snapshot as it was right after `atSeq`. */
   async at(run: RunKey, atSeq: number, call: EngineCall): Promise<RunSnapshot | null> {
-    const stored = await this.#load(run, call);
-    const fold = new RunFold(stored && stored.lastEventSeq <= atSeq ? stored : null);
-    await this.#foldTail(run, fold, atSeq, call);
-    if (fold.lastEventSeq === 0) return null;
+    const folded = await this.#fold(run, call, { upTo: atSeq });
+    if (!folded) return null;
+    const { fold } = folded;
     if (fold.lastEventSeq < atSeq)
       throw invalidArgument('atSeq', `at most ${fold.lastEventSeq}, the last of the run`, atSeq);
     return fold.snapshot(this.#context.clock());
   }
 
   /** Folds what is new and stores the result; `null` for an unknown run. */
-  async refresh(run: RunKey, call: EngineCall): Promise<RefreshedSnapshot | null> {
-    const stored = await this.#load(run, call);
-    const fold = new RunFold(stored);
-    await this.#foldTail(run, fold, Number.POSITIVE_INFINITY, call);
-    if (fold.lastEventSeq === 0) return null;
-    const folded = fold.lastEventSeq - (stored?.lastEventSeq ?? 0);
-    if (stored && folded === 0 && stored.freshness === 'FRESH') return { snapshot: stored, folded };
-    const snapshot = fold.snapshot(this.#context.clock());
-    await this.#save(run, snapshot, call);
-    return { snapshot, folded };
+  async refresh(run: RunKey, call: EngineCall, options?: { anew: boolean }): Promise<RefreshedSnapshot | null> {
+    for (;;) {
+      const result = await this.#fold(run, call, options);
+      if (!result) return null;
+      const { base, fold } = result;
+      const folded = fold.lastEventSeq - (base.stored?.lastEventSeq ?? 0);
+      if (base.stored?.freshness === 'FRESH' && folded === 0) return { snapshot: base.stored, folded };
+      const snapshot = this.#snapshotOf(fold, base);
+      if (await this.#save(run, { snapshot, rewrites: base.rewrites }, call)) return { snapshot, folded };
+    }
+  }
+
+  /** Folds the whole log anew and stores that, whatever was stored before: what was redacted since is not in it. */
+  async refold(run: RunKey, call: EngineCall): Promise<void> {
+    await this.settled(run);
+    await this.refresh(run, call, { anew: true });
   }
 
   /** Marks the stored snapshot as one that is known to lack events; false where none is stored. */
   async markStale(run: RunKey, call: EngineCall): Promise<boolean> {
-    const stored = await this.#load(run, call);
-    if (stored && stored.freshness !== 'STALE') await this.#save(run, { ...stored, freshness: 'STALE' }, call);
-    return stored !== null;
+    const base = await this.#base(run, call);
+    if (!base?.stored) return false;
+    const { stored, rewrites } = base;
+    if (stored.freshness !== 'STALE')
+      await this.#save(run, { snapshot: { ...stored, freshness: 'STALE' }, rewrites }, call);
+    return true;
   }
 
   /** Refuses events that the table does not allow as the run stands; gives the sequence it stands at. */
   async checkTransitions(run: RunKey, events: readonly PreparedEvent[], call: EngineCall): Promise<number> {
-    const { fold } = await this.#foldOn(run, await this.#load(run, call), call);
+    const fold = (await this.#foldOn(run, call))?.fold ?? new RunFold();
     const seq = fold.lastEventSeq;
     for (const event of events) {
       const violation = fold.apply(asIfStored(this.#context.payloads, run, event, fold.lastEventSeq + 1));
@@ -88,59 +117,110 @@ export class SnapshotReader {
     return seq;
   }
 
-  async #load(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
-    const stored = await this.#engine.loadSnapshot(run, call);
-    return stored && this.#context.payloads.decode<RunSnapshot>(stored.body, placeOf(run));
-  }
-
-  /** Folds the whole log anew and stores that, whatever was stored before: what was redacted since is not in it. */
-  async refold(run: RunKey, call: EngineCall): Promise<void> {
-    await this.settled(run);
-    const fold = new RunFold();
-    await this.#foldTail(run, fold, Number.POSITIVE_INFINITY, call);
-    if (fold.lastEventSeq === 0) return;
-    const snapshot = fold.snapshot(this.#context.clock());
-    for (let stored = await this.#load(run, call); ; ) {
-      if (stored && stored.lastEventSeq > snapshot.lastEventSeq) return this.refold(run, call);
-      await this.#save(run, { ...snapshot, version: (stored?.version ?? 0) + 1 }, call);
-      // Another process may have been about to store what it folded before.
-      stored = await this.#load(run, call);
-      if (!stored || !isOutdated(stored, snapshot)) return;
-    }
-  }
-
-  async #save(run: RunKey, snapshot: RunSnapshot, call: EngineCall): Promise<void> {
-    // Written down first: the caller has the same object, and may change it while we wait.
-    const { lastEventSeq, status, redactions } = snapshot;
-    const body = this.#context.payloads.encode(JSON.stringify(snapshot), placeOf(run));
-    const current = await this.#load(run, call);
-    if (current && isOutdated({ redactions }, current)) return;
-    await this.#engine.saveSnapshot(run, { lastEventSeq, status, body }, call);
-    // The run may have been deleted while it was folded: its snapshot must not outlive it.
-    const head = await this.#engine.head(run, call);
-    if (isTombstone(head) && head.kind !== 'restoring') await this.#engine.remove(run, head, call);
-  }
-
   /** Waits for what is being written back of a run, so that its removal comes last. */
   async settled(run: RunKey): Promise<void> {
     await this.#writingBack.get(keyOf(run))?.done;
   }
 
+  /** `null` for an unknown run. Throws `RUN_ARCHIVED` for an archived one. */
+  async #base(run: RunKey, call: EngineCall): Promise<FoldBase | null> {
+    const [head, stored] = await Promise.all([liveHead(this.#engine, run, call), this.#engine.loadSnapshot(run, call)]);
+    if (!head) return null;
+    const snapshot = stored && this.#context.payloads.decode<RunSnapshot>(stored.body, placeOf(run));
+    const { seq, rewrites } = head;
+    return {
+      seq,
+      rewrites,
+      stored: stored?.rewrites === rewrites ? snapshot : null,
+      version: snapshot?.version ?? 0,
+    };
+  }
+
+  /** Folds a run up to its head, or to a sequence; from the stored snapshot, where it may. `null` for an unknown run. */
+  async #fold(
+    run: RunKey,
+    call: EngineCall,
+    { upTo = Number.POSITIVE_INFINITY, anew = false }: { upTo?: number; anew?: boolean } = {},
+  ): Promise<{ base: FoldBase; fold: RunFold } | null> {
+    for (let known: number | undefined; ; ) {
+      const found = await this.#base(run, call);
+      if (!found) return null;
+      const base = anew ? { ...found, stored: null } : found;
+      const { stored, rewrites } = base;
+      const fold = new RunFold(stored && stored.lastEventSeq <= upTo ? stored : null);
+      await this.#foldTail(run, fold, { upTo, rewrites }, call);
+      if (fold.lastEventSeq >= Math.min(base.seq, upTo)) return { base, fold };
+      // It was removed, and perhaps put back, while it was read.
+      if (rewrites === known) throw missingEvent(run, fold.lastEventSeq + 1);
+      known = rewrites;
+    }
+  }
+
+  async #foldTail(
+    run: RunKey,
+    fold: RunFold,
+    { upTo, rewrites }: { upTo: number; rewrites: number },
+    call: EngineCall,
+  ): Promise<void> {
+    let kept = fold.lastEventSeq;
+    while (fold.lastEventSeq < upTo) {
+      const afterSeq = fold.lastEventSeq;
+      const limit = Math.min(FOLD_PAGE, upTo - afterSeq);
+      const events = await fetchChecked(this.#engine, run, afterSeq, limit, call);
+      for (const event of events) fold.apply(recordOf(this.#context.payloads, run, event));
+      if (events.length < limit) return;
+      if (fold.lastEventSeq - kept < KEEP_EVERY) continue;
+      kept = fold.lastEventSeq;
+      this.#writeBack(run, { snapshot: fold.snapshot(this.#context.clock()), rewrites }, call);
+    }
+  }
+
+  /** The whole log folded; `written` back when much of it was not stored. */
+  async #foldOn(run: RunKey, call: EngineCall) {
+    const folded = await this.#fold(run, call);
+    if (!folded) return null;
+    const { base, fold } = folded;
+    const isLong = !base.stored || fold.lastEventSeq - base.stored.lastEventSeq >= LONG_TAIL;
+    const written = isLong ? this.#snapshotOf(fold, base) : null;
+    if (written) this.#writeBack(run, { snapshot: written, rewrites: base.rewrites }, call);
+    return { base, fold, written };
+  }
+
+  #snapshotOf(fold: RunFold, base: FoldBase): RunSnapshot {
+    return { ...fold.snapshot(this.#context.clock()), version: base.version + 1 };
+  }
+
+  /**
+   * Stores a snapshot. False when the run was removed or rewritten since the fold began: then the snapshot is outdated,
+   * and taken back in case it was stored.
+   */
+  async #save(run: RunKey, { snapshot, rewrites }: FoldedSnapshot, call: EngineCall): Promise<boolean> {
+    // Written down first: the caller has the same object, and may change it while we wait.
+    const { lastEventSeq, status } = snapshot;
+    const body = this.#context.payloads.encode(JSON.stringify(snapshot), placeOf(run));
+    await this.#engine.saveSnapshot(run, { lastEventSeq, status, rewrites, body }, call);
+    const head = await this.#engine.head(run, call);
+    if (head !== null && !isTombstone(head) && head.rewrites === rewrites) return true;
+    // No run that lives now or later has this value any more.
+    await this.#engine.dropSnapshot(run, rewrites, call);
+    return false;
+  }
+
   /** Stores a snapshot beside the answer: the reader neither waits for it nor fails with it. */
-  #writeBack(run: RunKey, snapshot: RunSnapshot, call: EngineCall): void {
+  #writeBack(run: RunKey, folded: FoldedSnapshot, call: EngineCall): void {
     const turn = this.#writingBack.get(keyOf(run));
     if (turn === undefined) {
-      const begun = { waiting: snapshot, done: Promise.resolve() };
+      const begun = { waiting: folded, done: Promise.resolve() };
       this.#writingBack.set(keyOf(run), begun);
       begun.done = this.#writeInTurn(run, begun, call.tenantId);
-    } else if (turn.waiting === null || turn.waiting.lastEventSeq < snapshot.lastEventSeq) {
-      turn.waiting = snapshot;
+    } else if (turn.waiting === null || !isAhead(turn.waiting, folded)) {
+      turn.waiting = folded;
     }
   }
 
   async #writeInTurn(
     run: RunKey,
-    turn: { waiting: RunSnapshot | null },
+    turn: { waiting: FoldedSnapshot | null },
     tenantId: EngineCall['tenantId'],
   ): Promise<void> {
     for (let next = turn.waiting; next; next = turn.waiting) {
@@ -151,39 +231,14 @@ export class SnapshotReader {
     }
     this.#writingBack.delete(keyOf(run));
   }
-
-  /** The whole log folded, from a snapshot on; `written` back when much of it was not stored. */
-  async #foldOn(run: RunKey, stored: RunSnapshot | null, call: EngineCall) {
-    const fold = new RunFold(stored);
-    await this.#foldTail(run, fold, Number.POSITIVE_INFINITY, call);
-    const isLong = fold.lastEventSeq > 0 && (!stored || fold.lastEventSeq - stored.lastEventSeq >= LONG_TAIL);
-    const written = isLong ? fold.snapshot(this.#context.clock()) : null;
-    if (written) this.#writeBack(run, written, call);
-    return { fold, written };
-  }
-
-  async #foldTail(run: RunKey, fold: RunFold, upTo: number, call: EngineCall): Promise<void> {
-    let kept = fold.lastEventSeq;
-    while (fold.lastEventSeq < upTo) {
-      const afterSeq = fold.lastEventSeq;
-      const limit = Math.min(FOLD_PAGE, upTo - afterSeq);
-      const events = await fetchChecked(this.#engine, run, afterSeq, limit, call);
-      for (const event of events) fold.apply(recordOf(this.#context.payloads, run, event));
-      if (events.length < limit) return;
-      if (fold.lastEventSeq - kept < KEEP_EVERY) continue;
-      kept = fold.lastEventSeq;
-      this.#writeBack(run, fold.snapshot(this.#context.clock()), call);
-    }
-  }
 }
 
 function keyOf({ tenantId, runId }: RunKey): string {
   return `${tenantId}\0${runId}`;
 }
 
-/** Whether a snapshot was folded before a redaction that the other one knows of. */
-function isOutdated(snapshot: Pick<RunSnapshot, 'redactions'>, other: Pick<RunSnapshot, 'redactions'>): boolean {
-  return (snapshot.redactions ?? 0) < (other.redactions ?? 0);
+function isAhead(a: FoldedSnapshot, b: FoldedSnapshot): boolean {
+  return a.rewrites === b.rewrites ? a.snapshot.lastEventSeq >= b.snapshot.lastEventSeq : a.rewrites > b.rewrites;
 }
 
 function placeOf({ tenantId, runId }: RunKey): PayloadPlace {

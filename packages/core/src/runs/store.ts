@@ -14,6 +14,7 @@ import type {
   FetchOptions,
   ForkOptions,
   ListRunsOptions,
+  RunPosition,
   RunReadOptions,
   RunStore,
   VerifyReport,
@@ -24,7 +25,7 @@ import { isTombstone } from '../engine/runs.ts';
 import { follow } from '../live.ts';
 import { tombstoneError } from './append.ts';
 import { Appender, type InlineView } from './appender.ts';
-import { fetchChecked } from './checked-page.ts';
+import { fetchLive } from './checked-page.ts';
 import { exportParts } from './export.ts';
 import { FeedReader } from './feed.ts';
 import { forkRun } from './fork.ts';
@@ -93,9 +94,7 @@ export class Runs implements RunStore {
   }
 
   async #fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<RunEventRecord[]> {
-    const events = await fetchChecked(this.#engine, run, afterSeq, limit, call);
-    // Nothing more, or nothing any more: an archived run is not an empty one (RUN-15).
-    if (events.length === 0) await this.#lookup.liveHead(run, call);
+    const events = await fetchLive(this.#engine, run, afterSeq, limit, call);
     return events.map((event) => recordOf(this.#context.payloads, run, event));
   }
 
@@ -127,7 +126,7 @@ export class Runs implements RunStore {
     checkId(runId, 'runId');
     return this.#context.read(options, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      return run && ((await this.#snapshots.stored(run, call)) ?? this.#noSnapshot(run, call));
+      return run && this.#snapshots.stored(run, call);
     });
   }
 
@@ -138,7 +137,6 @@ export class Runs implements RunStore {
       const run = await this.#lookup.find(runId, options, call);
       const snapshot =
         run && (atSeq === null ? await this.#snapshots.current(run, call) : await this.#snapshots.at(run, atSeq, call));
-      if (run && !snapshot) await this.#noSnapshot(run, call);
       if (!snapshot) throw runNotFound(runId);
       return snapshot;
     });
@@ -148,7 +146,7 @@ export class Runs implements RunStore {
     checkId(runId, 'runId');
     return this.#context.write(options, { method: 'refreshSnapshot', runId }, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      const refreshed = run && ((await this.#snapshots.refresh(run, call)) ?? (await this.#noSnapshot(run, call)));
+      const refreshed = run && (await this.#snapshots.refresh(run, call));
       if (!refreshed) throw runNotFound(runId);
       return refreshed;
     });
@@ -178,12 +176,20 @@ export class Runs implements RunStore {
     });
   }
 
+  async position(runId: string, options?: RunReadOptions): Promise<RunPosition | null> {
+    checkId(runId, 'runId');
+    return this.#context.read(options, async (call) => {
+      const run = await this.#lookup.find(runId, options, call);
+      const head = run && (await this.#lookup.liveHead(run, call));
+      return head && { ...run, lastEventSeq: head.seq, rewrites: head.rewrites };
+    });
+  }
+
   async verify(runId: string, options?: RunReadOptions): Promise<VerifyReport> {
     checkId(runId, 'runId');
     const run = await this.#context.read(options, (call) => this.#lookup.find(runId, options, call));
-    const head = run && (await this.#context.read(options, (call) => this.#lookup.liveHead(run, call)));
-    if (!run || !head) throw runNotFound(runId);
-    return verifyRun(this.#context, this.#engine, this.#lookup, { run, head }, options);
+    if (!run) throw runNotFound(runId);
+    return verifyRun(this.#context, this.#engine, run, options);
   }
 
   async deleteRun(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<boolean> {
@@ -209,10 +215,14 @@ export class Runs implements RunStore {
     return restoreParts(this.#context, this.#engine, this.#view, parts, options);
   }
 
-  async archiveRun(runId: string, options: RunReadOptions & { location: string; atSeq: number }): Promise<boolean> {
+  async archiveRun(
+    runId: string,
+    options: RunReadOptions & { location: string; atSeq: number; rewrites?: number },
+  ): Promise<boolean> {
     checkId(runId, 'runId');
     const archive = checkText(options?.location, 'location', MAX_LOCATION_BYTES);
     const atSeq = checkInteger(options.atSeq, 'atSeq', 1);
+    const atRewrites = options.rewrites === undefined ? undefined : checkInteger(options.rewrites, 'rewrites', 0);
     return this.#context.write(options, { method: 'archiveRun', runId }, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       if (!run) return false;
@@ -220,7 +230,7 @@ export class Runs implements RunStore {
       if (isTombstone(head) && head.kind === 'restoring') throw tombstoneError(runId, head);
       await this.#snapshots.settled(run);
       const tombstone: RunTombstone = { kind: 'archived', at: this.#context.clock(), archive };
-      return this.#engine.remove(run, tombstone, Object.assign(call, { atSeq }));
+      return this.#engine.remove(run, tombstone, Object.assign(call, { atSeq, atRewrites }));
     });
   }
 
@@ -262,12 +272,6 @@ export class Runs implements RunStore {
   handle(runId: string, defaults?: RunDefaults): RunHandle;
   handle(runId: string, defaults?: HandleDefaults) {
     return createHandle(this, this.#context, checkId(runId, 'runId'), { tenantId: this.#view?.tenantId, ...defaults });
-  }
-
-  /** There is none of an unknown run; an archived one is `RUN_ARCHIVED` (RUN-15). */
-  async #noSnapshot(run: RunKey, call: EngineCall): Promise<null> {
-    await this.#lookup.liveHead(run, call);
-    return null;
   }
 }
 

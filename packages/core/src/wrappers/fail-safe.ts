@@ -128,6 +128,7 @@ const SUBSTITUTES: Partial<Record<string, Substitute>> = {
   'runs.fetchEvents': list,
   'runs.getSnapshot': none,
   'runs.headSeq': load(() => 0),
+  'runs.position': none,
   'runs.listRuns': page,
   // The cursor stays where it was: without it a reader would begin again.
   'runs.feedPage': load(([options]) => {

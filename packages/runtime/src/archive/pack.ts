@@ -13,6 +13,8 @@ export interface PackedRun {
   events: number;
   /** Hex of the last link. */
   head: string;
+  /** That of the export; absent in packs of older versions, for 0. */
+  rewrites?: number;
   start: number;
   end: number;
 }
@@ -81,8 +83,8 @@ async function* blocksOf(runs: Iterable<RunRef>, content: PackContent, writing: 
       writing.onSkipped(run, error);
       continue;
     }
-    const { tenantId, runId, lastEventSeq: events, head } = exported!;
-    content.runs.push({ tenantId, runId, events, head, start, end: content.plainBytes });
+    const { tenantId, runId, lastEventSeq: events, head, rewrites } = exported!;
+    content.runs.push({ tenantId, runId, events, head, rewrites, start, end: content.plainBytes });
     if (!writing.goOn(content.plainBytes)) return;
   }
 }

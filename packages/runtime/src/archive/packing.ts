@@ -1,6 +1,7 @@
 /**
  * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed as under way, read back and
  * checked. Killed anywhere, the run is in the store or in the archive, and whoever comes next finishes what is under way.
+ * A run that was redacted or restored since it was packed does not leave: its copy is outdated, and it is packed again.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
@@ -22,6 +23,8 @@ const PACK_BYTES = 4 * 1024 * 1024;
 /** Runs that leave the store at the same time: engines write what comes together in one go. */
 const AT_ONCE = 16;
 const TRIES = 3;
+/** How often runs are packed again because one of them was redacted or restored meanwhile. */
+const MOST_REPACKS = 5;
 /** The events of a large run leave in many small steps, all of them in one call. */
 const REMOVAL_LIMIT_MS = 3_600_000;
 
@@ -53,11 +56,28 @@ export class Packing {
   /** Archives runs in as many packs as they need. */
   async pack(group: PackedTogether, report: ArchiveReport, signal?: AbortSignal): Promise<void> {
     const left = [...group.runs];
-    while (left.length > 0 && !signal?.aborted) await this.#packSome(group, left, report, signal);
+    for (let repacks = 0; left.length > 0 && !signal?.aborted; ) {
+      const manifest = await this.#packSome(group, left, report, signal);
+      if (!manifest) continue;
+      const mayRepack = repacks < MOST_REPACKS;
+      // Before anybody else knows of the pack, it can still be given up whole.
+      const isOutdated = mayRepack && (await this.#anyRewritten(manifest));
+      if (isOutdated) await this.#target.delete(manifest.pack);
+      const rewritten = isOutdated ? manifest.runs : await this.#leaveListed(manifest, report);
+      if (rewritten.length === 0) continue;
+      repacks++;
+      if (mayRepack) left.unshift(...rewritten);
+      else for (const run of rewritten) spareRewritten(report, run);
+    }
   }
 
-  /** Takes the runs of one pack off the list. */
-  async #packSome(group: PackedTogether, left: RunRef[], report: ArchiveReport, signal?: AbortSignal): Promise<void> {
+  /** Takes the runs of one pack off the list; gives the manifest of the pack once it is written and checked. */
+  async #packSome(
+    group: PackedTogether,
+    left: RunRef[],
+    report: ArchiveReport,
+    signal?: AbortSignal,
+  ): Promise<Manifest | null> {
     const pack = newPackName(group.tenantId, group.createdAt, SUFFIX);
     const taken = function* () {
       for (let count = 0; count < PACK_RUNS && left.length > 0; count++) yield left.shift()!;
@@ -68,64 +88,97 @@ export class Packing {
       goOn: (plainBytes) => plainBytes < PACK_BYTES && !signal?.aborted,
     });
     this.#probe('packed');
-    if (content.runs.length === 0) {
-      await this.#target.delete(pack);
-      return;
-    }
     const manifest = manifestOf(pack, content);
+    if (content.runs.length > 0) return this.#checked(manifest);
+    await this.#target.delete(pack);
+    return null;
+  }
+
+  async #checked(manifest: Manifest): Promise<Manifest> {
+    const problems = await problemsOf(this.#target, manifest.pack, manifest);
+    if (problems.length > 0) await this.#giveUp(manifest, problems);
+    this.#probe('checked');
+    return manifest;
+  }
+
+  /** Whether the copy of a run is outdated, so that the pack may hold what was taken out of the store. */
+  async #anyRewritten({ runs }: Manifest): Promise<boolean> {
+    for (const some of inParts(runs, AT_ONCE)) {
+      const outdated = await Promise.all(some.map((run) => this.#isRewritten(run)));
+      if (outdated.includes(true)) return true;
+    }
+    return false;
+  }
+
+  async #isRewritten({ tenantId, runId, rewrites = 0 }: PackedRun): Promise<boolean> {
+    try {
+      const position = await resend(TRIES, () => this.#store.runs.position(runId, { tenantId }));
+      return position !== null && position.rewrites !== rewrites;
+    } catch (error) {
+      if (isTidemarkError(error, 'RUN_ARCHIVED')) return false;
+      throw error;
+    }
+  }
+
+  /** Lists the pack as under way and lets its runs leave the store; gives those that were rewritten meanwhile. */
+  async #leaveListed(manifest: Manifest, report: ArchiveReport): Promise<PackedRun[]> {
     await writeUnderWay(this.#target, manifest);
     this.#probe('under way');
-    await this.#finish(manifest, report);
+    return this.#leaveAll(manifest, report);
   }
 
   /** Finishes what was begun by archivers that were killed, or is being finished by others. */
   async finishUnderWay(report: ArchiveReport): Promise<void> {
     for await (const name of this.#target.list(ALL_UNDER_WAY)) {
       const manifest = await readManifest(this.#target, name);
-      if (manifest) await this.#finish(manifest, report);
+      if (!manifest) continue;
+      const rewritten = await this.#leaveAll(await this.#checked(manifest), report);
+      for (const run of rewritten) spareRewritten(report, run);
     }
   }
 
-  async #finish(manifest: Manifest, report: ArchiveReport): Promise<void> {
-    const problems = await problemsOf(this.#target, manifest.pack, manifest);
-    if (problems.length > 0) return this.#giveUp(manifest, problems);
-    this.#probe('checked');
+  async #leaveAll(manifest: Manifest, report: ArchiveReport): Promise<PackedRun[]> {
     const runs: PackedRun[] = [];
+    const rewritten: PackedRun[] = [];
     for (const some of inParts(manifest.runs, AT_ONCE)) {
-      const have = await Promise.all(some.map((run) => this.#leave(manifest.pack, run, report)));
-      runs.push(...some.filter((_, place) => have[place]));
+      const outcomes = await Promise.all(some.map((run) => this.#leave(manifest.pack, run, report)));
+      runs.push(...some.filter((_, at) => outcomes[at] === 'left'));
+      rewritten.push(...some.filter((_, at) => outcomes[at] === 'rewritten'));
     }
+    // Nobody can let a run leave into this pack any more: sequences and rewrites do not come back.
     if (runs.length > 0) await writeManifest(this.#target, { ...manifest, runs });
     else await this.#target.delete(manifest.pack);
     this.#probe('listed');
     await this.#target.delete(underWayName(manifest.pack));
     this.#probe('done');
     report.bytes += runs.length > 0 ? manifest.bytes : 0;
+    return rewritten;
   }
 
-  /** Whether the run lies in this pack and nowhere else. */
-  async #leave(pack: string, run: PackedRun, report: ArchiveReport): Promise<boolean> {
-    const { tenantId, runId, events: atSeq } = run;
+  /** `left`: the run lies in this pack and nowhere else. `spared` is noted in the report. */
+  async #leave(pack: string, run: PackedRun, report: ArchiveReport): Promise<'left' | 'rewritten' | 'spared'> {
+    const { tenantId, runId, events: atSeq, rewrites = 0 } = run;
     const location = locationText({ pack, ...run });
     this.#probe('leaving');
-    const options = { tenantId, atSeq, location, timeoutMs: REMOVAL_LIMIT_MS };
+    const options = { tenantId, atSeq, rewrites, location, timeoutMs: REMOVAL_LIMIT_MS };
     try {
       await resend(TRIES, () => this.#store.runs.archiveRun(runId, options));
     } catch (error) {
+      if (isTidemarkError(error, 'CONFLICT')) return 'rewritten';
       if (!isTidemarkError(error, 'SEQ_CONFLICT', 'RUN_ARCHIVED')) throw error;
       noteSpared(report, { tenantId, runId, reason: error.message });
-      return false;
+      return 'spared';
     }
     this.#probe('left');
     const isThere = (await resend(TRIES, () => this.#store.runs.archivedAt(runId, { tenantId }))) === location;
     if (isThere) report.runs++;
     if (isThere) report.events += run.events;
     else noteSpared(report, { tenantId, runId, reason: 'it was removed meanwhile' });
-    return isThere;
+    return isThere ? 'left' : 'spared';
   }
 
   /** A pack that cannot be read is forgotten, unless a run lies there already. */
-  async #giveUp(manifest: Manifest, problems: readonly string[]): Promise<void> {
+  async #giveUp(manifest: Manifest, problems: readonly string[]): Promise<never> {
     for (const run of manifest.runs) {
       const { tenantId, runId } = run;
       const at = await this.#store.runs.archivedAt(runId, { tenantId });
@@ -135,4 +188,8 @@ export class Packing {
     await this.#target.delete(underWayName(manifest.pack));
     throw corrupt(`${problems.join('; ')}; its runs are still in the store`);
   }
+}
+
+function spareRewritten(report: ArchiveReport, { tenantId, runId }: PackedRun): void {
+  noteSpared(report, { tenantId, runId, reason: 'it was redacted or restored while it was packed' });
 }

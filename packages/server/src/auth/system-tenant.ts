@@ -13,6 +13,7 @@ const RUN_READS = new Set([
   'readEvents',
   'tail',
   'headSeq',
+  'position',
   'getSnapshot',
   'projectSnapshot',
   'listRuns',

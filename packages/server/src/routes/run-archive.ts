@@ -45,21 +45,23 @@ export const RUN_ARCHIVE_ROUTES = [
       return json(await store.runs.restoreRun(partsOf(request), { ...options, overDeleted }));
     },
   ),
-  route<TenantQuery, { location: string; atSeq: number }>(
+  route<TenantQuery, { location: string; atSeq: number; rewrites?: number }>(
     {
       method: 'POST',
       path: '/v1/runs/{runId}/archive',
       scope: 'admin',
-      summary: 'Remove a run that lies safe elsewhere, while a sequence is still its last',
+      summary:
+        'Remove a run that lies safe elsewhere, while a sequence is still its last and its rewrites are those of the copy',
       query: Type.Object(TENANT_ID),
       body: Archive,
       answers: { 200: Type.Object({ archived: Type.Boolean() }) },
-      problems: ['AMBIGUOUS_RUN', 'SEQ_CONFLICT', 'OUTCOME_UNKNOWN'],
+      problems: ['AMBIGUOUS_RUN', 'SEQ_CONFLICT', 'CONFLICT', 'OUTCOME_UNKNOWN'],
     },
     async ({ store, params, query, body, options }) => {
       const { tenantId } = query;
-      const { location, atSeq } = body;
-      return json({ archived: await store.runs.archiveRun(params.runId!, { ...options, tenantId, location, atSeq }) });
+      const { location, atSeq, rewrites } = body;
+      const archiving = { ...options, tenantId, location, atSeq, rewrites };
+      return json({ archived: await store.runs.archiveRun(params.runId!, archiving) });
     },
   ),
   route<TenantQuery>(

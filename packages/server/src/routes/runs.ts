@@ -123,15 +123,20 @@ export const RUN_ROUTES = [
       method: 'GET',
       path: '/v1/runs/{runId}/head',
       scope: 'read',
-      summary: 'The last sequence of a run, 0 if it is unknown',
+      summary:
+        'The last sequence of a run, 0 if it is unknown, and a number that moves with every redaction and restore',
       query: Type.Object(TENANT_ID),
-      answers: { 200: Type.Object({ seq: Type.Integer() }) },
+      answers: {
+        200: Type.Object({ seq: Type.Integer(), rewrites: Type.Integer(), tenantId: Type.Optional(Id) }),
+      },
       problems: ['AMBIGUOUS_RUN', 'RUN_ARCHIVED'],
     },
     async ({ store, params, query, options }) => {
       const { tenantId } = query;
-      const seq = await store.runs.headSeq(params.runId!, { ...options, tenantId });
-      return json({ seq }, { etag: tagOf(seq) });
+      const position = await store.runs.position(params.runId!, { ...options, tenantId });
+      if (!position) return json({ seq: 0, rewrites: 0 }, { etag: tagOf(0) });
+      const { lastEventSeq: seq, rewrites } = position;
+      return json({ seq, rewrites, tenantId: position.tenantId }, { etag: tagOf(seq) });
     },
   ),
   route<TenantQuery>(

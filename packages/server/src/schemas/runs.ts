@@ -65,6 +65,7 @@ export const RunSummary = Type.Object(
     updatedAt: Time,
     labels: Type.Record(Type.String(), Type.String()),
     parentRunId: Type.Optional(Id),
+    rewrites: Type.Integer({ description: 'Moves with every redaction and every restore' }),
   },
   { title: 'RunSummary' },
 );
@@ -105,7 +106,13 @@ export const RestoreResult = Type.Object({
   lastEventSeq: Type.Integer(),
   restored: Type.Boolean(),
 });
-export const Archive = Type.Object({ location: Type.String(), atSeq: Count });
+export const Archive = Type.Object({
+  location: Type.String(),
+  atSeq: Count,
+  rewrites: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'That of the export, to be refused if it has moved' }),
+  ),
+});
 export const Redaction = Type.Object({ by: Id, reason: Type.String() });
 export const FeedPage = Type.Object({
   items: Type.Array(Type.Object({ cursor: Type.String(), event: RunEventRecord })),
