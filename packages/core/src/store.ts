@@ -29,6 +29,7 @@ import type { EngineCall, RunEngine } from './engine/runs.ts';
 import type { TenancyEngine } from './engine/tenancy.ts';
 import { Jobs } from './jobs/store.ts';
 import { Kv } from './kv/store.ts';
+import { dropStates } from './projections/stored.ts';
 import { restoredPart } from './runs/exported.ts';
 import { recordOf } from './runs/prepare.ts';
 import { Runs } from './runs/store.ts';
@@ -129,6 +130,7 @@ class EngineStore implements Store {
       inlineView: engine.can['runs.inlineProjections']
         ? (tenantId) => new EngineStore(context.confinedTo(tenantId), engine, tenantId)
         : null,
+      dropStates: async (run, call) => engine.kv && dropStates(engine.kv, run, call),
     });
     this.kv = new Kv(context, engine.kv ?? refusing('kv'), tenant);
     this.jobs = new Jobs(context, engine.kv ?? refusing('jobs'), tenant);

@@ -1,9 +1,9 @@
 /** The exact way to append: lock the head, look the keys up, decide, write. For fences, refusals, races and callers' transactions. */
 import {
+  type AppendPlan,
   digestBytes,
   FIRST_LINK,
   isTombstone,
-  type PlacedEvent,
   planAppend,
   type RunAppend,
   type RunHead,
@@ -44,23 +44,19 @@ export const ADD_EVENTS = `
     $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::json[], $17::json[], $18::int[], $19::bytea[], $20::text[]
   ) AS e WHERE r.tenant_id = $1 AND r.run_id = $2`;
 
-/** Appends inside the client's open transaction; throws why nothing may be written. The client may be a caller's own, which reads values its own way. */
-export async function appendExactly(
-  client: pg.ClientBase,
-  dialect: Dialect,
-  append: RunAppend,
-): Promise<PlacedEvent[]> {
+/** Appends inside the client's open transaction and gives what was done; throws why nothing may be written. The client may be a caller's own, which reads values its own way. */
+export async function appendExactly(client: pg.ClientBase, dialect: Dialect, append: RunAppend): Promise<AppendPlan> {
   const { runId, tenantId } = append.run;
   for (let race = 0; race < MOST_RACES; race++) {
     const head = await lockHead(client, dialect, append.run);
     const stored = head === null ? new Map<string, StoredRunEvent>() : await findKeys(client, dialect, append);
     const { rows } = await client.query({ text: dialect.script('SELECT @tidemark_now() AS now'), types });
     const plan = planAppend(append, head, stored, rows[0].now);
-    if (plan.rows.length === 0) return plan.placed;
+    if (plan.rows.length === 0) return plan;
     if (!(await writeHead(client, dialect, head as RunHead | null, plan.head))) continue;
     const columns = columnsOf(plan.rows.map(valuesOfEvent));
     await client.query(dialect.script(ADD_EVENTS), [tenantId, runId, ...columns]);
-    return plan.placed;
+    return plan;
   }
   throw new Error(`Run ${runId} could not be locked`);
 }

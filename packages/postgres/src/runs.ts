@@ -103,7 +103,7 @@ export class PostgresRuns implements RunEngine {
   }
 
   async #appendOne(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
-    const placed = await this.#database.transaction([append.run.tenantId], call, (client) =>
+    const { placed } = await this.#database.transaction([append.run.tenantId], call, (client) =>
       appendExactly(client, this.#database.dialect, append),
     );
     this.#notifications.announce([append.run]);
@@ -115,11 +115,12 @@ export class PostgresRuns implements RunEngine {
     let report: (() => void) | undefined;
     const write = async (client: Client) => {
       report = undefined;
-      const placed = await appendExactly(client, this.#database.dialect, append);
-      if (placed.every(({ duplicateOf }) => duplicateOf)) return placed;
+      const { placed, rows, head } = await appendExactly(client, this.#database.dialect, append);
+      if (rows.length === 0) return placed;
       const read = (afterSeq: number, limit: number) => this.#readInside(client, run, afterSeq, limit);
+      const log = { rewrites: head.rewrites, read };
       const tx = new OpenTransaction(client, this.#database.dialect);
-      report = await this.#records.changeInside(tx, alongside.names, (found) => alongside.writes(placed, found, read));
+      report = await this.#records.changeInside(tx, alongside.names, (found) => alongside.writes(placed, found, log));
       return placed;
     };
     call.phase ??= 'waiting';
@@ -149,7 +150,7 @@ export class PostgresRuns implements RunEngine {
       await this.#database.joined(client, tenants, async () => {
         // In one order for everybody, as the group statement locks.
         for (const append of [...appends].sort(byLockOrder)) {
-          outcomes.set(append, await appendExactly(client, this.#database.dialect, append));
+          outcomes.set(append, (await appendExactly(client, this.#database.dialect, append)).placed);
         }
       });
       return appends.map((append) => outcomes.get(append)!);

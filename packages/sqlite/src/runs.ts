@@ -117,8 +117,9 @@ export class SqliteRuns implements RunEngine, CommitListener {
       const plan = this.#write(connection, append);
       if (plan.rows.length === 0) return plan.placed;
       const read = (afterSeq: number, limit: number) => readEvents(connection, append.run, afterSeq, limit);
+      const log = { rewrites: plan.head.rewrites, read };
       report = await this.#records.changeInside(new OpenTransaction(connection), alongside.names, (found) =>
-        alongside.writes(plan.placed, found, read),
+        alongside.writes(plan.placed, found, log),
       );
       // Last: had the steps failed, the savepoint would have taken the events back and the head would stand.
       this.#move(append.run, plan);

@@ -53,15 +53,19 @@ export interface RunSummary {
   updatedAt: string;
   labels: Record<string, string>;
   parentRunId?: string;
+}
+
+/** How far a run is, and whether its stored events were changed. */
+export interface RunPosition {
+  tenantId: string;
+  runId: string;
+  lastEventSeq: number;
   /**
    * Moves whenever stored events change: with every redaction and every restore. Copies and states that were made from
-   * the events are current while both this and `lastEventSeq` stand.
+   * the events are current while both this and `lastEventSeq` stand. The numbers of two stores are not comparable.
    */
   rewrites: number;
 }
-
-/** How far a run is, and how often its stored events were changed. */
-export type RunPosition = Pick<RunSummary, 'tenantId' | 'runId' | 'lastEventSeq' | 'rewrites'>;
 
 /** Which runs to list; all given conditions hold together. */
 export interface RunFilter {

@@ -121,12 +121,19 @@ export interface RunAppend {
  */
 export interface Alongside {
   names: readonly RecordName[];
-  /** `read` reads the run's log within the transaction. What is thrown undoes the append and is its outcome. */
+  /** What is thrown undoes the append and is its outcome. */
   writes(
     placed: readonly PlacedEvent[],
     found: readonly (StoredRecord | null)[],
-    read: (afterSeq: number, limit: number) => StoredRunEvent[] | Promise<StoredRunEvent[]>,
+    log: OpenLog,
   ): RecordWrite[] | Promise<RecordWrite[]>;
+}
+
+/** The log of a run as the transaction of an append sees it. */
+export interface OpenLog {
+  /** Of the run's head, which nobody else can move until the transaction ends. */
+  rewrites: number;
+  read(afterSeq: number, limit: number): StoredRunEvent[] | Promise<StoredRunEvent[]>;
 }
 
 /** Which state of a run a removal is meant for. */

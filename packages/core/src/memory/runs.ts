@@ -53,7 +53,7 @@ export class MemoryRuns extends KeyedRuns {
     if (plan.rows.length === 0) return plan.placed;
     const read = async (afterSeq: number, limit: number) =>
       (await this.#journal.read(name, afterSeq, limit)).map(decodeEvent);
-    const writes = await alongside.writes(plan.placed, found, read);
+    const writes = await alongside.writes(plan.placed, found, { rewrites: plan.head.rewrites, read });
     const known = head === null || isTombstone(head) ? 0 : head.seq;
     const entries = plan.rows.map((row) => ({ key: row.idempotencyKey, body: encodeEvent(row) }));
     const commit = { known, rewrites: plan.head.rewrites, state: encodeHead(plan.head), entries };

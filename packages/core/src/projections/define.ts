@@ -1,6 +1,7 @@
 /** `defineProjection`: state of one's own per run, by handlers that change a draft. */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkObject } from '../checks/text.ts';
+import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
 import type {
   ProjectedState,
@@ -17,7 +18,7 @@ import { runNotFound } from '../runs/view.ts';
 import { copyJson } from './copy.ts';
 import { type Handlers, ProjectionFold } from './fold.ts';
 import { activeVersion, rebuild } from './rebuild.ts';
-import { callOf, type KeptState, keep, keepingOf, keptOf, stateKey, tenantView } from './stored.ts';
+import { callOf, discard, type KeptState, keep, keepingOf, keptOf, stateKey, tenantView } from './stored.ts';
 import { readTail } from './tail.ts';
 
 const NAME = /^[\w-]{1,100}$/;
@@ -67,6 +68,13 @@ function checkDefinition(
   return { name, version, events, initial, on: on as Handlers['on'] };
 }
 
+/** A run that was folded: from which kept state on, and the run's `rewrites` before the first event was read. */
+interface Folded {
+  fold: ProjectionFold;
+  from: KeptState | null;
+  rewrites: number;
+}
+
 export class DefinedProjection<State> implements Projection<State> {
   readonly #handlers: Handlers;
 
@@ -88,19 +96,20 @@ export class DefinedProjection<State> implements Projection<State> {
   }
 
   async project(store: Store, runId: string, options: RunReadOptions & { atSeq?: number } = {}) {
-    const atSeq = options.atSeq === undefined ? Number.POSITIVE_INFINITY : checkInteger(options.atSeq, 'atSeq', 1);
+    if (options.atSeq !== undefined) checkInteger(options.atSeq, 'atSeq', 1);
     const view = await this.#viewOf(store, runId, options);
-    const kept = await this.#load(view, runId, options);
-    const fold = await this.#fold(view, runId, kept && kept.lastEventSeq <= atSeq ? kept : null, options);
-    if (!fold) throw runNotFound(runId);
-    return this.#stateOf(view, runId, fold);
+    const { folded } = await this.#fold(view, runId, options);
+    if (!folded) throw runNotFound(runId);
+    return this.#stateOf(view, runId, folded.fold);
   }
 
   async get(store: Store, runId: string, options: RunReadOptions = {}) {
     const view = await tenantView(store, runId, options);
-    const kept = view && (await this.#load(view, runId, options));
-    if (kept) return this.#stateOf(view, runId, kept);
     if (!view) return null;
+    const call = callOf(options);
+    const [kept, position] = await Promise.all([this.#load(view, runId, call), view.runs.position(runId, call)]);
+    if (!position) return null;
+    if (kept?.rewrites === position.rewrites) return this.#stateOf(view, runId, kept);
     try {
       return await this.#refresh(view, runId, options);
     } catch (error) {
@@ -116,30 +125,29 @@ export class DefinedProjection<State> implements Projection<State> {
   async #refresh(view: Store, runId: string, options: RunReadOptions) {
     const key = this.#keyOf(runId);
     const call = callOf(options);
-    let kept = await this.#load(view, runId, options);
     for (;;) {
-      const fold = await this.#fold(view, runId, kept, options);
-      if (!fold) {
+      const { kept, folded: found } = await this.#fold(view, runId, call);
+      if (!found) {
         // The state of a run that was deleted goes with it.
-        if (kept) await view.kv.delete(key, call);
+        if (kept) await discard(view, key, kept, call);
         throw runNotFound(runId);
       }
-      const from = kept && kept.lastEventSeq <= fold.lastEventSeq ? kept.lastEventSeq : 0;
-      const folded = fold.lastEventSeq - from;
+      const { fold, from, rewrites } = found;
+      const folded = fold.lastEventSeq - (from?.lastEventSeq ?? 0);
       const next = this.#stateOf(view, runId, fold);
-      if (folded === 0) return { ...next, folded };
-      const other = await keep(view, key, next, kept, call);
-      if (!other) return { ...next, folded };
-      // Another was faster: what it stored is as good when it is as far, and is folded on when it is not.
-      kept = other;
-      if (kept.lastEventSeq >= fold.lastEventSeq) return { ...this.#stateOf(view, runId, kept), folded: 0 };
+      if (from && folded === 0) return { ...next, folded };
+      // Where another was faster, what it stored is looked at; where the run was rewritten meanwhile, it is folded anew.
+      if (!(await keep(view, key, { ...next, rewrites }, kept, call))) continue;
+      if ((await view.runs.position(runId, call))?.rewrites === rewrites) return { ...next, folded };
     }
   }
 
   async blame(store: Store, runId: string, options: RunReadOptions & { atSeq?: number } = {}) {
-    const fold = await this.#fold(store, runId, null, options, { blame: true });
-    if (!fold) throw runNotFound(runId);
-    return fold.blame;
+    if (options.atSeq !== undefined) checkInteger(options.atSeq, 'atSeq', 1);
+    const view = await this.#viewOf(store, runId, options);
+    const { folded } = await this.#fold(view, runId, options, { blame: true });
+    if (!folded) throw runNotFound(runId);
+    return folded.fold.blame;
   }
 
   rebuild(store: Store, options: Parameters<Projection<State>['rebuild']>[1] = {}) {
@@ -151,9 +159,9 @@ export class DefinedProjection<State> implements Projection<State> {
     return activeVersion(store, this.#handlers.name, callOf(options));
   }
 
-  async #load(view: Store, runId: string, options: RunReadOptions): Promise<KeptState | null> {
+  async #load(view: Store, runId: string, call: CallOptions): Promise<KeptState | null> {
     const key = this.#keyOf(runId);
-    return keptOf(keepingOf(view), key, await view.kv.get(key, callOf(options)));
+    return keptOf(keepingOf(view), key, await view.kv.get(key, call));
   }
 
   #keyOf(runId: string): string {
@@ -166,21 +174,28 @@ export class DefinedProjection<State> implements Projection<State> {
     return view;
   }
 
-  /** The state with what is new folded in; `null` when there is no such run, or not any more. */
+  /** The kept state, current or not, and the run folded on from it where it is; `folded` is null for an unknown run. */
   async #fold(
-    store: Store,
+    view: Store,
     runId: string,
-    kept: KeptState | null,
-    options: RunReadOptions & { atSeq?: number },
+    options: CallOptions & { atSeq?: number },
     noticing?: { blame: boolean },
-  ): Promise<ProjectionFold | null> {
-    const fold = new ProjectionFold(this.#handlers, kept, noticing);
-    await readTail(store.runs, runId, fold.lastEventSeq, options, (event) => fold.apply(event));
-    if (!kept || fold.lastEventSeq > kept.lastEventSeq) return fold.lastEventSeq > 0 ? fold : null;
-    const head = await store.runs.headSeq(runId, callOf(options));
-    // A log only grows: what was folded further than it goes was another one, from before an older run was restored.
-    if (head > 0 && head < kept.lastEventSeq) return this.#fold(store, runId, null, options, noticing);
-    return head > 0 ? fold : null;
+  ): Promise<{ kept: KeptState | null; folded: Folded | null }> {
+    const { atSeq = Number.POSITIVE_INFINITY } = options;
+    const call = callOf(options);
+    for (;;) {
+      // In this order: a state that is read before the position of its run is never ahead of it.
+      const kept = await this.#load(view, runId, call);
+      const position = await view.runs.position(runId, call);
+      if (!position) return { kept, folded: null };
+      const { lastEventSeq, rewrites } = position;
+      const isCurrent = kept?.rewrites === rewrites && kept.lastEventSeq <= Math.min(lastEventSeq, atSeq);
+      const from = isCurrent && !noticing ? kept : null;
+      const fold = new ProjectionFold(this.#handlers, from, noticing);
+      await readTail(view.runs, runId, fold.lastEventSeq, { ...call, atSeq }, (event) => fold.apply(event));
+      if (fold.lastEventSeq >= Math.min(lastEventSeq, atSeq)) return { kept, folded: { fold, from, rewrites } };
+      // The run was removed, and a shorter one put back, while it was read.
+    }
   }
 
   #stateOf(view: Store, runId: string, { state, lastEventSeq }: { state: unknown; lastEventSeq: number }) {

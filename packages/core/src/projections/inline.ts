@@ -12,6 +12,7 @@ import type { RecordName, RecordWrite, StoredRecord } from '../engine/records.ts
 import type {
   Alongside,
   EngineCall,
+  OpenLog,
   PlacedEvent,
   RunAppend,
   RunEngine,
@@ -19,13 +20,13 @@ import type {
   StoredRunEvent,
 } from '../engine/runs.ts';
 import { refuseIfOver } from '../keyed/contention.ts';
-import { encodeFields, recordOf as kvRecordOf, numberOf } from '../kv/values.ts';
+import { encodeFields, recordOf as kvRecordOf } from '../kv/values.ts';
 import { checkPage, missingEvent } from '../runs/chain.ts';
 import { readLogPage } from '../runs/log-page.ts';
 import { recordOf } from '../runs/prepare.ts';
 import { DefinedProjection } from './define.ts';
 import { type Handlers, ProjectionFold } from './fold.ts';
-import { fieldsOf, type Keeping, type KeptState, keptOf, stateKey } from './stored.ts';
+import { fieldsOf, isUpToDate, type Keeping, type KeptState, keptOf, stateKey } from './stored.ts';
 
 /** Events that a state may be behind and still be brought up inside the transaction, where others wait for it. */
 const MOST_BEHIND = 100;
@@ -128,9 +129,13 @@ export class InlineAppend implements Pick<RunEngine, 'append'> {
     const last = Math.max(...placed.map(({ runSeq }) => runSeq));
     const view = this.#viewOf(run.tenantId);
     const keys = this.#followed.map(({ handlers }) => keyOf(handlers, run));
-    const records = await view.kv.getMany(keys, optionsOf(call));
+    const [records, position] = await Promise.all([
+      view.kv.getMany(keys, optionsOf(call)),
+      view.runs.position(run.runId, optionsOf(call)),
+    ]);
+    const needed = { lastEventSeq: last, rewrites: position?.rewrites ?? 0 };
     for (const [at, { projection }] of this.#followed.entries())
-      if ((numberOf(records[at]?.fields.seq) ?? 0) < last) await refresh(projection, view, run, call);
+      if (!isUpToDate(records[at], needed)) await refresh(projection, view, run, call);
   }
 
   #alongside(append: RunAppend, call: EngineCall): Alongside {
@@ -142,14 +147,17 @@ export class InlineAppend implements Pick<RunEngine, 'append'> {
     );
     return {
       names,
-      writes: async (placed, found, read) => {
-        const kept = found.map((record, at) => keptOf(keeping, names[at]!.key, record && kvRecordOf(record)));
+      writes: async (placed, found, { rewrites, read }) => {
+        const kept = found.map((record, at) => {
+          const state = keptOf(keeping, names[at]!.key, record && kvRecordOf(record));
+          return state?.rewrites === rewrites ? state : null;
+        });
         const added = addedEvents(append, placed);
         const missed = await readMissed(run, kept, added[0]!.runSeq, read);
         const folding = this.#fold(run, kept, [...missed, ...added]);
         // A schema that never answers must not keep the transaction open.
         const folds = await deadlines.race(folding, call, NO_WRITE);
-        return folds.map((fold, at) => writeOf(keeping, names[at]!, run, fold, found[at]!));
+        return folds.map((fold, at) => writeOf(keeping, names[at]!, { run, rewrites }, fold, found[at]!));
       },
     };
   }
@@ -190,7 +198,7 @@ async function readMissed(
   run: RunKey,
   kept: readonly (KeptState | null)[],
   firstSeq: number,
-  read: Parameters<Alongside['writes']>[2],
+  read: OpenLog['read'],
 ): Promise<StoredRunEvent[]> {
   const ends = kept.map((it) => it?.lastEventSeq ?? 0);
   const from = Math.min(...ends);
@@ -206,11 +214,11 @@ async function readMissed(
 function writeOf(
   keeping: Keeping,
   name: RecordName,
-  { runId }: RunKey,
+  { run: { runId }, rewrites }: { run: RunKey; rewrites: number },
   { state, lastEventSeq }: ProjectionFold,
   found: StoredRecord | null,
 ): RecordWrite {
-  const fields = fieldsOf(keeping, name.key, { runId, state, lastEventSeq });
+  const fields = fieldsOf(keeping, name.key, { runId, state, lastEventSeq, rewrites });
   const set = encodeFields(fields, 'state', keeping.maxBytes, { nulls: false });
   return { name, mode: 'merge', expect: { revision: found?.revision ?? 0 }, set, brief: true };
 }

@@ -1,13 +1,17 @@
 /**
- * Rebuilds: brings the states of all runs up to date, then switches the version that serves. It keeps no notes: a state
- * that is up to date needs only a look, so after a crash the work goes on where it stopped.
+ * Rebuilds: brings the states of all runs up to date, switches the version that serves, and removes the states of lower
+ * versions. It keeps no notes: a state that is up to date needs only a look, so after a crash the work goes on where it
+ * stopped.
  */
 import type { CallOptions } from '../contracts/common.ts';
+import { isTidemarkError } from '../contracts/errors.ts';
+import type { KvRecord } from '../contracts/kv.ts';
 import type { RebuildOptions, RebuildProgress, RebuildReport } from '../contracts/projections.ts';
 import type { RunSummary } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
 import { numberOf } from '../kv/values.ts';
-import { callOf, servingKey, stateKey } from './stored.ts';
+import { inParts } from '../paging.ts';
+import { callOf, isUpToDate, servingKey, stateKey, versionPrefix } from './stored.ts';
 
 /** Runs looked at together. */
 const PAGE = 200;
@@ -24,18 +28,25 @@ export interface Rebuilding {
 
 export async function rebuild(store: Store, it: Rebuilding, options: RebuildOptions): Promise<RebuildReport> {
   const progress: RebuildProgress = { runs: 0, refreshed: 0 };
+  const views = new Map<string, Store>();
   for (let look = 0; look < LOOKS; look++) {
-    await lookOver(store, it, options, progress);
+    await lookOver(store, views, it, options, progress);
     options.probe?.('passed');
   }
   const serving = await serve(store, it, callOf(options));
   options.probe?.('switched');
+  if (serving === it.version) for (const view of views.values()) await removeLower(view, it, callOf(options));
   return { ...progress, activeVersion: serving };
 }
 
-async function lookOver(store: Store, it: Rebuilding, options: RebuildOptions, progress: RebuildProgress) {
+async function lookOver(
+  store: Store,
+  views: Map<string, Store>,
+  it: Rebuilding,
+  options: RebuildOptions,
+  progress: RebuildProgress,
+) {
   const call = callOf(options);
-  const views = new Map<string, Store>();
   let cursor: string | undefined;
   do {
     const page = await store.runs.listRuns({ ...call, order: 'oldest', limit: PAGE, cursor });
@@ -54,23 +65,61 @@ async function refreshThoseBehind(view: Store, it: Rebuilding, runs: RunSummary[
   const call = callOf(options);
   const keys = runs.map(({ runId }) => stateKey(it.name, it.version, runId));
   const records = await view.kv.getMany(keys, call);
-  const behind = runs.filter((run, at) => (numberOf(records[at]?.fields.seq) ?? 0) < run.lastEventSeq);
   options.probe?.('looked');
-  const waiting = behind.values();
+  const waiting = runs.entries();
+  let refreshed = 0;
   const work = async () => {
-    for (const { runId } of waiting) {
-      await it.refresh(view, runId, call);
+    for (const [at, run] of waiting) {
+      if (!(await refreshIfBehind(view, it, run, records[at], call))) continue;
+      refreshed++;
       options.probe?.('refreshed');
     }
   };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, behind.length) }, work));
-  return behind.length;
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, runs.length) }, work));
+  return refreshed;
+}
+
+/** Whether the state was behind; a run that was removed since it was listed has none. */
+async function refreshIfBehind(
+  view: Store,
+  it: Rebuilding,
+  run: RunSummary,
+  record: KvRecord | null | undefined,
+  call: CallOptions,
+): Promise<boolean> {
+  try {
+    if (await isCurrent(view, run, record, call)) return false;
+    await it.refresh(view, run.runId, call);
+    return true;
+  } catch (error) {
+    if (isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED')) return false;
+    throw error;
+  }
+}
+
+async function isCurrent(view: Store, run: RunSummary, record: KvRecord | null | undefined, call: CallOptions) {
+  const { lastEventSeq } = run;
+  // Without a look at the run: its state is missing or behind.
+  if ((numberOf(record?.fields.seq) ?? 0) < lastEventSeq) return false;
+  const position = await view.runs.position(run.runId, call);
+  return position !== null && isUpToDate(record, { lastEventSeq, rewrites: position.rewrites });
 }
 
 function byTenant(runs: readonly RunSummary[]): Map<string, RunSummary[]> {
   const groups = new Map<string, RunSummary[]>();
   for (const run of runs) groups.set(run.tenantId, [...(groups.get(run.tenantId) ?? []), run]);
   return groups;
+}
+
+/** Removes a tenant's states of versions that served before: nobody keeps them up to date, or free of what was redacted. */
+async function removeLower(view: Store, { name, version }: Rebuilding, call: CallOptions): Promise<void> {
+  for (let lower = 1; lower < version; lower++) {
+    for (;;) {
+      const { items } = await view.kv.scanPage(versionPrefix(name, lower), { ...call, limit: PAGE });
+      if (items.length === 0) break;
+      for (const some of inParts(items, AT_ONCE)) await Promise.all(some.map(({ key }) => view.kv.delete(key, call)));
+    }
+  }
 }
 
 /** Makes a version the one that serves, unless a higher one does: a slow rebuild must not undo a later one. */

@@ -5,8 +5,10 @@ import type { PayloadPlace } from '../contracts/codec.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import type { KvRecord, KvValue } from '../contracts/kv.ts';
 import type { ProjectedState } from '../contracts/projections.ts';
-import type { RunReadOptions } from '../contracts/runs.ts';
+import type { RunPosition, RunReadOptions } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
+import type { Records, ScannedRecord } from '../engine/records.ts';
+import type { EngineCall, RunKey } from '../engine/runs.ts';
 import { sha256Hex } from '../hash.ts';
 import { numberOf, textOf } from '../kv/values.ts';
 
@@ -23,7 +25,12 @@ export function servingKey(name: string): string {
 export function stateKey(name: string, version: number, runId: string): string {
   const encoded = encodeURIComponent(runId).replace(/[.!~*'()]/g, percent);
   const id = encoded.length <= MAX_ENCODED ? encoded : `~${sha256Hex(runId)}`;
-  return `${PREFIX}.${name}.${version}.${id}`;
+  return `${versionPrefix(name, version)}${id}`;
+}
+
+/** What the keys of all states of a version begin with. */
+export function versionPrefix(name: string, version: number): string {
+  return `${PREFIX}.${name}.${version}.`;
 }
 
 function percent(char: string): string {
@@ -34,6 +41,8 @@ function percent(char: string): string {
 export interface KeptState {
   state: unknown;
   lastEventSeq: number;
+  /** The run's `rewrites`, read before the first event was. A state of another value than the run's is outdated. */
+  rewrites: number;
   revision: number;
 }
 
@@ -47,35 +56,67 @@ export interface Keeping {
 
 export function keptOf(keeping: Keeping, key: string, record: KvRecord | null): KeptState | null {
   if (!record) return null;
-  const { state, seq } = record.fields;
+  const { state, seq, rewrites } = record.fields;
   return {
     state: keeping.payloads.decode(textOf(state)!, placeOf(keeping, key)),
     lastEventSeq: numberOf(seq)!,
+    rewrites: numberOf(rewrites) ?? 0,
     revision: record.revision,
   };
 }
 
-type NextState = Pick<ProjectedState<unknown>, 'runId' | 'state' | 'lastEventSeq'>;
+/** Whether a state's record was folded from the run as it stands, and as far as that. */
+export function isUpToDate(
+  record: KvRecord | null | undefined,
+  { lastEventSeq, rewrites }: Pick<RunPosition, 'lastEventSeq' | 'rewrites'>,
+): boolean {
+  const { seq, rewrites: known } = record?.fields ?? {};
+  return (numberOf(seq) ?? 0) >= lastEventSeq && (numberOf(known) ?? 0) === rewrites;
+}
+
+type NextState = Pick<ProjectedState<unknown>, 'runId' | 'state' | 'lastEventSeq'> & { rewrites: number };
 
 /** The fields of a state's record. */
 export function fieldsOf(keeping: Keeping, key: string, next: NextState): Record<string, KvValue> {
   const text = encodeJson(next.state, 'state', keeping.maxBytes);
   const state = keeping.payloads.encode(text, placeOf(keeping, key));
-  return { run: next.runId, seq: next.lastEventSeq, state };
+  return { run: next.runId, seq: next.lastEventSeq, rewrites: next.rewrites, state };
 }
 
-/** Writes a state over the one that was read; gives what stands instead when another was faster. */
+/** Writes a state over the one that was read; false, and nothing is written, when another was faster. */
 export async function keep(
   store: Store,
   key: string,
   next: NextState,
   over: KeptState | null,
   call: CallOptions,
-): Promise<KeptState | null> {
-  const keeping = keepingOf(store);
-  const set = fieldsOf(keeping, key, next);
-  const { swapped, record } = await store.kv.swap(key, { revision: over?.revision ?? 0, set }, call);
-  return swapped ? null : keptOf(keeping, key, record);
+): Promise<boolean> {
+  const set = fieldsOf(keepingOf(store), key, next);
+  return (await store.kv.swap(key, { revision: over?.revision ?? 0, set }, call)).swapped;
+}
+
+/** Removes the state that was read, unless another was stored since. */
+export async function discard(store: Store, key: string, { revision }: KeptState, call: CallOptions): Promise<void> {
+  const set = { run: null, seq: null, rewrites: null, state: null };
+  await store.kv.swap(key, { revision, set }, call);
+}
+
+/** Removes the states of a run, of every projection and version that keeps states in these records. */
+export async function dropStates(records: Records, { tenantId, runId }: RunKey, call: EngineCall): Promise<void> {
+  const delimiter = `${PREFIX}.`;
+  for (let after: string | null = null; ; ) {
+    const range = { prefix: delimiter, after, limit: 1 };
+    const [found]: ScannedRecord[] = await records.scan('kv', tenantId, range, call);
+    if (!found) return;
+    const [name, version] = found.key.slice(delimiter.length).split('.');
+    if (version === undefined) after = found.key;
+    else {
+      const key = stateKey(name!, Number(version), runId);
+      await records.write({ name: { space: 'kv', tenantId, key }, mode: 'delete', set: new Map() }, call);
+      // On to the next projection or version: ids are encoded in characters below this one.
+      after = `${versionPrefix(name!, Number(version))}\x7f`;
+    }
+  }
 }
 
 const PLAIN = new Payloads(null);
@@ -94,8 +135,8 @@ function placeOf({ tenantId }: Keeping, key: string): PayloadPlace {
 export async function tenantView(store: Store, runId: string, options: RunReadOptions): Promise<Store | null> {
   const tenantId = options.tenantId ?? store.info.tenantId;
   if (tenantId !== undefined) return store.forTenant(tenantId);
-  const [first] = await store.runs.fetchEvents(runId, { ...callOf(options), limit: 1 });
-  return first ? store.forTenant(first.tenantId) : null;
+  const position = await store.runs.position(runId, callOf(options));
+  return position && store.forTenant(position.tenantId);
 }
 
 export function callOf({ signal, timeoutMs }: CallOptions): CallOptions {

@@ -80,7 +80,6 @@ function summaryOf(head: RunHead): RunSummary {
     updatedAt: timeText(head.updatedAt),
     labels: { ...head.labels },
     ...(head.parentRunId === null ? {} : { parentRunId: head.parentRunId }),
-    rewrites: head.rewrites,
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * `redactEvent`: takes the payload out of an event and out of the stored snapshot. The hash of the payload stays, so
- * that the chain holds (RUN-17), and the event says who did it, when and why.
+ * `redactEvent`: takes the payload out of an event, the stored snapshot and the states of projections. The hash of the
+ * payload stays, so that the chain holds (RUN-17), and the event says who did it, when and why.
  */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkId, checkObject, checkText } from '../checks/text.ts';
@@ -20,6 +20,12 @@ export interface RedactionRequest {
   reason: string;
 }
 
+/** What is made from the events of a run and kept beside them. */
+export interface DerivedStates {
+  snapshots: SnapshotReader;
+  dropStates(run: RunKey, call: EngineCall): Promise<void>;
+}
+
 export function checkRedaction(runSeq: unknown, options: unknown): RedactionRequest {
   const { by, reason } = checkObject(options, 'options');
   const text = checkText(reason, 'reason', MAX_REASON_BYTES);
@@ -30,7 +36,7 @@ export function checkRedaction(runSeq: unknown, options: unknown): RedactionRequ
 export async function redactEvent(
   context: StoreContext,
   engine: RunEngine,
-  snapshots: SnapshotReader,
+  derived: DerivedStates,
   { run, runSeq, by, reason }: RedactionRequest & { run: RunKey },
   call: EngineCall,
 ): Promise<boolean> {
@@ -40,7 +46,8 @@ export async function redactEvent(
   const payloadHash = event.redaction?.payloadHash ?? payloadHashOf(event.payload);
   const redaction = { payloadHash, at: context.clock(), by, reason };
   if (!(await engine.redact(run, runSeq, redaction, Object.assign(call, { tenantId: run.tenantId })))) return false;
-  await snapshots.refold(run, call);
+  await derived.dropStates(run, call);
+  await derived.snapshots.refold(run, call);
   return true;
 }
 

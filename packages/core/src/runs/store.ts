@@ -48,15 +48,17 @@ const MAX_LOCATION_BYTES = 2_048;
 export interface RunAbilities {
   canRedact: boolean;
   inlineView: InlineView;
+  /** Removes the states that projections keep of a run, where they are kept in this store. */
+  dropStates(run: RunKey, call: EngineCall): Promise<void>;
 }
 
-const NO_ABILITIES: RunAbilities = { canRedact: false, inlineView: null };
+const NO_ABILITIES: RunAbilities = { canRedact: false, inlineView: null, dropStates: async () => {} };
 
 export class Runs implements RunStore {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
   readonly #view: RunView;
-  readonly #canRedact: boolean;
+  readonly #abilities: RunAbilities;
   readonly #lookup: RunLookup;
   readonly #snapshots: SnapshotReader;
   readonly #appender: Appender;
@@ -66,7 +68,7 @@ export class Runs implements RunStore {
     this.#context = context;
     this.#engine = engine;
     this.#view = view;
-    this.#canRedact = abilities.canRedact;
+    this.#abilities = abilities;
     this.#lookup = new RunLookup(engine, view);
     this.#snapshots = new SnapshotReader(context, engine);
     this.#appender = new Appender(context, engine, view, this.#snapshots, abilities.inlineView);
@@ -241,10 +243,12 @@ export class Runs implements RunStore {
   ): Promise<boolean> {
     checkId(runId, 'runId');
     const request = checkRedaction(runSeq, options);
-    if (!this.#canRedact) throw redactionUnsupported();
+    const { canRedact, dropStates } = this.#abilities;
+    if (!canRedact) throw redactionUnsupported();
+    const derived = { snapshots: this.#snapshots, dropStates };
     return this.#context.write(options, { method: 'redactEvent', runId, args: [request] }, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      return run !== null && redactEvent(this.#context, this.#engine, this.#snapshots, { run, ...request }, call);
+      return run !== null && redactEvent(this.#context, this.#engine, derived, { run, ...request }, call);
     });
   }
 

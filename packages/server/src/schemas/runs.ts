@@ -65,7 +65,6 @@ export const RunSummary = Type.Object(
     updatedAt: Time,
     labels: Type.Record(Type.String(), Type.String()),
     parentRunId: Type.Optional(Id),
-    rewrites: Type.Integer({ description: 'Moves with every redaction and every restore' }),
   },
   { title: 'RunSummary' },
 );

@@ -23,14 +23,13 @@ export async function exported(store: Store, runId: string): Promise<RunPart[]> 
   return JSON.parse(JSON.stringify(await all(store.runs.exportRun(runId)))) as RunPart[];
 }
 
-/** Whatever can be seen of a run and stays the same when it is carried to and fro; `rewrites` moves with every restore. */
+/** Whatever can be seen of a run. */
 export async function seenOf(store: Store, runId: string) {
   const { projectedAt: _, version: __, ...snapshot } = await store.runs.projectSnapshot(runId);
   const { items } = await store.runs.listRuns();
-  const { rewrites: ___, ...summary } = items.find((run) => run.runId === runId)!;
   return {
     log: await wholeLog(store, runId),
-    summary,
+    summary: items.find((run) => run.runId === runId),
     head: await store.runs.headSeq(runId),
     verified: await store.runs.verify(runId),
     snapshot,

@@ -37,8 +37,9 @@ export const EXPORT_CASES: readonly ConformanceCase[] = [
       const [run] = parts.map((part) => part.run);
       for (const part of parts) expectEqual(part.run, run, 'every part says the same of the run');
       const summary = (await bench.tenant.runs.listRuns()).items.find((item) => item.runId === runId)!;
-      const { head, ...told } = run!;
+      const { head, rewrites, ...told } = run!;
       expectEqual(told as object, summary as object, 'what is known of the run comes along');
+      expectEqual(rewrites, (await bench.tenant.runs.position(runId))?.rewrites, 'and how often it was changed');
       expectEqual(head, (await bench.tenant.runs.verify(runId)).head, 'with the link that verify tells');
       expectEqual(events.at(-1)!.link, head, 'which is that of the last event');
     },

@@ -57,7 +57,6 @@ export const LIST_CASES: readonly ConformanceCase[] = [
               lastEventSeq: last.runSeq,
               createdAt: first.persistedAt,
               updatedAt: last.persistedAt,
-              rewrites: 0,
             },
             ...{ labels, parentRunId },
           },
