@@ -34,13 +34,14 @@ export const EXPORTED_RUNS: Race = {
   },
 };
 
-/** Reads a run in every way that checks its chain, all at once, until the signal aborts. */
+/** Reads a run in every way that checks its chain, all at once, until the signal aborts. Each way gives how many events it saw. */
 class Reads {
   readonly problems: string[] = [];
   readonly ended: Promise<unknown>;
   count = 0;
 
   constructor({ runs }: Store, runId: string, signal: AbortSignal) {
+    let after: string | undefined;
     const ways: Record<string, () => Promise<number>> = {
       export: async () =>
         (await Array.fromAsync(runs.exportRun(runId))).reduce((sum, part) => sum + part.events.length, 0),
@@ -51,6 +52,10 @@ class Reads {
         return events;
       },
       snapshot: async () => (await runs.projectSnapshot(runId)).lastEventSeq,
+      feed: async () => {
+        after = (await runs.feedPage({ after, limit: 300 })).next ?? after;
+        return EVENTS;
+      },
     };
     const loops = Object.entries(ways).map(([way, read]) => until(signal, () => this.#try(way, read)));
     this.ended = Promise.all(loops);

@@ -5,6 +5,7 @@
 import type { Journal, JournalName, JournalSpace } from '../engine/journal.ts';
 import type { EngineCall } from '../engine/runs.ts';
 import { GroupCommit } from '../group-commit.ts';
+import { requireAll } from '../outcomes.ts';
 import { CONFLICT, type Contention, overloaded } from './contention.ts';
 import { joinKey } from './keys.ts';
 
@@ -54,7 +55,7 @@ export class Appender {
     this.#waiting -= entries.length;
     lane.waiting -= entries.length;
     if (lane.waiting === 0) this.#lanes.delete(id);
-    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+    requireAll(outcomes);
   }
 
   #laneOf(id: string, name: JournalName): Lane {

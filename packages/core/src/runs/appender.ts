@@ -16,6 +16,7 @@ import type {
   RunKey,
   StoredRunEvent,
 } from '../engine/runs.ts';
+import { refusalOf } from '../outcomes.ts';
 import { checkProjections, InlineAppend, inlineUnsupported } from '../projections/inline.ts';
 import { payloadHashOf } from './chain.ts';
 import { type Prepared, placeOf, prepareEvent } from './prepare.ts';
@@ -61,9 +62,12 @@ export class Appender {
     }
     const appender = this.#appenderOf(options);
     return this.#context.write(options, write, async (call) => {
-      if (options?.rejectInvalidTransitions) return this.#appendValid(prepared, appends, appender, call);
-      const outcomes = await appender.append(appends, Object.assign(call, { transaction: options?.transaction }));
-      return resultsOf(this.#context.payloads, prepared, appends, outcomes);
+      const outcomes = options?.rejectInvalidTransitions
+        ? await this.#appendValid(appends, appender, call)
+        : await appender.append(appends, Object.assign(call, { transaction: options?.transaction }));
+      const refusals = outcomes.filter((outcome) => outcome instanceof Error);
+      if (refusals.length > 0) throw refusalOf(refusals, outcomes.some(isWritten), write);
+      return resultsOf(this.#context.payloads, prepared, appends, outcomes as PlacedEvent[][]);
     });
   }
 
@@ -77,36 +81,55 @@ export class Appender {
 
   /** Appends only what the transition table allows, against the very state it was checked on (RUN-11). */
   async #appendValid(
-    prepared: Prepared[],
-    appends: RunAppend[],
+    appends: readonly RunAppend[],
     appender: Pick<RunEngine, 'append'>,
     call: EngineCall,
-  ): Promise<AppendResult[]> {
-    const outcomes: (PlacedEvent[] | Error)[] = [];
-    for (const append of appends) outcomes.push(await this.#appendOneValid(append, appender, call));
-    return resultsOf(this.#context.payloads, prepared, appends, outcomes);
+  ): Promise<Outcome[]> {
+    const outcomes: Outcome[] = [];
+    // All are checked before the first is written: most refusals then leave nothing behind.
+    const checked: number[] = [];
+    for (const append of appends) checked.push(await this.#checkTransitions(append, call));
+    for (const [at, append] of appends.entries()) {
+      const outcome = await this.#appendOneValid(append, checked[at]!, appender, call).catch((error: Error) => error);
+      outcomes.push(outcome);
+      if (outcome instanceof Error) break;
+    }
+    return outcomes;
   }
 
   async #appendOneValid(
     append: RunAppend,
+    checkedAt: number,
     appender: Pick<RunEngine, 'append'>,
     call: EngineCall,
-  ): Promise<PlacedEvent[]> {
-    for (;;) {
-      const fresh: PreparedEvent[] = [];
-      for (const event of append.events) if (!(await this.#isStored(append, event, call))) fresh.push(event);
-      const seq = await this.#snapshots.checkTransitions(append.run, fresh, call);
+  ): Promise<Outcome> {
+    for (let seq = checkedAt; ; seq = await this.#checkTransitions(append, call)) {
       const [outcome] = await appender.append([{ ...append, expectedSeq: append.expectedSeq ?? seq }], call);
-      if (!isTidemarkError(outcome, 'SEQ_CONFLICT') || append.expectedSeq !== undefined) return unwrap(outcome!);
+      if (!isTidemarkError(outcome, 'SEQ_CONFLICT') || append.expectedSeq !== undefined) return outcome!;
     }
+  }
+
+  /** Throws `INVALID_TRANSITION` for events that are new and not allowed; gives the sequence the run stands at. */
+  async #checkTransitions(append: RunAppend, call: EngineCall): Promise<number> {
+    const fresh: PreparedEvent[] = [];
+    for (const event of append.events) if (!(await this.#isStored(append, event, call))) fresh.push(event);
+    return this.#snapshots.checkTransitions(append.run, fresh, call);
   }
 
   /** A duplicate passes a fence that nothing else can pass, so an impossible one asks without writing (RUN-7). */
   async #isStored(append: RunAppend, event: PreparedEvent, call: EngineCall): Promise<boolean> {
     const [outcome] = await this.#engine.append([{ ...append, events: [event], expectedSeq: -1 }], call);
     if (isTidemarkError(outcome, 'SEQ_CONFLICT')) return false;
-    return unwrap(outcome!).length === 1;
+    if (outcome instanceof Error) throw outcome;
+    return outcome!.length === 1;
   }
+}
+
+/** Where the events of one run stand, or why none of them was written. */
+type Outcome = PlacedEvent[] | Error;
+
+function isWritten(outcome: Outcome): boolean {
+  return !(outcome instanceof Error) && outcome.some(({ duplicateOf }) => duplicateOf === null);
 }
 
 /** One append per run, the events of each in their order. */
@@ -125,25 +148,19 @@ function groupByRun(prepared: readonly Prepared[]): RunAppend[] {
   return [...appends.values()];
 }
 
-/** The results in the order of the inputs; the first refusal is thrown. */
+/** The results in the order of the inputs. */
 function resultsOf(
   payloads: Payloads,
   prepared: readonly Prepared[],
   appends: readonly RunAppend[],
-  outcomes: readonly (PlacedEvent[] | Error)[],
+  placed: readonly PlacedEvent[][],
 ): AppendResult[] {
-  if (prepared.length === 1) return [resultOf(payloads, prepared[0]!, unwrap(outcomes[0]!)[0]!)];
+  if (prepared.length === 1) return [resultOf(payloads, prepared[0]!, placed[0]![0]!)];
   const placedOf = new Map<PreparedEvent, PlacedEvent>();
   appends.forEach((append, index) => {
-    const placed = unwrap(outcomes[index]!);
-    for (const [at, event] of append.events.entries()) placedOf.set(event, placed[at]!);
+    for (const [at, event] of append.events.entries()) placedOf.set(event, placed[index]![at]!);
   });
   return prepared.map((it) => resultOf(payloads, it, placedOf.get(it.event)!));
-}
-
-function unwrap(outcome: PlacedEvent[] | Error): PlacedEvent[] {
-  if (outcome instanceof Error) throw outcome;
-  return outcome;
 }
 
 function resultOf(payloads: Payloads, { run, event }: Prepared, placed: PlacedEvent): AppendResult {

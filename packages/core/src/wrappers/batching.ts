@@ -220,14 +220,24 @@ class BatchedView implements Interceptor {
       const results = await this.#store.runs.appendEvents(batch.map(({ event }) => event));
       for (const [at, { resolve }] of batch.entries()) resolve(results[at]!);
     } catch (error) {
-      if (isTidemarkError(error) && error.retryable) for (const it of batch) it.reject(errorOf(error, it.event));
+      if (isPartlyRefused(error)) await this.#settleEach(batch);
+      else if (isTidemarkError(error) && error.retryable) for (const it of batch) it.reject(errorOf(error, it.event));
       else await this.#appendEach(batch);
     }
   }
 
-  /** A batch with a bad event: each of its events has its own outcome. Those that were written are then duplicates. */
+  /** A batch with a bad event, of which nothing was written: each of its events has its own outcome. */
   async #appendEach(batch: readonly WaitingAppend[]): Promise<void> {
     for (const { event, resolve, reject } of batch) await this.#store.runs.appendEvent(event).then(resolve, reject);
+  }
+
+  /** A batch of which some runs were written and others refused: those that were written are now duplicates. */
+  async #settleEach(batch: readonly WaitingAppend[]): Promise<void> {
+    for (const { event, resolve, reject } of batch)
+      await this.#store.runs.appendEvent(event).then(resolve, (error) => {
+        const isOpen = isTidemarkError(error) && error.retryable;
+        reject(isOpen ? errorOf(new TidemarkError('OUTCOME_UNKNOWN', error.message, { cause: error }), event) : error);
+      });
   }
 
   async #save(batch: readonly AcceptedEvent[]): Promise<void> {
@@ -270,6 +280,11 @@ class BatchedView implements Interceptor {
       }
     }
   }
+}
+
+/** Whether a run of the batch was refused, which the error then names, while others may have been written. */
+function isPartlyRefused(error: unknown): boolean {
+  return isTidemarkError(error, 'OUTCOME_UNKNOWN') && error.runId !== undefined;
 }
 
 /** Without options that make an append something of its own. */

@@ -1,6 +1,7 @@
 /** Flow events over journals: one journal per trace, and one of its own for events without a trace (AGT-2). */
 import type { EventEngine, FlowEventRow } from '../../engine/agents.ts';
 import type { Journal, JournalEntry } from '../../engine/journal.ts';
+import { requireAll } from '../../outcomes.ts';
 import { inParts } from '../../paging.ts';
 import { Appender } from '../appender.ts';
 import type { Contention } from '../contention.ts';
@@ -20,7 +21,7 @@ export function keyedEvents(journal: Journal, contention: Contention): EventEngi
       const appends = Array.from(traces, ([traceId, events]) =>
         appender.append(tenantId, journalOf(traceId), events.map(entryOf), call),
       );
-      await Promise.all(appends);
+      requireAll(await Promise.allSettled(appends));
     },
 
     async *read(tenantId, traceId, call) {

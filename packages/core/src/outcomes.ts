@@ -1,0 +1,31 @@
+/**
+ * The outcome of a write whose parts are carried out apart from each other, such as a batch over several runs: each part is
+ * written or refused whole. An error may only say that nothing was written when that holds for all of them (GEN-8).
+ */
+import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
+
+/**
+ * What to throw for a write of which some parts were refused. `isPartlyWritten` tells that another part was written; parts
+ * that were stored before do not count.
+ */
+export function refusalOf(refusals: readonly unknown[], isPartlyWritten: boolean, write?: unknown): unknown {
+  const known = refusals.find((it) => !isUnknown(it));
+  if (known === undefined) return refusals[0];
+  if (!isPartlyWritten && !refusals.some(isUnknown)) return known;
+  const { message, runId } = known as TidemarkError;
+  return new TidemarkError(
+    'OUTCOME_UNKNOWN',
+    `Some parts of the write may be stored, and one was refused: ${message}. Send the same write again to learn what became of it`,
+    { cause: known, runId, write },
+  );
+}
+
+/** Throws what became of a write unless all of its parts succeeded. */
+export function requireAll(parts: readonly PromiseSettledResult<unknown>[]): void {
+  const refusals = parts.filter((part) => part.status === 'rejected').map(({ reason }) => reason);
+  if (refusals.length > 0) throw refusalOf(refusals, refusals.length < parts.length);
+}
+
+function isUnknown(error: unknown): boolean {
+  return !isTidemarkError(error) || error.outcome === 'unknown';
+}
