@@ -87,6 +87,54 @@ describe('a run that is removed meanwhile', () => {
   });
 });
 
+describe('a run that is archived while it is exported', () => {
+  /** More than one part, so that an export reads twice. */
+  async function longRun(runs: Runs): Promise<void> {
+    await runs.appendEvents(Array.from({ length: 1_000 }, () => event('long')));
+    await runs.appendEvent(event('long'));
+  }
+
+  async function exported(runs: Runs): Promise<number> {
+    let events = 0;
+    for await (const part of runs.exportRun('long')) events += part.events.length;
+    return events;
+  }
+
+  it('is archived, and not corrupt', async () => {
+    const { runs, others, after } = setUp();
+    await longRun(runs);
+    after.read = async () => void (await others.archiveRun('long', { location: 'x', atSeq: 1_001 }));
+    await expect(exported(runs)).rejects.toMatchObject({ code: 'RUN_ARCHIVED', archive: 'x' });
+  });
+
+  it('is exported whole when it is put back before the next part is read', async () => {
+    const { runs, others, after } = setUp();
+    await longRun(runs);
+    const parts: RunPart[] = [];
+    for await (const part of others.exportRun('long')) parts.push(part);
+    after.read = async () => {
+      await others.archiveRun('long', { location: 'x', atSeq: 1_001 });
+      after.read = async () => void (await others.restoreRun(parts));
+    };
+    expect(await exported(runs)).toBe(1_001);
+  });
+
+  it('is read to its end all the same', async () => {
+    const { runs, others, after } = setUp();
+    await longRun(runs);
+    const parts: RunPart[] = [];
+    for await (const part of others.exportRun('long')) parts.push(part);
+    const moveAway = async () => {
+      await others.archiveRun('long', { location: 'x', atSeq: 1_001 });
+      after.read = async () => void (await others.restoreRun(parts));
+    };
+    after.read = moveAway;
+    expect(await Array.fromAsync(runs.readEvents('long', { limit: 400 }))).toHaveLength(1_001);
+    after.read = moveAway;
+    expect(await runs.verify('long')).toMatchObject({ ok: true, events: 1_001 });
+  });
+});
+
 describe('a run that is removed and put back meanwhile', () => {
   it.each([3, 2])('passes the feed after %i events whole', async (given) => {
     const { runs, others, after } = setUp();

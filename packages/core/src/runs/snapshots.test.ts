@@ -1,16 +1,28 @@
-/** Snapshots against an engine whose faults and timing can be chosen: write-back, marks and removal (RUN-13, RUN-14). */
+/** Snapshots against an engine whose faults and timing can be chosen: write-back, marks, removal and redaction (RUN-13 to RUN-15). */
 import { describe, expect, it, vi } from 'vitest';
 import { StoreContext } from '../context.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
+import type { Records } from '../engine/records.ts';
 import type { RunEngine } from '../engine/runs.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { memoryJournal } from '../memory/journal.ts';
 import { memoryRecords } from '../memory/records.ts';
 import { Runs } from './store.ts';
 
-function setUp(change: (engine: RunEngine) => Partial<RunEngine> = () => ({})) {
+function setUp(
+  change: (engine: RunEngine) => Partial<RunEngine> = () => ({}),
+  changeRecords: (records: Records) => Partial<Records> = () => ({}),
+) {
   const context = new StoreContext();
-  const engine: RunEngine = new KeyedRuns(memoryJournal(context), memoryRecords(context));
+  const inner = memoryRecords(context);
+  const changed = changeRecords(inner);
+  const records = new Proxy<Records>(inner, {
+    get: (target, key) => {
+      const method = changed[key as keyof Records] ?? Reflect.get(target, key, target);
+      return (method as (...args: unknown[]) => unknown).bind(target);
+    },
+  });
+  const engine: RunEngine = new KeyedRuns(memoryJournal(context), records);
   const calls = { fetch: 0, load: 0, save: 0 };
   const counted = new Proxy(engine, {
     get(target, key) {
@@ -24,16 +36,31 @@ function setUp(change: (engine: RunEngine) => Partial<RunEngine> = () => ({})) {
       };
     },
   });
-  return { runs: new Runs(context, counted, { tenantId: 't' }), calls };
+  const abilities = { canRedact: true, inlineView: null, dropStates: async () => {} };
+  return { runs: new Runs(context, counted, { tenantId: 't' }, abilities), calls, records: inner };
 }
 
-async function append(runs: Runs, count: number, eventType = 'Progress'): Promise<void> {
+const ORDER = { by: 'officer', reason: 'request 4711' };
+const NAME = { space: 'snapshots', tenantId: 't', key: 'r' } as const;
+
+/** A run whose second event brings a secret into its snapshot. */
+async function appendSecret(runs: Runs): Promise<void> {
+  await append(runs, 1, 'RunStarted');
+  await append(runs, 1, 'RunFailed', { errorMessage: 'secret' });
+}
+
+async function append(
+  runs: Runs,
+  count: number,
+  eventType = 'Progress',
+  payload?: RunEventInput['payload'],
+): Promise<void> {
   const events = Array.from({ length: count }, (): RunEventInput => {
     const eventId = crypto.randomUUID();
     return {
       ...{ eventId, eventType, emittedAt: '2026-02-16T09:30:00.000Z', runId: 'r', tenantId: 't' },
       ...{ projectId: 'p', environmentId: 'e', planId: 'plan', planVersion: '1' },
-      ...{ engineAttemptId: 1, logicalAttemptId: 1 },
+      ...{ engineAttemptId: 1, logicalAttemptId: 1, payload },
     };
   });
   for (let at = 0; at < count; at += 1_000) await runs.appendEvents(events.slice(at, at + 1_000));
@@ -157,6 +184,63 @@ describe('snapshots', () => {
     deleteNow = async () => void (await runs.deleteRun('r'));
     await expect(runs.refreshSnapshot('r')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
     expect(await runs.getSnapshot('r')).toBeNull();
+  });
+
+  it('are taken back by a keyed engine when they were stored beside a redaction', async () => {
+    let redactNow = async () => {};
+    const { runs, records } = setUp(undefined, (inner) => ({
+      async write(write, call) {
+        // Between the look at the stored snapshot and the write over it.
+        const redact = redactNow;
+        redactNow = async () => {};
+        await redact();
+        return inner.write(write, call);
+      },
+    }));
+    await appendSecret(runs);
+    redactNow = async () => void (await runs.redactEvent('r', 2, ORDER));
+    const { snapshot } = await runs.refreshSnapshot('r');
+    expect(JSON.stringify(snapshot)).not.toContain('secret');
+    const [record] = await records.get([NAME]);
+    expect(Buffer.from(record!.fields.get('body')!).toString()).not.toContain('secret');
+  });
+
+  it('are ignored and replaced when their writer died before it could take them back', async () => {
+    const { runs, records } = setUp();
+    await appendSecret(runs);
+    await runs.refreshSnapshot('r');
+    const [outdated] = await records.get([NAME]);
+    await runs.redactEvent('r', 2, ORDER);
+    await records.write({ name: NAME, mode: 'replace', set: outdated!.fields });
+    for (const read of [() => runs.getSnapshot('r'), () => runs.projectSnapshot('r')])
+      expect(JSON.stringify(await read())).not.toContain('secret');
+    expect((await runs.refreshSnapshot('r')).snapshot.redactions).toBe(1);
+    const [record] = await records.get([NAME]);
+    expect(Buffer.from(record!.fields.get('body')!).toString()).not.toContain('secret');
+  });
+
+  it('of a store from before the counter are read, and count on from there', async () => {
+    const { runs, records } = setUp();
+    await append(runs, 3);
+    const { snapshot } = await runs.refreshSnapshot('r');
+    const set = new Map([['rewrites', null]]);
+    await records.write({ name: NAME, mode: 'merge', set });
+    expect(await runs.getSnapshot('r')).toEqual(snapshot);
+    await append(runs, 1);
+    expect((await runs.refreshSnapshot('r')).folded).toBe(1);
+  });
+
+  it('are not given of a run that was cut short while it was folded', async () => {
+    let archiveNow = async () => {};
+    const { runs } = setUp((engine) => ({
+      async fetch(run, afterSeq, limit, call) {
+        if (afterSeq > 0) await archiveNow();
+        return engine.fetch(run, afterSeq, limit, call);
+      },
+    }));
+    await append(runs, 2_500);
+    archiveNow = async () => void (await runs.archiveRun('r', { location: 'x', atSeq: 2_500 }));
+    await expect(runs.projectSnapshot('r')).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
   });
 
   it('are stale from a mark to the next refresh, while a projection is always fresh', async () => {

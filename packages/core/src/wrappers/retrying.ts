@@ -4,7 +4,7 @@
  */
 import { checkDuration } from '../checks/numbers.ts';
 import type { Duration } from '../contracts/common.ts';
-import { isTidemarkError } from '../contracts/errors.ts';
+import { isTidemarkError, type TidemarkError } from '../contracts/errors.ts';
 import type { Store } from '../contracts/store.ts';
 import { InterceptedStore, type Interceptor, type StoreCall } from './intercept.ts';
 
@@ -41,13 +41,17 @@ class Repeater implements Interceptor {
   async call(call: StoreCall, proceed: () => Promise<unknown>): Promise<unknown> {
     const deadline = Date.now() + this.#deadlineMs;
     const signal = signalOf(call);
+    let unsettled: TidemarkError | undefined;
     for (let attempts = 1; ; attempts++) {
       try {
         return await proceed();
       } catch (error) {
+        if (isTidemarkError(error, 'OUTCOME_UNKNOWN')) unsettled = error;
         const delay = this.#delayAfter(attempts);
-        if (!mayRepeat(call, error) || signal?.aborted || Date.now() + delay >= deadline)
-          throw attempts > 1 && isTidemarkError(error) ? Object.assign(error, { attempts }) : error;
+        if (!mayRepeat(call, error) || signal?.aborted || Date.now() + delay >= deadline) {
+          const outcome = unsettled && !settles(error, unsettled) ? unsettled : error;
+          throw attempts > 1 && isTidemarkError(outcome) ? Object.assign(outcome, { attempts }) : outcome;
+        }
         await pause(delay, signal);
       }
     }
@@ -70,6 +74,15 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const timer = setTimeout(end, ms);
     signal?.addEventListener('abort', end, { once: true });
   });
+}
+
+/**
+ * Whether the last attempt tells what became of an earlier one whose outcome was unknown. One that did not come through tells
+ * nothing, and a refusal of one run of a batch nothing of the others.
+ */
+function settles(error: unknown, unsettled: TidemarkError): boolean {
+  if (!isTidemarkError(error) || error.retryable || isTidemarkError(error, 'ABORTED', 'STORE_CLOSED')) return false;
+  return unsettled.runId === undefined;
 }
 
 function mayRepeat(call: StoreCall, error: unknown): boolean {

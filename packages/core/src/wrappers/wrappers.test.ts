@@ -134,6 +134,29 @@ describe('retrying', () => {
     expect((await inner.agents.getMemoryRecord('m'))?.version).toBe(1);
   });
 
+  it('keeps an outcome unknown that no later attempt has settled', async () => {
+    const faults: Fault[] = [{ code: 'OUTCOME_UNKNOWN', after: true }, { code: 'UNAVAILABLE' }];
+    const { store, inner } = faulty((_, nth) => faults[Math.min(nth, 2) - 1]!);
+    const append = retrying(store, { firstDelay: 1, deadline: 50 }).runs.appendEvent(event());
+    await expect(append).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', attempts: expect.any(Number) });
+    expect(await inner.runs.headSeq('r')).toBe(1);
+  });
+
+  it('takes a refusal of the same write for the end of an unknown outcome', async () => {
+    const { store } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN' } : { code: 'SCOPE_MISMATCH' }));
+    const append = retrying(store, { firstDelay: 1 }).runs.appendEvent(event());
+    await expect(append).rejects.toMatchObject({ code: 'SCOPE_MISMATCH', outcome: 'rejected', attempts: 2 });
+  });
+
+  it('keeps a batch unknown of which one run was written and another refused', async () => {
+    const inner = createMemoryStore();
+    await inner.runs.appendEvent(event('gone'));
+    await inner.runs.deleteRun('gone');
+    const append = retrying(inner, { firstDelay: 1 }).runs.appendEvents([event('r'), event('gone')]);
+    await expect(append).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', runId: 'gone', attempts: 2 });
+    expect(await inner.runs.headSeq('r')).toBe(1);
+  });
+
   it('does not repeat a write of unknown outcome that carries nothing to settle it', async () => {
     const { store, calls } = faulty(() => ({ code: 'OUTCOME_UNKNOWN', after: true }));
     const again = retrying(store, { firstDelay: 1, deadline: 100 });
@@ -281,6 +304,31 @@ describe('batching', () => {
         write: { method: 'appendEvent', event: { eventId: events[at]!.eventId } },
       });
     expect(await batched.runs.appendEvent(events[1]!)).toMatchObject({ runSeq: 2, idempotent: true });
+  });
+
+  it('gives each caller of a batch over several runs its own outcome', async () => {
+    const { store, inner } = faulty();
+    await inner.runs.appendEvent(event('gone'));
+    await inner.runs.deleteRun('gone');
+    const batched = opened(batching(store, { maxDelay: 5 }));
+    const appends = ['a', 'gone', 'b'].map((runId) => batched.runs.appendEvent(event(runId)));
+    const outcomes = await Promise.allSettled(appends);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect((outcomes[1] as PromiseRejectedResult).reason).toMatchObject({ code: 'RUN_DELETED' });
+    for (const runId of ['a', 'b']) expect(await inner.runs.headSeq(runId)).toBe(1);
+  });
+
+  it('says that an outcome is unknown when a batch was partly written and cannot be settled', async () => {
+    const { store, inner } = faulty(({ method }) => (method === 'appendEvent' ? { code: 'UNAVAILABLE' } : null));
+    await inner.runs.appendEvent(event('gone'));
+    await inner.runs.deleteRun('gone');
+    const batched = opened(batching(store, { maxDelay: 5 }));
+    const outcomes = await Promise.allSettled(['a', 'gone'].map((runId) => batched.runs.appendEvent(event(runId))));
+    for (const outcome of outcomes)
+      expect((outcome as PromiseRejectedResult).reason).toMatchObject({
+        code: 'OUTCOME_UNKNOWN',
+        write: { method: 'appendEvent' },
+      });
   });
 
   it('is bounded: callers wait for room, and are overloaded when none comes', async () => {
