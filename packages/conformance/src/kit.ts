@@ -3,11 +3,15 @@
  * and throws when a promise is broken.
  */
 import type { Capability, PayloadCodec, Store } from '@tidemark/core';
+import type { RunEngine } from '@tidemark/core/engine';
 
 export type Domain = 'general' | 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts';
 
 /** All domains, in the order reports show them. */
 export const DOMAINS: readonly Domain[] = ['general', 'runs', 'kv', 'jobs', 'agents', 'artifacts'];
+
+/** Calls to put in the place of an engine's own. */
+export type RunEngineChange = (runs: RunEngine) => Partial<RunEngine>;
 
 /** One promise of the contract, as something that can be run. */
 export interface ConformanceCase {
@@ -34,6 +38,8 @@ export interface StoreUnderTest {
   reopen?: () => Promise<Store>;
   /** The same data through a payload codec; the kit knows how for stores that `assembleStore` made. */
   withCodec?: (codec: PayloadCodec) => Store;
+  /** The same data through a run engine whose calls the kit changes; the kit knows how for stores that `assembleStore` made. */
+  withRuns?: (change: RunEngineChange) => Store;
   /** Moves the store's clock forward, for stores with an injected clock; otherwise cases really wait. */
   advance?: (ms: number) => void | Promise<void>;
   /** Sets the store's wall clock back, while time goes on as before; for stores whose clock can be. */
@@ -61,12 +67,19 @@ export interface Bench {
   readonly tenant: Store;
   readonly tenantId: string;
   readonly model: ModelSettings;
+  /** Where the feed ended before the kit wrote to it; absent for an empty one, and in cases that do not need the feed. */
+  readonly feedStart?: string;
   /** A new id, unique over all cases and runs of the kit. */
   id(hint?: string): string;
   /** A handle of another client on the same data: the peer's where there is one, else the same store. */
   peer(): Promise<Store>;
   /** The tenant's view of the same data through a payload codec; only in cases that need `payloadCodec`. */
   encoded(codec: PayloadCodec): Store;
+  /**
+   * The tenant's view of the same data through a run engine whose calls the case holds up or changes; `null` where the kit
+   * cannot reach the engine: then the case tries the same promise from outside only.
+   */
+  withRuns(change: RunEngineChange): Store | null;
   /** Lets time pass on the store's clock. */
   pass(ms: number): Promise<void>;
   /** Sets the store's wall clock back where it can be; elsewhere the case must hold all the same. */

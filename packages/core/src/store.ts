@@ -92,6 +92,25 @@ export function withCodec(store: Store, codec: PayloadCodec): Store | null {
   return parts ? assembleStore(parts.context.encodingBy(codec), parts.engine) : null;
 }
 
+/**
+ * The same data through a run engine of which some calls are changed, to hold them up or to let them fail; closed with the
+ * store. `null` for stores that were not assembled here.
+ */
+export function withRuns(store: Store, change: (runs: RunEngine) => Partial<RunEngine>): Store | null {
+  const parts = assembled.get(store);
+  const runs = parts?.engine.runs;
+  if (!runs) return null;
+  const changed = change(runs);
+  const proxy = new Proxy(runs, {
+    get: (_, name) => {
+      if (Object.hasOwn(changed, name)) return changed[name as keyof RunEngine];
+      const member: unknown = Reflect.get(runs, name, runs);
+      return typeof member === 'function' ? member.bind(runs) : member;
+    },
+  });
+  return assembleStore(parts.context, { ...parts.engine, runs: proxy });
+}
+
 const AGENT_PARTS = [
   'events',
   'bindings',

@@ -3,9 +3,11 @@
 import type { ErasureReport, Store } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
+import { LARGEST_FEED_PAGE } from '../../workbench.ts';
 import { casesOf } from '../agents/samples.ts';
 import { type KeptPayload, keptPayloads } from '../codec/places.ts';
 import { allPages } from '../iterate.ts';
+import { pagedFeed } from '../runs/feed-pages.ts';
 
 const adminCase = casesOf('general', 'admin');
 const MARK = 'to be forgotten';
@@ -36,13 +38,7 @@ async function kept(places: readonly KeptPayload[], view: Store): Promise<string
 }
 
 async function feedOf(store: Store, tenantId: string): Promise<number> {
-  let events = 0;
-  for (let after: string | undefined; ; ) {
-    const { items, next } = await store.runs.feedPage({ after, filter: { tenantId } });
-    events += items.length;
-    if (next === after || next === undefined) return events;
-    after = next;
-  }
+  return (await pagedFeed(store, 0, { filter: { tenantId }, limit: LARGEST_FEED_PAGE })).length;
 }
 
 export const ERASURE_CASES: readonly ConformanceCase[] = [

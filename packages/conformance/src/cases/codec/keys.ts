@@ -1,10 +1,11 @@
 /** Keys: older ones stay readable, and a destroyed one takes what it encrypted with it. */
 import { randomBytes } from 'node:crypto';
-import { encryption, type KeyRing } from '@tidemark/core';
+import { encryption, type FeedOptions, type KeyRing } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { generalCase, runsCase } from '../define.ts';
 import { runEvent } from '../runs/events.ts';
+import { feedMark, pagedFeed } from '../runs/feed-pages.ts';
 import { keptPayloads } from './places.ts';
 
 export const KEY_CASES: readonly ConformanceCase[] = [
@@ -17,20 +18,13 @@ export const KEY_CASES: readonly ConformanceCase[] = [
       const rings = new Map<string, KeyRing>([[bench.tenantId, { keys: { a: randomBytes(32) }, current: 'a' }]]);
       const store = bench.encoded(encryption({ keyFor: (tenantId) => rings.get(tenantId) ?? null }));
       const runId = bench.id('run');
-      const own = { filter: { eventTypes: [bench.id('type')] } };
-      const eventType = own.filter.eventTypes[0]!;
+      const eventType = bench.id('type');
+      const own = { after: await feedMark(bench), filter: { eventTypes: [eventType] } };
       await store.runs.appendEvent(runEvent(bench, { runId, eventType, payload: { n: 1 } }));
       await store.runs.appendEvent(runEvent(bench, { runId, eventType }));
       rings.delete(bench.tenantId);
-      const read = async (options: Parameters<typeof store.runs.feedPage>[0]) => {
-        const found: number[] = [];
-        for (let after: string | undefined; ; ) {
-          const { items, next } = await store.runs.feedPage({ ...options, after });
-          found.push(...items.map(({ event }) => event.runSeq));
-          if (next === undefined || next === after) return found;
-          after = next;
-        }
-      };
+      const read = async (options: FeedOptions) =>
+        (await pagedFeed(store, 1, options)).map(({ event }) => event.runSeq);
       await expectCode('CODEC_FAILED', 'nothing is passed over unasked', () => read(own));
       expectEqual(await read({ ...own, unreadable: 'skip' }), [2], 'an event without a payload needs no key');
       await expectCode('INVALID_ARGUMENT', 'no other word', () => read({ ...own, unreadable: 'keep' as 'skip' }));

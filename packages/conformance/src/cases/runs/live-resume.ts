@@ -5,6 +5,7 @@ import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { sleep, take, upTo } from '../iterate.ts';
 import { appendNumbered, numbersOf, runEvent } from './events.ts';
+import { feedMark } from './feed-pages.ts';
 
 /** Writes numbered events one by one, with a breath now and then. */
 async function writeSlowly(bench: Bench, runId: string, from: number, to: number): Promise<void> {
@@ -60,14 +61,15 @@ export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
     needs: ['runs.feed'],
     async run(bench) {
       const ids = [bench.id('run'), bench.id('run'), bench.id('run')];
+      const mark = await feedMark(bench);
       const writing = Promise.all(ids.map((runId) => writeSlowly(bench, runId, 1, 50)));
       const clients = [bench.tenant, (await bench.peer()).forTenant(bench.tenantId)];
       const seen: FeedItem[] = [];
       // Fewer than are written, so that an event that is missed shows as a difference and not as a long wait.
       for (let cut = 0; seen.length < 120; cut++) {
-        const after = seen.at(-1)?.cursor;
+        const after = seen.at(-1)?.cursor ?? mark;
         const { runs } = clients[cut % 2]!;
-        seen.push(...(await take(7, (signal) => runs.feed({ ...(after === undefined ? {} : { after }), signal }))));
+        seen.push(...(await take(7, (signal) => runs.feed({ after, signal }))));
       }
       await writing;
       for (const runId of ids) {

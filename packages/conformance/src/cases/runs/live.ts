@@ -1,40 +1,11 @@
 /** Live reads: tails of one run and the feed of all (RUN-2). */
-import type { FeedItem, FeedOptions, RunEventRecord, Store } from '@tidemark/core';
+import type { RunEventRecord } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { sleep, take, upTo } from '../iterate.ts';
 import { appendNumbered, appendTypes, numbersOf, runEvent, wholeLog } from './events.ts';
-
-/** The feed as it is now, page by page. A page may be empty when all it looked at was filtered out; the cursor then moves on. */
-/** How long a page waits for what is late, in milliseconds. */
-const PATIENCE = 2_000;
-
-/**
- * Reads pages until so many items came, and then to the end, so that one too many shows as well. A page may end before
- * the newest event (on PostgreSQL where a transaction beside it is still open): then the next one waits.
- */
-async function pagedFeed(
-  store: Store,
-  count: number,
-  options: FeedOptions & { limit?: number } = {},
-): Promise<FeedItem[]> {
-  const whole: FeedItem[] = [];
-  let after: string | undefined;
-  for (let waits = 0; ; ) {
-    const { items, next } = await store.runs.feedPage({
-      ...options,
-      ...(whole.length < count ? { wait: PATIENCE } : {}),
-      ...(after === undefined ? {} : { after }),
-    });
-    whole.push(...items);
-    if (next === undefined || next === after) {
-      if (whole.length >= count || ++waits === 5) return whole;
-    } else {
-      after = next;
-    }
-  }
-}
+import { feedMark, pagedFeed } from './feed-pages.ts';
 
 export const LIVE_CASES: readonly ConformanceCase[] = [
   runsCase({
@@ -118,8 +89,9 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
           await bench.tenant.runs.appendEvents(ids.map((runId) => runEvent(bench, { runId, payload: { n } })));
         }
       };
+      const after = await feedMark(bench);
       await write(1, 4);
-      const reading = take(30, (signal) => bench.tenant.runs.feed({ signal }));
+      const reading = take(30, (signal) => bench.tenant.runs.feed({ after, signal }));
       await write(5, 10);
       const items = await reading;
       for (const runId of ids) {
@@ -135,10 +107,11 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
     needs: ['runs.feed'],
     async run(bench) {
       const ids = [bench.id('run'), bench.id('run')];
+      const after = await feedMark(bench);
       for (let n = 1; n <= 6; n++) {
         for (const runId of ids) await bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: { n } }));
       }
-      const whole = await pagedFeed(bench.tenant, 12, { limit: 5 });
+      const whole = await pagedFeed(bench.tenant, 12, { after, limit: 5 });
       expectEqual(whole.length, 12, 'pages give every event once');
       const names = whole.map((it) => it.event.eventId);
       expectEqual(new Set(names).size, 12, 'and none twice');
@@ -160,23 +133,24 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const other = { tenantId: bench.id('tenant') };
       const runId = bench.id('run');
+      const after = await feedMark(bench);
       await bench.store.runs.appendEvent(runEvent(other, { runId, eventType: 'RunStarted' }));
       await appendTypes(bench, runId, 'RunStarted', 'Progress', 'RunCompleted');
-      const own = await pagedFeed(bench.tenant, 3);
+      const own = await pagedFeed(bench.tenant, 3, { after });
       const types = ['RunStarted', 'Progress', 'RunCompleted'];
       expectEqual(
         own.map((it) => [it.event.tenantId, it.event.eventType]),
         types.map((it) => [bench.tenantId, it]),
         'a view has its own events only',
       );
-      const some = await pagedFeed(bench.tenant, 2, { filter: { eventTypes: ['Progress', 'RunCompleted'] } });
+      const some = await pagedFeed(bench.tenant, 2, { after, filter: { eventTypes: ['Progress', 'RunCompleted'] } });
       expectEqual(
         some.map((it) => it.event.eventType),
         ['Progress', 'RunCompleted'],
         'by type',
       );
       const [foreign] = await take(1, (signal) =>
-        bench.store.runs.feed({ filter: { tenantId: other.tenantId }, signal }),
+        bench.store.runs.feed({ after, filter: { tenantId: other.tenantId }, signal }),
       );
       expectEqual(
         [foreign?.event.tenantId, foreign?.event.runId],

@@ -3,9 +3,10 @@ import type { RunPart, RunStore } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
-import { take, upTo } from '../iterate.ts';
+import { upTo } from '../iterate.ts';
 import { archive, carriedRun, cutAfter, exported, seenOf } from './carried-runs.ts';
 import { appendNumbered, runEvent, wholeLog } from './events.ts';
+import { feedMark } from './feed-pages.ts';
 
 /** A changed copy of the parts. */
 function forged(parts: readonly RunPart[], change: (parts: RunPart[]) => void): RunPart[] {
@@ -276,6 +277,7 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
     needs: ['runs.feed'],
     async run(bench) {
       const { runs } = bench.tenant;
+      const start = await feedMark(bench);
       const runId = await carriedRun(bench, 'long');
       const parts = await exported(bench.tenant, runId);
       const beside = bench.id('run');
@@ -283,8 +285,7 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
         await bench.pass(5);
         return `${beside} ${(await runs.appendEvent(runEvent(bench, { runId: beside }))).runSeq}`;
       };
-      const [first] = await take(1, (signal) => runs.feed({ signal }));
-      let place = (await readTo(runs, first!.cursor, await mark())).after;
+      let place = (await readTo(runs, start, await mark())).after;
       await archive(bench.tenant, runId);
       for (let cut = 0; cut < 2; cut++) {
         await runs.restoreRun(cutAfter(parts, 1)).catch(() => undefined);
@@ -297,7 +298,7 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
       const last = await mark();
       const whole = upTo(parts[0]!.run.lastEventSeq).map((seq) => `${runId} ${seq}`);
       expectEqual((await readTo(runs, place, last)).seen, [...whole, last], 'all of it, once and in order');
-      const { seen } = await readTo(runs, first!.cursor, last);
+      const { seen } = await readTo(runs, start, last);
       expectEqual(
         seen.filter((it) => it.startsWith(`${runId} `)),
         whole,

@@ -1,0 +1,58 @@
+/**
+ * Reads of the feed that hold on a store in use: it is long, and others write to it at the same time. On PostgreSQL a page may
+ * end before an acknowledged event while a transaction beside it is open, so the next one waits.
+ */
+import type { FeedItem, FeedOptions, Store } from '@tidemark/core';
+import { expect } from '../../expect.ts';
+import type { Bench } from '../../kit.ts';
+import { LARGEST_FEED_PAGE } from '../../workbench.ts';
+import { runEvent } from './events.ts';
+
+/** How long a page waits for what is late, in milliseconds. */
+const PATIENCE = 2_000;
+const MOST_WAITS = 5;
+/** So many pages are as small as the case wants them; where others write much at the same time, the rest is read in large ones. */
+const MOST_SMALL_PAGES = 50;
+
+/**
+ * Reads pages until so many items came, and then to the end, so that one too many shows as well. A page may be empty when
+ * all it looked at was filtered out; the cursor then moves on.
+ */
+export async function pagedFeed(
+  store: Store,
+  count: number,
+  options: FeedOptions & { limit?: number } = {},
+): Promise<FeedItem[]> {
+  const whole: FeedItem[] = [];
+  let { after } = options;
+  for (let [pages, waits] = [1, 0]; ; pages++) {
+    const { items, next } = await store.runs.feedPage({
+      ...options,
+      ...(pages > MOST_SMALL_PAGES ? { limit: LARGEST_FEED_PAGE } : {}),
+      ...(whole.length < count ? { wait: PATIENCE } : {}),
+      ...(after === undefined ? {} : { after }),
+    });
+    whole.push(...items);
+    if (next === undefined || next === after) {
+      if (whole.length >= count || ++waits === MOST_WAITS) return whole;
+    } else {
+      after = next;
+    }
+  }
+}
+
+/** A cursor before everything that the case writes from now on: that of an event which is written to be found. */
+export async function feedMark(bench: Bench): Promise<string> {
+  const { runs } = bench.tenant;
+  const { eventId } = await runs.appendEvent(runEvent(bench, { runId: bench.id('mark'), eventType: 'FeedMark' }));
+  let after = bench.feedStart;
+  for (let waits = 0; ; ) {
+    const page = { limit: LARGEST_FEED_PAGE, wait: PATIENCE, ...(after === undefined ? {} : { after }) };
+    const { items, next } = await runs.feedPage(page);
+    const mark = items.find((item) => item.event.eventId === eventId);
+    if (mark) return mark.cursor;
+    if (next === after) waits++;
+    expect(waits < MOST_WAITS, 'the feed has an event that was acknowledged before it was read');
+    after = next;
+  }
+}
