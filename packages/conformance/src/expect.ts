@@ -17,20 +17,21 @@ export function expectEqual<T>(actual: T, expected: T, promise: string): void {
   }
 }
 
-/** The call must fail with this code; gives the error for further looks. */
+/** The call must fail with this code, or one of these; gives the error for further looks. */
 export async function expectCode(
-  code: ErrorCode,
+  codes: ErrorCode | readonly ErrorCode[],
   promise: string,
   call: () => Promise<unknown>,
 ): Promise<TidemarkError> {
+  const wanted = [codes].flat();
   let result: unknown;
   try {
     result = await call();
   } catch (error) {
-    if (isTidemarkError(error, code)) return error;
-    throw new AssertionError({ message: `${promise}: expected ${code}, got ${String(error)}` });
+    if (isTidemarkError(error, ...wanted)) return error;
+    throw new AssertionError({ message: `${promise}: expected ${wanted.join(' or ')}, got ${String(error)}` });
   }
   throw new AssertionError({
-    message: `${promise}: expected ${code}, but the call succeeded with ${JSON.stringify(result)}`,
+    message: `${promise}: expected ${wanted.join(' or ')}, but the call succeeded with ${JSON.stringify(result)}`,
   });
 }

@@ -14,6 +14,8 @@ import { BROKEN_KV } from './kv.ts';
 import { BROKEN_KV_REQUESTS } from './kv-requests.ts';
 import { BROKEN_LIVING_STORES } from './living.ts';
 import { BROKEN_REDACTIONS } from './redaction.ts';
+import { BROKEN_REWRITES } from './rewrites.ts';
+import { BROKEN_RUN_EDGES } from './run-edges.ts';
 import { BROKEN_RUN_READS } from './run-reads.ts';
 import { BROKEN_APPENDS } from './runs.ts';
 import type { BrokenStore } from './wrap.ts';
@@ -25,6 +27,8 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_APPENDS,
   ...BROKEN_RUN_READS,
   ...BROKEN_REDACTIONS,
+  ...BROKEN_REWRITES,
+  ...BROKEN_RUN_EDGES,
   ...BROKEN_CARRIED_RUNS,
   ...BROKEN_LIVING_STORES,
   ...BROKEN_INLINE_PROJECTIONS,

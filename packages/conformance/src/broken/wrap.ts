@@ -14,8 +14,8 @@ import {
   type Store,
   type StoreOptions,
 } from '@tidemark/core';
-import { withCodec } from '@tidemark/core/engine';
-import type { StoreUnderTest } from '../kit.ts';
+import { withCodec, withRuns } from '@tidemark/core/engine';
+import type { RunEngineChange, StoreUnderTest } from '../kit.ts';
 
 /** A store with a known fault, and the case that must notice it. */
 export interface BrokenStore {
@@ -85,7 +85,21 @@ export function broken(
         ...under,
         store: override(under.store, faults, now),
         withCodec: (codec) => override(withCodec(under.store, codec)!, faults, now),
+        withRuns: (change) => override(withRuns(under.store, change)!, faults, now),
       };
+    },
+  };
+}
+
+/** A memory store over a run engine that is wrong, as that of a backend author might be. */
+export function brokenRuns(name: string, fault: string, caughtBy: string, change: RunEngineChange): BrokenStore {
+  return {
+    name,
+    fault,
+    caughtBy,
+    create: () => {
+      const { now: _, ...under } = healthy();
+      return { ...under, store: withRuns(under.store, change)! };
     },
   };
 }

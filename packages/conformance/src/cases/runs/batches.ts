@@ -69,6 +69,52 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
     },
   }),
   runsCase({
+    id: 'runs/batch-partly-stored-keeps-the-status',
+    title: 'a batch of which some events are stored already leads the run to the status its whole log gives',
+    proves: ['RUN-7', 'RUN-3', 'RUN-11'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const types = ['RunStarted', 'RunPaused', 'RunResumed', 'RunPaused', 'RunCancelled'];
+      for (let stored = 1; stored < types.length; stored++) {
+        const runId = bench.id('run');
+        const events = types.map((eventType) => runEvent(bench, { runId, eventType }));
+        await runs.appendEvents(events.slice(0, stored));
+        // What is stored comes last, or in between: it counts where it stands in the log, and not where it is sent again.
+        const fresh = events.slice(stored);
+        await runs.appendEvents([...fresh.slice(0, 1), ...events.slice(0, stored), ...fresh.slice(1)]);
+        const [listed] = (await runs.listRuns()).items.filter((run) => run.runId === runId);
+        const { status } = await runs.projectSnapshot(runId);
+        expectEqual([listed?.status, status], ['CANCELLED', 'CANCELLED'], `${stored} of ${types.length} were stored`);
+      }
+    },
+  }),
+  runsCase({
+    id: 'runs/batch-partly-refused-is-unknown',
+    title: 'a batch of which one run is refused says that nothing was written only where that is so',
+    proves: ['RUN-7', 'GEN-8'],
+    async run(bench) {
+      const { runs } = bench.tenant;
+      const gone = bench.id('run');
+      await appendNumbered(bench, gone, 1);
+      await runs.deleteRun(gone);
+      for (const isFirst of [true, false]) {
+        const runId = bench.id('run');
+        const [fresh, refused] = [runEvent(bench, { runId }), runEvent(bench, { runId: gone })];
+        const events = isFirst ? [fresh, refused] : [refused, fresh];
+        const error = await expectCode(['RUN_DELETED', 'OUTCOME_UNKNOWN'], 'one run was deleted', () =>
+          runs.appendEvents(events),
+        );
+        if (error.outcome === 'rejected') {
+          expectEqual(await runs.headSeq(runId), 0, 'nothing was written');
+          continue;
+        }
+        expect(error.write !== undefined, 'an unknown outcome carries the write');
+        await expectCode('RUN_DELETED', 'sent again it tells what was refused', () => runs.appendEvents(events));
+        expectEqual(await runs.headSeq(runId), 1, 'and the other run has its event once');
+      }
+    },
+  }),
+  runsCase({
     id: 'runs/batch-with-a-bad-event-writes-nothing',
     title: 'one invalid event keeps the whole batch out',
     proves: ['RUN-7', 'RUN-9'],

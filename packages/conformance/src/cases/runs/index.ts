@@ -11,6 +11,7 @@ import { ID_CASES } from './ids.ts';
 import { INLINE_PROJECTION_CASES } from './inline-projections.ts';
 import { INTEGRITY_CASES } from './integrity.ts';
 import { KEY_CASES } from './keys.ts';
+import { LATE_SNAPSHOT_CASES } from './late-snapshots.ts';
 import { LIST_CASES } from './lists.ts';
 import { LIVE_CASES } from './live.ts';
 import { LIVE_RESUME_CASES } from './live-resume.ts';
@@ -20,6 +21,7 @@ import { REDACTION_CASES } from './redaction.ts';
 import { REFRESH_CASES } from './refresh.ts';
 import { REMOVAL_CASES } from './removal.ts';
 import { RESTORE_CASES } from './restore.ts';
+import { REWRITE_CASES } from './rewrites.ts';
 import { SNAPSHOT_CASES } from './snapshots.ts';
 import { TENANCY_CASES } from './tenancy.ts';
 import { TRANSITION_CASES } from './transitions.ts';
@@ -38,6 +40,7 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...READ_CASES,
   ...SNAPSHOT_CASES,
   ...REFRESH_CASES,
+  ...LATE_SNAPSHOT_CASES,
   ...TRANSITION_CASES,
   ...LIST_CASES,
   ...LIVE_CASES,
@@ -47,6 +50,7 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...ARCHIVE_CASES,
   ...RESTORE_CASES,
   ...REDACTION_CASES,
+  ...REWRITE_CASES,
   ...INLINE_PROJECTION_CASES,
   ...FORK_CASES,
   ...INTEGRITY_CASES,

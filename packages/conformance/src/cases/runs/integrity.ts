@@ -1,7 +1,9 @@
 /** The hash chain as callers see it: verify and its head (RUN-17). What lies underneath is core's own test. */
+import type { RunHead } from '@tidemark/core/engine';
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
+import { all, whileWorking } from '../iterate.ts';
 import { POISON_PAYLOADS } from '../poison.ts';
 import { appendNumbered, runEvent } from './events.ts';
 
@@ -45,6 +47,48 @@ export const INTEGRITY_CASES: readonly ConformanceCase[] = [
         expectEqual((await bench.tenant.runs.verify(runId)).head, head, 'duplicates and reads leave the head as it is');
       }
       expectEqual(heads.size, 4, 'each event gave a new head');
+    },
+  }),
+  runsCase({
+    id: 'runs/verify-compares-the-head',
+    title: 'verify ends with the head of the run: one that another event, or none, leads to is a problem',
+    proves: ['RUN-17'],
+    async run(bench) {
+      const runId = bench.id('run');
+      const { runs } = bench.tenant;
+      await appendNumbered(bench, runId, 3);
+      const { head, events } = await runs.verify(runId);
+      const links = (await all(runs.exportRun(runId))).flatMap((part) => part.events.map((event) => event.link));
+      expectEqual([events, head], [3, links[2]!], 'the head is the link of the last event');
+      const changes: Partial<RunHead>[] = [{ link: '\0'.repeat(32) }, { seq: 4 }];
+      for (const change of changes) {
+        const changed = bench.withRuns((engine) => ({
+          head: async (run, call) => ({ ...((await engine.head(run, call)) as RunHead), ...change }),
+        }));
+        const report = await changed?.runs.verify(runId);
+        if (report) expectEqual(report.ok, false, `a head with another ${Object.keys(change)} is found out`);
+      }
+    },
+  }),
+  runsCase({
+    id: 'runs/verify-beside-appends',
+    title: 'verify confirms what a run has while others append to it',
+    proves: ['RUN-17', 'RUN-2'],
+    async run(bench) {
+      const runId = bench.id('run');
+      const peer = (await bench.peer()).forTenant(bench.tenantId);
+      await appendNumbered(bench, runId, 20);
+      const write = async () => {
+        for (let n = 21; n <= 60; n++) await appendNumbered(bench, runId, n % 3 === 0 ? 3 : 1, n);
+      };
+      const seen: { events: number; head: string }[] = [];
+      await whileWorking(write(), async () => {
+        const { ok, problem, events, head } = await peer.runs.verify(runId);
+        expectEqual([ok, problem], [true, undefined], 'a run that grows is whole');
+        seen.push({ events, head });
+      });
+      const links = (await all(peer.runs.exportRun(runId))).flatMap((part) => part.events.map((event) => event.link));
+      for (const { events, head } of seen) expectEqual(head, links[events - 1], 'up to the event it says');
     },
   }),
   runsCase({

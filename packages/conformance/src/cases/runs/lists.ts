@@ -5,6 +5,7 @@ import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { allPages } from '../iterate.ts';
 import { appendTypes, runEvent } from './events.ts';
+import { feedMark } from './feed-pages.ts';
 
 async function listed(bench: Bench, filter: RunFilter, limit = 100): Promise<string[]> {
   const runs = await allPages((cursor) =>
@@ -186,6 +187,53 @@ export const LIST_CASES: readonly ConformanceCase[] = [
           .reverse(),
         'newest first is the default',
       );
+    },
+  }),
+  runsCase({
+    id: 'runs/list-ends-with-a-full-page',
+    title: 'a last page that is exactly full has no next',
+    proves: ['GEN-3', 'RUN-9'],
+    async run(bench) {
+      for (let n = 0; n < 6; n++) await appendTypes(bench, bench.id('run'), n % 2 === 0 ? 'RunStarted' : 'RunQueued');
+      for (const filter of [{}, { status: 'RUNNING' as const }]) {
+        for (const limit of [1, 3]) {
+          const pages: number[] = [];
+          for (let cursor: string | undefined; ; ) {
+            const { items, next } = await bench.tenant.runs.listRuns({ ...filter, limit, cursor });
+            pages.push(items.length);
+            expect(pages.length <= 6, 'there are no more pages than runs');
+            if (next === undefined) break;
+            cursor = next;
+          }
+          const runs = 'status' in filter ? 3 : 6;
+          expectEqual(pages, Array(runs / limit).fill(limit), `${runs} runs in pages of ${limit}`);
+        }
+      }
+    },
+  }),
+  runsCase({
+    id: 'runs/cursors-of-other-lists',
+    title: 'a cursor of another list or of the feed is INVALID_ARGUMENT, on either side',
+    proves: ['RUN-12', 'GEN-1'],
+    needs: ['runs.feed', 'kv'],
+    async run(bench) {
+      const { runs, kv } = bench.tenant;
+      for (const n of [1, 2]) {
+        await appendTypes(bench, bench.id('run'), 'RunStarted');
+        await kv.put(bench.id('key'), { n });
+      }
+      const ofRuns = (await runs.listRuns({ limit: 1 })).next!;
+      const ofRecords = (await kv.scanPage('', { limit: 1 })).next!;
+      const ofFeed = await feedMark(bench);
+      const calls: [string, () => Promise<unknown>][] = [
+        ['runs after a record', () => runs.listRuns({ cursor: ofRecords })],
+        ['runs after an event', () => runs.listRuns({ cursor: ofFeed })],
+        ['the feed after a run', () => runs.feedPage({ after: ofRuns })],
+        ['the feed after a record', () => runs.feedPage({ after: ofRecords })],
+        ['records after a run', () => kv.scanPage('', { cursor: ofRuns })],
+        ['records after an event', () => kv.scanPage('', { cursor: ofFeed })],
+      ];
+      for (const [what, call] of calls) await expectCode('INVALID_ARGUMENT', what, call);
     },
   }),
   runsCase({

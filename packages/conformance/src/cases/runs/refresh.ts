@@ -48,6 +48,7 @@ export const REFRESH_CASES: readonly ConformanceCase[] = [
       const { runs } = bench.tenant;
       const peer = (await bench.peer()).forTenant(bench.tenantId);
       expectEqual(await runs.markStale(runId), false, 'of an unknown run nothing is stored that could be stale');
+      expectEqual(await bench.store.runs.markStale(runId), false, 'whoever asks');
       await appendTypes(bench, runId, 'RunStarted', 'A');
       await runs.refreshSnapshot(runId);
       expectEqual(await runs.markStale(runId), true, 'the stored snapshot is marked');

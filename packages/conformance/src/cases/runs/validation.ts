@@ -5,7 +5,7 @@ import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { INVALID_IDS } from '../poison.ts';
-import { keylessEvent, runEvent } from './events.ts';
+import { keylessEvent, runEvent, wholeLog } from './events.ts';
 
 /** Appends a good event, then each bad one; every bad one must name its field and leave the run as it was. */
 async function refuses(bench: Bench, field: string, values: readonly unknown[]): Promise<void> {
@@ -77,11 +77,26 @@ export const VALIDATION_CASES: readonly ConformanceCase[] = [
         '2026-02-16T09:30:00+02:00',
         '2026-02-30T09:30:00Z',
         '2025-02-29T09:30:00Z',
+        '1900-02-29T09:30:00Z',
+        '2100-02-29T09:30:00Z',
+        '2026-00-16T09:30:00Z',
+        '2026-02-00T09:30:00Z',
+        '2026-04-31T09:30:00Z',
         '2026-13-01T09:30:00Z',
         '2026-02-16T24:00:00Z',
         '2026-02-16T09:60:00Z',
+        '2016-12-31T23:59:60Z',
         ' 2026-02-16T09:30:00Z',
       ]);
+      const runId = bench.id('run');
+      const real = ['2000-02-29T00:00:00Z', '2024-02-29T23:59:59.999999999Z', '2026-12-31T23:59:59+00:00'];
+      for (const emittedAt of real) await bench.tenant.runs.appendEvent(runEvent(bench, { runId, emittedAt }));
+      const log = await wholeLog(bench.tenant, runId);
+      expectEqual(
+        log.map((event) => event.emittedAt),
+        real,
+        'real times come back as they were sent',
+      );
     },
   }),
   runsCase({

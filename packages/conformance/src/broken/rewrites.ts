@@ -1,0 +1,128 @@
+/** Stores on which a late writer, or a copy that was made before, brings back what was redacted or replaced. */
+import type { RunKey, StoredSnapshot } from '@tidemark/core/engine';
+import { all } from '../cases/iterate.ts';
+import { type BrokenStore, broken, brokenRuns } from './wrap.ts';
+
+const keyOf = ({ tenantId, runId }: RunKey) => `${tenantId}\0${runId}`;
+
+export const BROKEN_REWRITES: readonly BrokenStore[] = [
+  brokenRuns(
+    'last-snapshot-wins',
+    'stores whatever snapshot comes last',
+    'runs/late-snapshot-keeps-the-newer',
+    (engine) => {
+      const stored = new Map<string, StoredSnapshot>();
+      return {
+        loadSnapshot: async (run) => stored.get(keyOf(run)) ?? null,
+        saveSnapshot: async (run, snapshot) => void stored.set(keyOf(run), snapshot),
+        dropSnapshot: async (run) => void stored.delete(keyOf(run)),
+        remove: (run, tombstone, call) => {
+          stored.delete(keyOf(run));
+          return engine.remove(run, tombstone, call);
+        },
+      };
+    },
+  ),
+  brokenRuns(
+    'snapshots-for-ever',
+    'takes any stored snapshot for one of the run as it stands',
+    'runs/late-snapshot-knows-no-redaction',
+    (engine) => {
+      const stored = new Map<string, StoredSnapshot>();
+      return {
+        async loadSnapshot(run, call) {
+          const [head, snapshot] = [await engine.head(run, call), stored.get(keyOf(run))];
+          return snapshot && head && 'rewrites' in head ? { ...snapshot, rewrites: head.rewrites } : null;
+        },
+        async saveSnapshot(run, snapshot) {
+          const isNewer = snapshot.lastEventSeq >= (stored.get(keyOf(run))?.lastEventSeq ?? 0);
+          if (isNewer) stored.set(keyOf(run), snapshot);
+        },
+        dropSnapshot: async () => {},
+      };
+    },
+  ),
+  brokenRuns(
+    'drops-the-run-with-its-snapshot',
+    'removes the run together with a snapshot that came too late',
+    'runs/late-snapshot-of-a-run-that-is-gone',
+    (engine) => ({
+      dropSnapshot: async (run, _, call) => void (await engine.remove(run, { kind: 'deleted', at: 0 }, call)),
+    }),
+  ),
+  brokenRuns(
+    'restores-leave-no-trace',
+    'counts redactions and forgets that a run was restored',
+    'runs/late-snapshot-of-another-history',
+    (engine) => ({
+      async head(run, call) {
+        const head = await engine.head(run, call);
+        return head && 'rewrites' in head ? { ...head, rewrites: 0 } : head;
+      },
+    }),
+  ),
+  broken('tidies-archived-runs', 'removes a run it saw archived, once it is back', 'runs/restored-runs-stay', () => {
+    const archived = new Set<string>();
+    return {
+      runs: (runs) => ({
+        archiveRun(runId, options) {
+          archived.add(runId);
+          return runs.archiveRun(runId, options);
+        },
+        async refreshSnapshot(runId, options) {
+          const refreshed = await runs.refreshSnapshot(runId, options);
+          if (archived.delete(runId)) await runs.deleteRun(runId, options);
+          return refreshed;
+        },
+      }),
+    };
+  }),
+  broken('position-stands-still', 'tells nothing of redactions', 'runs/position-tells-of-changes', {
+    runs: (runs) => ({
+      async position(runId, options) {
+        const position = await runs.position(runId, options);
+        return position && { ...position, rewrites: 0 };
+      },
+    }),
+  }),
+  broken('archives-outdated-copies', 'archives a run at any copy', 'runs/archive-only-what-was-redacted', {
+    runs: (runs) => ({
+      archiveRun: (runId, { rewrites: _, ...options }) => runs.archiveRun(runId, options),
+    }),
+  }),
+  broken('states-outlive-redactions', 'keeps states as they are', 'runs/redaction-reaches-projections', {
+    runs: (runs, whole) => ({
+      async redactEvent(runId, runSeq, options) {
+        const { tenantId } = (await runs.position(runId, options))!;
+        const { kv } = whole.forTenant(tenantId);
+        const states = await all(kv.scan('tidemark.projections.'));
+        const isThere = await runs.redactEvent(runId, runSeq, options);
+        const { rewrites } = (await runs.position(runId, options))!;
+        for (const { key, record } of states) await kv.put(key, { ...record.fields, rewrites });
+        return isThere;
+      },
+    }),
+  }),
+  broken(
+    'links-to-the-head-it-knew',
+    'goes on with a history that was replaced',
+    'runs/other-history-behind-a-writer',
+    () => {
+      const restored = new Set<string>();
+      return {
+        runs: (runs) => ({
+          async restoreRun(parts, options) {
+            const result = await runs.restoreRun(parts, options);
+            restored.add(result.runId);
+            return result;
+          },
+          async verify(runId, options) {
+            const report = await runs.verify(runId, options);
+            const problem = { runSeq: report.events, reason: 'its content does not match its link' };
+            return restored.has(runId) ? { ...report, ok: false, problem } : report;
+          },
+        }),
+      };
+    },
+  ),
+];
