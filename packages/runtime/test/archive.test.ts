@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { createMemoryStore, encryption, type RunEventRecord, type Store } from '@tidemark/core';
-import { type ArchiveTarget, createArchiver, directoryTarget, readThrough } from '@tidemark/runtime';
+import { type ArchivePoint, type ArchiveTarget, createArchiver, directoryTarget, readThrough } from '@tidemark/runtime';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { neededServers } from '../../../scripts/servers/index.ts';
 import { decodeId, encodeId } from '../src/archive/names.ts';
@@ -119,6 +119,84 @@ describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engin
     expect(await archiver.archiveRun('busy', { tenantId: 'acme', atSeq: 6 })).toMatchObject({ runs: 1, events: 6 });
   });
 });
+
+describe('A run that is redacted while it is packed', () => {
+  const ORDER = { tenantId: 'acme', by: 'officer', reason: 'request 4711' };
+
+  /** A target that redacts an event of a run the first time a pack is read back, or when it is listed as under way. */
+  async function redacting(store: Store, runId: string, when: 'read' | 'listed') {
+    const directory = directoryTarget(await newDirectory());
+    const redact = once(() => store.runs.redactEvent(runId, 2, ORDER));
+    const target: ArchiveTarget = {
+      put: async (name, content) => {
+        await directory.put(name, content);
+        if (when === 'listed' && name.startsWith('under-way/')) await redact();
+      },
+      get: async (name) => {
+        if (when === 'read') await redact();
+        return directory.get(name);
+      },
+      list: (prefix) => directory.list(prefix),
+      delete: (name) => directory.delete(name),
+    };
+    return { directory, archiver: createArchiver({ store, target }) };
+  }
+
+  it.for(['read', 'listed'] as const)(
+    'is packed again when it was %s, and comes back without the payload',
+    async (when) => {
+      const store = createMemoryStore();
+      for (const runId of ['redacted', 'other']) await addRun(store, runId, 3);
+      const { archiver } = await redacting(store, 'redacted', when);
+      expect(await archiver.archiveRuns({ tenantId: 'acme' })).toMatchObject({ runs: 2, spared: [] });
+      for (const runId of ['redacted', 'other']) {
+        const archived = await read(archiver.readRun(runId, { tenantId: 'acme' }));
+        expect(archived[1]!.payload === undefined).toBe(runId === 'redacted');
+        await archiver.restoreRun(runId, { tenantId: 'acme' });
+        expect(await read(store.runs.readEvents(runId, { tenantId: 'acme' }))).toEqual(archived);
+      }
+      expect(await archiver.verify()).toMatchObject({ ok: true, strays: [] });
+    },
+  );
+
+  it('leaves nothing of the payload in the archive where no other run has left', async () => {
+    const store = createMemoryStore();
+    await addRun(store, 'redacted', 3);
+    const [, event] = await store.runs.fetchEvents('redacted', { tenantId: 'acme' });
+    const { archiver, directory } = await redacting(store, 'redacted', 'listed');
+    await archiver.archiveRun('redacted', { tenantId: 'acme' });
+    const packs = (await Array.fromAsync(directory.list('archive/'))).filter((name) => !name.endsWith('.json'));
+    expect(packs).toHaveLength(1);
+    for await (const part of archiver.exportRun('redacted', { tenantId: 'acme' }))
+      expect(JSON.stringify(part)).not.toContain(JSON.stringify(event!.payload).slice(1, -1));
+  });
+
+  it('is not archived by an archiver that finishes what was under way before it was restored', async () => {
+    const store = createMemoryStore();
+    await addRun(store, 'r', 3);
+    const directory = await newDirectory();
+    const stop = (point: ArchivePoint) => {
+      if (point === 'left') throw new Error('killed');
+    };
+    const killed = createArchiver({ store, target: directoryTarget(directory), probe: stop });
+    await expect(killed.archiveRun('r', { tenantId: 'acme' })).rejects.toThrow('killed');
+    const archiver = createArchiver({ store, target: directoryTarget(directory) });
+    const parts = await Array.fromAsync(archiver.exportRun('r', { tenantId: 'acme' }));
+    await store.runs.restoreRun(parts);
+    await store.runs.redactEvent('r', 2, ORDER);
+    const report = await archiver.archiveRuns([]);
+    expect(report).toMatchObject({ runs: 0, spared: [{ runId: 'r' }] });
+    expect((await store.runs.fetchEvents('r', { tenantId: 'acme' }))[1]!.payload).toBeUndefined();
+  });
+});
+
+function once(task: () => Promise<unknown>): () => Promise<void> {
+  let done: Promise<unknown> | undefined;
+  return async () => {
+    done ??= task();
+    await done;
+  };
+}
 
 async function archived(options: Parameters<typeof createMemoryStore>[0] = {}) {
   const store = createMemoryStore(options);

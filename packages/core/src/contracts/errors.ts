@@ -186,7 +186,8 @@ export const ERROR_CODES = {
   },
   OUTCOME_UNKNOWN: {
     retryable: true,
-    meaning: 'The write may or may not have been stored: the reply was lost, or a sync failed.',
+    meaning:
+      'The write may or may not have been stored: the reply was lost, a sync failed, or one run of a batch was refused and others may have been written; `runId` and `cause` then name the refusal.',
     remedy: 'Send exactly `write` again; its key settles it.',
   },
 } as const satisfies Record<string, { retryable: boolean; meaning: string; remedy: string }>;

@@ -68,7 +68,10 @@ export interface RebuildOptions extends CallOptions {
 export interface Projection<State> extends NamedProjection {
   /** The current state, or that at `atSeq`; nothing is stored. An unknown run is `RUN_NOT_FOUND`. */
   project(store: Store, runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<ProjectedState<State>>;
-  /** The stored state, which may lag unless every append names the projection; where none is stored it is projected and stored. `null` for an unknown run. */
+  /**
+   * Returns the stored state, which may lag unless every append names the projection. Where none is stored, or the run was
+   * redacted or restored since, it is folded from the first event and stored. `null` for an unknown run.
+   */
   get(store: Store, runId: string, options?: RunReadOptions): Promise<ProjectedState<State> | null>;
   /** Folds what is new and stores the result. Of several at once none takes the state back. */
   refresh(store: Store, runId: string, options?: RunReadOptions): Promise<ProjectedState<State> & { folded: number }>;
@@ -76,7 +79,8 @@ export interface Projection<State> extends NamedProjection {
   blame(store: Store, runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<Blame>;
   /**
    * Brings the stored states of all runs of the store, or of the tenant of a view, up to date, then makes this the active
-   * version unless a higher one is. Interrupted, it goes on when called again: what is up to date is only looked at.
+   * version unless a higher one is, and removes the stored states of lower versions. Interrupted, it goes on when called
+   * again: what is up to date is only looked at.
    */
   rebuild(store: Store, options?: RebuildOptions): Promise<RebuildReport>;
   /** The version that was rebuilt last and serves; a view of a tenant has its own. `null` before the first rebuild. */

@@ -129,7 +129,11 @@ export interface FeedOptions extends CallOptions {
 export interface RunStore {
   /** Stores an event and tells its place. A key that is there already gives the stored event's place (RUN-4). */
   appendEvent(event: RunEventInput, options?: AppendOptions): Promise<AppendResult>;
-  /** Up to 1 000 events; those of one run are stored together and in order. One result per input (RUN-7). */
+  /**
+   * Appends up to 1 000 events and returns one result per input. Those of one run are stored together and in order; runs
+   * are stored apart from each other. Where one run is refused and another may have been written, the call fails with
+   * `OUTCOME_UNKNOWN`; sent again it returns the results, or the refusal of that run.
+   */
   appendEvents(events: readonly RunEventInput[], options?: AppendOptions): Promise<AppendResult[]>;
   /** A page of a run's events in `runSeq` order; `[]` for an unknown run (RUN-12). */
   fetchEvents(runId: string, options?: FetchOptions): Promise<RunEventRecord[]>;
