@@ -34,7 +34,7 @@ export const EXPORTED_RUNS: Race = {
   },
 };
 
-/** Reads a run in every way that checks its chain, all at once, until the signal aborts. Each way gives how many events it saw. */
+/** Reads a run in every way that checks its chain, all at once, until the signal aborts. Each way returns how many events it saw. */
 class Reads {
   readonly problems: string[] = [];
   readonly ended: Promise<unknown>;

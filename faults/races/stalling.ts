@@ -1,4 +1,4 @@
-/** A second connection to a store's data that stalls before it saves a snapshot, until it is told to go on. */
+/** A second connection to a store's data that stalls before it saves a snapshot until `goOn` is called. */
 import type { Store } from '@tidemark/core';
 import { withRuns } from '@tidemark/core/engine';
 

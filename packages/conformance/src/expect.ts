@@ -17,7 +17,7 @@ export function expectEqual<T>(actual: T, expected: T, promise: string): void {
   }
 }
 
-/** The call must fail with this code, or one of these; gives the error for further looks. */
+/** The call must fail with this code, or one of these; returns the error for further checks. */
 export async function expectCode(
   codes: ErrorCode | readonly ErrorCode[],
   promise: string,

@@ -10,7 +10,7 @@ export type Domain = 'general' | 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts'
 /** All domains, in the order reports show them. */
 export const DOMAINS: readonly Domain[] = ['general', 'runs', 'kv', 'jobs', 'agents', 'artifacts'];
 
-/** Calls to put in the place of an engine's own. */
+/** Returns the calls that replace an engine's own. */
 export type RunEngineChange = (runs: RunEngine) => Partial<RunEngine>;
 
 /** One promise of the contract, as something that can be run. */

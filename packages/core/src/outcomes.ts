@@ -5,8 +5,8 @@
 import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
 
 /**
- * What to throw for a write of which some parts were refused. `isPartlyWritten` tells that another part was written; parts
- * that were stored before do not count.
+ * Returns the error to throw for a write of which some parts were refused. `isPartlyWritten` says that another part was
+ * written; parts that were stored before do not count.
  */
 export function refusalOf(refusals: readonly unknown[], isPartlyWritten: boolean, write?: unknown): unknown {
   const known = refusals.find((it) => !isUnknown(it));
@@ -20,7 +20,7 @@ export function refusalOf(refusals: readonly unknown[], isPartlyWritten: boolean
   );
 }
 
-/** Throws what became of a write unless all of its parts succeeded. */
+/** Throws unless all parts of a write succeeded. */
 export function requireAll(parts: readonly PromiseSettledResult<unknown>[]): void {
   const refusals = parts.filter((part) => part.status === 'rejected').map(({ reason }) => reason);
   if (refusals.length > 0) throw refusalOf(refusals, refusals.length < parts.length);

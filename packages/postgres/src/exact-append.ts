@@ -44,7 +44,7 @@ export const ADD_EVENTS = `
     $12::bigint[], $13::bigint[], $14::text[], $15::text[], $16::json[], $17::json[], $18::int[], $19::bytea[], $20::text[]
   ) AS e WHERE r.tenant_id = $1 AND r.run_id = $2`;
 
-/** Appends inside the client's open transaction and gives what was done; throws why nothing may be written. The client may be a caller's own, which reads values its own way. */
+/** Appends inside the client's open transaction and returns the plan it carried out; throws why nothing may be written. The client may be a caller's own, which reads values its own way. */
 export async function appendExactly(client: pg.ClientBase, dialect: Dialect, append: RunAppend): Promise<AppendPlan> {
   const { runId, tenantId } = append.run;
   for (let race = 0; race < MOST_RACES; race++) {

@@ -1,5 +1,5 @@
 -- Appends entries to a journal if its last sequence is the one the writer knows and none of their keys is stored;
--- otherwise writes nothing and answers with the head as it stands and the entries that are there already. A writer that gives
+-- otherwise writes nothing and answers with the head as it stands and the entries that are there already. A writer that sends
 -- a number of rewrites is refused when the journal has another. Commits of several callers travel together; one that fails
 -- fails alone.
 --

@@ -94,6 +94,26 @@ describe('a file of another version', () => {
   });
 });
 
+describe('a file from before runs counted their rewrites', () => {
+  it('keeps its snapshots, and counts from its next redaction on (RUN-15)', async () => {
+    const path = newPath();
+    const before = await sqliteStore(path);
+    for (const key of ['a', 'b']) await before.runs.appendEvent(runEvent('r', key));
+    const { snapshot } = await before.runs.refreshSnapshot('r');
+    await before.close();
+    const database = rawHandle(path);
+    database.exec("DELETE FROM tidemark_migrations WHERE name = 'rewrites'");
+    for (const table of ['runs', 'run_snapshots']) database.exec(`ALTER TABLE ${table} DROP COLUMN rewrites`);
+    database.close();
+    const store = await openStore(path);
+    expect(await store.runs.position('r')).toMatchObject({ lastEventSeq: 2, rewrites: 0 });
+    expect(await store.runs.getSnapshot('r')).toEqual(snapshot);
+    await store.runs.redactEvent('r', 1, { by: 'officer', reason: 'request 4711' });
+    expect(await store.runs.position('r')).toMatchObject({ lastEventSeq: 2, rewrites: 1 });
+    expect((await store.runs.getSnapshot('r'))?.redactions).toBe(1);
+  });
+});
+
 describe('an empty path', () => {
   it('opened by eight processes at once becomes one store with one set of migrations', {
     timeout: 60_000,

@@ -121,7 +121,7 @@ export interface RunAppend {
  */
 export interface Alongside {
   names: readonly RecordName[];
-  /** What is thrown undoes the append and is its outcome. */
+  /** An error that is thrown undoes the append and becomes its outcome. */
   writes(
     placed: readonly PlacedEvent[],
     found: readonly (StoredRecord | null)[],

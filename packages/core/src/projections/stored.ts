@@ -28,7 +28,7 @@ export function stateKey(name: string, version: number, runId: string): string {
   return `${versionPrefix(name, version)}${id}`;
 }
 
-/** What the keys of all states of a version begin with. */
+/** The prefix of the keys of all states of a version. */
 export function versionPrefix(name: string, version: number): string {
   return `${PREFIX}.${name}.${version}.`;
 }

@@ -109,7 +109,7 @@ export class Appender {
     }
   }
 
-  /** Throws `INVALID_TRANSITION` for events that are new and not allowed; gives the sequence the run stands at. */
+  /** Throws `INVALID_TRANSITION` for events that are new and not allowed; returns the run's last sequence. */
   async #checkTransitions(append: RunAppend, call: EngineCall): Promise<number> {
     const fresh: PreparedEvent[] = [];
     for (const event of append.events) if (!(await this.#isStored(append, event, call))) fresh.push(event);

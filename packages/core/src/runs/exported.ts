@@ -11,6 +11,8 @@ import { checkLabels, checkUuid } from './prepare.ts';
 
 const STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'];
 const MAX_EVENTS = 1_000;
+/** Far more than there can be, and far enough from the largest safe integer to count on from. */
+const MAX_REWRITES = 2 ** 50;
 const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 
 export function hexOf(digest: Digest): string {
@@ -85,7 +87,7 @@ function restoredHead(run: unknown): RunHead {
     updatedAt: checkMs(it.updatedAt, 'updatedAt'),
     labels: checkLabels(it.labels, 'labels'),
     parentRunId: checkOptionalId(it.parentRunId, 'parentRunId'),
-    rewrites: it.rewrites === undefined ? 0 : checkInteger(it.rewrites, 'rewrites', 0),
+    rewrites: it.rewrites === undefined ? 0 : checkInteger(it.rewrites, 'rewrites', 0, MAX_REWRITES),
   };
 }
 

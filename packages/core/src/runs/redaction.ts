@@ -20,7 +20,7 @@ export interface RedactionRequest {
   reason: string;
 }
 
-/** What is made from the events of a run and kept beside them. */
+/** States that are folded from the events of a run and stored beside them. */
 export interface DerivedStates {
   snapshots: SnapshotReader;
   dropStates(run: RunKey, call: EngineCall): Promise<void>;

@@ -18,7 +18,7 @@ const LONG_TAIL = 200;
 /** A fold stores what it has after so many events, so that one that runs out of time is continued and not begun again. */
 const KEEP_EVERY = 20_000;
 
-/** What a fold of a live run starts from. */
+/** The starting point of a fold of a live run. */
 interface FoldBase {
   /** The run's last sequence and `rewrites`, read before any event is. */
   seq: number;

@@ -77,8 +77,8 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 }
 
 /**
- * Whether the last attempt tells what became of an earlier one whose outcome was unknown. One that did not come through tells
- * nothing, and a refusal of one run of a batch nothing of the others.
+ * Whether the last attempt settles an earlier one whose outcome was unknown. An attempt that did not reach the engine settles
+ * nothing, and the refusal of one run of a batch does not settle the other runs.
  */
 function settles(error: unknown, unsettled: TidemarkError): boolean {
   if (!isTidemarkError(error) || error.retryable || isTidemarkError(error, 'ABORTED', 'STORE_CLOSED')) return false;

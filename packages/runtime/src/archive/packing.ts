@@ -71,7 +71,7 @@ export class Packing {
     }
   }
 
-  /** Takes the runs of one pack off the list; gives the manifest of the pack once it is written and checked. */
+  /** Takes the runs of one pack off the list; returns the manifest of the pack once it is written and checked. */
   async #packSome(
     group: PackedTogether,
     left: RunRef[],
@@ -120,7 +120,7 @@ export class Packing {
     }
   }
 
-  /** Lists the pack as under way and lets its runs leave the store; gives those that were rewritten meanwhile. */
+  /** Lists the pack as under way and lets its runs leave the store; returns those that were rewritten meanwhile. */
   async #leaveListed(manifest: Manifest, report: ArchiveReport): Promise<PackedRun[]> {
     await writeUnderWay(this.#target, manifest);
     this.#probe('under way');

@@ -79,7 +79,7 @@ export const BATCH_CASES: readonly ConformanceCase[] = [
         const runId = bench.id('run');
         const events = types.map((eventType) => runEvent(bench, { runId, eventType }));
         await runs.appendEvents(events.slice(0, stored));
-        // What is stored comes last, or in between: it counts where it stands in the log, and not where it is sent again.
+        // Stored events are sent between new ones: their position in the log counts, not their position in the batch.
         const fresh = events.slice(stored);
         await runs.appendEvents([...fresh.slice(0, 1), ...events.slice(0, stored), ...fresh.slice(1)]);
         const [listed] = (await runs.listRuns()).items.filter((run) => run.runId === runId);

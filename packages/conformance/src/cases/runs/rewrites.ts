@@ -1,4 +1,4 @@
-/** What changes stored events, redaction and restore, moves a number of the run that copies and states compare (RUN-15). */
+/** Redactions and restores change stored events and move a number of the run; copies and states compare it (RUN-15). */
 import { defineProjection } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
