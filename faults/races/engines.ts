@@ -25,12 +25,21 @@ export async function newPlace(engine: EngineName): Promise<Place> {
   return { open: (options) => open(url, options), remove: async () => own?.stop() };
 }
 
-/** A memory store lives in one process: every connection is the same store, and closes with the place. */
+/** A memory store lives in one process: every connection is the same store, opened with the first options, and closes with the place. */
 async function memoryPlace(): Promise<Place> {
-  const store = await open('memory:');
-  const close = store.close.bind(store);
-  store.close = async () => {};
-  return { open: async () => store, remove: close };
+  let store: Promise<Store> | undefined;
+  let close = async () => {};
+  const openShared = async (options?: StoreOptions) => {
+    const opened = await open('memory:', options);
+    close = opened.close.bind(opened);
+    opened.close = async () => {};
+    return opened;
+  };
+  const shared = (options?: StoreOptions) => {
+    store ??= openShared(options);
+    return store;
+  };
+  return { open: shared, remove: () => close() };
 }
 
 function sqlitePlace(): Place {

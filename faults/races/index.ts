@@ -1,7 +1,10 @@
 /** Every race by name. */
 import { claimRetriesAtOnce } from './claim-retries-at-once.ts';
+import { eraseSessionBesidePut } from './erase-session-beside-put.ts';
+import { evictionBesidePut } from './eviction-beside-put.ts';
 import { EXPORTED_RUNS } from './exported-runs.ts';
 import { pauseLeaseBesideRelease } from './pause-lease-beside-release.ts';
+import { putBesideDelete } from './put-beside-delete.ts';
 import type { Race } from './race.ts';
 import { REDACTED_ARCHIVES } from './redacted-archives.ts';
 import { REDACTED_PROJECTIONS } from './redacted-projections.ts';
@@ -9,17 +12,21 @@ import { REDACTED_SNAPSHOTS } from './redacted-snapshots.ts';
 import { requestIdsBesideDeletes } from './request-ids-beside-deletes.ts';
 import { RESTORED_RUNS } from './restored-runs.ts';
 import { sweepBesideHeartbeat } from './sweep-beside-heartbeat.ts';
+import { sweepBesidePut } from './sweep-beside-put.ts';
 import { TWO_RUN_BATCHES } from './two-run-batches.ts';
 
 export const RACES: Record<string, Race> = {
   'claim-retries-at-once': claimRetriesAtOnce,
+  'eviction-beside-put': evictionBesidePut,
   'exported-runs': EXPORTED_RUNS,
   'pause-lease-beside-release': pauseLeaseBesideRelease,
+  'put-beside-delete': putBesideDelete,
   'redacted-archives': REDACTED_ARCHIVES,
   'redacted-projections': REDACTED_PROJECTIONS,
   'redacted-snapshots': REDACTED_SNAPSHOTS,
   'request-ids-beside-deletes': requestIdsBesideDeletes,
   'restored-runs': RESTORED_RUNS,
   'sweep-beside-heartbeat': sweepBesideHeartbeat,
+  'sweep-beside-put': sweepBesidePut,
   'two-run-batches': TWO_RUN_BATCHES,
 };

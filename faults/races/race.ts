@@ -2,7 +2,7 @@
  * A race lets two actors work on the same data at the same moment and then checks what is left. Each race has a file of its
  * own in this folder and an entry in `index.ts`; `faults/races.ts` runs them on every engine.
  */
-import type { Store } from '@tidemark/core';
+import type { Store, StoreOptions } from '@tidemark/core';
 import type { Random } from '../random.ts';
 import type { EngineName } from './engines.ts';
 
@@ -29,6 +29,8 @@ export interface Race {
   summary: string;
   /** The engines it concerns; all when absent. */
   engines?: readonly EngineName[];
+  /** How both actors open the store; by default as everybody does. */
+  options?: StoreOptions;
   /** Rounds of the short version in `npm test`, and of `npm run soak`. */
   rounds: { short: number; long: number };
   round(arena: Arena): Promise<RoundResult>;

@@ -18,7 +18,8 @@ export async function runRace(race: Race, engine: EngineName, options: RaceOptio
   const total: RoundResult = { checks: 0, problems: [] };
   const place = await newPlace(engine);
   try {
-    const [a, b] = [await place.open(PATIENT), await place.open(PATIENT)];
+    const settings = { ...PATIENT, ...race.options };
+    const [a, b] = [await place.open(settings), await place.open(settings)];
     try {
       for (let played = 1; played <= options.rounds; played++) {
         const found = await race.round({ a, b, engine, random, id: `r${played}` });
