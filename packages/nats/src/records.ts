@@ -178,8 +178,9 @@ export class NatsRecords implements Records {
     const publish = (content: { headers: Record<string, string | undefined>; body: Buffer | string }) =>
       writer.publish({ subject: subject.text, expected: found.revision, ...content }, call);
     if (body.length <= writer.largestBody) {
+      const removeSpilled = await this.#spilledBefore(subject, found.spilled, call);
       const revision = await publish({ headers, body });
-      if (revision !== null && found.spilled) await spill.removeAll(subject.text, call).catch(left);
+      if (revision !== null) await removeSpilled();
       return revision;
     }
     const parts = await spill.write(subject.text, body, call);
@@ -196,12 +197,24 @@ export class NatsRecords implements Records {
     call: EngineCall,
   ): Promise<number | null> {
     const headers = endHeaders(name, end, subject.hashed);
+    const removeSpilled = await this.#spilledBefore(subject, spilled, call);
     const place = await this.#parts.writer.publish(
       { subject: subject.text, expected: revision, headers, body: endBody(requests) },
       call,
     );
-    if (place !== null && spilled) await this.#parts.spill.removeAll(subject.text, call).catch(left);
+    if (place !== null) await removeSpilled();
     return place;
+  }
+
+  /**
+   * Returns what removes the parts of the version that is about to be replaced. How far those reach is read before the
+   * new version is published: a later look could find, and remove, the parts of a writer that came after it.
+   */
+  async #spilledBefore(subject: Subject, spilled: boolean, call: EngineCall): Promise<() => Promise<void>> {
+    if (!spilled) return async () => {};
+    const { spill } = this.#parts;
+    const upTo = await spill.writtenUpTo(call);
+    return () => spill.removeUpTo(subject.text, upTo, call).catch(left);
   }
 
   /** Conditions first; then each in order, conditional again: there is no step over several subjects. */
@@ -355,8 +368,7 @@ export class NatsRecords implements Records {
   /** Removes the marks of records whose keys begin with a prefix, all of which are gone. */
   async clear(space: RecordSpace, tenantId: string, prefix: string, call: EngineCall): Promise<void> {
     await this.#mirror.caughtUp(call);
-    const subjects = new Set(this.#mirror.marked(space, tenantId, prefix));
-    await removeMarksOf(this.#parts.messages, [...subjects], call);
+    await removeMarksOf(this.#parts.messages, this.#mirror.marked(space, tenantId, prefix), call);
   }
 
   /** Removes the marks of records that are long gone. */

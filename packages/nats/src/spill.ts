@@ -53,11 +53,6 @@ export class Spill {
     await this.#messages.purge(this.#filter(subject), Number(current.split(' ')[2]), call);
   }
 
-  /** Removes all parts that were written up to now. */
-  async removeAll(subject: string, call: EngineCall): Promise<void> {
-    await this.removeUpTo(subject, await this.writtenUpTo(call), call);
-  }
-
   /** How far parts are written now: what is removed up to here takes none that are written later. */
   writtenUpTo(call: EngineCall): Promise<number> {
     return this.#messages.lastSeq(call);
