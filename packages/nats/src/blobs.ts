@@ -2,6 +2,7 @@
  * The blobs primitive on JetStream: chunks under an upload of their own, then a record under the hash that names the upload.
  * Uploads that no record names are removed a day later.
  */
+import { TidemarkError } from '@tidemark/core';
 import type {
   BlobInfo,
   BlobSource,
@@ -9,6 +10,7 @@ import type {
   EngineCall,
   RecordName,
   RecordSpace,
+  StagedBlob,
   StoredRecord,
 } from '@tidemark/core/engine';
 import type { Messages } from './messages.ts';
@@ -23,9 +25,20 @@ export interface BlobParts {
   random: (length: number) => Uint8Array;
 }
 
+/** Chunks that are published and not yet, or only perhaps, named by a record. */
+interface StagedUpload {
+  upload: string;
+  info: ReadonlyMap<string, Uint8Array>;
+  startedAt: number;
+  isNamed: boolean;
+}
+
 /** The records of blobs have a space of their own, and one tenant, so that they are listed over all tenants. */
 const SPACE = 'blobs' as RecordSpace;
 const EVERYBODY = 'all';
+/** Notes of removals under way, by upload: what a crash leaves is found by them. */
+const NOTES = 'removals';
+const NOTED_FOR_MS = 24 * 60 * 60_000;
 const ABANDONED_AFTER_MS = 24 * 60 * 60_000;
 /** Chunks read ahead. */
 const AHEAD = 4;
@@ -37,9 +50,10 @@ export class NatsBlobs implements Blobs {
     this.#parts = parts;
   }
 
-  async put(tenantId: string, source: BlobSource, call: EngineCall): Promise<void> {
-    const { records, clock, random } = this.#parts;
-    const upload = `${clock().toString(36)}-${Buffer.from(random(12)).toString('hex')}`;
+  async stage(tenantId: string, source: BlobSource, call: EngineCall): Promise<StagedBlob> {
+    const { clock, random } = this.#parts;
+    const startedAt = clock();
+    const upload = `${startedAt.toString(36)}-${Buffer.from(random(12)).toString('hex')}`;
     let sizeBytes = 0;
     let chunks = 0;
     try {
@@ -52,17 +66,30 @@ export class NatsBlobs implements Blobs {
       throw error;
     }
     const name = nameOf(tenantId, source.sha256());
-    const info = fieldsOf({ upload, chunks, sizeBytes });
-    const renewedAt = fieldsOf({ renewedAt: clock() });
-    const { applied } = await records.write(
-      { name, mode: 'merge', expect: { exists: false }, set: new Map([...info, ...renewedAt]) },
-      call,
-    );
-    if (applied) return;
-    const renewed = await records.write({ name, mode: 'merge', expect: { exists: true }, set: renewedAt }, call);
-    // Swept between the two steps: the bytes that were just stored take its place.
-    if (!renewed.applied) await records.write({ name, mode: 'merge', set: new Map([...info, ...renewedAt]) }, call);
-    else if (textOf(renewed.record!, 'upload') !== upload) await this.#remove(upload, call);
+    const staged = { upload, info: fieldsOf({ upload, chunks, sizeBytes }), startedAt, isNamed: false };
+    return {
+      keep: (call) => this.#keep(name, staged, call),
+      discard: async (call) => {
+        if (!staged.isNamed) await this.#remove(upload, call);
+      },
+    };
+  }
+
+  /** Names the upload by a record, or renews the record that is there. */
+  async #keep(name: RecordName, staged: StagedUpload, call: EngineCall): Promise<boolean> {
+    const { records, clock } = this.#parts;
+    for (;;) {
+      const renewedAt = fieldsOf({ renewedAt: clock() });
+      const renewed = await records.write({ name, mode: 'merge', expect: { exists: true }, set: renewedAt }, call);
+      if (renewed.applied) return true;
+      // Once named, an upload goes with its record; one this old may be under removal as abandoned.
+      if (staged.isNamed || staged.startedAt < clock() - ABANDONED_AFTER_MS / 2) return false;
+      // Set before the write, whose outcome may stay unknown: what may be named must not be discarded.
+      staged.isNamed = true;
+      const set = new Map([...staged.info, ...renewedAt]);
+      if ((await records.write({ name, mode: 'merge', expect: { exists: false }, set }, call)).applied) return true;
+      staged.isNamed = false;
+    }
   }
 
   async get(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null> {
@@ -74,7 +101,8 @@ export class NatsBlobs implements Blobs {
     const reads: Promise<Uint8Array>[] = [];
     const read = async (at: number) => {
       const message = await this.#parts.messages.last(this.#chunk(upload, at), call);
-      if (!message) throw new Error(`Chunk ${at} of an artifact is gone: it was removed while it was read`);
+      if (!message)
+        throw new TidemarkError('UNAVAILABLE', `Chunk ${at} of an artifact is gone: it was removed while it was read`);
       return new Uint8Array(message.data);
     };
     for (let at = 0; at < count; at++) {
@@ -87,25 +115,55 @@ export class NatsBlobs implements Blobs {
     }
   }
 
-  async list(after: { tenantId: string; sha256: string } | null, limit: number, call: EngineCall): Promise<BlobInfo[]> {
-    if (after === null) await this.#removeAbandoned(call);
-    const from = after && nameOf(after.tenantId, after.sha256).key;
-    const found = await this.#parts.records.scan(SPACE, EVERYBODY, { prefix: '', after: from, limit }, call);
-    return found.map((record) => {
-      const [tenantId, sha256] = record.key.split('\0') as [string, string];
-      const [sizeBytes, renewedAt] = [Number(textOf(record, 'sizeBytes')), Number(textOf(record, 'renewedAt'))];
-      return { tenantId, sha256, sizeBytes, renewedAt };
-    });
+  async info(tenantId: string, hashes: readonly string[], call: EngineCall): Promise<BlobInfo[]> {
+    await this.#finishRemovals(call);
+    const names = hashes.map((sha256) => nameOf(tenantId, sha256));
+    const found = await this.#parts.records.get(names, call);
+    return found.flatMap((record, at) => (record ? [infoOf(names[at]!.key, record)] : []));
   }
 
-  async remove(tenantId: string, sha256: string, renewedBefore: number, call: EngineCall): Promise<boolean> {
+  async list(after: { tenantId: string; sha256: string } | null, limit: number, call: EngineCall): Promise<BlobInfo[]> {
+    if (after === null) {
+      await this.#finishRemovals(call);
+      await this.#removeAbandoned(call);
+    }
+    const from = after && nameOf(after.tenantId, after.sha256).key;
+    const found = await this.#parts.records.scan(SPACE, EVERYBODY, { prefix: '', after: from, limit }, call);
+    return found.map((record) => infoOf(record.key, record));
+  }
+
+  async remove(
+    { tenantId, sha256, version }: Pick<BlobInfo, 'tenantId' | 'sha256' | 'version'>,
+    call: EngineCall,
+  ): Promise<boolean> {
     const name = nameOf(tenantId, sha256);
     const [record] = await this.#parts.records.get([name], call);
-    if (!record || Number(textOf(record, 'renewedAt')) >= renewedBefore) return false;
+    if (!record || String(record.revision) !== version) return false;
+    const upload = textOf(record, 'upload');
+    const note = noteOf(upload);
+    const { records } = this.#parts;
+    await records.write({ name: note, mode: 'replace', set: fieldsOf({ blob: name.key }), ttlMs: NOTED_FOR_MS }, call);
     const expect = { revision: record.revision };
-    const { applied } = await this.#parts.records.write({ name, mode: 'delete', expect, set: new Map() }, call);
-    if (applied) await this.#remove(textOf(record, 'upload'), call);
+    const { applied } = await records.write({ name, mode: 'delete', expect, set: new Map() }, call);
+    if (applied) await this.#remove(upload, call);
+    await records.write({ name: note, mode: 'delete', set: new Map() }, call);
     return applied;
+  }
+
+  /** Removes chunks that a crashed removal left behind after it had removed the record. */
+  async #finishRemovals(call: EngineCall): Promise<void> {
+    const { records } = this.#parts;
+    for (const { key: upload, ...note } of await records.scan(
+      SPACE,
+      NOTES,
+      { prefix: '', after: null, limit: 500 },
+      call,
+    )) {
+      const [record] = await records.get([{ space: SPACE, tenantId: EVERYBODY, key: textOf(note, 'blob') }], call);
+      if (record && textOf(record, 'upload') === upload) continue;
+      await this.#remove(upload, call);
+      await records.write({ name: noteOf(upload), mode: 'delete', set: new Map() }, call);
+    }
   }
 
   clear(tenantId: string, call: EngineCall): Promise<void> {
@@ -145,6 +203,16 @@ export class NatsBlobs implements Blobs {
 /** Tenants have no NUL, so keys sort by tenant, then hash. */
 function nameOf(tenantId: string, sha256: string): RecordName {
   return { space: SPACE, tenantId: EVERYBODY, key: `${tenantId}\0${sha256}` };
+}
+
+function noteOf(upload: string): RecordName {
+  return { space: SPACE, tenantId: NOTES, key: upload };
+}
+
+function infoOf(key: string, record: StoredRecord): BlobInfo {
+  const [tenantId, sha256] = key.split('\0') as [string, string];
+  const [sizeBytes, renewedAt] = [Number(textOf(record, 'sizeBytes')), Number(textOf(record, 'renewedAt'))];
+  return { tenantId, sha256, sizeBytes, renewedAt, version: String(record.revision) };
 }
 
 function fieldsOf(values: Record<string, string | number>): Map<string, Uint8Array> {

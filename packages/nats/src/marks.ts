@@ -8,12 +8,17 @@ const HEARD_AFTER_MS = 500;
 
 /** Removes the marks of all subjects that match a filter, under which nothing else is left. */
 export async function removeMarks(messages: Messages, filter: string, call: EngineCall): Promise<void> {
-  if ((await messages.subjects(filter, call)).length > 0) await removeMarksOf(messages, [filter], call);
+  if ((await messages.subjects(filter, call)).length === 0) return;
+  await removeMarksOf(messages, [{ subject: filter, seq: await messages.lastSeq(call) }], call);
 }
 
-export async function removeMarksOf(messages: Messages, subjects: readonly string[], call: EngineCall): Promise<void> {
-  if (subjects.length === 0) return;
-  const last = await messages.lastSeq(call);
+/** Removes marks and what is older on their subjects, but nothing that was written after them. */
+export async function removeMarksOf(
+  messages: Messages,
+  marks: readonly { subject: string; seq: number }[],
+  call: EngineCall,
+): Promise<void> {
+  if (marks.length === 0) return;
   await sleep(HEARD_AFTER_MS);
-  for (const subject of subjects) await messages.purge(subject, last + 1, call);
+  for (const { subject, seq } of marks) await messages.purge(subject, seq + 1, call);
 }

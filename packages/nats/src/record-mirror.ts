@@ -130,10 +130,10 @@ export class RecordMirror {
   }
 
   /** The subjects of marks whose keys begin with a prefix. */
-  marked(space: RecordSpace, tenantId: string, prefix: string): string[] {
+  marked(space: RecordSpace, tenantId: string, prefix: string): readonly { subject: string; seq: number }[] {
     const isOurs = ({ name }: Mark) =>
       name.space === space && name.tenantId === tenantId && name.key.startsWith(prefix);
-    return this.#marks.filter(isOurs).map(({ subject }) => subject);
+    return this.#marks.filter(isOurs);
   }
 
   /** Removes up to `count` marks that nobody needs any more; gives how many. */

@@ -108,7 +108,7 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
     records: translating<Records>(records),
     blobs: translating<Blobs>(blobs),
   };
-  const artifacts = keyedArtifacts(ports.records, ports.blobs);
+  const artifacts = keyedArtifacts(context, ports.records, ports.blobs, { stepwise: true });
   const cleaner = new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
     (call, limit) => records.removeMarks(limit, call),
@@ -124,7 +124,7 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
     kv: ports.records,
     agents: keyedAgents(ports.journal, ports.records, context),
     artifacts,
-    tenancy: keyedTenancy(ports.journal, ports.records, ports.blobs, keyedRuns),
+    tenancy: keyedTenancy(ports.journal, ports.records, ports.blobs, artifacts, keyedRuns),
     ping: (call: EngineCall) => link.ping(call),
     doctor: async (call) => {
       const examination = await look(call);

@@ -1,7 +1,7 @@
--- Makes uploaded pieces a blob, or renews the age of the one that is there.
+-- Makes uploaded pieces a blob, or renews the age and version of the one that is there.
 --
 -- KEYS  info, bytes, upload, blobs
--- ARGV  member of `blobs`, size
+-- ARGV  member of `blobs`, size, version
 
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
@@ -12,6 +12,6 @@ elseif ARGV[2] ~= '0' then
   redis.call('RENAME', KEYS[3], KEYS[2])
   redis.call('PERSIST', KEYS[2])
 end
-redis.call('HSET', KEYS[1], 'size', ARGV[2], 'renewedAt', now)
+redis.call('HSET', KEYS[1], 'size', ARGV[2], 'renewedAt', now, 'version', ARGV[3])
 redis.call('ZADD', KEYS[4], 0, ARGV[1])
 return 1

@@ -1,10 +1,11 @@
--- Removes a blob that was last stored before a time; answers whether it did.
+-- Removes a blob that was not stored again since it was read; answers whether it did. The time is part of what was read
+-- because writers of an older release renew that alone.
 --
 -- KEYS  info, bytes, blobs
--- ARGV  member of `blobs`, time
+-- ARGV  member of `blobs`, time and version as they were read
 
-local renewedAt = redis.call('HGET', KEYS[1], 'renewedAt')
-if not renewedAt or tonumber(renewedAt) >= tonumber(ARGV[2]) then return 0 end
+local found = redis.call('HMGET', KEYS[1], 'renewedAt', 'version')
+if not found[1] or found[1] .. ' ' .. (found[2] or '') ~= ARGV[2] then return 0 end
 redis.call('UNLINK', KEYS[1], KEYS[2])
 redis.call('ZREM', KEYS[3], ARGV[1])
 return 1

@@ -1,10 +1,10 @@
 /** The blobs primitive on Redis: a list of pieces per blob, uploaded beside it and put in place by one step. */
 import { TidemarkError } from '@tidemark/core';
-import type { BlobInfo, BlobSource, Blobs, EngineCall } from '@tidemark/core/engine';
+import type { BlobInfo, BlobSource, Blobs, EngineCall, StagedBlob } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Layout } from './layout.ts';
 import { excluded, type LexicalRange, mergeLexical } from './lexical.ts';
-import { KEEP_BLOB, REMOVE_BLOB } from './scripts.ts';
+import { ADD_PIECE, KEEP_BLOB, REMOVE_BLOB } from './scripts.ts';
 
 /** What is left of an upload that was cut short goes after this time. */
 const UPLOAD_LIVES_MS = 3_600_000;
@@ -18,7 +18,7 @@ class RedisBlobs implements Blobs {
     this.#layout = layout;
   }
 
-  async put(tenantId: string, source: BlobSource, call: EngineCall): Promise<void> {
+  async stage(tenantId: string, source: BlobSource): Promise<StagedBlob> {
     const pieces: Uint8Array[] = [];
     let size = 0;
     for await (const chunk of source.chunks) {
@@ -26,24 +26,31 @@ class RedisBlobs implements Blobs {
       if (chunk.length > 0) pieces.push(new Uint8Array(chunk));
       size += chunk.length;
     }
-    const keys = this.#keys(tenantId, source.sha256());
-    if (await this.#keep(keys, size, call)) return;
-    await this.#upload(keys, pieces, call);
-    if (!(await this.#keep(keys, size, call)))
-      throw new TidemarkError('UNAVAILABLE', 'The upload took too long and its pieces have expired; try again');
+    const sha256 = source.sha256();
+    return {
+      keep: async (call) => {
+        const keys = this.#keys(tenantId, sha256);
+        if (await this.#keep(keys, size, call)) return true;
+        return (await this.#upload(keys, pieces, call)) && (await this.#keep(keys, size, call));
+      },
+      discard: async () => {},
+    };
   }
 
-  async #upload({ bucket, upload }: BlobKeys, pieces: readonly Uint8Array[], call: EngineCall): Promise<void> {
+  /** False when the pieces have expired on the way, because the upload took too long. */
+  async #upload({ bucket, upload }: BlobKeys, pieces: readonly Uint8Array[], call: EngineCall): Promise<boolean> {
     for (const [at, piece] of pieces.entries()) {
-      await this.#commands.put(bucket, ['RPUSH', upload, Buffer.from(piece)], call);
-      if (at === 0) await this.#commands.put(bucket, ['PEXPIRE', upload, String(UPLOAD_LIVES_MS)], call);
+      const args = [String(at), Buffer.from(piece), String(UPLOAD_LIVES_MS)];
+      if ((await this.#commands.write(bucket, ADD_PIECE, [upload], args, call)) !== 1) return false;
     }
+    return true;
   }
 
   async #keep(keys: BlobKeys, size: number, call: EngineCall): Promise<boolean> {
     const { bucket, info, bytes, upload, blobs, member } = keys;
     const names = [info, bytes, upload, blobs];
-    return (await this.#commands.write(bucket, KEEP_BLOB, names, [member, String(size)], call)) === 1;
+    const args = [member, String(size), crypto.randomUUID()];
+    return (await this.#commands.write(bucket, KEEP_BLOB, names, args, call)) === 1;
   }
 
   async get(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null> {
@@ -59,6 +66,11 @@ class RedisBlobs implements Blobs {
       read += piece.length;
       yield piece;
     }
+  }
+
+  async info(tenantId: string, hashes: readonly string[], call: EngineCall): Promise<BlobInfo[]> {
+    const found = await Promise.all(hashes.map((sha256) => this.#info(memberOf(tenantId, sha256), call)));
+    return found.filter((info) => info !== null);
   }
 
   async list(after: { tenantId: string; sha256: string } | null, limit: number, call: EngineCall): Promise<BlobInfo[]> {
@@ -80,15 +92,19 @@ class RedisBlobs implements Blobs {
   async #info(member: string, call: EngineCall): Promise<BlobInfo | null> {
     const [tenantId, sha256] = member.split('\0') as [string, string];
     const { bucket, info } = this.#keys(tenantId, sha256);
-    const reply = await this.#commands.read(bucket, ['HMGET', info, 'size', 'renewedAt'], call);
-    const [size, renewedAt] = reply as (Buffer | null)[];
-    return size ? { tenantId, sha256, sizeBytes: Number(size), renewedAt: Number(renewedAt) } : null;
+    const reply = await this.#commands.read(bucket, ['HMGET', info, 'size', 'renewedAt', 'version'], call);
+    const [size, renewedAt, version] = reply as (Buffer | null)[];
+    if (!size) return null;
+    const age = { renewedAt: Number(renewedAt), version: `${renewedAt} ${version ?? ''}` };
+    return { tenantId, sha256, sizeBytes: Number(size), ...age };
   }
 
-  async remove(tenantId: string, sha256: string, renewedBefore: number, call: EngineCall): Promise<boolean> {
+  async remove(
+    { tenantId, sha256, version }: Pick<BlobInfo, 'tenantId' | 'sha256' | 'version'>,
+    call: EngineCall,
+  ): Promise<boolean> {
     const { bucket, info, bytes, blobs, member } = this.#keys(tenantId, sha256);
-    const args = [member, String(renewedBefore)];
-    return (await this.#commands.write(bucket, REMOVE_BLOB, [info, bytes, blobs], args, call)) === 1;
+    return (await this.#commands.write(bucket, REMOVE_BLOB, [info, bytes, blobs], [member, version], call)) === 1;
   }
 
   /** Nothing is left once the blobs are gone; uploads that were cut short end by themselves. */

@@ -28,5 +28,6 @@ export const LIVES = scriptOf('lives');
 export const REWRITE = scriptOf('rewrite');
 export const DUE = scriptOf('due');
 export const FORGET = scriptOf('places', 'tenants', 'forget');
+export const ADD_PIECE = scriptOf('add-piece');
 export const KEEP_BLOB = scriptOf('keep-blob');
 export const REMOVE_BLOB = scriptOf('remove-blob');

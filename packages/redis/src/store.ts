@@ -75,7 +75,7 @@ async function assemble(
   const records = redisRecords({ commands, layout, hints });
   const blobs = redisBlobs(commands, layout);
   const runs = new KeyedRuns(journal, records);
-  const artifacts = keyedArtifacts(records, blobs);
+  const artifacts = keyedArtifacts(context, records, blobs);
   const cleaner = new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
     artifactSweep(artifacts, context.clock),
@@ -97,7 +97,7 @@ async function assemble(
     kv: records,
     agents: keyedAgents(journal, records, context),
     artifacts,
-    tenancy: keyedTenancy(journal, records, blobs, runs),
+    tenancy: keyedTenancy(journal, records, blobs, artifacts, runs),
     // Every bucket: each may be on another connection or another server.
     ping: async (call) => {
       await Promise.all(Array.from({ length: layout.buckets }, (_, bucket) => commands.read(bucket, ['PING'], call)));

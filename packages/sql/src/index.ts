@@ -1,6 +1,7 @@
 /** What Tidemark's SQL engines share: agents, KV records and artifacts, written once for SQLite and PostgreSQL. */
 export { sqlAgents } from './agents.ts';
-export { type LargeBlobs, type StagedBlob, sqlArtifacts } from './artifacts.ts';
+export type { LargeBlobs, StagedBlob } from './artifacts/large-blobs.ts';
+export { sqlArtifacts } from './artifacts.ts';
 export { sqlCleaner } from './cleaning.ts';
 export {
   NOW,

@@ -12,8 +12,8 @@ import {
   type RunTombstone,
   type TenancyEngine,
 } from '@tidemark/core/engine';
-import { eraseArtifacts, eraseBytes } from './artifacts/erasure.ts';
-import type { LargeBlobs } from './artifacts.ts';
+import type { LargeBlobs } from './artifacts/large-blobs.ts';
+import { eraseArtifacts } from './artifacts/removal.ts';
 import type { SqlDatabase } from './database.ts';
 import { eraseAnswers } from './requests.ts';
 import { distinctSql } from './statements.ts';
@@ -127,10 +127,6 @@ export function sqlTenancy(
 
     erasePauses(tenantId, sessionId, limit, call) {
       return remove('planner_pauses', `${OF_TENANT} AND session_id = ?`, [tenantId, sessionId], limit, call);
-    },
-
-    eraseBytes(tenantId, sha256, storedBefore, call) {
-      return eraseBytes(db, largeBlobs, { tenantId, sha256, storedBefore }, call);
     },
 
     async traces(part, tenantId, after, limit, call) {

@@ -75,6 +75,18 @@ describe('bytes in tables', () => {
     expect([count('artifact_chunks'), count('artifact_uploads')]).toEqual([0, 0]);
   });
 
+  it('of an upload that a sweep took for abandoned are never stored in part', async () => {
+    async function* stalling() {
+      yield new Uint8Array(MEBIBYTE).fill(1);
+      file.advance(2_000);
+      await store.artifacts.sweep({ grace: 1_000 });
+      yield new Uint8Array(MEBIBYTE).fill(2);
+    }
+    await expect(store.artifacts.putStream(stalling())).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+    expect((await store.artifacts.list()).items).toEqual([]);
+    expect([count('artifact_blobs'), count('artifact_chunks'), count('artifact_uploads')]).toEqual([0, 0, 0]);
+  });
+
   it('go with their blob, and only when no reference of the tenant names them', async () => {
     const bytes = new Uint8Array(MEBIBYTE).fill(7);
     const mine = await store.forTenant('mine').artifacts.putBytes(bytes);

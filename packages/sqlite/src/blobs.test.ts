@@ -1,4 +1,4 @@
-/** Large blobs in a directory: whole or not at all, by no name a caller chose, and safe from a sweep that races (AGT-11). */
+/** Large blobs in a directory: whole or not at all, by no name a caller chose (AGT-11). */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ function source(bytes: Uint8Array) {
 
 async function store(tenantId: string): Promise<void> {
   const staged = await directoryBlobs(directory).stage(source(BYTES));
-  await staged.commit(tenantId);
+  expect(await staged.place(tenantId)).toBe(true);
   await staged.discard();
 }
 
@@ -53,7 +53,7 @@ describe('blobs in a directory', () => {
     expect(files()[0]).not.toBe(HASH);
   });
 
-  it('are not to be found before they are committed, and gone when they are discarded', async () => {
+  it('are not to be found before they are placed, and gone when they are discarded', async () => {
     const staged = await directoryBlobs(directory).stage(source(BYTES));
     expect(staged.sizeBytes).toBe(BYTES.length);
     expect(await read('t')).toBe(null);
@@ -79,25 +79,33 @@ describe('blobs in a directory', () => {
     expect((await read('t'))?.equals(BYTES)).toBe(true);
   });
 
-  it('are removed when they may go, and put back when they may not or when asking fails', async () => {
+  it('are removed for good, also when there are none', async () => {
     const blobs = directoryBlobs(directory);
     await store('t');
-    expect(await blobs.remove('t', HASH, async () => false)).toBe(false);
-    expect((await read('t'))?.equals(BYTES)).toBe(true);
-    await expect(blobs.remove('t', HASH, () => Promise.reject(new Error('no answer')))).rejects.toThrow('no answer');
-    expect((await read('t'))?.equals(BYTES)).toBe(true);
-    expect(await blobs.remove('t', HASH, async () => true)).toBe(true);
+    await blobs.remove('t', HASH);
     expect(files()).toEqual([]);
-    expect(await blobs.remove('t', HASH, async () => true)).toBe(true);
+    await blobs.remove('t', HASH);
+    await blobs.remove('never stored', HASH);
   });
 
-  it('that are stored anew while a sweep removes them are there afterwards', async () => {
+  it('are in the hands of a reader until it has read them', async () => {
+    const blobs = directoryBlobs(directory);
     await store('t');
-    await directoryBlobs(directory).remove('t', HASH, async () => {
-      await store('t');
-      return true;
-    });
-    expect((await read('t'))?.equals(BYTES)).toBe(true);
+    const chunks = (await blobs.get('t', HASH))![Symbol.asyncIterator]();
+    const first = await chunks.next();
+    await blobs.remove('t', HASH);
+    let bytes = (first.value as Uint8Array).length;
+    for (let next = await chunks.next(); !next.done; next = await chunks.next()) bytes += next.value.length;
+    expect(bytes).toBe(BYTES.length);
+  });
+
+  it('that a sweep took for abandoned are not placed', async () => {
+    const blobs = directoryBlobs(directory);
+    const staged = await blobs.stage(source(BYTES));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await blobs.removeLeft(10);
+    expect(await staged.place('t')).toBe(false);
+    expect(await read('t')).toBe(null);
   });
 
   it('that a crash left half-way are removed when they are old', async () => {

@@ -1,6 +1,6 @@
 /**
  * Large blobs in a directory beside the database. A file's name is a hash of tenant and content and of nothing a caller
- * can choose, and a file appears whole and synced or not at all. Readers' bytes are verified by the store above.
+ * can choose. A file appears whole and synced, and goes, only inside a write transaction, of which there is one at a time.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -11,47 +11,41 @@ import type { LargeBlobs } from '@tidemark/sql';
 
 const READ_BYTES = 256 * 1024;
 
-/** What is not, or no longer, in its place: uploads under way, and files a sweep has set aside. */
+/** Where uploads under way are written. */
 const STAGING = 'staging';
 
 export function directoryBlobs(directory: string): LargeBlobs {
   const staging = join(directory, STAGING);
-  const aside = () => join(staging, randomUUID());
 
   return {
     async stage(source) {
       await makeDirectory(staging);
-      const path = aside();
+      const path = join(staging, randomUUID());
       const sizeBytes = await writeSynced(path, source.chunks);
       return {
         sizeBytes,
-        async commit(tenantId) {
-          const place = placeOf(directory, tenantId, source.sha256());
+        async place(tenantId) {
+          const place = blobFile(directory, tenantId, source.sha256());
           await makeDirectory(dirname(place));
-          await moveInto(path, place);
+          return moveInto(path, place);
         },
         discard: () => rm(path, { force: true }),
       };
     },
 
     async get(tenantId, sha256) {
-      const path = placeOf(directory, tenantId, sha256);
+      const path = blobFile(directory, tenantId, sha256);
       return (await isThere(path)) ? readFile(path) : null;
     },
 
-    async remove(tenantId, sha256, mayGo) {
-      const path = placeOf(directory, tenantId, sha256);
-      const kept = aside();
-      await makeDirectory(staging);
-      const wasThere = await rename(path, kept).then(() => true, unlessMissing(false));
-      let gone = false;
+    async remove(tenantId, sha256) {
+      const path = blobFile(directory, tenantId, sha256);
       try {
-        gone = await mayGo();
-      } finally {
-        if (wasThere && !gone) await moveInto(kept, path);
+        await rm(path);
+        await syncDirectory(dirname(path));
+      } catch (error) {
+        if (!isMissing(error)) throw translate(error, path);
       }
-      await rm(kept, { force: true });
-      return gone;
     },
 
     async removeLeft(olderThanMs) {
@@ -66,7 +60,7 @@ export function directoryBlobs(directory: string): LargeBlobs {
 }
 
 /** Tenant and content, and two letters of them for a directory, so that none grows too large. */
-function placeOf(directory: string, tenantId: string, sha256: string): string {
+export function blobFile(directory: string, tenantId: string, sha256: string): string {
   const name = sha256Hex(`${tenantId}\0${sha256}`);
   return join(directory, name.slice(0, 2), name);
 }
@@ -103,16 +97,18 @@ async function* readFile(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** A rename that a power cut does not take back. */
-async function moveInto(from: string, to: string): Promise<void> {
+/** A rename that a power cut does not take back; false when there is nothing to move. */
+async function moveInto(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to);
   } catch (error) {
+    if (isMissing(error)) return false;
     // Windows does not replace a file that somebody reads; the same bytes are there already.
-    if (process.platform === 'win32' && (await isThere(to))) return;
+    if (process.platform === 'win32' && (await isThere(to))) return true;
     throw translate(error, to);
   }
   await syncDirectory(dirname(to));
+  return true;
 }
 
 async function makeDirectory(path: string): Promise<void> {
@@ -135,9 +131,13 @@ function isThere(path: string): Promise<boolean> {
   return stat(path).then(() => true, unlessMissing(false));
 }
 
+export function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
+}
+
 function unlessMissing<T>(value: T): (error: unknown) => T {
   return (error) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return value;
+    if (isMissing(error)) return value;
     throw error;
   };
 }

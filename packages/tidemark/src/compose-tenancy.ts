@@ -14,8 +14,6 @@ export function composeTenancy(of: (part: TenantPart) => TenancyEngine, snapshot
     },
     eraseTrace: (part, tenantId, traceId, limit, call) => of(part).eraseTrace(part, tenantId, traceId, limit, call),
     erasePauses: (tenantId, sessionId, limit, call) => of('pauses').erasePauses(tenantId, sessionId, limit, call),
-    eraseBytes: (tenantId, sha256, storedBefore, call) =>
-      of('artifacts').eraseBytes(tenantId, sha256, storedBefore, call),
     traces: (part, tenantId, after, limit, call) => of(part).traces(part, tenantId, after, limit, call),
   };
 }

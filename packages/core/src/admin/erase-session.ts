@@ -1,18 +1,18 @@
 /**
- * `eraseSession`: everything of a session, then the session. Its trajectories say which traces are its own and its
- * references which bytes, so they go last: an erasure that was cut short finds the rest by them.
+ * `eraseSession`: everything of a session, then the session. Its trajectories say which traces are its own, so they go
+ * last: an erasure that was cut short finds the rest by them.
  */
 import { parseMemoryKey } from '../agents/memory-key.ts';
 import type { StoreContext } from '../context.ts';
 import type { ErasureOptions, ErasureReport } from '../contracts/admin.ts';
 import type { MemoryRange } from '../engine/agents.ts';
-import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
-import type { EngineCall } from '../engine/runs.ts';
 import { TRACED_PARTS } from '../engine/tenancy.ts';
 import type { AdminEngines } from './engines.ts';
 import { Erasure, STEP } from './erasure.ts';
 
 const LIST_PAGE = 500;
+/** For each step keyed engines look through all references of the tenant: a step takes many. */
+const REFERENCES = 1_000;
 
 export async function eraseSession(
   context: StoreContext,
@@ -22,36 +22,13 @@ export async function eraseSession(
   options: ErasureOptions | undefined,
 ): Promise<ErasureReport> {
   const erasure = new Erasure(context, { tenantId, sessionId }, options);
-  const { parts, tenancy } = engines;
-  if (parts.has('artifacts')) await eraseArtifacts(erasure, engines, tenantId, sessionId);
+  const { parts, tenancy, artifacts } = engines;
+  if (parts.has('artifacts'))
+    await erasure.all('artifacts', (call) => artifacts.eraseRefs(tenantId, { sessionId }, REFERENCES, call));
   if (parts.has('memory')) await eraseMemory(erasure, engines, tenantId, sessionId);
   if (parts.has('pauses')) await erasure.all('pauses', (call) => tenancy.erasePauses(tenantId, sessionId, STEP, call));
   if (parts.has('trajectories')) await eraseTracesAndSession(erasure, engines, tenantId, sessionId);
   return erasure.report;
-}
-
-/** Bytes that only references of the session name go before those references. */
-async function eraseArtifacts(
-  erasure: Erasure,
-  { artifacts, tenancy }: AdminEngines,
-  tenantId: string,
-  sessionId: string,
-): Promise<void> {
-  const own = await erasure.step((call) => collect(artifacts, tenantId, { sessionId }, call));
-  if (own.length === 0) return;
-  const lastStored = new Map<string, number>();
-  for (const { sha256, accessedAt } of own) lastStored.set(sha256, Math.max(accessedAt, lastStored.get(sha256) ?? 0));
-  await erasure.step(async (call) => {
-    for await (const row of references(artifacts, tenantId, {}, call))
-      if (row.sessionId !== sessionId) lastStored.delete(row.sha256);
-  });
-  // Bytes somebody has stored anew since are about to be named again: they stay for the sweep.
-  for (const [sha256, at] of lastStored)
-    await erasure.step((call) => tenancy.eraseBytes(tenantId, sha256, at + 1, call));
-  for (const { id } of own) {
-    const isGone = await erasure.step((call) => artifacts.deleteRef(tenantId, id, call));
-    erasure.count('artifacts', isGone ? 1 : 0);
-  }
 }
 
 /** Memory is kept by `tenant:user:session`: the keys are looked through. */
@@ -92,29 +69,4 @@ async function eraseTracesAndSession(
   const removed = await erasure.step((call) => agents.sessions.remove(tenantId, sessionId, call));
   for (const part of ['tasks', 'updates', 'steering', 'trajectories', 'plannerEvents'] as const)
     erasure.count(part, removed[part]);
-}
-
-async function collect(
-  artifacts: ArtifactEngine,
-  tenantId: string,
-  match: ArtifactMatch,
-  call: EngineCall,
-): Promise<ArtifactRow[]> {
-  const found: ArtifactRow[] = [];
-  for await (const row of references(artifacts, tenantId, match, call)) found.push(row);
-  return found;
-}
-
-async function* references(
-  artifacts: ArtifactEngine,
-  tenantId: string,
-  match: ArtifactMatch,
-  call: EngineCall,
-): AsyncGenerator<ArtifactRow> {
-  for (let after: string | null = null; ; ) {
-    const page: ArtifactRow[] = await artifacts.listRefs(tenantId, match, { after, limit: LIST_PAGE }, call);
-    yield* page;
-    if (page.length < LIST_PAGE) return;
-    after = page.at(-1)!.id;
-  }
 }

@@ -9,7 +9,7 @@ import { createArtifacts } from './store.ts';
 function open(options: StoreOptions['artifacts'] = {}) {
   const time = { now: 1_000_000 };
   const context = new StoreContext({ clock: () => time.now, artifacts: options });
-  const engine = keyedArtifacts(memoryRecords(context), memoryBlobs(context));
+  const engine = keyedArtifacts(context, memoryRecords(context), memoryBlobs(context));
   return {
     store: createArtifacts(context, engine, 'default', false),
     tenant: createArtifacts(context, engine, 'acme', true),

@@ -9,23 +9,23 @@ const candidate = (id: string, sizeBytes: number, createdAt: number, accessedAt 
 const ROWS = [candidate('b', 10, 2, 9), candidate('a', 10, 1, 20), candidate('c', 10, 3, 3)];
 const limits = (change: Partial<ArtifactRetention>): ArtifactRetention => ({ ...DEFAULT_RETENTION, ...change });
 
+const planned = (...args: Parameters<typeof planEviction>) => planEviction(...args).map(({ id }) => id);
+
 describe('planEviction (AGT-11)', () => {
   it('evicts nothing while everything fits', () => {
-    expect(planEviction(10, { session: ROWS, trace: ROWS }, limits({ maxTraceBytes: 40, maxTraceCount: 4 }))).toEqual(
-      [],
-    );
+    expect(planned(10, { session: ROWS, trace: ROWS }, limits({ maxTraceBytes: 40, maxTraceCount: 4 }))).toEqual([]);
   });
 
   it('evicts the least recently used, or the oldest', () => {
     const trace = { session: null, trace: ROWS };
-    expect(planEviction(15, trace, limits({ maxTraceBytes: 30, strategy: 'lru' }))).toEqual(['c', 'b']);
-    expect(planEviction(15, trace, limits({ maxTraceBytes: 30, strategy: 'fifo' }))).toEqual(['a', 'b']);
-    expect(planEviction(1, trace, limits({ maxTraceCount: 3, strategy: 'fifo' }))).toEqual(['a']);
+    expect(planned(15, trace, limits({ maxTraceBytes: 30, strategy: 'lru' }))).toEqual(['c', 'b']);
+    expect(planned(15, trace, limits({ maxTraceBytes: 30, strategy: 'fifo' }))).toEqual(['a', 'b']);
+    expect(planned(1, trace, limits({ maxTraceCount: 3, strategy: 'fifo' }))).toEqual(['a']);
   });
 
   it('counts what goes for the trace as gone from the session', () => {
     const both = { session: [...ROWS, candidate('d', 10, 0)], trace: ROWS };
-    expect(planEviction(5, both, limits({ maxTraceCount: 3, maxSessionCount: 4, strategy: 'fifo' }))).toEqual(['a']);
+    expect(planned(5, both, limits({ maxTraceCount: 3, maxSessionCount: 4, strategy: 'fifo' }))).toEqual(['a']);
   });
 
   it('refuses where nothing may give way, or nothing would suffice', () => {

@@ -24,14 +24,14 @@ export function checkArtifactSize(sizeBytes: number, retention: ArtifactRetentio
   });
 }
 
-/** Ids of the references to evict, in order, so that a new artifact fits its trace and its session. */
-export function planEviction(sizeBytes: number, neighbours: Neighbours, retention: ArtifactRetention): string[] {
-  const evicted = new Set<string>();
+/** References to evict, in order, so that a new artifact fits its trace and its session. */
+export function planEviction(sizeBytes: number, neighbours: Neighbours, retention: ArtifactRetention): Candidate[] {
+  const evicted = new Map<string, Candidate>();
   const { maxTraceBytes, maxTraceCount, maxSessionBytes, maxSessionCount } = retention;
   // The trace first: what goes for its sake makes room in the session too.
   makeRoom('trace', sizeBytes, neighbours.trace, { bytes: maxTraceBytes, count: maxTraceCount });
   makeRoom('session', sizeBytes, neighbours.session, { bytes: maxSessionBytes, count: maxSessionCount });
-  return [...evicted];
+  return [...evicted.values()];
 
   function makeRoom(
     owner: 'session' | 'trace',
@@ -46,7 +46,7 @@ export function planEviction(sizeBytes: number, neighbours: Neighbours, retentio
     while (bytes > limit.bytes || count > limit.count) {
       const next = retention.strategy === 'none' ? undefined : left.shift();
       if (!next) throw limitExceeded(owner, limit);
-      evicted.add(next.id);
+      evicted.set(next.id, next);
       bytes -= next.sizeBytes;
       count--;
     }

@@ -36,13 +36,31 @@ export interface BlobSource {
   sha256(): string;
 }
 
+/** Bytes that were read from their source and wait for the reference that names them. */
+export interface StagedBytes {
+  /**
+   * Stores the bytes under their hash, once per tenant, and upserts the reference. From the moment the reference can be
+   * read its bytes can be read, and nothing removes them while a reference names them: an erasure or sweep that runs at
+   * the same time gives way, wherever it was.
+   *
+   * Returns false, with nothing stored, when the staged bytes were swept because the caller paused too long.
+   */
+  refer(row: ArtifactRow, call: EngineCall): Promise<boolean>;
+  /** Removes the staged bytes unless a reference took them. */
+  discard(call: EngineCall): Promise<void>;
+}
+
+/** A reference as it was when somebody decided to remove it. */
+export type SeenReference = Pick<ArtifactRow, 'createdAt' | 'accessedAt'>;
+
 export interface ArtifactEngine {
-  /** Upserts the reference; the bytes must be stored already. */
-  putRef(tenantId: string, row: ArtifactRow, call: EngineCall): Promise<void>;
+  /** Reads a source to its end and sets its bytes aside. When the source fails, nothing is kept and the failure is passed on. */
+  stage(tenantId: string, source: BlobSource, call: EngineCall): Promise<StagedBytes>;
   getRef(tenantId: string, id: string, call: EngineCall): Promise<ArtifactRow | null>;
   /** Notes a read, for `lru`. */
   touchRef(tenantId: string, id: string, at: number, call: EngineCall): Promise<void>;
-  deleteRef(tenantId: string, id: string, call: EngineCall): Promise<boolean>;
+  /** Removes a reference, with `seen` only if it was neither stored nor read since; returns whether it did. */
+  deleteRef(tenantId: string, id: string, seen: SeenReference | null, call: EngineCall): Promise<boolean>;
   /** By id, whether expired or not. */
   listRefs(
     tenantId: string,
@@ -50,9 +68,12 @@ export interface ArtifactEngine {
     range: { after: string | null; limit: number },
     call: EngineCall,
   ): Promise<ArtifactRow[]>;
-  /** Stores bytes under their hash; storing the same again renews their age and nothing else. */
-  putBlob(tenantId: string, source: BlobSource, call: EngineCall): Promise<void>;
   getBlob(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null>;
+  /**
+   * Removes up to `limit` references that match, then the bytes that no other reference names. Returns the number of
+   * references; 0 when nothing is left, not even bytes that an interrupted erasure of the tenant left behind.
+   */
+  eraseRefs(tenantId: string, match: ArtifactMatch, limit: number, call: EngineCall): Promise<number>;
   /**
    * Removes references that expired before `now` and blobs older than `graceMs` that no reference names: of one
    * tenant, or with `null` of all.

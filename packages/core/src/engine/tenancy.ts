@@ -18,8 +18,6 @@ export interface TenancyEngine {
   eraseTrace(part: TracedPart, tenantId: string, traceId: string, limit: number, call: EngineCall): Promise<number>;
   /** Removes up to `limit` pauses of a session, expired and consumed ones too; gives how many. */
   erasePauses(tenantId: string, sessionId: string, limit: number, call: EngineCall): Promise<number>;
-  /** Removes the bytes of a hash if they were last stored before a time; tells whether it did. */
-  eraseBytes(tenantId: string, sha256: string, storedBefore: number, call: EngineCall): Promise<boolean>;
   /** Traces of a tenant that have anything of a part, in byte order, after one of them. */
   traces(part: TracedPart, tenantId: string, after: string | null, limit: number, call: EngineCall): Promise<string[]>;
 }

@@ -1,170 +1,93 @@
 /**
- * The artifact engine of keyed backends (AGT-11): a record per reference, entries that find the references of a
- * session or trace, and blobs by hash. Bytes are stored before their reference and swept by mark and age.
+ * The artifact engine of keyed backends (AGT-11): a record per reference, entries that find the references of a session or
+ * trace, and blobs by hash.
  */
-import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
-import type { BlobInfo, Blobs } from '../engine/blobs.ts';
-import type { RecordName, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
+import type { StoreContext } from '../context.ts';
+import type { ArtifactEngine, ArtifactRow } from '../engine/artifacts.ts';
+import type { Blobs, StagedBlob } from '../engine/blobs.ts';
+import type { Records } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
-import { fieldsOf, numberField, textField } from './fields.ts';
-import { joinKey, keyPrefix, splitKey } from './keys.ts';
-import { scanRecords } from './scan.ts';
+import { blobsByTenant, KeyedBytes } from './artifact-bytes.ts';
+import { type KeyedArtifactOptions, KeyedReferences } from './artifact-references.ts';
 
-const PAGE = 500;
+export interface KeyedArtifacts extends ArtifactEngine {
+  /** Removes all bytes of a tenant that no reference names, however young. */
+  removeUnnamed(tenantId: string, call: EngineCall): Promise<void>;
+}
 
-export function keyedArtifacts(records: Records, blobs: Blobs): ArtifactEngine {
-  const load = async (tenantId: string, ids: readonly string[], call: EngineCall) => {
-    const names = ids.map((id) => refName(tenantId, id));
-    return (await records.get(names, call)).map((record) => (record ? rowOf(record) : null));
-  };
+export function keyedArtifacts(
+  context: Pick<StoreContext, 'random' | 'uuid'>,
+  records: Records,
+  blobs: Blobs,
+  options: KeyedArtifactOptions = {},
+): KeyedArtifacts {
+  const references = new KeyedReferences(context, records, options);
+  const bytes = new KeyedBytes(context, records, blobs, references);
 
-  const remove = async (tenantId: string, row: ArtifactRow, call: EngineCall): Promise<boolean> => {
-    const writes = [...entryNames(tenantId, row), refName(tenantId, row.id)].map(deletion);
-    // The reference last: as long as it is there, a removal that was cut short is found and sent again.
-    return (await records.batch(writes, call)).at(-1)!.existed;
+  const refer = async (tenantId: string, staged: StagedBlob, row: ArtifactRow, call: EngineCall) => {
+    const retract = await bytes.announce(tenantId, row.sha256, call);
+    if (!(await staged.keep(call))) {
+      await retract();
+      return false;
+    }
+    // When this fails the announcement stays until it expires: the reference may still be written.
+    const takeBack = await references.put(tenantId, row, call);
+    // A writer that stalled for so long that its announcement is gone may have lost its bytes before it named them.
+    if ((await retract()) || (await staged.keep(call))) return true;
+    await takeBack();
+    return false;
   };
 
   return {
-    async putRef(tenantId, row, call) {
-      const { accessedAt, ...rest } = row;
-      const entries = entryNames(tenantId, row).map(
-        (name): RecordWrite => ({ name, mode: 'replace', set: fieldsOf({ id: row.id }) }),
-      );
-      const set = fieldsOf({ row: JSON.stringify(rest), accessedAt });
-      // The entries first: one without a reference is skipped, a reference without one would not count.
-      await records.batch([...entries, { name: refName(tenantId, row.id), mode: 'replace', set }], call);
+    async stage(tenantId, source, call) {
+      const staged = await blobs.stage(tenantId, source, call);
+      return {
+        refer: (row, call) => refer(tenantId, staged, row, call),
+        discard: (call) => staged.discard(call),
+      };
     },
 
-    async getRef(tenantId, id, call) {
-      return (await load(tenantId, [id], call))[0] ?? null;
+    getRef: (tenantId, id, call) => references.getRef(tenantId, id, call),
+    touchRef: (tenantId, id, at, call) => references.touchRef(tenantId, id, at, call),
+    deleteRef: (tenantId, id, seen, call) => references.deleteRef(tenantId, id, seen, call),
+    listRefs: (tenantId, match, range, call) => references.listRefs(tenantId, match, range, call),
+    getBlob: (tenantId, sha256, call) => blobs.get(tenantId, sha256, call),
+
+    async eraseRefs(tenantId, match, limit, call) {
+      const found = await references.findMatching(tenantId, match, limit, call);
+      const hashes = found.map(({ sha256 }) => sha256);
+      const unmark = await bytes.markErasing(tenantId, hashes, call);
+      let removed = 0;
+      for (const { id } of found) if (await references.deleteRef(tenantId, id, null, call)) removed++;
+      await references.removeLoneEntries(tenantId, match, call);
+      await bytes.finishErasures(tenantId, call);
+      await unmark();
+      return removed;
     },
 
-    async touchRef(tenantId, id, at, call) {
-      const expect = { exists: true };
-      const set = fieldsOf({ accessedAt: at });
-      await records.write({ name: refName(tenantId, id), mode: 'merge', expect, set }, call);
-    },
-
-    async deleteRef(tenantId, id, call) {
-      const [row] = await load(tenantId, [id], call);
-      return row ? remove(tenantId, row, call) : false;
-    },
-
-    async listRefs(tenantId, match, range, call) {
-      const found: ArtifactRow[] = [];
-      const prefix = prefixFor(match);
-      let after = range.after === null ? null : prefix + range.after;
-      while (found.length < range.limit) {
-        const page = await records.scan('artifacts', tenantId, { prefix, after, limit: PAGE }, call);
-        const rows = await load(
-          tenantId,
-          page.map(({ key }) => splitKey(key).at(-1)!),
-          call,
-        );
-        found.push(...(rows.filter((row) => row !== null && matches(row, match)) as ArtifactRow[]));
-        if (page.length < PAGE) break;
-        after = page.at(-1)!.key;
-      }
-      return found.slice(0, range.limit);
-    },
-
-    putBlob(tenantId, source, call) {
-      return blobs.put(tenantId, source, call);
-    },
-
-    getBlob(tenantId, sha256, call) {
-      return blobs.get(tenantId, sha256, call);
+    async removeUnnamed(tenantId, call) {
+      for await (const stored of blobsByTenant(blobs, tenantId, call))
+        await bytes.removeUnnamed(tenantId, stored, null, call);
     },
 
     async sweep(only, now, graceMs, call) {
       const swept = { references: 0, blobs: 0, bytes: 0 };
-      let tenantId = '';
-      let named = new Set<string>();
+      const oldest = (await records.now(call)) - graceMs;
       // Every reference has its bytes, so the tenants of blobs are all there are.
-      for await (const blob of allBlobs(blobs, call)) {
-        if (only !== null && blob.tenantId !== only) continue;
-        if (blob.tenantId !== tenantId) {
-          tenantId = blob.tenantId;
-          named = new Set();
-          swept.references += await sweepReferences(tenantId, now, named, call);
+      for await (const stored of blobsByTenant(blobs, only, call)) {
+        const { tenantId } = stored[0]!;
+        const erased = await bytes.finishErasures(tenantId, call);
+        const old = stored.filter(({ renewedAt }) => renewedAt < oldest);
+        const removed = await bytes.removeUnnamed(tenantId, old, now, call);
+        swept.references += removed.references;
+        for (const { sizeBytes } of [...erased.blobs, ...removed.blobs]) {
+          swept.blobs++;
+          swept.bytes += sizeBytes;
         }
-        if (named.has(blob.sha256) || blob.renewedAt >= now - graceMs) continue;
-        if (!(await blobs.remove(blob.tenantId, blob.sha256, now - graceMs, call))) continue;
-        swept.blobs++;
-        swept.bytes += blob.sizeBytes;
+        await references.addMissingEntries(tenantId, call);
+        await references.removeLoneEntries(tenantId, {}, call);
       }
       return swept;
     },
   };
-
-  /** Removes what has expired and notes the hashes that the others name. */
-  async function sweepReferences(tenantId: string, now: number, named: Set<string>, call: EngineCall): Promise<number> {
-    let removed = 0;
-    for await (const record of scanRecords(records, 'artifacts', tenantId, { prefix: keyPrefix(['ref']) }, call)) {
-      const row = rowOf(record);
-      if (row.expiresAt === null || row.expiresAt > now) named.add(row.sha256);
-      else if (await removeIfUnchanged(tenantId, row, record.revision, call)) removed++;
-      else named.add(row.sha256);
-    }
-    return removed;
-  }
-
-  /** Conditional: a reference that was stored again meanwhile has not expired any more. */
-  async function removeIfUnchanged(
-    tenantId: string,
-    row: ArtifactRow,
-    revision: number,
-    call: EngineCall,
-  ): Promise<boolean> {
-    const reference: RecordWrite = { ...deletion(refName(tenantId, row.id)), expect: { revision } };
-    const outcomes = await records.batch([...entryNames(tenantId, row).map(deletion), reference], call);
-    return outcomes.at(-1)!.applied;
-  }
-}
-
-async function* allBlobs(blobs: Blobs, call: EngineCall): AsyncGenerator<BlobInfo> {
-  let after: BlobInfo | null = null;
-  for (;;) {
-    const page: BlobInfo[] = await blobs.list(after, PAGE, call);
-    yield* page;
-    if (page.length < PAGE) return;
-    after = page.at(-1)!;
-  }
-}
-
-function refName(tenantId: string, id: string): RecordName {
-  return { space: 'artifacts', tenantId, key: joinKey(['ref', id]) };
-}
-
-/** What finds a reference by its session and by its trace. */
-function entryNames(tenantId: string, row: ArtifactRow): RecordName[] {
-  const names: RecordName[] = [];
-  for (const [kind, owner] of [
-    ['session', row.sessionId],
-    ['trace', row.traceId],
-  ] as const) {
-    if (owner !== null) names.push({ space: 'artifacts', tenantId, key: joinKey([kind, owner, row.id]) });
-  }
-  return names;
-}
-
-/** The narrowest prefix that holds every match; the last part of all its keys is the id. */
-function prefixFor(match: ArtifactMatch): string {
-  if (match.traceId !== undefined) return keyPrefix(['trace', match.traceId]);
-  if (match.sessionId !== undefined) return keyPrefix(['session', match.sessionId]);
-  return keyPrefix(['ref']);
-}
-
-function matches(row: ArtifactRow, match: ArtifactMatch): boolean {
-  const parts = ['scopeTenantId', 'userId', 'sessionId', 'traceId'] as const;
-  return parts.every((part) => match[part] === undefined || match[part] === row[part]);
-}
-
-function deletion(name: RecordName): RecordWrite {
-  return { name, mode: 'delete', set: new Map() };
-}
-
-function rowOf(record: StoredRecord): ArtifactRow {
-  const row = JSON.parse(textField(record, 'row')!) as Omit<ArtifactRow, 'accessedAt'>;
-  return { ...row, accessedAt: numberField(record, 'accessedAt') };
 }

@@ -11,6 +11,7 @@ import type { TenancyEngine } from '../engine/tenancy.ts';
 import { firstAfter } from '../kv/order.ts';
 import { inParts } from '../paging.ts';
 import { journalOf, traceOfJournal } from './agents/events.ts';
+import type { KeyedArtifacts } from './artifacts.ts';
 import { textField } from './fields.ts';
 import { keyPrefix, splitKey } from './keys.ts';
 import { scanRecords } from './scan.ts';
@@ -53,6 +54,7 @@ export function keyedTenancy(
   journal: Journal,
   records: Records,
   blobs: Blobs,
+  artifacts: Pick<KeyedArtifacts, 'removeUnnamed'>,
   runs: { forget(tenantId: string, runId: string): void },
 ): TenancyEngine {
   const forgetJournals = async (space: JournalSpace, tenantId: string, limit: number, call: EngineCall) => {
@@ -80,13 +82,10 @@ export function keyedTenancy(
     }
   };
 
-  const eraseBlobs = async (tenantId: string, limit: number, call: EngineCall) => {
-    for (;;) {
-      const page = await blobs.list({ tenantId, sha256: '' }, limit, call);
-      const own = page.filter((blob) => blob.tenantId === tenantId);
-      if (own.length === 0) return blobs.clear(tenantId, call);
-      for (const { sha256 } of own) await blobs.remove(tenantId, sha256, Number.MAX_SAFE_INTEGER, call);
-    }
+  /** Bytes that somebody has named again meanwhile stay, as everything does that is written after its part was erased. */
+  const eraseBlobs = async (tenantId: string, call: EngineCall) => {
+    await artifacts.removeUnnamed(tenantId, call);
+    await blobs.clear(tenantId, call);
   };
 
   /** From each tenant straight to the next: blobs are in order of tenants. */
@@ -132,7 +131,7 @@ export function keyedTenancy(
         if (counted > 0) while ((await eraseRecords(of, tenantId, limit, call)) > 0);
       }
       if (WITH_REQUESTS.has(part)) while ((await eraseRecords('requests', tenantId, limit, call)) > 0);
-      if (part === 'artifacts') await eraseBlobs(tenantId, limit, call);
+      if (part === 'artifacts') await eraseBlobs(tenantId, call);
       return 0;
     },
 
@@ -158,10 +157,6 @@ export function keyedTenancy(
         if (++removed === limit) break;
       }
       return removed;
-    },
-
-    eraseBytes(tenantId, sha256, storedBefore, call) {
-      return blobs.remove(tenantId, sha256, storedBefore, call);
     },
 
     async traces(part, tenantId, after, limit, call) {

@@ -1,7 +1,7 @@
 /** The blobs primitive in memory: bytes are copied on the way in and out, so that no caller shares them. */
 import type { StoreContext } from '../context.ts';
 import type { BlobSource } from '../engine/artifacts.ts';
-import type { BlobInfo, Blobs } from '../engine/blobs.ts';
+import type { BlobInfo, Blobs, StagedBlob } from '../engine/blobs.ts';
 import { compareKeys } from '../kv/order.ts';
 
 interface Blob extends BlobInfo {
@@ -11,12 +11,13 @@ interface Blob extends BlobInfo {
 class MemoryBlobs implements Blobs {
   readonly #context: Pick<StoreContext, 'clock'>;
   readonly #blobs = new Map<string, Blob>();
+  #version = 0;
 
   constructor(context: Pick<StoreContext, 'clock'>) {
     this.#context = context;
   }
 
-  async put(tenantId: string, source: BlobSource): Promise<void> {
+  async stage(tenantId: string, source: BlobSource): Promise<StagedBlob> {
     const chunks: Uint8Array[] = [];
     let sizeBytes = 0;
     for await (const chunk of source.chunks) {
@@ -24,9 +25,15 @@ class MemoryBlobs implements Blobs {
       sizeBytes += chunk.length;
     }
     const sha256 = source.sha256();
-    const blob = this.#blobs.get(idOf(tenantId, sha256)) ?? { tenantId, sha256, sizeBytes, renewedAt: 0, chunks };
-    blob.renewedAt = this.#context.clock();
-    this.#blobs.set(idOf(tenantId, sha256), blob);
+    return {
+      keep: async () => {
+        const kept = this.#blobs.get(idOf(tenantId, sha256))?.chunks ?? chunks;
+        const age = { renewedAt: this.#context.clock(), version: String(++this.#version) };
+        this.#blobs.set(idOf(tenantId, sha256), { tenantId, sha256, sizeBytes, ...age, chunks: kept });
+        return true;
+      },
+      discard: async () => {},
+    };
   }
 
   async get(tenantId: string, sha256: string): Promise<AsyncIterable<Uint8Array> | null> {
@@ -34,22 +41,32 @@ class MemoryBlobs implements Blobs {
     return blob ? copiesOf(blob.chunks) : null;
   }
 
+  async info(tenantId: string, hashes: readonly string[]): Promise<BlobInfo[]> {
+    return hashes.flatMap((sha256) => {
+      const blob = this.#blobs.get(idOf(tenantId, sha256));
+      return blob ? [infoOf(blob)] : [];
+    });
+  }
+
   async list(after: { tenantId: string; sha256: string } | null, limit: number): Promise<BlobInfo[]> {
     return [...this.#blobs.values()]
       .sort(compareBlobs)
       .filter((blob) => after === null || compareBlobs(blob, after) > 0)
       .slice(0, limit)
-      .map(({ chunks: _, ...info }) => info);
+      .map(infoOf);
   }
 
   /** Nothing is left once the blobs are gone. */
   async clear(): Promise<void> {}
 
-  async remove(tenantId: string, sha256: string, renewedBefore: number): Promise<boolean> {
-    const blob = this.#blobs.get(idOf(tenantId, sha256));
-    if (!blob || blob.renewedAt >= renewedBefore) return false;
-    return this.#blobs.delete(idOf(tenantId, sha256));
+  async remove({ tenantId, sha256, version }: Pick<BlobInfo, 'tenantId' | 'sha256' | 'version'>): Promise<boolean> {
+    const id = idOf(tenantId, sha256);
+    return this.#blobs.get(id)?.version === version && this.#blobs.delete(id);
   }
+}
+
+function infoOf({ chunks: _, ...info }: Blob): BlobInfo {
+  return info;
 }
 
 async function* copiesOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {

@@ -25,7 +25,7 @@ export function createMemoryStore(options?: StoreOptions): Store {
   const records = memoryRecords(context);
   const blobs = memoryBlobs(context);
   const runs = new MemoryRuns(context, journal, records);
-  const artifacts = keyedArtifacts(records, blobs);
+  const artifacts = keyedArtifacts(context, records, blobs);
   const cleaner = new Cleaner([(_, limit) => records.removeExpired(limit), artifactSweep(artifacts, context.clock)]);
   return assembleStore(context, {
     backend: 'memory',
@@ -42,7 +42,7 @@ export function createMemoryStore(options?: StoreOptions): Store {
     kv: records,
     agents: keyedAgents(journal, records, context),
     artifacts,
-    tenancy: keyedTenancy(journal, records, blobs, runs),
+    tenancy: keyedTenancy(journal, records, blobs, artifacts, runs),
     ping: async () => {},
     doctor: async () => ({
       durability: 'none',

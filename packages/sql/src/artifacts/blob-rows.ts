@@ -3,13 +3,16 @@ import type { EngineCall } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
 
-interface BlobRow {
+export interface BlobRow {
   sha256: string;
   sizeBytes: number;
   place: 'table' | 'directory';
   /** The upload whose chunks hold the bytes; `null` for bytes in the directory. */
   uploadId: string | null;
 }
+
+/** Older than every blob: removes whatever nobody names, however young. */
+export const ANY_AGE = -(2 ** 50);
 
 /** Bytes that are there already keep their place; only their age is renewed. */
 const SAVE = `
@@ -23,7 +26,7 @@ const IS_UNNAMED = `
     SELECT 1 FROM @artifacts WHERE artifacts.tenant_id = blob.tenant_id AND artifacts.sha256 = blob.sha256
   )`;
 
-/** Saves or renews a blob; gives the upload that holds its bytes. */
+/** Saves or renews a blob and locks its row; returns the upload that holds its bytes. */
 export async function saveBlob(tx: SqlTransaction, tenantId: string, blob: BlobRow): Promise<string | null> {
   const params = [tenantId, blob.sha256, blob.sizeBytes, blob.place, blob.uploadId];
   return (await tx.all<{ upload_id: string | null }>(SAVE, params))[0]!.upload_id;
@@ -38,6 +41,20 @@ export async function findBlob(
   const sql = 'SELECT place, upload_id FROM @artifact_blobs WHERE tenant_id = ? AND sha256 = ?';
   const [row] = await db.read<{ place: BlobRow['place']; upload_id: string | null }>(sql, [tenantId, sha256], call);
   return row ? { place: row.place, uploadId: row.upload_id } : null;
+}
+
+/** Locks the rows of some hashes, in one order, and returns those that are there. */
+export async function lockBlobs(
+  db: SqlDatabase,
+  tx: SqlTransaction,
+  tenantId: string,
+  hashes: readonly string[],
+): Promise<Pick<BlobRow, 'sha256' | 'uploadId'>[]> {
+  const sql = `
+    SELECT sha256, upload_id FROM @artifact_blobs WHERE tenant_id = ? AND sha256 IN (${hashes.map(() => '?').join(', ')})
+    ORDER BY sha256${db.forUpdate}`;
+  const rows = await tx.all<{ sha256: string; upload_id: string | null }>(sql, [tenantId, ...hashes]);
+  return rows.map(({ sha256, upload_id }) => ({ sha256, uploadId: upload_id }));
 }
 
 /** Blobs, of one tenant or with `null` of all, that no reference names and nobody has stored within the grace period, in pages. */
@@ -73,14 +90,20 @@ export async function* unnamedBlobs(
   }
 }
 
-/** Removes the row if what made it unnamed still holds; tells whether it did. */
+/**
+ * Removes the row if nobody names or has just stored it; returns where its bytes were. The lock comes first, in a statement
+ * of its own: the next one then sees the reference of a put that was about to commit.
+ */
 export async function removeUnnamed(
+  db: SqlDatabase,
   tx: SqlTransaction,
   tenantId: string,
   sha256: string,
   graceMs: number,
-): Promise<boolean> {
+): Promise<Pick<BlobRow, 'uploadId'> | null> {
+  await lockBlobs(db, tx, tenantId, [sha256]);
   const sql = `
-    DELETE FROM @artifact_blobs AS blob WHERE tenant_id = ? AND sha256 = ? AND ${IS_UNNAMED} RETURNING sha256`;
-  return (await tx.all(sql, [tenantId, sha256, graceMs])).length > 0;
+    DELETE FROM @artifact_blobs AS blob WHERE tenant_id = ? AND sha256 = ? AND ${IS_UNNAMED} RETURNING upload_id`;
+  const [row] = await tx.all<{ upload_id: string | null }>(sql, [tenantId, sha256, graceMs]);
+  return row ? { uploadId: row.upload_id } : null;
 }

@@ -1,6 +1,6 @@
 /** References of artifacts in SQL: rows in scopes, found by session or trace through an index (AGT-11). */
 import type { ArtifactEngine, ArtifactMatch, ArtifactRow, EngineCall } from '@tidemark/core/engine';
-import type { SqlDatabase, SqlValue } from '../database.ts';
+import type { SqlDatabase, SqlTransaction, SqlValue } from '../database.ts';
 import { removeInSteps } from '../statements.ts';
 import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
 
@@ -49,18 +49,25 @@ const MATCHED: Record<keyof ArtifactMatch, string> = {
   traceId: 'trace_id',
 };
 
-type References = Pick<ArtifactEngine, 'putRef' | 'getRef' | 'touchRef' | 'deleteRef' | 'listRefs'> & {
+type References = Pick<ArtifactEngine, 'getRef' | 'touchRef' | 'deleteRef' | 'listRefs'> & {
   /** Removes what expired by a time, of one tenant or with `null` of all; gives how many. */
   removeExpired(only: string | null, now: number, call: EngineCall): Promise<number>;
 };
 
+/** Upserts a reference; in the same transaction its bytes are stored or renewed. */
+export async function putReference(tx: SqlTransaction, tenantId: string, row: ArtifactRow): Promise<void> {
+  await tx.all(PUT, [tenantId, row.id, ...NAMES.map((name) => row[COLUMNS[name]])]);
+}
+
+/** What the references of a tenant that match have in common. */
+export function referenceConditions(tenantId: string, match: ArtifactMatch): { where: string; params: string[] } {
+  const parts = Object.entries(match).filter(([, value]) => value !== undefined) as [keyof ArtifactMatch, string][];
+  const where = ['tenant_id = ?', ...parts.map(([part]) => `${MATCHED[part]} = ?`)].join(' AND ');
+  return { where, params: [tenantId, ...parts.map(([, value]) => value)] };
+}
+
 export function sqlReferences(db: SqlDatabase): References {
   return {
-    async putRef(tenantId, row, call) {
-      const params = [tenantId, row.id, ...NAMES.map((name) => row[COLUMNS[name]])];
-      await db.write((tx) => tx.all(PUT, params), call);
-    },
-
     async getRef(tenantId, id, call) {
       const [row] = await db.read<StoredReference>(`${SELECT} WHERE tenant_id = ? AND id = ?`, [tenantId, id], call);
       return row ? referenceOf(row) : null;
@@ -71,19 +78,17 @@ export function sqlReferences(db: SqlDatabase): References {
       await db.write((tx) => tx.all(sql, [at, tenantId, id, at]), call);
     },
 
-    async deleteRef(tenantId, id, call) {
-      const sql = 'DELETE FROM @artifacts WHERE tenant_id = ? AND id = ? RETURNING id';
-      return (await db.write((tx) => tx.all(sql, [tenantId, id]), call)).length > 0;
+    async deleteRef(tenantId, id, seen, call) {
+      const unchanged = seen === null ? '' : ' AND created_at = ? AND accessed_at = ?';
+      const sql = `DELETE FROM @artifacts WHERE tenant_id = ? AND id = ?${unchanged} RETURNING id`;
+      const params = [tenantId, id, ...(seen === null ? [] : [seen.createdAt, seen.accessedAt])];
+      return (await db.write((tx) => tx.all(sql, params), call)).length > 0;
     },
 
     async listRefs(tenantId, match, { after, limit }, call) {
-      const parts = Object.entries(match).filter(([, value]) => value !== undefined) as [keyof ArtifactMatch, string][];
-      const conditions = ['tenant_id = ?', 'id > ?', ...parts.map(([part]) => `${MATCHED[part]} = ?`)];
-      const rows = await db.read<StoredReference>(
-        `${SELECT} WHERE ${conditions.join(' AND ')} ORDER BY id LIMIT ?`,
-        [tenantId, after ?? '', ...parts.map(([, value]) => value), limit],
-        call,
-      );
+      const { where, params } = referenceConditions(tenantId, match);
+      const sql = `${SELECT} WHERE ${where} AND id > ? ORDER BY id LIMIT ?`;
+      const rows = await db.read<StoredReference>(sql, [...params, after ?? '', limit], call);
       return rows.map(referenceOf);
     },
 

@@ -1,12 +1,12 @@
 /**
  * Bytes in tables: chunks that belong to the upload that brought them. No transaction stays open while the source is
- * awaited: each chunk is written by itself, and the upload becomes a blob by the one row that names it.
+ * awaited: each chunk is written by itself, and the upload becomes a blob in the transaction that writes the reference.
  */
 import { randomUUID } from 'node:crypto';
-import { TidemarkError } from '@tidemark/core';
-import type { EngineCall } from '@tidemark/core/engine';
+import type { EngineCall, StagedBytes } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { saveBlob } from './blob-rows.ts';
+import { putReference } from './references.ts';
 
 const ADD_CHUNK = 'INSERT INTO @artifact_chunks (tenant_id, upload_id, part, bytes) VALUES (?, ?, ?, ?)';
 
@@ -15,58 +15,90 @@ const MEND_CHUNK = `
   INSERT INTO @artifact_chunks AS stored (tenant_id, upload_id, part, bytes) VALUES (?, ?, 0, ?)
   ON CONFLICT (tenant_id, upload_id, part) DO UPDATE SET bytes = excluded.bytes WHERE stored.bytes <> excluded.bytes`;
 
+const BEGIN = `
+  INSERT INTO @artifact_uploads (tenant_id, upload_id, renewed_at) VALUES (?, ?, ${NOW}) RETURNING upload_id`;
+
 const RENEW = `
-  INSERT INTO @artifact_uploads (tenant_id, upload_id, renewed_at) VALUES (?, ?, ${NOW})
-  ON CONFLICT (tenant_id, upload_id) DO UPDATE SET renewed_at = excluded.renewed_at`;
+  UPDATE @artifact_uploads SET renewed_at = ${NOW} WHERE tenant_id = ? AND upload_id = ? RETURNING upload_id`;
 
 const END = 'DELETE FROM @artifact_uploads WHERE tenant_id = ? AND upload_id = ? RETURNING upload_id';
 
 const CHUNK = 'SELECT bytes FROM @artifact_chunks WHERE tenant_id = ? AND upload_id = ? AND part = ?';
 
-/** Stores bytes of at most one chunk under their hash, in one step. */
-export async function storeSmall(
-  db: SqlDatabase,
-  tenantId: string,
-  sha256: string,
-  bytes: Uint8Array | undefined,
-  call: EngineCall,
-): Promise<void> {
-  const blob = { sha256, sizeBytes: bytes?.length ?? 0, place: 'table', uploadId: randomUUID() } as const;
-  await db.write(async (tx) => {
-    const uploadId = await saveBlob(tx, tenantId, blob);
-    if (bytes && uploadId !== null) await tx.all(MEND_CHUNK, [tenantId, uploadId, bytes]);
-  }, call);
+/** Bytes of at most one chunk: they wait in memory and are stored with their reference. */
+export function stageSmall(db: SqlDatabase, tenantId: string, bytes: Uint8Array | undefined): StagedBytes {
+  return {
+    async refer(row, call) {
+      const blob = {
+        sha256: row.sha256,
+        sizeBytes: bytes?.length ?? 0,
+        place: 'table',
+        uploadId: randomUUID(),
+      } as const;
+      await db.write(async (tx) => {
+        const uploadId = await saveBlob(tx, tenantId, blob);
+        if (bytes && uploadId !== null) await tx.all(MEND_CHUNK, [tenantId, uploadId, bytes]);
+        await putReference(tx, tenantId, row);
+      }, call);
+      return true;
+    },
+    discard: async () => {},
+  };
 }
 
-/** Stores the bytes of a source chunk by chunk, then under their hash; when the source fails, nothing is kept. */
-export async function storeInChunks(
+/** Writes the bytes of a source chunk by chunk; when the source fails, nothing is kept. */
+export async function stageInChunks(
   db: SqlDatabase,
   tenantId: string,
-  source: { chunks: AsyncIterable<Uint8Array>; sha256(): string },
+  chunks: AsyncIterable<Uint8Array>,
   call: EngineCall,
-): Promise<void> {
+): Promise<StagedBytes> {
   const uploadId = randomUUID();
   let [part, sizeBytes] = [0, 0];
+  let isSwept = false;
+  let isReferred = false;
+  const discard = async (call: EngineCall) => {
+    if (!isReferred) await db.write((tx) => removeUpload(tx, tenantId, uploadId), call);
+  };
   try {
-    for await (const bytes of source.chunks) {
-      await db.write(async (tx) => {
-        await tx.all(RENEW, [tenantId, uploadId]);
-        await tx.all(ADD_CHUNK, [tenantId, uploadId, part, bytes]);
-      }, call);
+    for await (const bytes of chunks) {
+      // A source is read to its end all the same, because only then its hash is known.
+      isSwept ||= !(await db.write((tx) => addChunk(tx, tenantId, uploadId, part, bytes), call));
       part++;
       sizeBytes += bytes.length;
     }
-    const blob = { sha256: source.sha256(), sizeBytes, place: 'table', uploadId } as const;
-    await db.write(async (tx) => {
-      if ((await tx.all(END, [tenantId, uploadId])).length === 0) throw sweptUpload();
-      // Bytes that are there already may be in a reader's hands: they stay, and ours go.
-      if ((await saveBlob(tx, tenantId, blob)) !== uploadId) await removeChunks(tx, tenantId, uploadId);
-    }, call);
   } catch (error) {
     // What cannot be removed now is removed by a sweep.
-    await db.write((tx) => removeUpload(tx, tenantId, uploadId), call).catch(() => {});
+    await discard(call).catch(() => {});
     throw error;
   }
+  return {
+    async refer(row, call) {
+      const blob = { sha256: row.sha256, sizeBytes, place: 'table', uploadId } as const;
+      isReferred = await db.write(async (tx) => {
+        if (isSwept || (await tx.all(END, [tenantId, uploadId])).length === 0) return false;
+        // Bytes that are there already may be in a reader's hands: they stay, and ours go.
+        if ((await saveBlob(tx, tenantId, blob)) !== uploadId) await removeChunks(tx, tenantId, uploadId);
+        await putReference(tx, tenantId, row);
+        return true;
+      }, call);
+      return isReferred;
+    },
+    discard,
+  };
+}
+
+/** Adds a chunk and renews the upload; false when a sweep has removed the upload with the chunks before this one. */
+async function addChunk(
+  tx: SqlTransaction,
+  tenantId: string,
+  uploadId: string,
+  part: number,
+  bytes: Uint8Array,
+): Promise<boolean> {
+  if ((await tx.all(part === 0 ? BEGIN : RENEW, [tenantId, uploadId])).length === 0) return false;
+  await tx.all(ADD_CHUNK, [tenantId, uploadId, part, bytes]);
+  return true;
 }
 
 /** The chunks of an upload, each read when it is asked for. */
@@ -115,9 +147,4 @@ export async function removeUploads(db: SqlDatabase, tenantId: string, call: Eng
 /** Only an upload that has not become a blob: its row is there as long as it is under way. */
 async function removeUpload(tx: SqlTransaction, tenantId: string, uploadId: string): Promise<void> {
   if ((await tx.all(END, [tenantId, uploadId])).length > 0) await removeChunks(tx, tenantId, uploadId);
-}
-
-function sweptUpload(): TidemarkError {
-  const message = 'The upload paused for longer than the grace period of a sweep, which removed it; store it again';
-  return new TidemarkError('UNAVAILABLE', message);
 }

@@ -1,0 +1,202 @@
+/**
+ * References of artifacts on keyed backends: a record per reference, and entries that find the references of a session or
+ * trace. A reference that can be read is listed: its entries are there before it, and are removed after it.
+ */
+import type { StoreContext } from '../context.ts';
+import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
+import type { RecordName, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
+import type { EngineCall } from '../engine/runs.ts';
+import { CONFLICT, Contention } from './contention.ts';
+import { fieldsOf, numberField, textField } from './fields.ts';
+import { joinKey, keyPrefix, splitKey } from './keys.ts';
+import { scanRecords } from './scan.ts';
+
+const PAGE = 500;
+
+export interface KeyedArtifactOptions {
+  /**
+   * The engine writes a batch one record after the other, so that other writers come between. Entries are then written
+   * once more after their reference, because a removal that began before it may have taken them.
+   */
+  stepwise?: boolean;
+}
+
+/** Hashes that references name, and how many expired references were removed on the way. */
+export interface NamedHashes {
+  hashes: ReadonlySet<string>;
+  removed: number;
+}
+
+export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRef' | 'deleteRef' | 'listRefs'> {
+  readonly #records: Records;
+  readonly #contention: Contention;
+  readonly #stepwise: boolean;
+
+  constructor(context: Pick<StoreContext, 'random'>, records: Records, { stepwise = false }: KeyedArtifactOptions) {
+    this.#records = records;
+    this.#contention = new Contention(context);
+    this.#stepwise = stepwise;
+  }
+
+  /** Upserts a reference and returns what takes back exactly this version of it. */
+  async put(tenantId: string, row: ArtifactRow, call: EngineCall): Promise<() => Promise<boolean>> {
+    const { accessedAt, ...rest } = row;
+    const entries = entryNames(tenantId, row).map(
+      (name): RecordWrite => ({ name, mode: 'replace', set: fieldsOf({ id: row.id }) }),
+    );
+    const set = fieldsOf({ row: JSON.stringify(rest), accessedAt });
+    const reference: RecordWrite = { name: refName(tenantId, row.id), mode: 'replace', set };
+    const writes = [...entries, reference, ...(this.#stepwise ? entries : [])];
+    const { record } = (await this.#records.batch(writes, call))[entries.length]!;
+    return () => this.#remove(tenantId, row, record!.revision, call);
+  }
+
+  async getRef(tenantId: string, id: string, call: EngineCall): Promise<ArtifactRow | null> {
+    return (await this.#load(tenantId, [id], call))[0] ?? null;
+  }
+
+  async touchRef(tenantId: string, id: string, at: number, call: EngineCall): Promise<void> {
+    const set = fieldsOf({ accessedAt: at });
+    await this.#records.write({ name: refName(tenantId, id), mode: 'merge', expect: { exists: true }, set }, call);
+  }
+
+  deleteRef(...[tenantId, id, seen, call]: Parameters<ArtifactEngine['deleteRef']>): Promise<boolean> {
+    return this.#contention.settle(call, async () => {
+      const [record] = await this.#records.get([refName(tenantId, id)], call);
+      if (!record) return false;
+      const row = rowOf(record);
+      if (seen !== null && (row.accessedAt !== seen.accessedAt || row.createdAt !== seen.createdAt)) return false;
+      return (await this.#remove(tenantId, row, record.revision, call)) || CONFLICT;
+    });
+  }
+
+  async listRefs(...[tenantId, match, range, call]: Parameters<ArtifactEngine['listRefs']>): Promise<ArtifactRow[]> {
+    const found: ArtifactRow[] = [];
+    const prefix = prefixFor(match);
+    let after = range.after === null ? null : prefix + range.after;
+    while (found.length < range.limit) {
+      const page = await this.#records.scan('artifacts', tenantId, { prefix, after, limit: PAGE }, call);
+      const rows = await this.#load(tenantId, page.map(idOfEntry), call);
+      found.push(...(rows.filter((row) => row !== null && matches(row, match)) as ArtifactRow[]));
+      if (page.length < PAGE) break;
+      after = page.at(-1)!.key;
+    }
+    return found.slice(0, range.limit);
+  }
+
+  /** References to erase. Where entries may be missing after a crash, all references are looked through. */
+  async findMatching(tenantId: string, match: ArtifactMatch, limit: number, call: EngineCall): Promise<ArtifactRow[]> {
+    if (!this.#stepwise) return this.listRefs(tenantId, match, { after: null, limit }, call);
+    const found: ArtifactRow[] = [];
+    for await (const { row } of this.#all(tenantId, call)) {
+      if (matches(row, match)) found.push(row);
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
+  /** Reads the hashes that references name, and removes references that expired by a time. */
+  async named(tenantId: string, expiredBy: number | null, call: EngineCall): Promise<NamedHashes> {
+    const hashes = new Set<string>();
+    let removed = 0;
+    for await (const { row, revision } of this.#all(tenantId, call)) {
+      const isExpired = expiredBy !== null && row.expiresAt !== null && row.expiresAt <= expiredBy;
+      // A reference that was stored again meanwhile has not expired any more.
+      if (isExpired && (await this.#remove(tenantId, row, revision, call))) removed++;
+      else hashes.add(row.sha256);
+    }
+    return { hashes, removed };
+  }
+
+  /** Removes entries that crashed removals left without a reference. */
+  async removeLoneEntries(tenantId: string, match: ArtifactMatch, call: EngineCall): Promise<void> {
+    if (!this.#stepwise) return;
+    const kinds = match.sessionId === undefined ? [['session'], ['trace']] : [['session', match.sessionId]];
+    for (const kind of kinds) {
+      for await (const entry of scanRecords(this.#records, 'artifacts', tenantId, { prefix: keyPrefix(kind) }, call)) {
+        if ((await this.getRef(tenantId, idOfEntry(entry), call)) !== null) continue;
+        const name: RecordName = { space: 'artifacts', tenantId, key: entry.key };
+        await this.#records.write(deletion(name, entry.revision), call);
+      }
+    }
+  }
+
+  /** Writes entries that crashed writers left out. */
+  async addMissingEntries(tenantId: string, call: EngineCall): Promise<void> {
+    if (!this.#stepwise) return;
+    for await (const { row } of this.#all(tenantId, call)) {
+      const names = entryNames(tenantId, row);
+      const entries = await this.#records.get(names, call);
+      for (const [at, name] of names.entries()) {
+        if (!entries[at]) await this.#records.write({ name, mode: 'replace', set: fieldsOf({ id: row.id }) }, call);
+      }
+    }
+  }
+
+  /**
+   * Removes one version of a reference, then the entries as they were before; false when another writer was there first.
+   * The conditions on the entries keep a removal that stalls from taking those of a reference that is stored meanwhile.
+   */
+  async #remove(tenantId: string, row: ArtifactRow, revision: number, call: EngineCall): Promise<boolean> {
+    const names = entryNames(tenantId, row);
+    const entries = await this.#records.get(names, call);
+    const removals = names.flatMap((name, at) => (entries[at] ? [deletion(name, entries[at].revision)] : []));
+    const reference = deletion(refName(tenantId, row.id), revision);
+    if (!this.#stepwise) return (await this.#records.batch([reference, ...removals], call))[0]!.applied;
+    if (!(await this.#records.write(reference, call)).applied) return false;
+    for (const removal of removals) await this.#records.write(removal, call);
+    return true;
+  }
+
+  async *#all(tenantId: string, call: EngineCall): AsyncGenerator<{ row: ArtifactRow; revision: number }> {
+    for await (const record of scanRecords(this.#records, 'artifacts', tenantId, { prefix: keyPrefix(['ref']) }, call))
+      yield { row: rowOf(record), revision: record.revision };
+  }
+
+  async #load(tenantId: string, ids: readonly string[], call: EngineCall): Promise<(ArtifactRow | null)[]> {
+    const names = ids.map((id) => refName(tenantId, id));
+    return (await this.#records.get(names, call)).map((record) => (record ? rowOf(record) : null));
+  }
+}
+
+function refName(tenantId: string, id: string): RecordName {
+  return { space: 'artifacts', tenantId, key: joinKey(['ref', id]) };
+}
+
+/** What finds a reference by its session and by its trace. */
+function entryNames(tenantId: string, row: ArtifactRow): RecordName[] {
+  const names: RecordName[] = [];
+  for (const [kind, owner] of [
+    ['session', row.sessionId],
+    ['trace', row.traceId],
+  ] as const) {
+    if (owner !== null) names.push({ space: 'artifacts', tenantId, key: joinKey([kind, owner, row.id]) });
+  }
+  return names;
+}
+
+/** The last part of the key of an entry, and of a reference, is the id. */
+function idOfEntry({ key }: { key: string }): string {
+  return splitKey(key).at(-1)!;
+}
+
+/** The narrowest prefix that holds every match. */
+function prefixFor(match: ArtifactMatch): string {
+  if (match.traceId !== undefined) return keyPrefix(['trace', match.traceId]);
+  if (match.sessionId !== undefined) return keyPrefix(['session', match.sessionId]);
+  return keyPrefix(['ref']);
+}
+
+function matches(row: ArtifactRow, match: ArtifactMatch): boolean {
+  const parts = ['scopeTenantId', 'userId', 'sessionId', 'traceId'] as const;
+  return parts.every((part) => match[part] === undefined || match[part] === row[part]);
+}
+
+function deletion(name: RecordName, revision: number): RecordWrite {
+  return { name, mode: 'delete', expect: { revision }, set: new Map() };
+}
+
+function rowOf(record: StoredRecord): ArtifactRow {
+  const row = JSON.parse(textField(record, 'row')!) as Omit<ArtifactRow, 'accessedAt'>;
+  return { ...row, accessedAt: numberField(record, 'accessedAt') };
+}

@@ -1,0 +1,10 @@
+-- Adds a piece to an upload, which expires as a whole. Answers 0 when it has expired: pieces that were there are lost.
+--
+-- KEYS  upload
+-- ARGV  number of the piece, its bytes, milliseconds an upload lives
+
+local length = redis.call('LLEN', KEYS[1])
+if length ~= tonumber(ARGV[1]) then return 0 end
+redis.call('RPUSH', KEYS[1], ARGV[2])
+if length == 0 then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+return 1

@@ -1,0 +1,92 @@
+/**
+ * Removes bytes that no reference names, wherever they are. A row goes in one transaction with the look for references, and
+ * bytes in a directory go before that transaction commits: what a crash leaves is a row without bytes that nobody names,
+ * which the next put fills and the next sweep removes.
+ */
+import type { ArtifactMatch, EngineCall } from '@tidemark/core/engine';
+import type { SqlDatabase } from '../database.ts';
+import { ANY_AGE, lockBlobs, removeUnnamed, unnamedBlobs } from './blob-rows.ts';
+import type { LargeBlobs } from './large-blobs.ts';
+import { referenceConditions } from './references.ts';
+import { removeChunks, removeUploads } from './uploads.ts';
+
+const REMOVE_REFERENCES = `
+  DELETE FROM @artifacts WHERE tenant_id = ? AND id IN (SELECT id FROM @artifacts WHERE tenant_id = ? LIMIT ?)
+  RETURNING id`;
+
+/** How bytes are marked that an erasure has released: a put that stores them again sets the time anew. */
+const RELEASED = 0;
+
+/** Removes the bytes of a hash if nobody names them and they are old enough; returns whether it did. */
+export function removeBytes(
+  db: SqlDatabase,
+  largeBlobs: LargeBlobs | undefined,
+  { tenantId, sha256, graceMs }: { tenantId: string; sha256: string; graceMs: number },
+  call: EngineCall,
+): Promise<boolean> {
+  return db.write(async (tx) => {
+    const removed = await removeUnnamed(db, tx, tenantId, sha256, graceMs);
+    if (removed === null) return false;
+    if (removed.uploadId !== null) await removeChunks(tx, tenantId, removed.uploadId);
+    else await largeBlobs?.remove(tenantId, sha256);
+    return true;
+  }, call);
+}
+
+/** Removes some references of a tenant; once none is left, all bytes and uploads. Returns how many references. */
+export async function eraseArtifacts(
+  db: SqlDatabase,
+  largeBlobs: LargeBlobs | undefined,
+  tenantId: string,
+  limit: number,
+  call: EngineCall,
+): Promise<number> {
+  const removed = await db.write((tx) => tx.all(REMOVE_REFERENCES, [tenantId, tenantId, limit]), call);
+  if (removed.length > 0) return removed.length;
+  for await (const { sha256 } of unnamedBlobs(db, tenantId, ANY_AGE, call))
+    await removeBytes(db, largeBlobs, { tenantId, sha256, graceMs: ANY_AGE }, call);
+  await removeUploads(db, tenantId, call);
+  return 0;
+}
+
+/** Removes some references that match, then the bytes that only they named. Returns how many references. */
+export async function eraseReferences(
+  db: SqlDatabase,
+  largeBlobs: LargeBlobs | undefined,
+  { tenantId, match, limit }: { tenantId: string; match: ArtifactMatch; limit: number },
+  call: EngineCall,
+): Promise<number> {
+  const removed = await db.write(async (tx) => {
+    const { where, params } = referenceConditions(tenantId, match);
+    const choice = `SELECT id, sha256 FROM @artifacts WHERE ${where} ORDER BY id LIMIT ?`;
+    const found = await tx.all<{ id: string; sha256: string }>(choice, [...params, limit]);
+    if (found.length === 0) return 0;
+    // Blobs before references, as puts lock them.
+    await lockBlobs(db, tx, tenantId, [...new Set(found.map(({ sha256 }) => sha256))]);
+    const gone = `DELETE FROM @artifacts WHERE tenant_id = ? AND id IN (${found.map(() => '?').join(', ')}) RETURNING sha256`;
+    const rows = await tx.all<{ sha256: string }>(gone, [tenantId, ...found.map(({ id }) => id)]);
+    const hashes = [...new Set(rows.map(({ sha256 }) => sha256))];
+    if (hashes.length > 0) await tx.all(releaseSql(hashes.length), [RELEASED, tenantId, ...hashes]);
+    return rows.length;
+  }, call);
+  await removeReleased(db, largeBlobs, tenantId, call);
+  return removed;
+}
+
+/** Removes bytes that this erasure, or one that was cut short, has released. */
+async function removeReleased(
+  db: SqlDatabase,
+  largeBlobs: LargeBlobs | undefined,
+  tenantId: string,
+  call: EngineCall,
+): Promise<void> {
+  const sql = 'SELECT sha256 FROM @artifact_blobs WHERE tenant_id = ? AND stored_at = ?';
+  for (const { sha256 } of await db.read<{ sha256: string }>(sql, [tenantId, RELEASED], call))
+    await removeBytes(db, largeBlobs, { tenantId, sha256, graceMs: 0 }, call);
+}
+
+const releaseSql = (hashes: number) => `
+  UPDATE @artifact_blobs AS blob SET stored_at = ?
+  WHERE tenant_id = ? AND sha256 IN (${Array.from({ length: hashes }, () => '?').join(', ')}) AND NOT EXISTS (
+    SELECT 1 FROM @artifacts WHERE artifacts.tenant_id = blob.tenant_id AND artifacts.sha256 = blob.sha256
+  )`;

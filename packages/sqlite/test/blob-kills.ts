@@ -1,0 +1,6 @@
+/** What the test of kills around large artifacts and its child process share. */
+
+/** Larger than a chunk, so that it is kept in a file. */
+export const LARGE = new Uint8Array(300_000).fill(7);
+
+export const SESSIONS = { erased: 'session A', writer: 'session B' };
