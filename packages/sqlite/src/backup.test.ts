@@ -3,9 +3,22 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { checkHistory, type Note } from '../../../faults/history.ts';
 import { newPath, openStore, runEvent } from '../test/fixtures.ts';
+import { startNode } from '../test/programs.ts';
 
 const WRITERS = 8;
 const BATCH = 5;
+
+/** Stores large artifacts in one session after the other, and erases each session again. */
+const WRITER = `
+  import { sqliteStore } from '@tidemark/sqlite';
+  const store = await sqliteStore({ path: process.argv.at(-1), timeoutMs: 30_000 });
+  const contents = Array.from({ length: 12 }, (_, n) => Buffer.alloc(400_000, n + 1));
+  for (let count = 0; ; count++) {
+    const scope = { sessionId: String(count) };
+    for (const bytes of contents) await store.artifacts.putBytes(bytes, { scope });
+    console.log('writing');
+    await store.admin.eraseSession(scope.sessionId);
+  }`;
 
 describe('backup', () => {
   it('taken while eight writers write holds everything acknowledged before it began, and no half batch', {
@@ -69,6 +82,24 @@ describe('backup', () => {
     expect((await copy.runs.verify('r')).head).toBe((await store.runs.verify('r')).head);
     expect(await copy.kv.get('key')).toEqual(await store.kv.get('key'));
     expect(Buffer.from((await copy.artifacts.get(id))!).equals(large)).toBe(true);
+  });
+
+  it('taken beside a process that stores and erases large artifacts has the bytes of every reference', {
+    timeout: 120_000,
+  }, async () => {
+    const path = newPath();
+    const store = await openStore(path);
+    const { child, ended, said } = startNode({ source: WRITER }, path);
+    await said('writing');
+    for (let round = 0; round < 12; round++) {
+      const target = newPath();
+      await store.backup(target);
+      const copy = await openStore(target);
+      for (const { id, sizeBytes } of (await copy.artifacts.list()).items)
+        expect((await copy.artifacts.get(id))?.length).toBe(sizeBytes);
+    }
+    child.kill('SIGKILL');
+    await ended;
   });
 
   it('does not overwrite a file, and leaves none behind when it fails', async () => {

@@ -1,8 +1,9 @@
 /** An online backup: a consistent copy of the file while writers go on writing, made beside the event loop. */
-import { closeSync, cpSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
+import { copyArtifacts } from './backup-artifacts.ts';
 import { syncDirectory } from './files.ts';
 
 /** VACUUM INTO reads one snapshot and works on every SQLite a supported Node brings. */
@@ -26,9 +27,10 @@ export async function backupFile(from: string, to: string): Promise<void> {
   const unfinished = `${target}.unfinished`;
   rmSync(unfinished, { force: true });
   await runCopy(from, unfinished);
-  // Artifacts are named by their content and never change, so copying them after the tables misses none they name.
-  if (existsSync(artifactsDirectory(from)))
-    cpSync(artifactsDirectory(from), artifactsDirectory(target), { recursive: true });
+  await copyArtifacts(
+    { database: from, directory: artifactsDirectory(from) },
+    { database: unfinished, directory: artifactsDirectory(target) },
+  );
   syncFile(unfinished);
   renameSync(unfinished, target);
   syncDirectory(dirname(target));

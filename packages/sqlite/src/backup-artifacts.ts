@@ -1,0 +1,59 @@
+/**
+ * Copies the files of large artifacts that a copied database names. Whoever erases meanwhile removes files after the copy
+ * was made: references that the store has removed since go from the copy too, so that each of them has its bytes.
+ */
+import { copyFile, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { blobFile, isMissing } from './blobs.ts';
+
+/** A file that is erased and stored again meanwhile may be missing more than once. */
+const MOST_TRIES = 5;
+
+const LARGE = "SELECT tenant_id, sha256 FROM artifact_blobs WHERE place = 'directory'";
+const NAMED = 'SELECT 1 FROM artifacts WHERE tenant_id = ? AND sha256 = ? LIMIT 1';
+
+interface Blob {
+  tenant_id: string;
+  sha256: string;
+}
+
+/** A database and the directory beside it. */
+interface Place {
+  database: string;
+  directory: string;
+}
+
+export async function copyArtifacts(from: Place, to: Place): Promise<void> {
+  const [source, copy] = [new DatabaseSync(from.database, { readOnly: true }), new DatabaseSync(to.database)];
+  try {
+    const isNamed = ({ tenant_id, sha256 }: Blob) => source.prepare(NAMED).get(tenant_id, sha256) !== undefined;
+    for (const blob of copy.prepare(LARGE).all() as unknown as Blob[]) {
+      const files = [from, to].map(({ directory }) => blobFile(directory, blob.tenant_id, blob.sha256));
+      if (!(await copied(files[0]!, files[1]!, () => isNamed(blob)))) drop(copy, blob);
+    }
+  } finally {
+    source.close();
+    copy.close();
+  }
+}
+
+/** False when the file is gone and nothing names it. A file that is missing though named was missing before. */
+async function copied(from: string, to: string, isNamed: () => boolean): Promise<boolean> {
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  for (let tries = 1; tries <= MOST_TRIES; tries++) {
+    try {
+      await copyFile(from, to);
+      return true;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      if (!isNamed()) return false;
+    }
+  }
+  return true;
+}
+
+function drop(copy: DatabaseSync, { tenant_id, sha256 }: Blob): void {
+  for (const table of ['artifacts', 'artifact_blobs'])
+    copy.prepare(`DELETE FROM ${table} WHERE tenant_id = ? AND sha256 = ?`).run(tenant_id, sha256);
+}
