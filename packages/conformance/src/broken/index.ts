@@ -2,6 +2,7 @@
 import { BROKEN_ADMINS } from './admin.ts';
 import { BROKEN_AGENT_STORES } from './agents.ts';
 import { BROKEN_MEMORY } from './agents-memory.ts';
+import { BROKEN_ARTIFACT_RACES } from './artifact-races.ts';
 import { BROKEN_ARTIFACT_STORES } from './artifacts.ts';
 import { BROKEN_CARRIED_RUNS } from './carried-runs.ts';
 import { BROKEN_CODECS } from './codec.ts';
@@ -40,4 +41,5 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_MEMORY,
   ...BROKEN_ENDINGS,
   ...BROKEN_ARTIFACT_STORES,
+  ...BROKEN_ARTIFACT_RACES,
 ];
