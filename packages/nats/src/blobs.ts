@@ -142,7 +142,7 @@ export class NatsBlobs implements Blobs {
     const upload = textOf(record, 'upload');
     const note = noteOf(upload);
     const { records } = this.#parts;
-    await records.write({ name: note, mode: 'replace', set: fieldsOf({ blob: name.key }), ttlMs: NOTED_FOR_MS }, call);
+    await records.write({ name: note, mode: 'replace', set: fieldsOf({ upload }), ttlMs: NOTED_FOR_MS }, call);
     const expect = { revision: record.revision };
     const { applied } = await records.write({ name, mode: 'delete', expect, set: new Map() }, call);
     if (applied) await this.#remove(upload, call);
@@ -153,14 +153,12 @@ export class NatsBlobs implements Blobs {
   /** Removes chunks that a crashed removal left behind after it had removed the record. */
   async #finishRemovals(call: EngineCall): Promise<void> {
     const { records } = this.#parts;
-    for (const { key: upload, ...note } of await records.scan(
-      SPACE,
-      NOTES,
-      { prefix: '', after: null, limit: 500 },
-      call,
-    )) {
-      const [record] = await records.get([{ space: SPACE, tenantId: EVERYBODY, key: textOf(note, 'blob') }], call);
-      if (record && textOf(record, 'upload') === upload) continue;
+    const notes = await records.scan(SPACE, NOTES, { prefix: '', after: null, limit: 1_000 }, call);
+    if (notes.length === 0) return;
+    // A removal that is under way elsewhere may not have come to its record yet.
+    const named = await this.#named(call);
+    for (const { key: upload } of notes) {
+      if (named.has(upload)) continue;
       await this.#remove(upload, call);
       await records.write({ name: noteOf(upload), mode: 'delete', set: new Map() }, call);
     }
@@ -177,6 +175,12 @@ export class NatsBlobs implements Blobs {
       .map((subject) => subject.split('.').at(-2)!)
       .filter((upload) => Number.parseInt(upload, 36) < this.#parts.clock() - ABANDONED_AFTER_MS);
     if (old.length === 0) return;
+    const named = await this.#named(call);
+    for (const upload of old) if (!named.has(upload)) await this.#remove(upload, call);
+  }
+
+  /** Uploads that a record names. */
+  async #named(call: EngineCall): Promise<ReadonlySet<string>> {
     const named = new Set<string>();
     let after: string | null = null;
     do {
@@ -184,7 +188,7 @@ export class NatsBlobs implements Blobs {
       for (const record of page) named.add(textOf(record, 'upload'));
       after = page.at(-1)?.key ?? null;
     } while (after !== null);
-    for (const upload of old) if (!named.has(upload)) await this.#remove(upload, call);
+    return named;
   }
 
   async #remove(upload: string, call: EngineCall): Promise<void> {
