@@ -4,22 +4,22 @@ import {
   checkId,
   checkLimit,
   checkObject,
-  checkOptionalId,
   type ErasureOptions,
   type ErasureReport,
+  invalidArgument,
   type Page,
   type PauseContent,
+  type RemovedRun,
   type StoreLimits,
   type TenantPart,
 } from '@tidemark/core/portable';
 import type { Request, Transport } from './transport.ts';
 import { bodyOf } from './wire/bodies.ts';
 import { segmentOf } from './wire/segments.ts';
+import { checkTenant, tenantIn as tenantOf } from './wire/tenants.ts';
 
 export function httpAdmin(transport: Transport, { documentBytes }: StoreLimits): AdminStore {
-  const tenantIn = (options: { tenantId?: string } | undefined) => ({
-    tenantId: checkOptionalId(options?.tenantId, 'tenantId') ?? undefined,
-  });
+  const tenantIn = (options: { tenantId?: string } | undefined) => tenantOf(transport, options);
   const pageIn = (options: { limit?: number; cursor?: string } | undefined) => ({
     limit: checkLimit(options?.limit, 100, 1_000),
     cursor: options?.cursor,
@@ -28,12 +28,15 @@ export function httpAdmin(transport: Transport, { documentBytes }: StoreLimits):
   /** Step by step, so that no request takes long and an abort takes effect between two of them. */
   const erase = async (request: Request, options: ErasureOptions | undefined): Promise<ErasureReport> => {
     const removed: ErasureReport['removed'] = {};
+    const onProgress = options?.onProgress;
+    if (onProgress !== undefined && typeof onProgress !== 'function')
+      throw invalidArgument('onProgress', 'a function', onProgress);
     for (;;) {
       const { isDone, report } = await transport.step<ErasureReport>(request, options);
       for (const part of Object.keys(report.removed) as TenantPart[])
         removed[part] = (removed[part] ?? 0) + report.removed[part]!;
       if (isDone) return { ...report, removed };
-      options?.onProgress?.({ ...report, removed: { ...removed } });
+      onProgress?.({ ...report, removed: { ...removed } });
     }
   };
 
@@ -46,6 +49,11 @@ export function httpAdmin(transport: Transport, { documentBytes }: StoreLimits):
     async listTraces(options) {
       const query = { ...pageIn(options), ...tenantIn(options) };
       return transport.call<Page<string>>({ method: 'GET', path: '/v1/admin/traces', query }, options);
+    },
+
+    async listRemovedRuns(options) {
+      const query = { ...pageIn(options), ...tenantIn(options) };
+      return transport.call<Page<RemovedRun>>({ method: 'GET', path: '/v1/admin/removed-runs', query }, options);
     },
 
     async readPause(pauseId, options) {
@@ -63,6 +71,7 @@ export function httpAdmin(transport: Transport, { documentBytes }: StoreLimits):
 
     async eraseTenant(tenantId, options) {
       const path = `/v1/admin/tenants/${segmentOf(checkId(tenantId, 'tenantId'), 'tenantId')}`;
+      checkTenant(transport, tenantId);
       const write = { method: 'eraseTenant', args: [tenantId] };
       return erase({ method: 'DELETE', path, query: { step: true }, write }, options);
     },

@@ -231,6 +231,7 @@ function adminEngines(engine: Engine): AdminEngines {
     tenancy: engine.tenancy ?? refusing('admin'),
     agents: completeAgents(agents),
     artifacts: artifacts ?? refusing('artifacts'),
+    records: kv ?? null,
     parts: new Set(TENANT_PARTS.filter((part) => has[part])),
   };
 }

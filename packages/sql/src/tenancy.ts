@@ -57,6 +57,13 @@ const TRACED_TABLES = { events: 'flow_events', bindings: 'remote_bindings', plan
 const OF_TENANT = 'tenant_id = ?';
 const RUNS_AT_ONCE = 8;
 
+/** A run that is being restored is on its way back. */
+const REMOVED = `
+  SELECT run_id, removed FROM @runs
+  WHERE tenant_id = ? AND removed IS NOT NULL AND run_id > ?
+    AND CAST(removed AS text) NOT LIKE '%"kind":"restoring"%' AND CAST(removed AS text) NOT LIKE '%"kind": "restoring"%'
+  ORDER BY run_id LIMIT ?`;
+
 /** What the run engine does for an erasure: it knows the heads that are kept in memory. */
 export interface ErasableRuns {
   remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean>;
@@ -127,6 +134,18 @@ export function sqlTenancy(
 
     erasePauses(tenantId, sessionId, limit, call) {
       return remove('planner_pauses', `${OF_TENANT} AND session_id = ?`, [tenantId, sessionId], limit, call);
+    },
+
+    async removedRuns(tenantId, after, limit, call) {
+      const rows = await db.read<{ run_id: string; removed: string | RunTombstone }>(
+        REMOVED,
+        [tenantId, after ?? '', limit],
+        call,
+      );
+      return rows.map(({ run_id, removed }) => ({
+        runId: run_id,
+        tombstone: typeof removed === 'string' ? (JSON.parse(removed) as RunTombstone) : removed,
+      }));
     },
 
     async traces(part, tenantId, after, limit, call) {

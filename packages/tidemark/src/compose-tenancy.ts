@@ -14,6 +14,7 @@ export function composeTenancy(of: (part: TenantPart) => TenancyEngine, snapshot
     },
     eraseTrace: (part, tenantId, traceId, limit, call) => of(part).eraseTrace(part, tenantId, traceId, limit, call),
     erasePauses: (tenantId, sessionId, limit, call) => of('pauses').erasePauses(tenantId, sessionId, limit, call),
+    removedRuns: (tenantId, after, limit, call) => of('runs').removedRuns(tenantId, after, limit, call),
     traces: (part, tenantId, after, limit, call) => of(part).traces(part, tenantId, after, limit, call),
   };
 }

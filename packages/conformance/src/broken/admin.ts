@@ -33,6 +33,29 @@ export const BROKEN_ADMINS: readonly BrokenStore[] = [
       }),
     };
   }),
+  broken('archived-runs-unlisted', 'lists deleted runs only', 'general/admin-lists-removed-runs', {
+    admin: (admin) => ({
+      async listRemovedRuns(options) {
+        const page = await admin.listRemovedRuns(options);
+        return { ...page, items: page.items.filter(({ kind }) => kind === 'deleted') };
+      },
+    }),
+  }),
+  broken('consumed-pauses-wait-again', 'lets any pause wait', 'general/admin-carries-consumed-pauses', {
+    admin: (admin) => ({
+      putPause: (pause, options) =>
+        admin.putPause({ ...pause, state: 'waiting', payload: pause.payload ?? {} }, options),
+    }),
+  }),
+  broken('erasure-without-a-mark', 'erases a session in secret', 'general/erased-sessions-leave-a-mark', {
+    admin: (admin, _, view) => ({
+      async eraseSession(sessionId, options) {
+        const report = await admin.eraseSession(sessionId, options);
+        for await (const { key } of view.kv.scan('tidemark.erased.')) await view.kv.delete(key);
+        return report;
+      },
+    }),
+  }),
   broken('erasure-forgets-records', 'leaves a record behind', 'general/erased-tenants-leave-nothing', {
     admin: (admin, whole) => ({
       async eraseTenant(tenantId, options) {

@@ -104,4 +104,6 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('AGT-10', 'planner events keep order, once each'),
   ...ruling('AGT-11', 'artifacts by scope, with retention'),
   ...ruling('AGT-12', 'the batching store', 'core’s tests of the wrappers'),
+  ...ruling('COPY-1', 'what a copy carries over: removed runs, consumed pauses, erased sessions'),
+  ...ruling('COPY-1', 'a copy deletes with `mirror` only, and `complete` means equal', 'tests of the runtime'),
 ];

@@ -9,6 +9,7 @@ import type { MemoryRange } from '../engine/agents.ts';
 import { TRACED_PARTS } from '../engine/tenancy.ts';
 import type { AdminEngines } from './engines.ts';
 import { Erasure, STEP } from './erasure.ts';
+import { markErased } from './erasure-marks.ts';
 
 const LIST_PAGE = 500;
 /** For each step keyed engines look through all references of the tenant: a step takes many. */
@@ -22,7 +23,9 @@ export async function eraseSession(
   options: ErasureOptions | undefined,
 ): Promise<ErasureReport> {
   const erasure = new Erasure(context, { tenantId, sessionId }, options);
-  const { parts, tenancy, artifacts } = engines;
+  const { parts, tenancy, artifacts, records } = engines;
+  // First of all: a copy must know of an erasure that is finished later, too.
+  if (records) await erasure.step((call) => markErased(context, records, tenantId, sessionId, call));
   if (parts.has('artifacts'))
     await erasure.all('artifacts', (call) => artifacts.eraseRefs(tenantId, { sessionId }, REFERENCES, call));
   if (parts.has('memory')) await eraseMemory(erasure, engines, tenantId, sessionId);

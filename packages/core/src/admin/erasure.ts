@@ -15,7 +15,8 @@ export class Erasure {
   readonly #context: StoreContext;
   readonly #options: ErasureOptions;
 
-  constructor(context: StoreContext, of: Omit<ErasureReport, 'removed'>, options: ErasureOptions = {}) {
+  constructor(context: StoreContext, of: Omit<ErasureReport, 'removed'>, given: ErasureOptions | undefined) {
+    const options = given ?? {};
     const { onProgress, timeoutMs } = options;
     if (onProgress !== undefined && typeof onProgress !== 'function')
       throw invalidArgument('onProgress', 'a function', onProgress);

@@ -1,12 +1,12 @@
 /** The operator's store of every backend: tenants, traces and pauses as no other call lists them, and erasure (GEN-10). */
 import { infoOf } from '../agents/pause-reason.ts';
-import { checkLimit } from '../checks/numbers.ts';
+import { checkLimit, timeText } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
-import { type AdminStore, TENANT_PARTS } from '../contracts/admin.ts';
+import { type AdminStore, type RemovedRun, TENANT_PARTS } from '../contracts/admin.ts';
 import type { CallOptions, Page, PageOptions } from '../contracts/common.ts';
 import type { EngineCall } from '../engine/runs.ts';
-import { TRACED_PARTS } from '../engine/tenancy.ts';
+import { type RemovedRunRow, TRACED_PARTS } from '../engine/tenancy.ts';
 import { firstAfter } from '../kv/order.ts';
 import { cursorKey, pageOf } from '../paging.ts';
 import { checkTenant } from '../runs/view.ts';
@@ -17,6 +17,11 @@ import { putPause } from './put-pause.ts';
 
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
+
+function removedRunOf(tenantId: string, { runId, tombstone: { kind, at, archive } }: RemovedRunRow): RemovedRun {
+  const about = { tenantId, runId, kind: kind as RemovedRun['kind'], at: timeText(at) };
+  return archive === undefined ? about : { ...about, location: archive };
+}
 
 /** The operator's calls: over all tenants, or, in a view, over its own. */
 export function createAdmin(context: StoreContext, engines: AdminEngines, fallback: string): AdminStore {
@@ -42,7 +47,8 @@ export function createAdmin(context: StoreContext, engines: AdminEngines, fallba
 
   return {
     async listTenants(options) {
-      if (view !== null) return { items: [view.tenantId] };
+      if (view !== null)
+        return merged('tenants', [view.tenantId], options, async (own, after) => firstAfter([own], after, 1));
       const present = TENANT_PARTS.filter((part) => parts.has(part));
       return merged('tenants', present, options, (part, after, limit, call) =>
         tenancy.tenants(part, after, limit, call),
@@ -54,6 +60,21 @@ export function createAdmin(context: StoreContext, engines: AdminEngines, fallba
       const present = TRACED_PARTS.filter((part) => parts.has(part));
       return merged('traces', present, options, (part, after, limit, call) =>
         tenancy.traces(part, tenantId, after, limit, call),
+      );
+    },
+
+    async listRemovedRuns(options) {
+      const tenantId = tenantOf(options?.tenantId);
+      const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
+      const after = cursorKey('removed runs', options?.cursor);
+      if (!parts.has('runs')) return { items: [] };
+      const rows = await context.read(options, (call) => tenancy.removedRuns(tenantId, after, limit + 1, call));
+      return pageOf(
+        'removed runs',
+        rows,
+        limit,
+        ({ runId }) => runId,
+        (row) => removedRunOf(tenantId, row),
       );
     },
 

@@ -39,6 +39,17 @@ export interface PauseContent extends PauseInfo {
   payload: unknown;
 }
 
+/** What is known of a run that was removed and left a tombstone. */
+export interface RemovedRun {
+  tenantId: string;
+  runId: string;
+  kind: 'deleted' | 'archived';
+  /** When it was removed. */
+  at: string;
+  /** Where an archived run lies. */
+  location?: string;
+}
+
 /** The operator's calls. In a view they speak of the view's tenant only. */
 export interface AdminStore {
   /** Tenants that have anything here, in byte order; 1 to 1 000 a page, default 100. */
@@ -49,14 +60,23 @@ export interface AdminStore {
   readPause(pauseId: string, options?: CallOptions & { tenantId?: string }): Promise<PauseContent | null>;
   /**
    * Lets a pause that was read elsewhere wait here until the same time, for the same token. False when it has expired
-   * or was consumed here.
+   * or was consumed here. A pause that was consumed elsewhere (`state: 'consumed'`, without a payload) is consumed here
+   * too, so that its token resumes nothing; false when it has expired or is claimed here at the moment.
    */
-  putPause(pause: PauseContent, options?: CallOptions & { tenantId?: string }): Promise<boolean>;
+  putPause(
+    pause: PauseContent | (PauseInfo & { state: 'consumed'; payload?: undefined }),
+    options?: CallOptions & { tenantId?: string },
+  ): Promise<boolean>;
+  /** Runs of a tenant that were deleted or archived and left a tombstone, in byte order of ids; 1 to 1 000 a page, default 100. */
+  listRemovedRuns(options?: PageOptions & { tenantId?: string }): Promise<Page<RemovedRun>>;
   /**
    * Removes everything of a tenant: rows, indexes, tombstones and bytes, in small steps. Interrupted, the same call
    * finishes the job. Whoever still writes for the tenant must be stopped first: what comes later stays.
    */
   eraseTenant(tenantId: string, options?: ErasureOptions): Promise<ErasureReport>;
-  /** Removes everything of a session, its traces and its artifacts, in small steps. */
+  /**
+   * Removes everything of a session, its traces and its artifacts, in small steps. For 30 days a record of the tenant,
+   * `tidemark.erased.` and the SHA-256 of the session's id, says when, so that copies made before can follow.
+   */
   eraseSession(sessionId: string, options?: ErasureOptions & { tenantId?: string }): Promise<ErasureReport>;
 }

@@ -60,6 +60,11 @@ export interface PauseEngine {
     as: 'consumed' | 'waiting',
     call: EngineCall,
   ): Promise<boolean>;
+  /**
+   * Leaves a pause consumed until it would have expired, whether there is one or not; false when it is claimed at the
+   * moment, because its claimer may be resuming.
+   */
+  bury(tenantId: string, pause: Omit<PauseRow, 'payload'>, call: EngineCall): Promise<boolean>;
   peek(tenantId: string, pauseId: string, call: EngineCall): Promise<PauseInfo | null>;
   /** Of one that waits: what it holds, consuming nothing. */
   payload(tenantId: string, pauseId: string, call: EngineCall): Promise<string | null>;

@@ -1,4 +1,5 @@
 /** What backend authors build on: the ports, the parts of a store, and the helpers engines share. */
+export { ERASURE_MARKS, erasureMarkOf } from '../admin/erasure-marks.ts';
 export {
   type MemoryRequest,
   memoryRequestName,

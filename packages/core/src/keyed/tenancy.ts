@@ -6,8 +6,8 @@ import type { TenantPart } from '../contracts/admin.ts';
 import type { BlobInfo, Blobs } from '../engine/blobs.ts';
 import type { Journal, JournalSpace } from '../engine/journal.ts';
 import type { RecordName, RecordSpace, Records, RecordWrite } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
-import type { TenancyEngine } from '../engine/tenancy.ts';
+import type { EngineCall, RunTombstone } from '../engine/runs.ts';
+import type { RemovedRunRow, TenancyEngine } from '../engine/tenancy.ts';
 import { firstAfter } from '../kv/order.ts';
 import { inParts } from '../paging.ts';
 import { journalOf, traceOfJournal } from './agents/events.ts';
@@ -159,6 +159,20 @@ export function keyedTenancy(
       return removed;
     },
 
+    async removedRuns(tenantId, after, limit, call) {
+      const found: RemovedRunRow[] = [];
+      for (let last = after; found.length < limit; ) {
+        const names = await journal.names('runs', tenantId, last, limit, call);
+        for (const some of inParts(names, AT_ONCE)) {
+          const heads = await Promise.all(some.map((name) => journal.head({ space: 'runs', tenantId, name }, call)));
+          found.push(...heads.flatMap(({ tombstone }, at) => removedRun(some[at]!, tombstone)));
+        }
+        if (names.length < limit) break;
+        last = names.at(-1)!;
+      }
+      return found.slice(0, limit);
+    },
+
     async traces(part, tenantId, after, limit, call) {
       if (part === 'bindings') return tracesOfBindings(tenantId, after, limit, call);
       if (part === 'plannerEvents') return journal.names(part, tenantId, after, limit, call);
@@ -166,6 +180,13 @@ export function keyedTenancy(
       return names.flatMap((name) => traceOfJournal(name) ?? []).slice(0, limit);
     },
   };
+}
+
+/** A run that is being restored is on its way back. */
+function removedRun(runId: string, text: string | null): RemovedRunRow[] {
+  if (text === null) return [];
+  const tombstone = JSON.parse(text) as RunTombstone;
+  return tombstone.kind === 'restoring' ? [] : [{ runId, tombstone }];
 }
 
 function deletion(name: RecordName): RecordWrite {

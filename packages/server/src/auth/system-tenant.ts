@@ -53,6 +53,7 @@ const ADMIN_CALLS: Record<string, Guard> = {
   },
   eraseSession: refuseOption,
   listTraces: refuseOption,
+  listRemovedRuns: refuseOption,
   readPause: refuseOption,
   putPause: refuseOption,
 };

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { json } from '../http/answer.ts';
 import { Refusal } from '../http/refusal.ts';
 import { PauseInfo } from '../schemas/agents.ts';
-import { Id, Json, pageOf, pageQuery } from '../schemas/common.ts';
+import { Id, Json, pageOf, pageQuery, Time } from '../schemas/common.ts';
 import { eraseStep } from './erasure.ts';
 import { route } from './route.ts';
 
@@ -19,6 +19,16 @@ interface StepQuery {
 const STEP = { step: Type.Optional(Type.Boolean()) };
 const TENANT = { tenantId: Type.Optional(Id) };
 const PauseContentSchema = Type.Intersect([PauseInfo, Type.Object({ payload: Json })]);
+const RemovedRun = Type.Object(
+  {
+    tenantId: Id,
+    runId: Id,
+    kind: Type.Enum(['deleted', 'archived']),
+    at: Time,
+    location: Type.Optional(Type.String()),
+  },
+  { title: 'RemovedRun' },
+);
 const ErasureReport = Type.Object({
   tenantId: Id,
   sessionId: Type.Optional(Id),
@@ -54,6 +64,20 @@ export const ADMIN_ROUTES = [
       return json(await store.admin.listTraces({ ...options, tenantId, cursor, limit }));
     },
   ),
+  route<TenantQuery & { cursor?: string; limit?: number }>(
+    {
+      method: 'GET',
+      path: '/v1/admin/removed-runs',
+      scope: 'admin',
+      summary: 'Runs of a tenant that were deleted or archived',
+      query: pageQuery(TENANT),
+      answers: { 200: pageOf(RemovedRun) },
+    },
+    async ({ store, query, options }) => {
+      const { tenantId, cursor, limit } = query;
+      return json(await store.admin.listRemovedRuns({ ...options, tenantId, cursor, limit }));
+    },
+  ),
   route<TenantQuery>(
     {
       method: 'GET',
@@ -76,9 +100,10 @@ export const ADMIN_ROUTES = [
       method: 'POST',
       path: '/v1/admin/pauses',
       scope: 'admin',
-      summary: 'Let a pause that was read elsewhere wait here, for the same token',
+      summary: 'Let a pause that was read elsewhere wait here, for the same token, or be consumed here as it was there',
       query: Type.Object(TENANT),
       body: PauseContentSchema,
+      storeChecksBody: true,
       answers: { 200: Type.Object({ put: Type.Boolean() }) },
       problems: ['OUTCOME_UNKNOWN'],
     },

@@ -110,6 +110,20 @@ const RELEASE = `
   WHERE tenant_id = ? AND pause_id = ? AND claim_id = ? AND expires_at > ${NOW} AND state IN ('claimed', 'waiting')
   RETURNING pause_id`;
 
+/** One that is claimed is left alone, and no row comes back; one that was consumed stays as it is. */
+const BURY = `
+  INSERT INTO @planner_pauses AS stored
+    (tenant_id, pause_id, state, session_id, task_id, reason, payload, created_at, expires_at)
+  SELECT ?, ?, 'consumed', ?, ?, ?, NULL, now, now + ? FROM ${CLOCK} WHERE true
+  ON CONFLICT (tenant_id, pause_id) DO UPDATE SET
+    state       = 'consumed',
+    lease_until = NULL,
+    payload     = CASE WHEN stored.state = 'consumed' AND stored.expires_at > excluded.created_at THEN stored.payload ELSE NULL END,
+    claim_id    = CASE WHEN stored.state = 'consumed' AND stored.expires_at > excluded.created_at THEN stored.claim_id ELSE NULL END,
+    expires_at  = CASE WHEN stored.expires_at > excluded.created_at THEN stored.expires_at ELSE excluded.expires_at END
+  WHERE stored.state <> 'claimed' OR stored.lease_until <= excluded.created_at OR stored.expires_at <= excluded.created_at
+  RETURNING pause_id`;
+
 const IS_OVER = `expires_at <= ${NOW} AND (kept_until IS NULL OR kept_until <= ${NOW})`;
 
 /** The condition stands twice: a pause may be saved anew between the choice and the removal. */
@@ -147,6 +161,11 @@ export function sqlPauses(db: SqlDatabase): PauseEngine {
       const sql = as === 'consumed' ? CONFIRM : RELEASE;
       const settled = await db.write((tx) => tx.all(sql, [tenantId, pauseId, claimId]), call);
       return settled.length > 0;
+    },
+
+    async bury(tenantId, { pauseId, sessionId, taskId, reason, ttlMs }, call) {
+      const params = [tenantId, pauseId, sessionId, taskId, reason, ttlMs];
+      return (await db.write((tx) => tx.all(BURY, params), call)).length > 0;
     },
 
     async peek(tenantId, pauseId, call) {

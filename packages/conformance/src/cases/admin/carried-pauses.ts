@@ -29,6 +29,35 @@ export const CARRIED_PAUSE_CASES: readonly ConformanceCase[] = [
     },
   }),
   pauseCase({
+    id: 'general/admin-carries-consumed-pauses',
+    title: 'a pause that was consumed elsewhere is consumed here too, whether it waited here or never was',
+    proves: ['AGT-4', 'COPY-1'],
+    async run({ store, tenant, id }) {
+      const [token, payload] = [id('token'), pausePayload()];
+      await tenant.agents.savePlannerState(token, payload, { ttl: '10m' });
+      const [waiting] = (await tenant.agents.listPauses()).items;
+      const read = (await tenant.admin.readPause(waiting!.pauseId))!;
+      await tenant.agents.loadPlannerState(token);
+      const [consumed] = (await tenant.agents.listPauses()).items;
+      expectEqual(consumed!.state, 'consumed', 'a consumed pause is listed until it would have expired');
+      const carried = { ...consumed!, state: 'consumed' as const };
+      const [known, unknown] = [store.forTenant(id('tenant')), store.forTenant(id('tenant'))];
+      await known.admin.putPause(read);
+      for (const elsewhere of [known, unknown]) {
+        expectEqual(await elsewhere.admin.putPause(carried), true, 'it is consumed there');
+        expectEqual(await elsewhere.admin.putPause(carried), true, 'carried again, it still is');
+        expectEqual(await elsewhere.admin.putPause(read), false, 'and does not wait again');
+        expectEqual(await elsewhere.agents.loadPlannerState(token), {}, 'its token resumes nothing');
+        expectEqual(await elsewhere.agents.claimPlannerState(token), null, 'nor can it be claimed');
+        await expectCode('TOKEN_CONSUMED', 'nor saved again', () => elsewhere.agents.savePlannerState(token, payload));
+      }
+      const other = store.forTenant(id('tenant'));
+      await other.admin.putPause(read);
+      await other.agents.claimPlannerState(token);
+      expectEqual(await other.admin.putPause(carried), false, 'a claim is not taken from its holder');
+    },
+  }),
+  pauseCase({
     id: 'general/admin-carries-no-dead-pauses',
     title: 'a pause whose time is over is not brought back, and what is no pause is refused',
     proves: ['AGT-4', 'GEN-1'],

@@ -3,6 +3,7 @@ import { memoryKey, type Store } from '@tidemark/core';
 import { expect, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { binding, casesOf, flowEvent, plannerEvent, steering, task, trajectory, update } from '../agents/samples.ts';
+import { sha256 } from '../artifacts/samples.ts';
 
 const adminCase = casesOf('general', 'admin');
 
@@ -74,6 +75,25 @@ export const SESSION_ERASURE_CASES: readonly ConformanceCase[] = [
       expectEqual((await tenant.admin.eraseSession(session)).removed, {}, 'a second call finds nothing');
     },
   }),
+  {
+    ...adminCase({
+      id: 'general/erased-sessions-leave-a-mark',
+      title: 'an erasure leaves a mark that tells when, without the id of the session, so that copies can follow',
+      proves: ['COPY-1'],
+      async run({ tenant, id }) {
+        const session = id('session');
+        await fill(tenant, session);
+        await tenant.admin.eraseSession(session);
+        const key = `tidemark.erased.${sha256(session)}`;
+        const mark = await tenant.kv.get(key);
+        expect(mark !== null && Number(Buffer.from(mark.fields.at!)) > 0, 'the mark tells when it was erased');
+        expect(mark.ttl !== undefined && mark.ttl > 0, 'it ends by itself');
+        const { items } = await tenant.kv.scanPage('');
+        expect(!JSON.stringify(items.map((item) => item.key)).includes(session), 'no key has the id of the session');
+      },
+    }),
+    needs: ['admin', 'kv'],
+  },
   adminCase({
     id: 'general/session-erasure-stays-within-the-tenant',
     title: 'erasing a session leaves the session of that id of another tenant alone',

@@ -113,6 +113,20 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
       });
     },
 
+    bury(tenantId, row, call) {
+      const name = nameOf(tenantId, row.pauseId);
+      return contention.settle(call, async () => {
+        const { pause, record, now } = await look(name, call);
+        if (pause?.state === 'consumed') return true;
+        if (pause?.state === 'claimed') return false;
+        const buried = { ...savedFields({ ...row, payload: null }, now), state: 'consumed', createdAt: now };
+        const set = fieldsOf(buried);
+        const expect = { revision: record?.revision ?? 0 };
+        const write = { name, mode: 'replace', expect, set, ttlMs: row.ttlMs } as const;
+        return (await records.write(write, call)).applied || CONFLICT;
+      });
+    },
+
     async peek(tenantId, pauseId, call) {
       const { pause } = await look(nameOf(tenantId, pauseId), call);
       return pause && infoOf(pauseId, pause);
@@ -145,7 +159,10 @@ function isConsumed(record: StoredRecord | null): record is StoredRecord {
   return record !== null && textField(record, 'state') === 'consumed';
 }
 
-function savedFields(row: PauseRow, now: number): Record<string, string | number | null> {
+function savedFields(
+  row: Omit<PauseRow, 'payload'> & { payload: string | null },
+  now: number,
+): Record<string, string | number | null> {
   return {
     payload: row.payload,
     expiresAt: now + row.ttlMs,
