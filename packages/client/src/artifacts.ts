@@ -43,12 +43,14 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
   };
 
   const artifacts: ArtifactStore = {
-    async putBytes(bytes, options = {}) {
+    async putBytes(bytes, given) {
+      const options = given ?? {};
       if (!(bytes instanceof Uint8Array)) throw invalidArgument('bytes', 'a Uint8Array', bytes ?? null);
       return put('putBytes', new Blob([labelOf(options), bytes as Uint8Array<ArrayBuffer>]), options, options);
     },
 
-    async putText(text, options = {}) {
+    async putText(text, given) {
+      const options = given ?? {};
       if (typeof text !== 'string' || !text.isWellFormed()) {
         const received = typeof text === 'string' ? undefined : (text ?? null);
         throw invalidArgument('text', 'well-formed Unicode text', received);
@@ -57,7 +59,8 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
       return put('putText', new Blob([labelOf(about), text]), about, options);
     },
 
-    async putStream(chunks, options = {}) {
+    async putStream(chunks, given) {
+      const options = given ?? {};
       if (typeof chunks?.[Symbol.asyncIterator] !== 'function')
         throw invalidArgument('chunks', 'an async iterable of Uint8Array', chunks ?? null);
       const body = new LabelledStream(labelOf(options), chunks);

@@ -7,7 +7,6 @@ import {
   checkLimit,
   checkObject,
   checkOptionalId,
-  type Duration,
   invalidArgument,
   type Job,
   type JobClaim,
@@ -37,7 +36,8 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
 
   const holding = (claim: JobClaim, verb: string) => {
     const path = pathOf(claim, 'claim', verb);
-    return { path, held: { claimId: checkWord(claim.claimId, 'claimId') } };
+    const held = { claimId: checkWord(claim.claimId, 'claimId') };
+    return { path, held, lease: optionalDuration(claim.lease, 'lease') };
   };
 
   return {
@@ -71,16 +71,16 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
     },
 
     async heartbeat(claim, options) {
-      const { path, held } = holding(claim, '/heartbeat');
-      const lease = leaseOf(claim, options?.lease);
+      const { path, held, lease: usual } = holding(claim, '/heartbeat');
+      const lease = optionalDuration(options?.lease, 'lease') ?? usual;
       const write = { method: 'heartbeat', claim, options: { lease } };
       return transport.call<Job>(post(path, { ...held, lease }, write), options);
     },
 
     async progress(claim, step, options) {
-      const { path, held } = holding(claim, '/progress');
+      const { path, held, lease: usual } = holding(claim, '/progress');
       const { currentStep, stepCount } = checkObject(step, 'step');
-      const lease = leaseOf(claim, options?.lease);
+      const lease = optionalDuration(options?.lease, 'lease') ?? usual;
       const write = { method: 'progress', claim, step, options: { lease } };
       return transport.call<Job>(post(path, { ...held, lease, currentStep, stepCount }, write), options);
     },
@@ -164,10 +164,6 @@ function checkFields(fields: unknown, fieldBytes: number): void {
     checkId(name, 'fields (field name)');
     valueToWire(value, `fields.${name}`, fieldBytes);
   }
-}
-
-function leaseOf(claim: JobClaim, lease: Duration | undefined): number | undefined {
-  return optionalDuration(lease ?? claim.lease, 'lease');
 }
 
 function optionalDuration(value: unknown, field: string): number | undefined {

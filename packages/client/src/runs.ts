@@ -5,9 +5,11 @@ import {
   type CallOptions,
   checkId,
   checkInteger,
+  checkLabels,
   checkLimit,
   checkObject,
-  checkOptionalId,
+  checkOneOf,
+  checkOptionalBoolean,
   createHandle,
   type Duration,
   type FeedItem,
@@ -40,6 +42,7 @@ import type { Transport } from './transport.ts';
 import { uuid } from './uuid.ts';
 import { bodyOf } from './wire/bodies.ts';
 import { segmentOf } from './wire/segments.ts';
+import { checkTenant, tenantIn as tenantOf } from './wire/tenants.ts';
 
 const DEFAULT_FETCH = 1_000;
 const MAX_FETCH = 10_000;
@@ -48,12 +51,13 @@ const LINES = 'application/x-ndjson';
 
 export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
   const pathOf = (runId: unknown, rest = '') => `/v1/runs/${segmentOf(runId, 'runId')}${rest}`;
-  const tenantIn = (options: RunReadOptions | undefined) => ({ tenantId: tenantOf(transport, options) });
+  const tenantIn = (options: RunReadOptions | undefined) => tenantOf(transport, options);
 
   const encodeEvent = (event: RunEventInput): string => {
     checkObject(event, 'event');
     checkId(event.tenantId, 'tenantId');
     checkTenant(transport, event.tenantId);
+    if (event.labels !== undefined) checkLabels(event.labels, 'labels');
     return bodyOf(event, limits.eventPayloadBytes);
   };
 
@@ -62,7 +66,8 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
     if (options?.projections !== undefined) throw unsupported('runs.inlineProjections', 'projections');
     const expectedSeq =
       options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 0);
-    const query = { expectedSeq, rejectInvalidTransitions: options?.rejectInvalidTransitions };
+    const { rejectInvalidTransitions } = options ?? {};
+    const query = { expectedSeq, rejectInvalidTransitions };
     return transport.call<T>({ method: 'POST', path: '/v1/events', query, body, write }, options);
   };
 
@@ -141,16 +146,17 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
 
     async forkRun(runId, options: ForkOptions) {
       const path = pathOf(runId, '/fork');
-      const { toRunId, atSeq } = checkObject(options, 'options') as unknown as ForkOptions;
+      const { toRunId, atSeq } = membersOf(options);
       const body = bodyOf({ toRunId: checkId(toRunId, 'toRunId'), atSeq }, limits.documentBytes);
       const write = { method: 'forkRun', runId, options: { toRunId, atSeq } };
       const request = { method: 'POST', path, query: tenantIn(options), body, isLong: true, write } as const;
       return transport.call<ForkResult>(request, options);
     },
 
-    async listRuns(options: ListRunsOptions = {}) {
-      const { signal: _, timeoutMs: __, ...query } = options;
-      if (query.labels !== undefined) checkObject(query.labels, 'labels');
+    async listRuns(options?: ListRunsOptions) {
+      const { signal: _, timeoutMs: __, tenantId: ___, ...filter } = membersOf(options);
+      if (filter.labels !== undefined) checkLabels(filter.labels, 'labels');
+      const query = { ...filter, ...tenantIn(options) };
       const request = { method: 'GET', path: '/v1/runs', query } as const;
       return transport.call<Page<RunSummary>>(request, options);
     },
@@ -191,11 +197,11 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
     },
 
     async restoreRun(parts, options) {
-      const lines = linesBody(parts);
+      const lines = linesBody(checkedParts(parts));
       const request = {
         method: 'POST',
         path: '/v1/restores',
-        query: { overDeleted: options?.overDeleted },
+        query: { overDeleted: checkOptionalBoolean(options?.overDeleted, 'overDeleted') },
         body: lines.stream,
         type: LINES,
         isLong: true,
@@ -206,7 +212,7 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
     },
 
     async archiveRun(runId, options) {
-      const { location, atSeq, rewrites } = checkObject(options, 'options') as unknown as typeof options;
+      const { location, atSeq, rewrites } = membersOf(options);
       const body = bodyOf({ location, atSeq, rewrites }, limits.documentBytes);
       const write = { method: 'archiveRun', runId, options: { location, atSeq, rewrites } };
       const request = {
@@ -255,21 +261,6 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
   };
 }
 
-/** A view of one tenant is not asked about another. */
-function checkTenant(transport: Transport, tenantId: string): void {
-  if (transport.tenantId === null || transport.tenantId === tenantId) return;
-  throw new TidemarkError('TENANT_MISMATCH', 'A view confined to one tenant was asked about another', {
-    field: 'tenantId',
-    rule: 'the tenant of the view',
-  });
-}
-
-function tenantOf(transport: Transport, options: RunReadOptions | undefined): string | undefined {
-  const tenantId = checkOptionalId(options?.tenantId, 'tenantId') ?? undefined;
-  if (tenantId !== undefined) checkTenant(transport, tenantId);
-  return tenantId;
-}
-
 function checkFetch(options: FetchOptions | undefined): { afterSeq: number; limit: number } {
   return {
     afterSeq: options?.afterSeq === undefined ? 0 : checkInteger(options.afterSeq, 'afterSeq', 0),
@@ -286,7 +277,32 @@ function feedQuery(transport: Transport, options: FeedOptions | undefined) {
   if (eventTypes !== undefined && !Array.isArray(eventTypes))
     throw invalidArgument('filter.eventTypes', 'an array of event types', eventTypes);
   for (const type of eventTypes ?? []) checkId(type, 'filter.eventTypes');
-  return { after, tenantId: tenantOf(transport, filter), eventType: eventTypes };
+  return { after, ...tenantOf(transport, filter), eventType: eventTypes, unreadable: unreadableOf(options) };
+}
+
+function unreadableOf(options: FeedOptions | undefined): 'skip' | undefined {
+  return options?.unreadable === undefined
+    ? undefined
+    : checkOneOf(options.unreadable, 'unreadable', ['skip'] as const);
+}
+
+/** The members of options, none when there are no options. */
+function membersOf<T extends object>(options: T | null | undefined): Partial<T> {
+  return options ?? {};
+}
+
+/** The parts on their way out; what JSON would lose of them is refused. */
+function checkedParts(parts: AsyncIterable<RunPart> | Iterable<RunPart>): AsyncIterable<RunPart> {
+  const isIterable = typeof parts === 'object' && parts !== null;
+  if (!isIterable || !(Symbol.asyncIterator in parts || Symbol.iterator in parts))
+    throw invalidArgument('parts', 'the parts of an exported run', parts);
+  return (async function* () {
+    for await (const part of parts) {
+      checkObject(part, 'part');
+      if (part.run?.labels !== undefined) checkLabels(part.run.labels, 'labels');
+      yield part;
+    }
+  })();
 }
 
 /** A call that waits may take that much longer. */

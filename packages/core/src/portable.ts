@@ -1,7 +1,17 @@
 /** What runs anywhere that has `fetch`: contracts, errors, checks, the run handle and the reducer, free of Node's own modules. */
 export { encodeJson } from './checks/json.ts';
+export { checkLabels } from './checks/labels.ts';
 export { checkDuration, checkInteger, checkLimit, checkOptionalDuration } from './checks/numbers.ts';
-export { checkId, checkObject, checkOptionalId, checkPrefix, checkText, isPlainObject } from './checks/text.ts';
+export {
+  checkId,
+  checkObject,
+  checkOneOf,
+  checkOptionalBoolean,
+  checkOptionalId,
+  checkPrefix,
+  checkText,
+  isPlainObject,
+} from './checks/text.ts';
 export * from './contracts/admin.ts';
 export * from './contracts/agents.ts';
 export * from './contracts/artifacts.ts';

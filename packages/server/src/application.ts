@@ -1,7 +1,7 @@
 /** The road of a request: find its route, see who asks, read and check what they sent, do it, answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CallOptions, invalidArgument } from '@tidemark/core';
-import Type, { type TObject } from 'typebox';
+import Type, { type TObject, type TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { Audit } from './audit/audit.ts';
 import { entryOf, isAudited, statusOf } from './audit/requests.ts';
@@ -169,8 +169,16 @@ function mount(route: Route): MountedRoute {
     query,
     checkQuery,
     mayAskNothing: checkQuery.Check({}),
-    checkBody: route.body ? Compile(route.body) : null,
+    checkBody: route.body ? Compile(route.storeChecksBody ? outlineOf(route.body) : route.body) : null,
   };
+}
+
+/** What is left of a schema whose members the store checks itself. */
+function outlineOf(schema: TSchema): TSchema {
+  const { anyOf } = schema as { anyOf?: TSchema[] };
+  if (anyOf) return Type.Union(anyOf.map(outlineOf));
+  const { type, items } = schema as { type?: unknown; items?: TSchema };
+  return type === 'array' && items ? Type.Array(outlineOf(items)) : Type.Object({});
 }
 
 interface SchemaError {

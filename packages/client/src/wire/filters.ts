@@ -1,6 +1,15 @@
 /** Scan filters as they travel. */
-import { checkId, checkInteger, checkObject, invalidArgument, type ScanFilter } from '@tidemark/core/portable';
+import {
+  checkId,
+  checkInteger,
+  checkObject,
+  checkOneOf,
+  invalidArgument,
+  type ScanFilter,
+} from '@tidemark/core/portable';
 import { valueToWire, type WireBytes } from './values.ts';
+
+const OPERATORS = ['eq', 'ne', 'lt', 'gt', 'lte', 'gte', 'in'];
 
 interface WireFilter {
   where: { field: string; op: unknown; value: WireBytes | WireBytes[] }[];
@@ -21,11 +30,12 @@ export function filterToWire(filter: ScanFilter | undefined, maxBytes: number): 
 }
 
 function predicateToWire({ field, op, value }: Record<string, unknown>, maxBytes: number) {
+  const name = checkId(field, 'filter.field');
+  checkOneOf(op, 'filter.op', OPERATORS);
   if (op === 'in' && !Array.isArray(value)) throw invalidArgument('filter.value', "an array for 'in'", value ?? null);
   const toWire = (it: unknown) => valueToWire(it, 'filter.value', maxBytes);
-  if (typeof op !== 'string') throw invalidArgument('filter.op', 'one of eq, ne, lt, gt, lte, gte, in', op ?? null);
   return {
-    field: checkId(field, 'filter.field'),
+    field: name,
     op,
     value: op === 'in' ? (value as unknown[]).map(toWire) : toWire(value),
   };

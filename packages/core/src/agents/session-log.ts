@@ -32,10 +32,11 @@ export function decodeItem<T>(log: SessionLog, sessionId: string, item: { id: st
 export async function readSessionPage<T>(
   log: SessionLog,
   sessionId: string,
-  options: SessionListOptions = {},
+  given: SessionListOptions | undefined,
 ): Promise<SessionPage<T>> {
   const { context, engine, tenantId } = log;
   checkId(sessionId, 'sessionId');
+  const options = given ?? {};
   const limit = checkLimit(options.limit, DEFAULT_LIMIT, MAX_LIMIT);
   const range = { ...checkFilter(options), limit: limit + 1 };
   const { items, cursorFound } = await context.read(options, (call) => engine.page(tenantId, sessionId, range, call));

@@ -40,9 +40,9 @@ export function createUpdates(context: StoreContext, engine: SessionLogEngine, t
       return readSessionPage<StateUpdate>(log, sessionId, options);
     },
 
-    async *tailUpdates(sessionId, options = {}) {
+    async *tailUpdates(sessionId, options) {
       checkId(sessionId, 'sessionId');
-      const range = { ...checkFilter(options), limit: TAIL_PAGE };
+      const range = { ...checkFilter(options ?? {}), limit: TAIL_PAGE };
       const readPage = async (reading: CallOptions) => {
         const { items } = await context.read(reading, (call) => engine.page(tenantId, sessionId, range, call));
         range.sinceId = items.at(-1)?.id ?? range.sinceId;

@@ -41,7 +41,8 @@ export function createArtifacts(
     return row && tell(row, scope.owner);
   };
 
-  const putWhole = async (method: string, input: unknown, bytes: Uint8Array, options: PutArtifactOptions) => {
+  const putWhole = async (method: string, input: unknown, bytes: Uint8Array, given: PutArtifactOptions | undefined) => {
+    const options = given ?? {};
     const intent = checkIntent(context, checkScope(view, options.scope), options);
     checkArtifactSize(bytes.length, context.retention);
     return context.write(options, { method, args: [input, resendable(options)] }, async (call) =>
@@ -50,13 +51,13 @@ export function createArtifacts(
   };
 
   return {
-    async putBytes(bytes, options = {}) {
+    async putBytes(bytes, options) {
       if (!(bytes instanceof Uint8Array)) throw invalidArgument('bytes', 'a Uint8Array', bytes ?? null);
       // A copy: what the caller does with its bytes meanwhile must not part them from their hash.
       return putWhole('putBytes', bytes, new Uint8Array(bytes), options);
     },
 
-    async putText(text, options = {}) {
+    async putText(text, options) {
       if (typeof text !== 'string' || !text.isWellFormed()) {
         throw invalidArgument(
           'text',
@@ -67,7 +68,8 @@ export function createArtifacts(
       return putWhole('putText', text, Buffer.from(text), { mimeType: 'text/plain', ...options });
     },
 
-    async putStream(chunks, options = {}) {
+    async putStream(chunks, given) {
+      const options = given ?? {};
       if (typeof chunks?.[Symbol.asyncIterator] !== 'function') {
         throw invalidArgument('chunks', 'an async iterable of Uint8Array', chunks ?? null);
       }

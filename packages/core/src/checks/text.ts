@@ -46,6 +46,12 @@ export function checkText(value: unknown, field: string, maxBytes: number): stri
   );
 }
 
+/** A yes or no; absent means no. */
+export function checkOptionalBoolean(value: unknown, field: string): boolean {
+  if (value === undefined || typeof value === 'boolean') return value === true;
+  throw invalidArgument(field, 'true or false', value);
+}
+
 /** A plain object: what `{}` or JSON gives, not a class instance. */
 export function checkObject(value: unknown, field: string): Record<string, unknown> {
   if (isPlainObject(value)) return value;

@@ -4,7 +4,7 @@
  */
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkDuration, checkLimit, checkOptionalDuration } from '../checks/numbers.ts';
-import { checkId, checkObject, checkOneOf, checkOptionalId, checkText } from '../checks/text.ts';
+import { checkId, checkObject, checkOneOf, checkOptionalBoolean, checkOptionalId, checkText } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration, Page, PageOptions } from '../contracts/common.ts';
 import { TidemarkError } from '../contracts/errors.ts';
@@ -146,6 +146,7 @@ export class Jobs implements JobStore {
     const it = checkObject(failure, 'failure') as unknown as typeof failure;
     const error = checkText(it.error, 'error', this.#context.limits.fieldBytes);
     const [delayMs, ttlMs] = [checkDelay(it.delay), checkTtl(it.ttl)];
+    const mayRetry = it.retry === undefined || checkOptionalBoolean(it.retry, 'retry');
     return this.#context.write(options, { method: 'fail', claim, failure }, (call) =>
       this.#contention.settle(call, async () => {
         const record = await this.#read(held, call);
@@ -153,7 +154,7 @@ export class Jobs implements JobStore {
         // A job that was completed was not failed by this claim, whoever ended it.
         if (job && record && textField(record, 'ended_by') === held.claimId && job.state !== 'completed') return job;
         if (!job || !record || textField(record, 'claim_id') !== held.claimId) throw claimLost(job?.state ?? null);
-        const sendsBack = it.retry !== false && job.retryCount < job.maxRetries;
+        const sendsBack = mayRetry && job.retryCount < job.maxRetries;
         const move = sendsBack
           ? sentBack(held.claimId, error, job.retryCount + 1, delayMs)
           : failed(held.claimId, error, ttlMs);

@@ -1,7 +1,7 @@
 /** The KV store of every backend: validates and encodes before the records engine, decodes after it. */
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkDuration, checkInteger, checkLimit } from '../checks/numbers.ts';
-import { checkId, checkObject, checkOptionalId, checkPrefix } from '../checks/text.ts';
+import { checkId, checkObject, checkOptionalBoolean, checkOptionalId, checkPrefix } from '../checks/text.ts';
 import { PAYLOADS, type Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration, PageOptions } from '../contracts/common.ts';
@@ -114,7 +114,7 @@ export class Kv implements KvStore {
   ): Promise<KvWriteResult> {
     const requestId = requestIdOf(options);
     const write: RecordWrite = { name: this.#name(key), mode: 'merge', set, requestId, brief: true };
-    if (options?.ifExists) write.expect = { exists: true };
+    if (checkOptionalBoolean(options?.ifExists, 'ifExists')) write.expect = { exists: true };
     return resultOf(await this.#write(write, options, again));
   }
 

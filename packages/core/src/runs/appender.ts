@@ -1,6 +1,7 @@
 /** The way of an append from checked events to its results: grouped by run, fenced, checked against transitions where asked for. */
 import { sameJson } from '../checks/json.ts';
 import { checkInteger, timeText } from '../checks/numbers.ts';
+import { checkOptionalBoolean } from '../checks/text.ts';
 import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
@@ -61,8 +62,9 @@ export class Appender {
       appends[0]!.expectedSeq = options.expectedSeq;
     }
     const appender = this.#appenderOf(options);
+    const rejects = checkOptionalBoolean(options?.rejectInvalidTransitions, 'rejectInvalidTransitions');
     return this.#context.write(options, write, async (call) => {
-      const outcomes = options?.rejectInvalidTransitions
+      const outcomes = rejects
         ? await this.#appendValid(appends, appender, call)
         : await appender.append(appends, Object.assign(call, { transaction: options?.transaction }));
       const refusals = outcomes.filter((outcome) => outcome instanceof Error);

@@ -1,5 +1,6 @@
 /** Runs and events in the form they are carried in: plain JSON, with hashes in hex and times as text. */
 import { checkJsonObject, decodeJson } from '../checks/json.ts';
+import { checkLabels } from '../checks/labels.ts';
 import { checkInteger, checkTime, timeText } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId, checkText } from '../checks/text.ts';
 import { invalidArgument } from '../contracts/errors.ts';
@@ -7,7 +8,7 @@ import type { ExportedEvent, ExportedRun, RunPart } from '../contracts/run-parts
 import type { RunStatus } from '../contracts/run-state.ts';
 import type { RestoredPart, RunHead, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
 import { type Digest, digestBytes } from '../hash.ts';
-import { checkLabels, checkUuid } from './prepare.ts';
+import { checkUuid } from './prepare.ts';
 
 const STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'];
 const MAX_EVENTS = 1_000;

@@ -39,6 +39,7 @@ export class FeedReader {
   async page(options: (FeedOptions & { wait?: Duration }) | undefined, limit: number): Promise<FeedPage> {
     const filter = this.#checkFilter(options);
     const after = checkCursor(options?.after);
+    this.#context.startCall(options);
     const readPage = (reading: CallOptions | undefined) =>
       this.#context.read(reading, (call) => this.#read(after, limit, filter, call));
     const { items, next } =

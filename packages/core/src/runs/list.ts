@@ -1,5 +1,6 @@
 /** `listRuns`: checks the filter, asks the engine for one run more than the page holds, and makes the cursor. */
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
+import { checkLabels } from '../checks/labels.ts';
 import { checkLimit, checkTime, timeText } from '../checks/numbers.ts';
 import { checkId, checkOneOf } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
@@ -7,7 +8,6 @@ import type { Page } from '../contracts/common.ts';
 import type { RunStatus } from '../contracts/run-state.ts';
 import type { ListRunsOptions, RunSummary } from '../contracts/runs.ts';
 import type { RunEngine, RunHead, RunQuery } from '../engine/runs.ts';
-import { checkLabels } from './prepare.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 const RUN_STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'];
@@ -16,9 +16,9 @@ export async function listRuns(
   context: StoreContext,
   engine: RunEngine,
   view: RunView,
-  options: ListRunsOptions = {},
+  options: ListRunsOptions | undefined,
 ): Promise<Page<RunSummary>> {
-  const query = checkQuery(view, options);
+  const query = checkQuery(view, options ?? {});
   return context.read(options, async (call) => {
     const heads = await engine.list({ ...query, limit: query.limit + 1 }, call);
     const items = heads.slice(0, query.limit).map(summaryOf);

@@ -1,5 +1,6 @@
 /** Validates and encodes an event before anything is written (RUN-9, GEN-4), and decodes a stored one. */
 import { decodeJson, encodeJsonObject } from '../checks/json.ts';
+import { checkLabels } from '../checks/labels.ts';
 import { checkInteger, checkTime, timeText } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
 import type { Payloads } from '../codec/payloads.ts';
@@ -15,7 +16,6 @@ import { UUID_V4 } from './upcast.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 const MAX_EXTRA_BYTES = 64 * 1024;
-const MAX_LABELS = 32;
 
 /** The fields that have a place of their own; all others are kept together. */
 const ENVELOPE = new Set([
@@ -112,18 +112,6 @@ function checkExtension(key: string, value: unknown): void {
   if (key === 'labels') checkLabels(value, 'labels');
   else if (key === 'parentRunId') checkId(value, 'parentRunId');
   else if (key === 'traceparent' || key === 'adapterVersion') checkOptionalId(value, key);
-}
-
-/** A small map of text to text. */
-export function checkLabels(value: unknown, field: string): Record<string, string> {
-  const labels = checkObject(value, field);
-  const entries = Object.entries(labels);
-  if (entries.length > MAX_LABELS) throw invalidArgument(field, `at most ${MAX_LABELS} labels`);
-  for (const [name, label] of entries) {
-    checkId(name, `${field} (name)`);
-    checkId(label, `${field}.${name}`);
-  }
-  return labels as Record<string, string>;
 }
 
 /** Where the payload of an event is kept: an event is known by its key before it has a sequence. */

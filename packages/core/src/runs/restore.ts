@@ -3,6 +3,7 @@
  * what the head says of it were checked, so that what is restored is what was exported or nothing.
  */
 import { sameJson } from '../checks/json.ts';
+import { checkOptionalBoolean } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
@@ -25,7 +26,8 @@ export async function restoreParts(
   parts: AsyncIterable<RunPart> | Iterable<RunPart>,
   options: RestoreOptions | undefined,
 ): Promise<RestoreResult> {
-  const overDeleted = options?.overDeleted === true;
+  const overDeleted = checkOptionalBoolean(options?.overDeleted, 'overDeleted');
+  if (!isIterable(parts)) throw invalidArgument('parts', 'the parts of an exported run', parts);
   let check: RestoreCheck | null = null;
   for await (const sent of parts) {
     if (check?.isComplete) throw invalidArgument('parts', 'at an end with the part that is the last');
@@ -44,6 +46,10 @@ export async function restoreParts(
   if (!check?.isComplete) throw invalidArgument('parts', 'all parts of a run, up to the last');
   const { tenantId, runId, seq } = check.head;
   return { tenantId, runId, lastEventSeq: seq, restored: true };
+}
+
+function isIterable(parts: unknown): boolean {
+  return typeof parts === 'object' && parts !== null && (Symbol.asyncIterator in parts || Symbol.iterator in parts);
 }
 
 /** Whether the very same run is live already; whatever else is there, the engine judges when it writes. */

@@ -14,7 +14,9 @@ export function parseQuery(text: string, schema: TObject): Record<string, unknow
       throw invalidArgument(name, `one of ${Object.keys(schema.properties).join(', ') || 'no parameters'}`);
     if (declaredType(declared) === 'array') {
       const items = (declared as unknown as { items: TSchema }).items;
-      query[name] = [...((query[name] as unknown[]) ?? []), typedValue(value, items, name)];
+      // No item is empty, so that an empty value can stand for the empty list, which a query could not show otherwise.
+      const item = value === '' ? [] : [typedValue(value, items, name)];
+      query[name] = [...((query[name] as unknown[]) ?? []), ...item];
     } else if (name in query) throw invalidArgument(name, 'given once');
     else query[name] = typedValue(value, declared, name);
   }

@@ -2,6 +2,7 @@
 import type { FeedOptions } from '@tidemark/core';
 import Type from 'typebox';
 import { ANSWERED, EVENT_STREAM, json, LINES } from '../http/answer.ts';
+import { EMPTY_LIST } from '../schemas/common.ts';
 import { AppendResult, FeedPage, RunEvent } from '../schemas/runs.ts';
 import { feedTopic } from '../streams/topics.ts';
 import { type AppendQuery, append } from './appending.ts';
@@ -14,6 +15,7 @@ interface FeedQuery extends LiveQuery {
   limit?: number;
   tenantId?: string;
   eventType?: string[];
+  unreadable?: 'skip';
 }
 
 export const FEED_ROUTES = [
@@ -25,6 +27,7 @@ export const FEED_ROUTES = [
       summary: 'Append events to the runs they name: one, several, or one a line with a result for each',
       query: Type.Object(APPEND_PARAMETERS),
       body: Type.Union([RunEvent, Type.Array(RunEvent)]),
+      storeChecksBody: true,
       reads: [LINES],
       answers: { 201: AppendResult, 200: Type.Union([AppendResult, Type.Object({ items: Type.Array(AppendResult) })]) },
       problems: APPEND_PROBLEMS,
@@ -42,7 +45,10 @@ export const FEED_ROUTES = [
         ...LIVE_PARAMETERS,
         after: Type.Optional(Type.String({ description: 'The cursor of the last event seen' })),
         limit: Type.Optional(Type.Integer()),
-        eventType: Type.Optional(Type.Array(Type.String())),
+        eventType: Type.Optional(Type.Array(Type.String(), { description: `Only these types. ${EMPTY_LIST}` })),
+        unreadable: Type.Optional(
+          Type.String({ description: 'skip: pass over events that cannot be decoded, instead of CODEC_FAILED' }),
+        ),
       }),
       answers: { 200: FeedPage },
       gives: [EVENT_STREAM],
@@ -50,13 +56,14 @@ export const FEED_ROUTES = [
     },
     async (call) => {
       const { store, query, options, response, services } = call;
-      const { after, limit } = query;
+      const { after, limit, unreadable } = query;
       const filter = filterOf(query);
+      const shown = unreadable === undefined ? { filter } : { filter, unreadable };
       if (!wants(call, EVENT_STREAM)) {
         const wait = waitOf(query);
-        return json(await store.runs.feedPage({ ...options, after, limit, filter, ...(wait > 0 ? { wait } : {}) }));
+        return json(await store.runs.feedPage({ ...options, after, limit, ...shown, ...(wait > 0 ? { wait } : {}) }));
       }
-      const topic = services.hub.topic(feedTopic(store, filter));
+      const topic = services.hub.topic(feedTopic(store, shown));
       const from = lastEventIdOf(call) ?? (after === undefined ? null : encodeURIComponent(after));
       services.hub.stream(response, [{ topic, after: from }]);
       return ANSWERED;

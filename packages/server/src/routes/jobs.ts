@@ -48,6 +48,7 @@ export const JOB_ROUTES = [
       scope: 'append',
       summary: 'Enqueue a job; the same type and id again is the same job',
       body: NewJobSchema,
+      storeChecksBody: true,
       answers: { 201: Enqueued, 200: Enqueued },
       problems: ['CONFLICT', 'STORAGE_FULL', 'QUOTA_EXCEEDED', 'OUTCOME_UNKNOWN'],
     },

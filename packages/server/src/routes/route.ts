@@ -46,6 +46,11 @@ export interface RouteDeclaration {
   query?: TObject;
   /** JSON that is parsed and checked before the handler is called. */
   body?: TSchema;
+  /**
+   * The store checks the members of the body, in the words it uses for every caller; before that it is only seen to that
+   * the body is an object, or an array where the schema allows one.
+   */
+  storeChecksBody?: true;
   /** Types the handler reads from the request itself, besides JSON. */
   reads?: readonly string[];
   /** What a success gives, by status. */

@@ -54,6 +54,7 @@ export const RUN_ARCHIVE_ROUTES = [
         'Remove a run that lies safe elsewhere, while a sequence is still its last and its rewrites are those of the copy',
       query: Type.Object(TENANT_ID),
       body: Archive,
+      storeChecksBody: true,
       answers: { 200: Type.Object({ archived: Type.Boolean() }) },
       problems: ['AMBIGUOUS_RUN', 'SEQ_CONFLICT', 'CONFLICT', 'OUTCOME_UNKNOWN'],
     },

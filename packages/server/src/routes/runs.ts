@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { json } from '../http/answer.ts';
 import { matchOf, tagOf } from '../http/conditions.ts';
 import { Refusal } from '../http/refusal.ts';
-import { Id, Json, jsonParameter, pageOf, pageQuery, Time } from '../schemas/common.ts';
+import { EMPTY_LIST, Id, Json, jsonParameter, pageOf, pageQuery, Time } from '../schemas/common.ts';
 import { Fork, ForkResult, RefreshedSnapshot, RunSnapshot, RunSummary, VerifyReport } from '../schemas/runs.ts';
 import { route } from './route.ts';
 import { TENANT_ID, type TenantQuery } from './run-parameters.ts';
@@ -22,7 +22,7 @@ export const RUN_ROUTES = [
         environmentId: Type.Optional(Id),
         planId: Type.Optional(Id),
         parentRunId: Type.Optional(Id),
-        status: Type.Optional(Type.Array(Type.String())),
+        status: Type.Optional(Type.Array(Type.String(), { description: `Any of these. ${EMPTY_LIST}` })),
         labels: Type.Optional(jsonParameter(Json, 'Labels the run has, as a JSON object')),
         createdAfter: Type.Optional(Time),
         createdBefore: Type.Optional(Time),
@@ -162,6 +162,7 @@ export const RUN_ROUTES = [
       summary: 'Make a new run of this one’s events up to a sequence',
       query: Type.Object(TENANT_ID),
       body: Fork,
+      storeChecksBody: true,
       answers: { 200: ForkResult },
       problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'RUN_DELETED', 'CONFLICT', 'OUTCOME_UNKNOWN'],
     },

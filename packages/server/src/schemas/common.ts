@@ -14,6 +14,9 @@ export const Json = Type.Unknown();
 /** Text and numbers as they come; the store knows their rules. */
 export const Count = Type.Number();
 
+/** Said of parameters that may be given several times. */
+export const EMPTY_LIST = 'Once, with an empty value: none of them.';
+
 export const RequestId = Type.Optional(Id);
 
 /** A page of a list. */

@@ -55,12 +55,12 @@ function decoded(cursor: string): string {
 }
 
 /** Events of all runs; cursors are the feed's own, encoded so that any of them fits in a line. */
-export function feedTopic(store: Store, filter: FeedOptions['filter']): TopicName {
+export function feedTopic(store: Store, shown: Pick<FeedOptions, 'filter' | 'unreadable'>): TopicName {
   const { runs } = store;
   const size = new PageSize();
-  const from = (after: string | null) => ({ filter, ...(after === null ? {} : { after: decoded(after) }) });
+  const from = (after: string | null) => ({ ...shown, ...(after === null ? {} : { after: decoded(after) }) });
   return {
-    key: keyOf(store, 'feed', filter),
+    key: keyOf(store, 'feed', shown),
     open: () => ({
       async read(after) {
         for (let at = after; ; ) {

@@ -13,6 +13,7 @@ export const BINDING_ROUTES = [
       scope: 'append',
       summary: 'Save the remote worker of a task; the last one stands',
       body: RemoteBindingSchema,
+      storeChecksBody: true,
       answers: { 204: null },
       problems: ['OUTCOME_UNKNOWN'],
     },

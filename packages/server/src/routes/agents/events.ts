@@ -14,6 +14,7 @@ export const FLOW_EVENT_ROUTES = [
       scope: 'append',
       summary: 'Save runtime events; the same again changes nothing',
       body: Type.Union([StoredEventSchema, Type.Array(StoredEventSchema)]),
+      storeChecksBody: true,
       answers: { 204: null },
       problems: ['STORAGE_FULL', 'QUOTA_EXCEEDED', 'OUTCOME_UNKNOWN'],
     },

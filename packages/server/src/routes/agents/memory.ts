@@ -45,6 +45,7 @@ export const MEMORY_ROUTES = [
       scope: 'append',
       summary: 'Save a memory state; with If-Match only over that version, with If-None-Match: * only a new one',
       body: SaveMemory,
+      storeChecksBody: true,
       answers: { 200: Type.Object({ version: Type.Integer() }) },
       problems: ['VERSION_CONFLICT', 'QUOTA_EXCEEDED', 'OUTCOME_UNKNOWN'],
     },

@@ -45,6 +45,7 @@ export const PAUSE_ROUTES = [
       scope: 'append',
       summary: 'Save what a pause holds',
       body: SavePause,
+      storeChecksBody: true,
       answers: { 204: null },
       problems: ['TOKEN_CONSUMED', 'OUTCOME_UNKNOWN'],
     },

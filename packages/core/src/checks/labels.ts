@@ -1,0 +1,17 @@
+/** Labels of runs: a small map of short texts (RUN-9). */
+import { invalidArgument } from '../contracts/errors.ts';
+import { checkId, checkObject } from './text.ts';
+
+const MAX_LABELS = 32;
+
+/** The labels if they are some, else `INVALID_ARGUMENT` naming the one that is wrong. */
+export function checkLabels(value: unknown, field: string): Record<string, string> {
+  const labels = checkObject(value, field);
+  const entries = Object.entries(labels);
+  if (entries.length > MAX_LABELS) throw invalidArgument(field, `at most ${MAX_LABELS} labels`);
+  for (const [name, label] of entries) {
+    checkId(name, `${field} (name)`);
+    checkId(label, `${field}.${name}`);
+  }
+  return labels as Record<string, string>;
+}

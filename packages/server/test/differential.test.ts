@@ -1,0 +1,99 @@
+/**
+ * Every call of a store, with each of its arguments and members absent, `undefined`, `null` and empty: over HTTP it gives
+ * the same result, or fails with the same code and field, and leaves the same behind as the store itself.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import type { Store } from '@tidemark/core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Bench, contentsOf, type Outcome, outcomeOf, variantsOf } from './differential.ts';
+import { EVERY_CALL } from './every-call.ts';
+import type { Filled } from './filled-store.ts';
+
+const LIMIT = { timeout: 300_000 };
+const CUT_OFF = new Set(['OUTCOME_UNKNOWN', 'UNAVAILABLE']);
+/** So much of each result is shown. */
+const SHOWN = 160;
+const DOMAINS = Object.keys(EVERY_CALL) as (keyof typeof EVERY_CALL)[];
+
+/** The methods of a part of a store, those of its class included. */
+function methodsOf(part: object): string[] {
+  const names = new Set<string>();
+  for (let it = part; it !== Object.prototype; it = Object.getPrototypeOf(it) as object)
+    for (const name of Object.getOwnPropertyNames(it)) names.add(name);
+  names.delete('constructor');
+  return [...names].filter((name) => typeof (part as Record<string, unknown>)[name] === 'function').sort();
+}
+
+type AnyCall = (...args: unknown[]) => unknown;
+
+function call(store: Store, domain: string, method: string, args: unknown[]): Promise<Outcome> {
+  const part = (store as unknown as Record<string, Record<string, AnyCall>>)[domain]!;
+  return outcomeOf(() => part[method]!(...args));
+}
+
+/** Plays all variants of a method; returns a sentence for each difference. */
+async function differences(domain: keyof typeof EVERY_CALL, method: string, view: string | null): Promise<string[]> {
+  const found: string[] = [];
+  const calls = EVERY_CALL[domain] as unknown as Record<string, (filled: Filled) => unknown[]>;
+  const viewOf = (store: Store) => (view === null ? store : store.forTenant(view));
+  const contents = async () => {
+    const { local, remote } = bench.pair;
+    return [JSON.stringify(await contentsOf(local)), JSON.stringify(await contentsOf(remote))] as const;
+  };
+  const { filled } = bench.pair;
+  const [before] = await contents();
+  // A generator for each call, so that none gets an object that another has in hand.
+  const variants = () => variantsOf(() => calls[method]!(filled));
+  const generators = [variants(), variants(), variants(), variants()] as const;
+  for (const { name, args } of generators[0]) {
+    const [same, again, sameAgain] = generators.slice(1).map((it) => it.next().value!.args);
+    let here = await call(viewOf(bench.pair.local), domain, method, args);
+    let there = await call(viewOf(bench.client), domain, method, same!);
+    if ('code' in there && CUT_OFF.has(there.code)) {
+      // A connection that was kept may be closed just when it is used: that says nothing about the call.
+      await bench.renew();
+      here = await call(viewOf(bench.pair.local), domain, method, again!);
+      there = await call(viewOf(bench.client), domain, method, sameAgain!);
+    }
+    const what = `${domain}.${method} ${name}`;
+    if (!isDeepStrictEqual(here, there)) found.push(`${what}: ${shown(here)} here, ${shown(there)} over HTTP`);
+    if ('code' in here && 'code' in there) continue;
+    const [left, right] = await contents();
+    if (left !== right) found.push(`${what}: leaves other contents over HTTP`);
+    if (left !== before || right !== before) await bench.renew();
+  }
+  for (const left of await contents())
+    if (left !== before) found.push(`${domain}.${method}: a call that failed has written`);
+  return found;
+}
+
+function shown(outcome: Outcome): string {
+  return JSON.stringify(outcome).slice(0, SHOWN);
+}
+
+let bench: Bench;
+
+beforeAll(async () => {
+  bench = await Bench.open();
+});
+
+afterAll(() => bench.close());
+
+describe('the table of calls', () => {
+  it('has every method of a store', () => {
+    for (const domain of DOMAINS) {
+      const methods = methodsOf(bench.pair.local[domain]);
+      expect(Object.keys(EVERY_CALL[domain]).sort(), domain).toEqual(methods);
+      expect(methodsOf(bench.client[domain]), `the client's ${domain}`).toEqual(methods);
+    }
+  });
+});
+
+describe.for(DOMAINS)('%s over HTTP', (domain) => {
+  it.for(Object.keys(EVERY_CALL[domain]))('%s means the same', LIMIT, async (method) => {
+    expect([...(await differences(domain, method, null)), ...(await differences(domain, method, 'default'))]).toEqual(
+      [],
+    );
+  });
+});
