@@ -28,7 +28,7 @@ function probe(point: string): void {
 const from = await openPlace(values.from!);
 if (values.what === 'copy') {
   const to = await openPlace(values.to!);
-  const { complete, differences, problems } = await copyStore(from, to, { probe });
+  const { complete, differences, problems } = await copyStore(from, to, { probe, mirror: true });
   if (!complete) console.error(differences, problems);
   process.exitCode = complete ? 0 : 3;
   await to.close();

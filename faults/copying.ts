@@ -26,7 +26,7 @@ const { values } = parseArgs({
 
 /** Where children kill themselves, and how often a round comes there at least, as a rule. */
 const POINTS = {
-  copy: { copying: 12, 'run part': 3, replacing: 1, copied: 12, verifying: 12 },
+  copy: { copying: 12, 'run part': 3, replacing: 1, copied: 12, mirroring: 1, verifying: 12 },
   retention: { found: 2, removing: 12, removed: 12, batch: 2 },
 };
 const LONGEST_DELAY_MS = 12;
@@ -69,7 +69,11 @@ async function runsOf(store: Store): Promise<RunSummary[]> {
   }
 }
 
-/** New runs, runs that go on, and records that change. */
+async function keysOf({ kv }: Store): Promise<string[]> {
+  return (await Array.fromAsync(kv.scan('key-'))).map(({ key }) => key);
+}
+
+/** New runs, runs that go on and are deleted, and records that change and go. */
 async function grow(store: Store, round: number): Promise<void> {
   for (let n = 0; n < 2; n++) await append(store, `run-${round}-${n}`, Array(random.between(1, 12)).fill('Progress'));
   if (round % 10 === 0) {
@@ -79,7 +83,20 @@ async function grow(store: Store, round: number): Promise<void> {
   if (round > 0) await append(store, `run-${random.between(0, round)}-0`, ['Progress']);
   for (let n = 0; n < 20; n++) await store.kv.put(`key-${random.between(0, 200)}`, { round, n });
   await store.agents.saveMemoryState(`memory-${random.between(0, 20)}`, { round });
+  await store.kv.delete(`key-${random.between(0, 200)}`);
+  await store.agents.deleteMemoryState(`memory-${random.between(0, 20)}`);
+  if (round > 0) await store.runs.deleteRun(`run-${random.between(0, round)}-1`);
   await store.artifacts.putText(`text of round ${round}`, { ttl: null });
+}
+
+/** Whether a run was deleted: then the target may have it until the next copy. */
+async function isDeleted({ admin }: Store, runId: string): Promise<boolean> {
+  for (let cursor: { cursor?: string } = {}; ; ) {
+    const { items, next } = await admin.listRemovedRuns({ ...cursor, limit: 1_000 });
+    if (items.some((run) => run.runId === runId)) return true;
+    if (next === undefined) return false;
+    cursor = { cursor: next };
+  }
 }
 
 /** Every run that can be read in the target is a whole one that the source has, or had a moment ago. */
@@ -88,7 +105,8 @@ async function halfCopied(from: Store, to: Store): Promise<string[]> {
   for (const { tenantId, runId } of await runsOf(to)) {
     const { ok, events, head } = await to.runs.verify(runId, { tenantId });
     const [source] = await from.runs.fetchEvents(runId, { afterSeq: events - 1, limit: 1 });
-    if (!ok || !source) problems.push(`${runId} in the target: ok ${ok}, ${events} events, head ${head}`);
+    if (!ok || !(source || (await isDeleted(from, runId))))
+      problems.push(`${runId} in the target: ok ${ok}, ${events} events, head ${head}`);
   }
   return problems;
 }
@@ -111,6 +129,8 @@ async function crashCopies(wanted: number): Promise<string[]> {
     problems.push(...(await finish('copy', places, folder)));
     const [ours, theirs] = [await runsOf(from), await runsOf(to)];
     if (JSON.stringify(ours) !== JSON.stringify(theirs)) problems.push('the lists of runs differ in the end');
+    const [keys, others] = [await keysOf(from), await keysOf(to)];
+    if (keys.join() !== others.join()) problems.push(`the keys differ in the end: ${keys.length} and ${others.length}`);
     const events = ours.reduce((sum, { lastEventSeq }) => sum + lastEventSeq, 0);
     console.log(
       `copy to ${values.to}: ${rounds} rounds, ${crashes} crashes, ${ours.length} runs, ${events} events, ${problems.length} problems`,

@@ -1,5 +1,6 @@
 /** Every race by name. */
 import { claimRetriesAtOnce } from './claim-retries-at-once.ts';
+import { copyBesideDeletes } from './copy-beside-deletes.ts';
 import { eraseSessionBesidePut } from './erase-session-beside-put.ts';
 import { evictionBesidePut } from './eviction-beside-put.ts';
 import { EXPORTED_RUNS } from './exported-runs.ts';
@@ -17,6 +18,10 @@ import { TWO_RUN_BATCHES } from './two-run-batches.ts';
 
 export const RACES: Record<string, Race> = {
   'claim-retries-at-once': claimRetriesAtOnce,
+  'copy-beside-deletes': copyBesideDeletes,
+  'erase-session-beside-large-put': eraseSessionBesidePut('large'),
+  'erase-session-beside-small-put': eraseSessionBesidePut('small'),
+  'erase-session-beside-stream': eraseSessionBesidePut('stream'),
   'eviction-beside-put': evictionBesidePut,
   'exported-runs': EXPORTED_RUNS,
   'pause-lease-beside-release': pauseLeaseBesideRelease,

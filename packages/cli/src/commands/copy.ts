@@ -2,7 +2,7 @@
 import { type Store, TENANT_PARTS } from '@tidemark/core';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { choicesOf, integer, one, withDefault } from '../options.ts';
+import { choicesOf, integer, one, toggle, withDefault } from '../options.ts';
 import type { View } from '../output.ts';
 import { withoutPassword } from '../settings.ts';
 import { openUrl } from '../target.ts';
@@ -11,6 +11,7 @@ interface CopiedPart {
   part: string;
   copied: number;
   same: number;
+  removed: number;
   differing: number;
 }
 
@@ -19,6 +20,7 @@ const PARTS: View<CopiedPart> = {
     { title: 'PART', of: ({ part }) => part },
     { title: 'COPIED', of: ({ copied }) => copied },
     { title: 'SAME', of: ({ same }) => same },
+    { title: 'REMOVED', of: ({ removed }) => removed },
     { title: 'DIFFERING', of: ({ differing }) => differing },
   ],
   id: ({ part }) => part,
@@ -28,15 +30,17 @@ const copy = defineCommand({
   name: 'copy',
   summary: 'Copy everything from the store to another, and compare',
   details:
-    'What is the same already is passed over, so that an interrupted copy is simply run again. Nobody should write to either side meanwhile. A token of the target is read from TIDEMARK_TARGET_TOKEN. Exit code 6 when both are not the same in the end.',
+    'What is the same already is passed over, so that an interrupted copy is simply run again. Runs that were deleted, pauses that were consumed and sessions that were erased in the source end in the target too; with --mirror everything else goes as well that an earlier copy wrote and the source has no more. Nobody should write to either side meanwhile. A token of the target is read from TIDEMARK_TARGET_TOKEN. Exit code 6 when both are not the same in the end, also when the target has more.',
   effect: 'rw',
   args: { to: one('URL of the store to copy to') },
   options: {
     part: choicesOf(TENANT_PARTS, 'part', `only this part: ${TENANT_PARTS.join(', ')}`),
+    mirror: toggle('remove from the target what an earlier copy wrote and the store has no more'),
     concurrency: withDefault(integer('n', 'things copied at once', 1), 8),
   },
   examples: [
     { line: 'copy sqlite:copy.db', shows: '"part":"runs","copied":3' },
+    { line: 'copy sqlite:copy.db --mirror', shows: '"part":"runs"' },
     { line: 'copy sqlite:copy.db --dry-run', shows: '"would":"copy"' },
   ],
   async run(context) {
@@ -50,6 +54,7 @@ const copy = defineCommand({
       copyStore(from, to, {
         ...(options.part.length > 0 ? { parts: options.part } : {}),
         ...(settings.tenant === undefined ? {} : { tenants: [settings.tenant] }),
+        mirror: options.mirror,
         concurrency: options.concurrency,
         signal: io.signal,
         onProgress: (report) => bar.to(Object.values(report.parts).reduce((sum, it) => sum + it.copied + it.same, 0)),

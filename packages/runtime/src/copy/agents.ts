@@ -80,7 +80,7 @@ export const AGENT_WALKS: Omit<PartWalks, 'runs' | 'kv' | 'artifacts'> = {
 
   async *pauses(sides) {
     for await (const pause of itemsOf((cursor) => sides.from.agents.listPauses({ ...cursor, limit: PAGE })))
-      if (pause.state !== 'consumed') yield pauseUnit(sides, pause);
+      yield pause.state === 'consumed' ? consumedUnit(sides, pause) : pauseUnit(sides, pause);
   },
 
   async *memory({ from, to }) {
@@ -117,6 +117,9 @@ function trajectoriesUnit({ from, to }: Sides, sessionId: string): CopyUnit {
     async compare() {
       const others: string[] = [];
       const same = await visit(async (traceId) => void others.push(traceId));
+      const ours = new Set(await from.agents.listTraces(sessionId, MOST_TRACES));
+      const theirs = await to.agents.listTraces(sessionId, MOST_TRACES);
+      others.push(...theirs.filter((traceId) => !ours.has(traceId)));
       if (others.length > 0) return { count: others.length, reason: `other trajectories, such as ${others[0]}` };
       if (same < MOST_TRACES) return null;
       return { count: 1, reason: `only the last ${MOST_TRACES} trajectories of a session can be listed` };
@@ -148,6 +151,22 @@ function pauseUnit({ from, to, tenantId }: Sides, pause: PauseInfo): CopyUnit {
       if (ours) return { count: 1, reason: 'the pause is another in the target, or was consumed there' };
       // One that waited a moment ago has ended meanwhile; one that is claimed may come back.
       return pause.state === 'claimed' ? { count: 1, reason: 'the pause is claimed in the source' } : null;
+    },
+  };
+}
+
+/** A pause that was consumed in the source resumes nothing in the target either. */
+function consumedUnit({ to, tenantId }: Sides, pause: PauseInfo): CopyUnit {
+  const { pauseId, expiresAt, createdAt, sessionId, taskId } = pause;
+  const about = { pauseId, createdAt, expiresAt, ...(sessionId && { sessionId }), ...(taskId && { taskId }) };
+  const bury = () => to.admin.putPause({ ...about, state: 'consumed' }, { tenantId });
+  return {
+    id: pauseId,
+    copy: async () => ({ copied: 0, same: (await bury()) ? 1 : 0 }),
+    async compare() {
+      // Burying it once more tells whether it is consumed; one that has expired since is no more on either side.
+      if ((await bury()) || Date.parse(expiresAt) <= Date.now()) return null;
+      return { count: 1, reason: 'the pause was consumed in the source, and is claimed in the target' };
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * `copyStore`: makes a store hold what another holds, between any two engines. It needs nothing but the public contracts
- * and keeps no state of its own: what is the same already is passed over, so a copy that was killed is run again.
+ * `copyStore`: makes a store hold what another holds, between any two engines. It needs nothing but the public contracts.
+ * What is the same already is passed over, so a copy that was killed is run again.
  */
 import {
   type Capability,
@@ -16,6 +16,8 @@ import { resend } from '../jobs/resend.ts';
 import { tenantsOf } from '../listing.ts';
 import { AGENT_WALKS } from './agents.ts';
 import { artifactUnits, kvUnits } from './documents.ts';
+import { sideBySide } from './joins.ts';
+import { Mirror } from './mirror.ts';
 import { CopyNotes, type CopyReport } from './report.ts';
 import { runUnits } from './runs.ts';
 import type { CopyPoint, CopyUnit, PartWalks, Sides } from './unit.ts';
@@ -25,6 +27,11 @@ export interface CopyOptions {
   parts?: readonly TenantPart[];
   /** Default: all of the source. */
   tenants?: readonly string[];
+  /**
+   * Removes from the target what an earlier copy wrote and the source has no more. Whatever else the target has stays,
+   * and what somebody has changed there since. Default false: such things are reported as differences.
+   */
+  mirror?: boolean;
   /** How many things are copied at once. Default 8. */
   concurrency?: number;
   /** Told the counts so far, about four times a second. */
@@ -43,7 +50,9 @@ const NEVER = new AbortController().signal;
 /**
  * Copies everything, then compares both sides. Nobody should write to either of them meanwhile: what changes is
  * reported as different and copied by the next run. Sequences, times and links of runs stay as they are; revisions of
- * records, versions of memory states and creation times of pauses and artifacts start anew.
+ * records, versions of memory states and creation times of pauses and artifacts start anew. Runs that were deleted,
+ * pauses that were consumed and sessions that were erased in the source end in the target too; what else is gone from
+ * the source goes with `mirror` only.
  *
  * @example
  * const report = await copyStore(await open('sqlite:app.db'), await open('postgres://…'), { onProgress: console.log });
@@ -72,47 +81,76 @@ class Copy {
     this.#parts = checkParts(from, to, options.parts);
     for (const tenantId of options.tenants ?? []) checkId(tenantId, 'tenants');
     this.#concurrency = checkInteger(options.concurrency ?? 8, 'concurrency', 1, 100);
+    if (options.mirror !== undefined && typeof options.mirror !== 'boolean')
+      throw invalidArgument('mirror', 'true or false', options.mirror);
+    if (options.mirror && !to.info.capabilities.kv)
+      throw new TidemarkError('UNSUPPORTED', 'A mirror keeps notes in the target, which has no kv', {
+        field: 'mirror',
+      });
     this.#signal = options.signal ?? NEVER;
     this.#probe = options.probe ?? (() => {});
     this.#notes = new CopyNotes(this.#parts);
   }
 
   async run(): Promise<CopyReport> {
-    await this.#walk(async (unit, part) => {
-      this.#probe('copying');
-      this.#notes.count(part, await unit.copy());
-      this.#probe('copied');
-    });
+    await this.#forTenants((sides) => this.#copy(sides));
     this.#notes.report.phase = 'verifying';
-    await this.#walk(async (unit, part, tenantId) => {
-      this.#probe('verifying');
-      const difference = await unit.compare();
-      if (difference) this.#notes.differs(part, tenantId, unit.id, difference);
-    });
+    await this.#forTenants((sides) => this.#verify(sides));
     const report = this.#notes.end(!this.#signal.aborted);
     this.#options.onProgress?.(report);
     return report;
   }
 
-  /** Does something to every unit of every part of every tenant, several at once. */
-  async #walk(act: (unit: CopyUnit, part: TenantPart, tenantId: string) => Promise<void>): Promise<void> {
-    for await (const tenantId of this.#tenants()) {
-      const sides: Sides = {
-        from: this.#from.forTenant(tenantId),
-        to: this.#to.forTenant(tenantId),
-        tenantId,
-        probe: this.#probe,
-      };
-      for (const part of this.#parts) {
-        if (this.#signal.aborted) return;
-        await this.#forEach(WALKS[part](sides), (unit) => this.#try(unit, part, tenantId, act));
-      }
+  async #copy(sides: Sides): Promise<void> {
+    const mirror = new Mirror(sides, this.#parts, this.#options.mirror === true);
+    await mirror.begin();
+    await this.#forUnits(sides, async (unit, part) => {
+      this.#probe('copying');
+      this.#notes.count(part, await unit.copy());
+      this.#probe('copied');
+    });
+    if (this.#signal.aborted) return;
+    this.#probe('mirroring');
+    for (const [part, count] of await mirror.finish()) this.#notes.removed(part, count);
+  }
+
+  async #verify(sides: Sides): Promise<void> {
+    const { tenantId } = sides;
+    await this.#forUnits(sides, async (unit, part) => {
+      this.#probe('verifying');
+      const difference = await unit.compare();
+      if (difference) this.#notes.differs(part, tenantId, unit.id, difference);
+    });
+    if (this.#signal.aborted) return;
+    for (const { part, id, ...difference } of await new Mirror(sides, this.#parts, false).extras())
+      this.#notes.differs(part, tenantId, id, difference);
+  }
+
+  async #forTenants(act: (sides: Sides) => Promise<void>): Promise<void> {
+    for await (const { tenantId, isGone } of this.#tenants()) {
+      if (this.#signal.aborted) return;
+      const [from, to] = [this.#from.forTenant(tenantId), this.#to.forTenant(tenantId)];
+      const send: Sides['send'] = (call) => resend(TRIES, call, this.#signal);
+      await act({ from, to, tenantId, isGone, send, probe: this.#probe });
     }
   }
 
-  async *#tenants(): AsyncGenerator<string> {
-    if (this.#options.tenants) yield* this.#options.tenants;
-    else yield* tenantsOf(this.#from);
+  /** Does something to every unit of every part, several at once. */
+  async #forUnits(sides: Sides, act: (unit: CopyUnit, part: TenantPart) => Promise<void>): Promise<void> {
+    for (const part of this.#parts) {
+      if (this.#signal.aborted) return;
+      await this.#forEach(WALKS[part](sides), (unit) => this.#try(unit, part, sides.tenantId, act));
+    }
+  }
+
+  /** Of both sides: what only the target has is a difference. */
+  async *#tenants(): AsyncGenerator<{ tenantId: string; isGone: boolean }> {
+    const { tenantId } = this.#from.info;
+    const named = this.#options.tenants ?? (tenantId === undefined ? undefined : [tenantId]);
+    for (const id of named ?? []) yield { tenantId: id, isGone: false };
+    if (named) return;
+    const lists = [idsOf(tenantsOf(this.#from)), idsOf(tenantsOf(this.#to))] as const;
+    for await (const { id, items } of sideBySide<[Id, Id]>(...lists)) yield { tenantId: id, isGone: items[0] === null };
   }
 
   async #forEach(units: AsyncIterable<CopyUnit>, act: (unit: CopyUnit) => Promise<void>): Promise<void> {
@@ -143,10 +181,10 @@ class Copy {
     unit: CopyUnit,
     part: TenantPart,
     tenantId: string,
-    act: (unit: CopyUnit, part: TenantPart, tenantId: string) => Promise<void>,
+    act: (unit: CopyUnit, part: TenantPart) => Promise<void>,
   ): Promise<void> {
     try {
-      await resend(TRIES, () => act(unit, part, tenantId), this.#signal);
+      await resend(TRIES, () => act(unit, part), this.#signal);
     } catch (error) {
       if (!isTidemarkError(error) || error.code === 'STORE_CLOSED') throw error;
       this.#notes.fails(part, tenantId, unit.id, error);
@@ -159,6 +197,14 @@ class Copy {
     this.#toldAt = now;
     this.#options.onProgress(this.#notes.progress());
   }
+}
+
+interface Id {
+  id: string;
+}
+
+async function* idsOf(ids: AsyncIterable<string>): AsyncGenerator<Id> {
+  for await (const id of ids) yield { id };
 }
 
 /** The parts to copy; each must be there on both sides. */

@@ -2,19 +2,16 @@
 import type { ArtifactRef, KvEntry, KvRecord } from '@tidemark/core';
 import { sameJson } from '@tidemark/core/engine';
 import { itemsOf } from '../listing.ts';
-import { COPY_MARKS } from './runs.ts';
+import { isCopied } from './marks.ts';
 import { type CopyUnit, isSameTime, type Sides } from './unit.ts';
 
 const PAGE = 100;
 const STREAM_LIMIT_MS = 3_600_000;
 
-/** Places in the feed of the source, which mean nothing in that of the target, and marks of another copy. */
-const NOT_COPIED = ['tidemark.subscriptions.', 'tidemark.projectors.', COPY_MARKS];
-
 export async function* kvUnits(sides: Sides): AsyncGenerator<CopyUnit> {
   for (let cursor: { cursor?: string } = {}; ; ) {
     const { items, next } = await sides.from.kv.scanPage('', { ...cursor, limit: PAGE });
-    const entries = items.filter(({ key }) => !NOT_COPIED.some((prefix) => key.startsWith(prefix)));
+    const entries = items.filter(({ key }) => isCopied(key));
     if (entries.length > 0) yield recordsUnit(sides, entries);
     if (next === undefined) return;
     cursor = { cursor: next };

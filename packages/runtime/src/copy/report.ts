@@ -6,7 +6,9 @@ export interface CopyCounts {
   copied: number;
   /** Found to be the same in the target already. */
   same: number;
-  /** Not the same when both sides were compared at the end. */
+  /** Removed from the target, because it was erased or deleted in the source, or with `mirror`. */
+  removed: number;
+  /** Not the same when both sides were compared at the end, and what only the target has. */
   differing: number;
 }
 
@@ -19,7 +21,7 @@ export interface CopyReport {
   differences: { part: TenantPart; tenantId: string; id: string; reason: string }[];
   /** What could not be copied or compared, at most the first 100. */
   problems: { part: TenantPart; tenantId: string; id: string; error: unknown }[];
-  /** True when everything the source has was found the same in the target; false also for a copy that was stopped. */
+  /** True when both sides were compared and are equal; false also for a copy that was stopped. */
   complete: boolean;
 }
 
@@ -39,7 +41,7 @@ export class CopyNotes {
   readonly #began = performance.now();
 
   constructor(parts: readonly TenantPart[]) {
-    for (const part of parts) this.report.parts[part] = { copied: 0, same: 0, differing: 0 };
+    for (const part of parts) this.report.parts[part] = { copied: 0, same: 0, removed: 0, differing: 0 };
   }
 
   count(part: TenantPart, { copied, same }: { copied: number; same: number }): void {
@@ -48,8 +50,13 @@ export class CopyNotes {
     counts.same += same;
   }
 
+  removed(part: TenantPart, count: number): void {
+    this.report.parts[part]!.removed += count;
+  }
+
   differs(part: TenantPart, tenantId: string, id: string, { count, reason }: Difference): void {
-    this.report.parts[part]!.differing += count;
+    const counts = this.report.parts[part];
+    if (counts) counts.differing += count;
     this.#failed = true;
     if (this.report.differences.length < MOST_DIFFERENCES) this.report.differences.push({ part, tenantId, id, reason });
   }

@@ -3,14 +3,12 @@
  * replaced by the whole; any other history under the same id is left alone and reported.
  */
 import { type ExportedEvent, isTidemarkError, type RunPart, type RunSummary } from '@tidemark/core';
-import { sha256Hex } from '@tidemark/core/engine';
+import { sameJson, sha256Hex } from '@tidemark/core/engine';
 import { itemsOf } from '../listing.ts';
+import { COPY_MARKS, REPLACING } from './marks.ts';
+import { removedRunUnits } from './removed-runs.ts';
 import type { CopyUnit, Difference, Sides } from './unit.ts';
 
-/** Where a run that is being replaced is said to lie meanwhile: nobody can append to it, and a later copy goes on. */
-const REPLACING = 'tidemark:copy';
-/** Names of records in the target that say which runs a copy has deleted to begin anew. */
-export const COPY_MARKS = 'tidemark.copies.';
 /** A mark that a kill has left must not bring back what somebody deletes much later. */
 const MARK_TTL = '7d';
 const PAGE = 100;
@@ -20,11 +18,13 @@ export async function* runUnits(sides: Sides): AsyncGenerator<CopyUnit> {
   const { from, tenantId } = sides;
   const runs = itemsOf((cursor) => from.runs.listRuns({ ...cursor, tenantId, order: 'oldest', limit: PAGE }));
   for await (const run of runs) yield runUnit(sides, run);
+  yield* removedRunUnits(sides);
 }
 
 function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
   const { from, to, tenantId, probe } = sides;
   const options = { tenantId };
+  // Says that nobody but a copy has deleted the run, to begin it anew.
   const mark = `${COPY_MARKS}${sha256Hex(runId)}`;
 
   const restore = async (how: { overDeleted?: boolean } = {}) => {
@@ -74,15 +74,12 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
   };
 
   /** A redaction leaves the head as it is, so that runs with the same head may still differ by one. */
-  const redactAlike = async () => {
-    let copied = 0;
+  const redactAlike = async (atSeq: number) => {
     for await (const { ours, theirs } of eventPairs(sides, runId)) {
-      if (!ours?.redaction || theirs?.redaction) continue;
-      const { by, reason } = ours.redaction;
-      await to.runs.redactEvent(runId, ours.runSeq, { ...options, by, reason });
-      copied = 1;
+      // With the run comes when and by whom it was redacted.
+      if (ours?.redaction && !sameJson(ours.redaction, theirs?.redaction)) return replace(atSeq);
     }
-    return { copied, same: 1 - copied };
+    return { copied: 0, same: 1 };
   };
 
   return {
@@ -94,7 +91,7 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
         if (theirs === 'unfinished') return await resume();
         if (theirs === 0) return await restoreUnlessDeleted();
         const [source, target] = await Promise.all([firstPart(from, runId, options), firstPart(to, runId, options)]);
-        if (source.run.head === target.run.head) return await redactAlike();
+        if (source.run.head === target.run.head) return await redactAlike(theirs);
         return (await isBeginning(sides, runId, target)) ? await replace(theirs) : none;
       } catch (error) {
         // Left as it is: the comparison says what is wrong with it.
@@ -109,8 +106,8 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
           if (!ours) return differs(`the target has more than the ${theirs!.runSeq - 1} events of the source`);
           if (!theirs) return differs(`the target has only ${ours.runSeq - 1} events of the run`);
           if (ours.link !== theirs.link) return differs(`the target has another history from event ${ours.runSeq} on`);
-          if (ours.redaction && !theirs.redaction)
-            return differs(`event ${ours.runSeq} is redacted in the source only`);
+          if (!sameJson(ours.redaction ?? null, theirs.redaction ?? null))
+            return differs(`event ${ours.runSeq} is redacted on one side only, or otherwise`);
         }
         return null;
       } catch (error) {

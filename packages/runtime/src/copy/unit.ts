@@ -6,11 +6,15 @@ export interface Sides {
   from: Store;
   to: Store;
   tenantId: string;
+  /** The source has nothing of the tenant, not even its name. */
+  isGone: boolean;
+  /** Sends a call that may be repeated until it does not fail for the moment. */
+  send: <T>(call: () => Promise<T>) => Promise<T>;
   probe: (point: CopyPoint) => void;
 }
 
 /** Points at which tests crash. */
-export type CopyPoint = 'copying' | 'run part' | 'replacing' | 'copied' | 'verifying';
+export type CopyPoint = 'copying' | 'run part' | 'replacing' | 'copied' | 'mirroring' | 'verifying';
 
 /** How much of a unit is not the same in the target, and why. */
 export interface Difference {

@@ -1,0 +1,85 @@
+/**
+ * What earlier copies have written to a target, kept there in records of its own: only this may a mirror remove again.
+ * Ids stand in pages in byte order. A new list is written beside the old one and takes its place once it is complete;
+ * until then both count, so that a copy that is killed has written nothing that is not listed.
+ */
+import type { KvStore } from '@tidemark/core';
+import { sideBySide } from './joins.ts';
+import { COPY_MARKS } from './marks.ts';
+import type { Sides } from './unit.ts';
+
+/** One thing that a copy wrote; the stamp is what its listing in the target said then, `null` before it was looked at. */
+export interface Entry {
+  id: string;
+  stamp: string | null;
+}
+
+const PAGE = 400;
+const DIGITS = 10;
+
+export class Manifest {
+  readonly #kv: KvStore;
+  readonly #send: Sides['send'];
+  readonly #prefix: string;
+
+  constructor({ to, send }: Pick<Sides, 'to' | 'send'>, group: string) {
+    this.#kv = to.kv;
+    this.#send = send;
+    this.#prefix = `${COPY_MARKS}manifest.${group}`;
+  }
+
+  /** All entries in byte order of ids; of several lists the newest has the say. */
+  async *entries(): AsyncGenerator<Entry, void, undefined> {
+    const lists = (await this.#lists()).map((list) => this.#read(list));
+    for await (const { items } of sideBySide<Entry[]>(...lists)) yield items.findLast((item) => item !== null)!;
+  }
+
+  /** Replaces the manifest by entries in byte order of ids. */
+  async write(entries: AsyncIterable<Entry>): Promise<void> {
+    const before = await this.#lists();
+    const list = Math.max(0, ...before) + 1;
+    // Readers take it into account from the first page on.
+    await this.#setLists([...before, list]);
+    let [page, number]: [Entry[], number] = [[], 0];
+    for await (const entry of entries) {
+      page.push(entry);
+      if (page.length < PAGE) continue;
+      await this.#writePage(list, number++, page);
+      page = [];
+    }
+    if (page.length > 0) await this.#writePage(list, number++, page);
+    await this.#setLists(number === 0 ? [] : [list]);
+    for (const old of before) await this.#remove(old);
+  }
+
+  async #lists(): Promise<number[]> {
+    const lists = await this.#send(() => this.#kv.getField(this.#prefix, 'lists'));
+    return lists === null ? [] : (JSON.parse(Buffer.from(lists).toString()) as number[]);
+  }
+
+  async #setLists(lists: readonly number[]): Promise<void> {
+    if (lists.length === 0) await this.#send(() => this.#kv.delete(this.#prefix));
+    else await this.#send(() => this.#kv.put(this.#prefix, { lists: JSON.stringify(lists) }));
+  }
+
+  async #writePage(list: number, number: number, page: readonly Entry[]): Promise<void> {
+    const entries = JSON.stringify(page.map(({ id, stamp }) => [id, stamp]));
+    const key = this.#pages(list) + String(number).padStart(DIGITS, '0');
+    await this.#send(() => this.#kv.put(key, { entries }));
+  }
+
+  async *#read(list: number): AsyncGenerator<Entry, void, undefined> {
+    for await (const { record } of this.#kv.scan(this.#pages(list))) {
+      const entries = JSON.parse(Buffer.from(record.fields.entries!).toString()) as [string, string | null][];
+      for (const [id, stamp] of entries) yield { id, stamp };
+    }
+  }
+
+  async #remove(list: number): Promise<void> {
+    for await (const { key } of this.#kv.scan(this.#pages(list))) await this.#send(() => this.#kv.delete(key));
+  }
+
+  #pages(list: number): string {
+    return `${this.#prefix}.${String(list).padStart(DIGITS, '0')}.`;
+  }
+}

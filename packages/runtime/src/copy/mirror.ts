@@ -1,0 +1,167 @@
+/**
+ * Keeps a target as its source is (COPY-1): notes what copies write, carries erased sessions over always, and with `mirror`
+ * removes what an earlier copy wrote and the source has no more. Whatever else the target has is left alone and reported.
+ */
+import type { TenantPart } from '@tidemark/core';
+import { erasureMarkOf } from '@tidemark/core/engine';
+import { type Ended, GROUPS, type Group, type Item, type Place, SESSIONS } from './groups.ts';
+import { sideBySide } from './joins.ts';
+import { type Entry, Manifest } from './manifest.ts';
+import { COPY_MARKS } from './marks.ts';
+import type { Difference, Sides } from './unit.ts';
+
+const APPLIED = `${COPY_MARKS}erased.`;
+const APPLIED_TTL = '40d';
+
+/** What a group differs by after a copy. */
+export interface GroupDifference extends Difference {
+  part: TenantPart;
+  id: string;
+}
+
+export class Mirror {
+  readonly #sides: Sides;
+  readonly #from: Place;
+  readonly #to: Place;
+  readonly #groups: readonly Group[];
+  readonly #removes: boolean;
+  /** Sessions that this copy has erased in the target already. */
+  readonly #erased = new Map<string, Promise<boolean>>();
+
+  constructor(sides: Sides, parts: readonly TenantPart[], removes: boolean) {
+    this.#sides = sides;
+    this.#from = { store: sides.from, tenantId: sides.tenantId };
+    this.#to = { store: sides.to, tenantId: sides.tenantId };
+    this.#groups = GROUPS.filter((group) => group.parts.some((part) => parts.includes(part)));
+    this.#removes = removes;
+  }
+
+  /** Before anything is copied: follows erasures, and notes what the copy is about to write. */
+  async begin(): Promise<void> {
+    if (!this.#sides.to.info.capabilities.kv) return;
+    for (const group of this.#groups) {
+      const manifest = this.#manifestOf(group);
+      await this.#sides.send(async () => {
+        if (group === SESSIONS) for await (const { id } of manifest.entries()) await this.#followErasure(id);
+        await manifest.write(this.#noted(group, manifest));
+      });
+    }
+  }
+
+  /** What earlier copies wrote, and what this one will: things that only the source has. */
+  async *#noted(group: Group, manifest: Manifest): AsyncGenerator<Entry> {
+    for await (const { id, entry, ours, theirs } of this.#rows(group, manifest)) {
+      if (entry) yield entry;
+      else if (ours && !theirs) yield { id, stamp: null };
+    }
+  }
+
+  /** After everything was copied: removes what is gone; returns how many things, by part. */
+  async finish(): Promise<Map<TenantPart, number>> {
+    const removed = new Map<TenantPart, number>();
+    if (!this.#sides.to.info.capabilities.kv) return removed;
+    if (this.#removes && this.#sides.isGone && (await this.#eraseTenant(removed))) return removed;
+    for (const group of this.#groups) {
+      const manifest = this.#manifestOf(group);
+      let count = 0;
+      await this.#sides.send(async () => {
+        for await (const { entry, ours, theirs, ended } of this.#rows(group, manifest))
+          if (entry && !ours && theirs && (await this.#removeGone(group, entry, theirs, ended))) count++;
+      });
+      if (count > 0) removed.set(group.parts[0]!, count);
+      await this.#sides.send(() => manifest.write(this.#kept(group, manifest)));
+    }
+    return removed;
+  }
+
+  /** Erases a tenant that the source has no more, if copies have written all that the target has of it. */
+  async #eraseTenant(removed: Map<TenantPart, number>): Promise<boolean> {
+    if (this.#groups.length < GROUPS.length) return false;
+    for (const group of this.#groups)
+      for await (const { entry, theirs } of this.#rows(group, this.#manifestOf(group)))
+        if (theirs && !isUntouched(entry, theirs)) return false;
+    const { to, tenantId } = this.#sides;
+    const report = await to.admin.eraseTenant(tenantId);
+    for (const [part, count] of Object.entries(report.removed)) removed.set(part as TenantPart, count);
+    return true;
+  }
+
+  /** What is in the target from this copy or an earlier one; what the source has no more keeps its old stamp. */
+  async *#kept(group: Group, manifest: Manifest): AsyncGenerator<Entry> {
+    for await (const { id, entry, ours, theirs } of this.#rows(group, manifest))
+      if (entry && theirs) yield { id, stamp: ours ? theirs.stamp : entry.stamp };
+  }
+
+  async #removeGone(group: Group, entry: Entry, theirs: Item, ended: Ended | null): Promise<boolean> {
+    const sessionId = (await group.sessionOf?.(this.#to, theirs.id)) ?? null;
+    if (sessionId !== null && (await this.#followErasure(sessionId))) return true;
+    if (!isUntouched(entry, theirs)) return false;
+    if (ended && group.endAlike) return group.endAlike(this.#to, theirs, ended, this.#removes);
+    return this.#removes && group.remove(this.#to, theirs);
+  }
+
+  /** Erases a session in the target that was erased in the source since the last copy; tells whether it did, now or before. */
+  #followErasure(sessionId: string): Promise<boolean> {
+    const known = this.#erased.get(sessionId) ?? this.#sides.send(() => this.#eraseAlike(sessionId));
+    this.#erased.set(sessionId, known);
+    return known;
+  }
+
+  async #eraseAlike(sessionId: string): Promise<boolean> {
+    const { from, to, tenantId } = this.#sides;
+    if (!from.info.capabilities.kv) return false;
+    const mark = erasureMarkOf(sessionId);
+    const applied = APPLIED + mark;
+    const at = await from.kv.getField(mark, 'at');
+    if (at === null) return false;
+    const before = await to.kv.getField(applied, 'at');
+    if (before !== null && Buffer.compare(before, at) === 0) return false;
+    await to.admin.eraseSession(sessionId, { tenantId });
+    await to.kv.put(applied, { at }, { ttl: APPLIED_TTL });
+    return true;
+  }
+
+  /** What the target has and the source has not. What ended in the source is compared by the unit that carries it over. */
+  async extras(): Promise<GroupDifference[]> {
+    const found: GroupDifference[] = [];
+    for (const group of this.#groups) found.push(...(await this.#sides.send(() => this.#extrasOf(group))));
+    return found;
+  }
+
+  async #extrasOf(group: Group): Promise<GroupDifference[]> {
+    const found: GroupDifference[] = [];
+    const lists = [group.items(this.#from), group.items(this.#to), endedIn(group, this.#from)] as const;
+    for await (const { id, items } of sideBySide<[Item, Item, Ended]>(...lists)) {
+      const [ours, theirs, ended] = items;
+      if (!ours && theirs && !ended)
+        found.push({ part: group.parts[0]!, id, count: 1, reason: 'only the target has it' });
+    }
+    return found;
+  }
+
+  async *#rows(group: Group, manifest: Manifest) {
+    const lists = [
+      manifest.entries(),
+      group.items(this.#from),
+      group.items(this.#to),
+      endedIn(group, this.#from),
+    ] as const;
+    for await (const { id, items } of sideBySide<[Entry, Item, Item, Ended]>(...lists)) {
+      const [entry, ours, theirs, ended] = items;
+      yield { id, entry, ours, theirs, ended };
+    }
+  }
+
+  #manifestOf({ name }: Group): Manifest {
+    return new Manifest(this.#sides, name);
+  }
+}
+
+/** What somebody has written to in the target since is not what a copy wrote. */
+function isUntouched(entry: Entry | null, theirs: Item): boolean {
+  return entry !== null && (entry.stamp === null || entry.stamp === theirs.stamp);
+}
+
+async function* endedIn(group: Group, place: Place): AsyncGenerator<Ended> {
+  if (group.ended) yield* group.ended(place);
+}

@@ -1,0 +1,84 @@
+/**
+ * Carries the tombstones of runs over, so that a late retry does not begin a run anew in the target (RUN-15). Copies of such
+ * runs go as the mirror lets things end; here the target learns of runs it does not have, and is compared.
+ */
+import { createMemoryStore, isTidemarkError, type RunPart } from '@tidemark/core';
+import { type Ended, RUNS } from './groups.ts';
+import { sideBySide } from './joins.ts';
+import type { CopyUnit, Difference, Sides } from './unit.ts';
+
+const REMOVAL_LIMIT_MS = 3_600_000;
+
+export async function* removedRunUnits(sides: Sides): AsyncGenerator<CopyUnit> {
+  const { from, to, tenantId } = sides;
+  const lists = [RUNS.ended!({ store: from, tenantId }), RUNS.ended!({ store: to, tenantId })] as const;
+  for await (const { items } of sideBySide<[Ended, Ended]>(...lists)) {
+    const [ours, theirs] = items;
+    if (ours) yield ours.location === null ? deletedUnit(sides, ours.id, theirs) : archivedUnit(sides, ours);
+  }
+}
+
+function deletedUnit(sides: Sides, runId: string, theirs: Ended | null): CopyUnit {
+  const { to, tenantId } = sides;
+  return {
+    id: runId,
+    async copy() {
+      if (theirs) return { copied: 0, same: theirs.location === null ? 1 : 0 };
+      if ((await lastSeqIn(sides, runId)) > 0) return { copied: 0, same: 0 };
+      await beginRun(sides, runId);
+      await to.runs.deleteRun(runId, { tenantId, timeoutMs: REMOVAL_LIMIT_MS });
+      return { copied: 1, same: 0 };
+    },
+    async compare() {
+      if (theirs?.location === null) return null;
+      if (theirs) return differs('the run was deleted in the source, and is archived in the target');
+      const isThere = (await lastSeqIn(sides, runId)) > 0;
+      return differs(`the run was deleted in the source, ${isThere ? 'and is' : 'which is not known'} in the target`);
+    },
+  };
+}
+
+/** Archived runs lie in the archive; the target need not know of those it never had. */
+function archivedUnit(sides: Sides, { id, location }: Ended): CopyUnit {
+  return {
+    id,
+    copy: async () => ({ copied: 0, same: 0 }),
+    async compare() {
+      if ((await lastSeqIn(sides, id)) === 0) return null;
+      return differs(`the run is archived in the source, at ${location}, and not in the target`);
+    },
+  };
+}
+
+function differs(reason: string): Difference {
+  return { count: 1, reason };
+}
+
+/** The last sequence of a run in the target; 0 for one that is not there, archived, or only being restored. */
+async function lastSeqIn({ to, tenantId }: Sides, runId: string): Promise<number> {
+  try {
+    return await to.runs.headSeq(runId, { tenantId });
+  } catch (error) {
+    if (isTidemarkError(error, 'RUN_ARCHIVED')) return 0;
+    throw error;
+  }
+}
+
+/**
+ * Begins to restore a run of two events and stops after the first: nobody ever sees it, and deleting it then leaves the
+ * tombstone. There is no other way to leave one where there never was a run.
+ */
+async function beginRun({ to, tenantId }: Sides, runId: string): Promise<void> {
+  const scratch = createMemoryStore();
+  try {
+    const { runs } = scratch.forTenant(tenantId);
+    for (const type of ['Removed', 'Elsewhere']) await runs.handle(runId).append(type);
+    const [part] = (await Array.fromAsync(runs.exportRun(runId))) as [RunPart];
+    await to.runs.restoreRun([{ ...part, events: part.events.slice(0, 1), isLast: false }]);
+  } catch (error) {
+    // The parts end before the run does, which is what is meant.
+    if (!isTidemarkError(error, 'INVALID_ARGUMENT') || error.field !== 'parts') throw error;
+  } finally {
+    await scratch.close();
+  }
+}

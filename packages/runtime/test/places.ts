@@ -1,0 +1,21 @@
+/** Stores that are closed, and whose data goes, when the test ends. */
+import { createMemoryStore, type Store } from '@tidemark/core';
+import { onTestFinished } from 'vitest';
+import { ENGINES } from './engines.ts';
+
+export function memory(): Store {
+  const store = createMemoryStore();
+  onTestFinished(() => store.close());
+  return store;
+}
+
+export async function place(engine: string): Promise<Store> {
+  if (engine === 'memory') return memory();
+  const { open, remove } = await ENGINES[engine]!();
+  const store = await open();
+  onTestFinished(async () => {
+    await store.close();
+    await remove();
+  });
+  return store;
+}
