@@ -13,7 +13,7 @@ const AT = '2026-02-16T09:30:00.000Z';
 
 export const copyBesideDeletes: Race = {
   summary: 'copyStore beside deletes in its source',
-  rounds: { short: 6, long: 100 },
+  rounds: { short: 4, long: 100 },
   round,
 };
 

@@ -12,7 +12,7 @@ const LONGEST_DELAY_MS = 8;
 export const evictionBesidePut: Race = {
   summary: 'eviction of the least recently used artifact beside a put of it',
   options: { artifacts: { maxSessionCount: SESSION_HOLDS } },
-  rounds: { short: 20, long: 400 },
+  rounds: { short: 10, long: 400 },
   round,
 };
 

@@ -15,7 +15,7 @@ const READ = { timeoutMs: 10_000 };
 
 export const putBesideDelete: Race = {
   summary: 'put of an artifact beside delete of the same artifact',
-  rounds: { short: 12, long: 300 },
+  rounds: { short: 6, long: 300 },
   round,
 };
 

@@ -14,7 +14,7 @@ const LONGEST_DELAY_MS = 30;
 
 export const sweepBesidePut: Race = {
   summary: 'artifacts.sweep beside puts of the bytes it takes for unnamed',
-  rounds: { short: 10, long: 200 },
+  rounds: { short: 5, long: 200 },
   round,
 };
 

@@ -84,17 +84,6 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     return found.slice(0, range.limit);
   }
 
-  /** References to erase. Where entries may be missing after a crash, all references are looked through. */
-  async findMatching(tenantId: string, match: ArtifactMatch, limit: number, call: EngineCall): Promise<ArtifactRow[]> {
-    if (!this.#stepwise) return this.listRefs(tenantId, match, { after: null, limit }, call);
-    const found: ArtifactRow[] = [];
-    for await (const { row } of this.#all(tenantId, call)) {
-      if (matches(row, match)) found.push(row);
-      if (found.length === limit) break;
-    }
-    return found;
-  }
-
   /** Reads the hashes that references name, and removes references that expired by a time. */
   async named(tenantId: string, expiredBy: number | null, call: EngineCall): Promise<NamedHashes> {
     const hashes = new Set<string>();
@@ -108,23 +97,22 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     return { hashes, removed };
   }
 
-  /** Removes entries that crashed removals left without a reference. */
-  async removeLoneEntries(tenantId: string, match: ArtifactMatch, call: EngineCall): Promise<void> {
+  /** Removes entries of a session that crashed removals left without a reference. */
+  async removeLoneEntries(tenantId: string, sessionId: string, call: EngineCall): Promise<void> {
     if (!this.#stepwise) return;
-    const kinds = match.sessionId === undefined ? [['session'], ['trace']] : [['session', match.sessionId]];
-    for (const kind of kinds) {
-      for await (const entry of scanRecords(this.#records, 'artifacts', tenantId, { prefix: keyPrefix(kind) }, call)) {
-        if ((await this.getRef(tenantId, idOfEntry(entry), call)) !== null) continue;
-        const name: RecordName = { space: 'artifacts', tenantId, key: entry.key };
-        await this.#records.write(deletion(name, entry.revision), call);
-      }
+    const range = { prefix: keyPrefix(['session', sessionId]) };
+    for await (const entry of scanRecords(this.#records, 'artifacts', tenantId, range, call)) {
+      if ((await this.getRef(tenantId, idOfEntry(entry), call)) !== null) continue;
+      const name: RecordName = { space: 'artifacts', tenantId, key: entry.key };
+      await this.#records.write(deletion(name, entry.revision), call);
     }
   }
 
-  /** Writes entries that crashed writers left out. */
-  async addMissingEntries(tenantId: string, call: EngineCall): Promise<void> {
+  /** Writes entries that a writer left out which was killed after a time: those of references that were written since. */
+  async addMissingEntries(tenantId: string, since: number, call: EngineCall): Promise<void> {
     if (!this.#stepwise) return;
     for await (const { row } of this.#all(tenantId, call)) {
+      if (row.accessedAt < since) continue;
       const names = entryNames(tenantId, row);
       const entries = await this.#records.get(names, call);
       for (const [at, name] of names.entries()) {

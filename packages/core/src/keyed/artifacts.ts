@@ -10,6 +10,9 @@ import type { EngineCall } from '../engine/runs.ts';
 import { blobsByTenant, KeyedBytes } from './artifact-bytes.ts';
 import { type KeyedArtifactOptions, KeyedReferences } from './artifact-references.ts';
 
+/** Long enough for several sweeps to have seen what a crash left; older references are not looked at again. */
+const REPAIRED_FOR_MS = 24 * 3_600_000;
+
 export interface KeyedArtifacts extends ArtifactEngine {
   /** Removes all bytes of a tenant that no reference names, however young. */
   removeUnnamed(tenantId: string, call: EngineCall): Promise<void>;
@@ -54,12 +57,12 @@ export function keyedArtifacts(
     getBlob: (tenantId, sha256, call) => blobs.get(tenantId, sha256, call),
 
     async eraseRefs(tenantId, match, limit, call) {
-      const found = await references.findMatching(tenantId, match, limit, call);
+      const found = await references.listRefs(tenantId, match, { after: null, limit }, call);
       const hashes = found.map(({ sha256 }) => sha256);
       const unmark = await bytes.markErasing(tenantId, hashes, call);
       let removed = 0;
       for (const { id } of found) if (await references.deleteRef(tenantId, id, null, call)) removed++;
-      await references.removeLoneEntries(tenantId, match, call);
+      if (match.sessionId !== undefined) await references.removeLoneEntries(tenantId, match.sessionId, call);
       await bytes.finishErasures(tenantId, call);
       await unmark();
       return removed;
@@ -84,8 +87,7 @@ export function keyedArtifacts(
           swept.blobs++;
           swept.bytes += sizeBytes;
         }
-        await references.addMissingEntries(tenantId, call);
-        await references.removeLoneEntries(tenantId, {}, call);
+        await references.addMissingEntries(tenantId, now - REPAIRED_FOR_MS, call);
       }
       return swept;
     },
