@@ -200,8 +200,8 @@ export async function contentsOf(store: Store): Promise<unknown> {
 }
 
 function textsOf(fields: Record<string, Uint8Array>): [string, string][] {
-  // Times of jobs move with every look at the clock.
-  const shown = Object.entries(fields).filter(([name]) => !name.endsWith('_at'));
+  // Times of jobs and of erasures move with every look at the clock.
+  const shown = Object.entries(fields).filter(([name]) => name !== 'at' && !name.endsWith('_at'));
   return shown.map(([name, value]) => [name, Buffer.from(value).toString()]);
 }
 

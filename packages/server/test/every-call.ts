@@ -86,11 +86,12 @@ const runs: Calls<RunStore> = {
     },
   ],
   headSeq: () => ['run-1', { ...bounds(), tenantId: TENANT }],
+  position: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   verify: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   deleteRun: () => ['run-2', { ...bounds(), tenantId: TENANT, atSeq: 1 }],
   exportRun: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   restoreRun: ({ parts }) => [parts, { ...bounds(), overDeleted: true }],
-  archiveRun: () => ['run-2', { ...bounds(), tenantId: TENANT, location: 'elsewhere', atSeq: 1 }],
+  archiveRun: () => ['run-2', { ...bounds(), tenantId: TENANT, location: 'elsewhere', atSeq: 1, rewrites: 0 }],
   archivedAt: () => ['archived', { ...bounds(), tenantId: TENANT }],
   redactEvent: () => ['run-1', 2, { ...bounds(), tenantId: TENANT, by: 'somebody', reason: 'because' }],
   feed: ({ feedCursor }) => [
@@ -129,7 +130,7 @@ const kv: Calls<KvStore> = {
   get: () => ['key-1', bounds()],
   getMany: () => [['key-1', 'none'], bounds()],
   put: () => ['key-9', { a: '1', b: 2 }, { ...bounds(), requestId: 'request', ttl: '1h' }],
-  delete: () => ['key-1', bounds()] as never,
+  delete: () => ['key-1', { ...bounds(), requestId: 'request' }],
   getField: () => ['key-1', 'a', bounds()],
   setField: () => ['key-1', 'a', '2', { ...bounds(), requestId: 'request', ifExists: true }],
   setFields: () => ['key-1', { a: '2', b: null }, { ...bounds(), requestId: 'request', ifExists: true }] as never,
@@ -140,7 +141,7 @@ const kv: Calls<KvStore> = {
       { expect: { a: '1', none: null }, revision, set: { a: '2', b: null }, ttl: '1h', requestId: 'request' },
       bounds(),
     ] as never,
-  touch: () => ['key-1', '1h', bounds()] as never,
+  touch: () => ['key-1', '1h', { ...bounds(), requestId: 'request' }],
   scan: () => ['key-', { where: [{ field: 'a', op: 'eq', value: '1' }], maxResults: 2 }, bounds()] as never,
   scanPage: ({ cursors }) =>
     [
@@ -175,7 +176,7 @@ const jobs: Calls<JobStore> = {
   fail: () => [claim(), { error: 'broken', retry: true, delay: 1, ttl: '1h' }, bounds()],
   cancel: () => [
     { taskType: 'mail', taskId: 'pending' },
-    { ...bounds(), ttl: '1h' },
+    { ...bounds(), requestId: 'request', ttl: '1h' },
   ],
   requeue: () => [
     { taskType: 'mail', taskId: 'failed' },
@@ -213,7 +214,7 @@ const agents: Calls<AgentStore> = {
   loadMemoryState: () => ['memory-1', bounds()],
   getMemoryRecord: () => ['memory-1', bounds()],
   listMemory: ({ cursors }) => [{ ...page(cursors.memory), prefix: 'memory-' }],
-  deleteMemoryState: () => ['memory-1', { ...bounds(), ifVersion: 1 }],
+  deleteMemoryState: () => ['memory-1', { ...bounds(), ifVersion: 1, requestId: 'request' }],
   saveTask: () => [task(), bounds()],
   listTasks: () => ['session', bounds()],
   readTasks: () => ['session', bounds()],
