@@ -94,6 +94,18 @@ describe('a file of another version', () => {
   });
 });
 
+/** Takes a file back to the schema before the migration `rewrites`. */
+const SINCE_REWRITES = [
+  "DELETE FROM tidemark_migrations WHERE name IN ('rewrites', 'requests')",
+  'ALTER TABLE runs DROP COLUMN rewrites',
+  'ALTER TABLE run_snapshots DROP COLUMN rewrites',
+  'DROP TABLE requests',
+  'DROP TABLE store_clock',
+  'DROP INDEX memory_states_deleted',
+  'ALTER TABLE memory_states DROP COLUMN deleted_at',
+  'ALTER TABLE planner_pauses DROP COLUMN kept_until',
+];
+
 describe('a file from before runs counted their rewrites', () => {
   it('keeps its snapshots, and counts from its next redaction on (RUN-15)', async () => {
     const path = newPath();
@@ -102,8 +114,7 @@ describe('a file from before runs counted their rewrites', () => {
     const { snapshot } = await before.runs.refreshSnapshot('r');
     await before.close();
     const database = rawHandle(path);
-    database.exec("DELETE FROM tidemark_migrations WHERE name = 'rewrites'");
-    for (const table of ['runs', 'run_snapshots']) database.exec(`ALTER TABLE ${table} DROP COLUMN rewrites`);
+    for (const undo of SINCE_REWRITES) database.exec(undo);
     database.close();
     const store = await openStore(path);
     expect(await store.runs.position('r')).toMatchObject({ lastEventSeq: 2, rewrites: 0 });
