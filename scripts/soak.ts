@@ -6,6 +6,7 @@ import { runVisibly } from './processes.ts';
 
 const RIGS: Record<string, string[]> = {
   races: [],
+  kit: ['--rounds', '10'],
   opening: ['--rounds', '20'],
   kill: ['--rounds', '200'],
   'power-cut': ['--cuts', '10'],
