@@ -30,6 +30,12 @@ export const BROKEN_GENERAL: readonly BrokenStore[] = [
   broken('abort-ignored', 'writes although the call was aborted', 'general/aborted-calls-write-nothing', () => ({
     kv: (kv) => ({ put: (key, fields, { signal: _, ...options } = {}) => kv.put(key, fields, options) }),
   })),
+  broken('signals-unchecked', 'takes anything for a signal', 'general/signals-are-checked', () => ({
+    runs: (runs) => ({
+      headSeq: (runId, { signal, ...options } = {}) =>
+        runs.headSeq(runId, signal instanceof AbortSignal ? { ...options, signal } : options),
+    }),
+  })),
   broken('timeouts-ignored', 'takes any time limit', 'general/time-limits-are-checked', () => ({
     runs: (runs) => ({ headSeq: (runId, { timeoutMs: _, ...options } = {}) => runs.headSeq(runId, options) }),
   })),

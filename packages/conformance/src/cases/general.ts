@@ -201,6 +201,21 @@ export const GENERAL_CASES: readonly ConformanceCase[] = [
     },
   }),
   generalCase({
+    id: 'general/signals-are-checked',
+    title: 'a signal that is no AbortSignal is INVALID_ARGUMENT, and nothing is written',
+    proves: ['GEN-3'],
+    async run(bench) {
+      for (const signal of [null, true, 'now', {}, { aborted: false }] as never[]) {
+        for (const [capability, name, call] of boundedCalls(bench, { signal })) {
+          if (!bench.store.info.capabilities[capability]) continue;
+          const error = await expectCode('INVALID_ARGUMENT', `${name} refuses ${JSON.stringify(signal)}`, call);
+          expectEqual(error.field, 'signal', 'and names it');
+        }
+      }
+      await nothingWasWritten(bench);
+    },
+  }),
+  generalCase({
     id: 'general/bounded-calls-succeed',
     title: 'a call with room to spare succeeds with its signal and time limit',
     proves: ['GEN-3'],

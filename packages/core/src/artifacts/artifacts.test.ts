@@ -11,6 +11,7 @@ function open(options: StoreOptions['artifacts'] = {}) {
   const context = new StoreContext({ clock: () => time.now, artifacts: options });
   const engine = keyedArtifacts(context, memoryRecords(context), memoryBlobs(context));
   return {
+    engine,
     store: createArtifacts(context, engine, 'default', false),
     tenant: createArtifacts(context, engine, 'acme', true),
     time,
@@ -31,6 +32,16 @@ describe('artifacts (AGT-11)', () => {
     const sizes: number[] = [];
     for await (const chunk of (await store.getStream(ref.id))!) sizes.push(chunk.length);
     expect(sizes).toEqual([262_144, 262_144, 175_712]);
+  });
+
+  it('says so when the bytes of a reference are gone', async () => {
+    const { store, engine } = open();
+    const { id } = await store.putText('text');
+    engine.getBlob = async () => null;
+    const gone = { code: 'STORAGE_ERROR', message: expect.stringContaining('are missing or altered') };
+    await expect(store.get(id)).rejects.toMatchObject(gone);
+    const stream = (await store.getStream(id))!;
+    await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject(gone);
   });
 
   it('stops a stream that grows too large, and leaves nothing', async () => {

@@ -114,6 +114,7 @@ describe('drafts', () => {
         s.list[3] = 1;
       }),
     ).toThrow(TypeError);
+    expect(() => changed({}, (s: Any) => void Object.assign(s, { [Symbol('s')]: 1 }))).toThrow(/no symbols/);
     expect(() => changed({}, async () => ({}))).toThrow(/asynchronous/);
     expect(() =>
       changed({}, (s: Any) => {

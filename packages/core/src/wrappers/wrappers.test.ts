@@ -69,6 +69,7 @@ describe('failSafe', () => {
     expect(safe.failures).toEqual({ saves: 6, loads: 8 });
     expect(failures).toHaveLength(14);
     expect(failures[0]).toMatchObject({ event: 'statestore_save_failed', method: 'runs.appendEvent', runId: 'r' });
+    expect(failures[1]).toMatchObject({ method: 'runs.appendEvents', runId: 'r' });
     expect(lines.slice(7, 10)).toMatchObject([
       { event: 'statestore_save_failed', method: 'agents.saveEvent', trace_id: 't' },
       { event: 'statestore_save_failed', method: 'agents.savePlannerEvent', trace_id: 'trace' },
