@@ -48,7 +48,15 @@ describe('RunFold (RUN-10, RUN-11)', () => {
         event('StepCompleted', {
           stepId: 'charge',
           logicalAttemptId: 2,
-          payload: { artifacts: [{ uri: 'a://1', kind: 'receipt' }, 'odd'] },
+          payload: {
+            artifacts: [
+              { uri: 'a://1', kind: 'receipt' },
+              'odd',
+              { kind: 'receipt' },
+              { uri: 'a://2' },
+              { uri: 1, kind: 'receipt' },
+            ],
+          },
         }),
       () => event('StepSkipped', { stepId: 'mail' }),
       () => event('RunCompleted'),
