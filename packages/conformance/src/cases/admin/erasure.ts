@@ -3,7 +3,7 @@
 import type { ErasureReport, Store } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
-import { LARGEST_FEED_PAGE } from '../../workbench.ts';
+import { LARGE_FEED_PAGE } from '../../workbench.ts';
 import { casesOf } from '../agents/samples.ts';
 import { type KeptPayload, keptPayloads } from '../codec/places.ts';
 import { allPages } from '../iterate.ts';
@@ -38,7 +38,7 @@ async function kept(places: readonly KeptPayload[], view: Store): Promise<string
 }
 
 async function feedOf(store: Store, tenantId: string): Promise<number> {
-  return (await pagedFeed(store, 0, { filter: { tenantId }, limit: LARGEST_FEED_PAGE })).length;
+  return (await pagedFeed(store, 0, { filter: { tenantId }, limit: LARGE_FEED_PAGE })).length;
 }
 
 export const ERASURE_CASES: readonly ConformanceCase[] = [

@@ -5,7 +5,7 @@
 import type { FeedItem, FeedOptions, Store } from '@tidemark/core';
 import { expect } from '../../expect.ts';
 import type { Bench } from '../../kit.ts';
-import { LARGEST_FEED_PAGE } from '../../workbench.ts';
+import { LARGE_FEED_PAGE } from '../../workbench.ts';
 import { runEvent } from './events.ts';
 
 /** How long a page waits for what is late, in milliseconds. */
@@ -28,7 +28,7 @@ export async function pagedFeed(
   for (let [pages, waits] = [1, 0]; ; pages++) {
     const { items, next } = await store.runs.feedPage({
       ...options,
-      ...(pages > MOST_SMALL_PAGES ? { limit: LARGEST_FEED_PAGE } : {}),
+      ...(pages > MOST_SMALL_PAGES ? { limit: LARGE_FEED_PAGE } : {}),
       ...(whole.length < count ? { wait: PATIENCE } : {}),
       ...(after === undefined ? {} : { after }),
     });
@@ -47,7 +47,7 @@ export async function feedMark(bench: Bench): Promise<string> {
   const { eventId } = await runs.appendEvent(runEvent(bench, { runId: bench.id('mark'), eventType: 'FeedMark' }));
   let after = bench.feedStart;
   for (let waits = 0; ; ) {
-    const page = { limit: LARGEST_FEED_PAGE, wait: PATIENCE, ...(after === undefined ? {} : { after }) };
+    const page = { limit: LARGE_FEED_PAGE, wait: PATIENCE, ...(after === undefined ? {} : { after }) };
     const { items, next } = await runs.feedPage(page);
     const mark = items.find((item) => item.event.eventId === eventId);
     if (mark) return mark.cursor;
