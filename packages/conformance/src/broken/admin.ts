@@ -56,6 +56,20 @@ export const BROKEN_ADMINS: readonly BrokenStore[] = [
       },
     }),
   }),
+  broken(
+    'erasure-leaves-the-feed',
+    'feeds an event of a tenant that was erased',
+    'general/erased-tenants-leave-the-feed',
+    {
+      admin: (admin, whole) => ({
+        async eraseTenant(tenantId, options) {
+          const report = await admin.eraseTenant(tenantId, options);
+          await whole.forTenant(tenantId).runs.handle('r').append('Note', { text: 'left' });
+          return report;
+        },
+      }),
+    },
+  ),
   broken('erasure-forgets-records', 'leaves a record behind', 'general/erased-tenants-leave-nothing', {
     admin: (admin, whole) => ({
       async eraseTenant(tenantId, options) {

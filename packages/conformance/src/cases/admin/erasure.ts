@@ -1,6 +1,6 @@
 /** Erasing a tenant: nothing of it is left, nothing of others is touched, and the same call finishes what was cut short. */
 
-import type { ErasureReport, Store } from '@tidemark/core';
+import type { ErasureReport, FeedOptions, Store } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { LARGE_FEED_PAGE } from '../../workbench.ts';
@@ -10,6 +10,7 @@ import { allPages } from '../iterate.ts';
 import { pagedFeed } from '../runs/feed-pages.ts';
 
 const adminCase = casesOf('general', 'admin');
+const feedCase = casesOf('general', 'admin', 'runs.feed');
 const MARK = 'to be forgotten';
 
 /** Saves one of everything the store can keep; gives what loads it again. */
@@ -37,8 +38,9 @@ async function kept(places: readonly KeptPayload[], view: Store): Promise<string
   return found;
 }
 
-async function feedOf(store: Store, tenantId: string): Promise<number> {
-  return (await pagedFeed(store, 0, { filter: { tenantId }, limit: LARGE_FEED_PAGE })).length;
+/** The feed from where the kit began, in pages that a long one takes. */
+function fromStart({ feedStart }: Bench): FeedOptions & { limit: number } {
+  return { limit: LARGE_FEED_PAGE, ...(feedStart === undefined ? {} : { after: feedStart }) };
 }
 
 export const ERASURE_CASES: readonly ConformanceCase[] = [
@@ -59,15 +61,30 @@ export const ERASURE_CASES: readonly ConformanceCase[] = [
       expect((removed.runs ?? 0) >= 3, 'the report counts runs, tombstones among them');
       expectEqual([removed.bindings, removed.memory], [1, 1], 'and documents');
       expect((removed.kv ?? 0) >= 3, 'and records');
-      const tenants = await allPages((cursor) => store.admin.listTenants({ cursor }));
+      const tenants = await allPages((cursor) => store.admin.listTenants({ cursor, limit: 1_000 }));
       expect(!tenants.includes(tenantId), 'the tenant is not listed any more');
       expectEqual((await tenant.runs.listRuns()).items, [], 'no run is listed');
       expectEqual((await tenant.agents.listSessions()).items, [], 'no session is');
       expectEqual((await tenant.artifacts.list()).items, [], 'no artifact is');
-      if (store.info.capabilities['runs.feed'])
-        expectEqual(await feedOf(store, tenantId), 0, 'the feed has no event of it');
       const started = await tenant.runs.handle('deleted').append('RunStarted');
       expectEqual(started.runSeq, 1, 'even tombstones are gone: the ids can be used again');
+    },
+  }),
+  feedCase({
+    id: 'general/erased-tenants-leave-the-feed',
+    title: 'after an erasure the feed has no event of the tenant',
+    proves: ['GEN-10'],
+    async run(bench) {
+      const { store, tenant, tenantId } = bench;
+      const neighbour = bench.id('tenant');
+      for (const view of [tenant, store.forTenant(neighbour)])
+        await view.runs.handle('r').append('Note', { text: MARK });
+      const eventsOf = async (id: string, count: number) =>
+        (await pagedFeed(store, count, { ...fromStart(bench), filter: { tenantId: id } })).length;
+      expectEqual(await eventsOf(tenantId, 1), 1, 'it has the event before');
+      await store.admin.eraseTenant(tenantId);
+      expectEqual(await eventsOf(tenantId, 0), 0, 'and not after');
+      expectEqual(await eventsOf(neighbour, 1), 1, 'while the event of a neighbour stays');
     },
   }),
   adminCase({
