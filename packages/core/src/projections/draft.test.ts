@@ -101,6 +101,19 @@ describe('drafts', () => {
     expect(changed([1, 2, 3], (list: number[]) => list.filter((n) => n !== 2))).toEqual([1, 3]);
   });
 
+  it('leave out what was put in and taken away again', () => {
+    const object = changed({}, (s: Any) => {
+      s.part = { n: 1 };
+      delete s.part;
+    });
+    expect(Object.keys(object as object)).toEqual([]);
+    const list = changed([1], (s: unknown[]) => {
+      s.push({ n: 1 });
+      s.pop();
+    });
+    expect(Object.keys(list as object)).toEqual(['0']);
+  });
+
   it('refuse what is not JSON, or no state', () => {
     for (const bad of [new Date(), new Map(), Number.NaN, Number.POSITIVE_INFINITY, 1n, () => 1, Symbol('s')]) {
       expect(() => changed({}, (s: Any) => void Object.assign(s, { bad }))).toThrow(TypeError);

@@ -189,6 +189,16 @@ describe('usage', () => {
     await expect(one.runs.appendEvent(event('f'))).rejects.toMatchObject(over('runs', 5));
   });
 
+  it('is not guessed where the store cannot be counted', async () => {
+    const failing = new InterceptedStore(createMemoryStore(), {
+      async call({ domain, method }, proceed) {
+        if (domain === 'artifacts' && method === 'list') throw new TidemarkError('UNAVAILABLE', 'as asked');
+        return proceed();
+      },
+    });
+    await expect(guarded({ bytes: 10 }, failing).store.usage('acme')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  });
+
   it('is told when the store is closed, and exceeds a quota by what others write within a second at most', async () => {
     const inner = createMemoryStore();
     const stores = Array.from({ length: 4 }, () => guarded({ runs: 40 }, new Unclosed(inner)).store);
