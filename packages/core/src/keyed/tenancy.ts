@@ -3,7 +3,7 @@
  * one has. Things go before what finds them, so that a removal that was cut short is found and sent again.
  */
 import type { TenantPart } from '../contracts/admin.ts';
-import type { BlobInfo, Blobs } from '../engine/blobs.ts';
+import type { Blobs } from '../engine/blobs.ts';
 import type { Journal, JournalSpace } from '../engine/journal.ts';
 import type { RecordName, RecordSpace, Records, RecordWrite } from '../engine/records.ts';
 import type { EngineCall, RunTombstone } from '../engine/runs.ts';
@@ -49,6 +49,8 @@ const AFTER_HASHES = 'g';
 const AT_ONCE = 16;
 /** Pauses carry payloads of megabytes: few are held at a time. */
 const PAUSES_AT_ONCE = 32;
+/** Each tenant that has more blobs than this takes a look of its own. */
+const BLOBS_AT_ONCE = 64;
 
 export function keyedTenancy(
   journal: Journal,
@@ -88,20 +90,17 @@ export function keyedTenancy(
     await blobs.clear(tenantId, call);
   };
 
-  /** From each tenant straight to the next: blobs are in order of tenants. */
+  /** In order, as blobs are. After each look straight to the next tenant: the last one seen may have many more. */
   const tenantsOfBlobs = async (after: string | null, limit: number, call: EngineCall) => {
-    const found: string[] = [];
-    for (let last = after; found.length < limit; ) {
-      const [blob]: BlobInfo[] = await blobs.list(
-        last === null ? null : { tenantId: last, sha256: AFTER_HASHES },
-        1,
-        call,
-      );
-      if (!blob) break;
-      last = blob.tenantId;
-      found.push(last);
+    const found = new Set<string>();
+    for (let last = after; found.size < limit; ) {
+      const from = last === null ? null : { tenantId: last, sha256: AFTER_HASHES };
+      const seen = await blobs.list(from, BLOBS_AT_ONCE, call);
+      for (const { tenantId } of seen) found.add(tenantId);
+      if (seen.length < BLOBS_AT_ONCE) break;
+      last = seen.at(-1)!.tenantId;
     }
-    return found;
+    return [...found];
   };
 
   const tracesOfBindings = async (tenantId: string, after: string | null, limit: number, call: EngineCall) => {
