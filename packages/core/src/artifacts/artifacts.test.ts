@@ -4,6 +4,7 @@ import type { StoreOptions } from '../contracts/store.ts';
 import { keyedArtifacts } from '../keyed/artifacts.ts';
 import { memoryBlobs } from '../memory/blobs.ts';
 import { memoryRecords } from '../memory/records.ts';
+import { HashedChunks } from './chunks.ts';
 import { createArtifacts } from './store.ts';
 
 function open(options: StoreOptions['artifacts'] = {}) {
@@ -42,6 +43,13 @@ describe('artifacts (AGT-11)', () => {
     await expect(store.get(id)).rejects.toMatchObject(gone);
     const stream = (await store.getStream(id))!;
     await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject(gone);
+  });
+
+  it('has no hash of a stream before its end', async () => {
+    const chunks = new HashedChunks(streamOf(Buffer.from('text')), () => {});
+    expect(() => chunks.sha256()).toThrow('once all chunks were read');
+    for await (const _ of chunks.chunks);
+    expect(chunks.sha256()).toBe('982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1');
   });
 
   it('stops a stream that grows too large, and leaves nothing', async () => {
