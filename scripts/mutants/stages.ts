@@ -10,7 +10,15 @@ export type Verdict = 'killed' | 'survived' | 'timed out';
 /** A mutant that makes the tests run so long has been noticed: it loops, or waits for what never comes. */
 const LIMIT_MS = 240_000;
 
-const VITEST = ['node_modules/vitest/vitest.mjs', 'run', '--bail', '1', '--no-file-parallelism', '--silent=true'];
+function vitest(paths: readonly string[], ...options: string[]): Stage {
+  const fixed = ['--bail', '1', '--no-file-parallelism', '--silent=true'];
+  return ['node_modules/vitest/vitest.mjs', 'run', ...paths, ...fixed, ...options];
+}
+
+/** Tests of `core` keep nothing outside of themselves, so that their files may share one process. */
+const CORE = vitest(['packages/core'], '--isolate=false');
+/** It plays all orders of artifact calls and takes longer than all others together. */
+const WITHOUT_INTERLEAVINGS = ['--exclude', '**/artifact-interleavings.test.ts'];
 
 /** What the tests may start or use. */
 const SERVERS = 'memory,sqlite,redis';
@@ -21,9 +29,10 @@ function kit(engine: string, domain: string): Stage {
 
 function stagesFor(file: string): Stage[] {
   const [, name = '', , part = ''] = file.split('/');
-  if (name === 'redis') return [kit('redis', part), [...VITEST, 'packages/redis/test']];
-  if (name === 'sql') return [kit('sqlite', part), [...VITEST, 'packages/sql', 'packages/sqlite/src']];
-  return [kit('memory', part), kit('sqlite', part), [...VITEST, 'packages/core']];
+  if (name === 'redis') return [kit('redis', part), vitest(['packages/redis/test'])];
+  if (name === 'sql') return [kit('sqlite', part), vitest(['packages/sql', 'packages/sqlite/src'])];
+  const core = /artifact|keyed/.test(file) ? CORE : [...CORE, ...WITHOUT_INTERLEAVINGS];
+  return [kit('memory', part), core, kit('sqlite', part)];
 }
 
 /** Runs the tests of a file's stages in a sandbox where that file may be changed. */
