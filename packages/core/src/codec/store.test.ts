@@ -24,6 +24,19 @@ const total = defineProjection({
   },
 });
 
+describe('a duplicate of a redacted event', () => {
+  it.each([
+    ['is told from another payload where the stored text is the payload', createMemoryStore(), false],
+    ['cannot be told from one where a codec gives another text each time', createMemoryStore({ codec }), undefined],
+  ])('%s', async (_, store, payloadMatches) => {
+    const run = store.forTenant('acme').runs.handle('r');
+    await run.append('Paid', { cents: 1 }, { idempotencyKey: 'k' });
+    await store.forTenant('acme').runs.redactEvent('r', 1, { by: 'officer', reason: 'asked for' });
+    const other = await run.append('Paid', { cents: 2 }, { idempotencyKey: 'k' });
+    expect([other.idempotent, other.payloadMatches]).toEqual([true, payloadMatches]);
+  });
+});
+
 describe('a store with a codec', () => {
   it.each([
     ['as it is', createMemoryStore({ codec })],
