@@ -20,6 +20,7 @@ import {
   type Location,
   manifestName,
   parseLocation,
+  tenantOfPack,
   tenantPrefix,
 } from './names.ts';
 import { problemsOf, type RunRef, readPacked } from './pack.ts';
@@ -174,10 +175,9 @@ class TargetArchiver implements Archiver {
   }
 
   async restoreRun(runId: string, options: ArchivedRunOptions = {}): Promise<RestoreResult> {
-    const location =
-      (await this.#locationOf(runId, options)) ?? (await searchRun(this.#target, runId, options.tenantId));
-    if (!location) throw notArchived(runId);
-    return this.#store.runs.restoreRun(readPacked(this.#target, location), { timeoutMs: RESTORE_LIMIT_MS });
+    const located = (await this.#locate(runId, options)) ?? (await searchRun(this.#target, runId, options.tenantId));
+    if (!located) throw notArchived(runId);
+    return this.#store.runs.restoreRun(this.#partsAt(runId, located), { timeoutMs: RESTORE_LIMIT_MS });
   }
 
   async *readRun(runId: string, options: ArchivedRunOptions = {}): AsyncIterable<RunEventRecord> {
@@ -185,14 +185,36 @@ class TargetArchiver implements Archiver {
   }
 
   async *exportRun(runId: string, options: ArchivedRunOptions = {}): AsyncIterable<RunPart> {
-    const location = await this.#locationOf(runId, options);
-    if (!location) throw notArchived(runId);
-    yield* readPacked(this.#target, location);
+    const located = await this.#locate(runId, options);
+    if (!located) throw notArchived(runId);
+    yield* this.#partsAt(runId, located);
   }
 
-  async #locationOf(runId: string, { tenantId }: ArchivedRunOptions): Promise<Location | null> {
-    const archive = await this.#store.runs.archivedAt(runId, { tenantId });
-    return archive === null ? null : parseLocation(archive);
+  #partsAt(runId: string, located: Located): AsyncGenerator<RunPart> {
+    const { tenantId } = located;
+    return readPacked(this.#target, located, { tenantId, runId }, () => notInThisArchive(runId));
+  }
+
+  /**
+   * Where the tombstone of a run says it lies; `null` when the run is not archived. The location was written by a caller of
+   * `archiveRun`, who may have named the file of another tenant: such a file is not opened.
+   */
+  async #locate(runId: string, options: ArchivedRunOptions): Promise<Located | null> {
+    const archive = await this.#store.runs.archivedAt(runId, { tenantId: options.tenantId });
+    if (archive === null) return null;
+    const location = parseLocation(archive);
+    const tenantId = location && tenantOfPack(location.pack);
+    if (location === null || tenantId === null) throw notInThisArchive(runId, archive);
+    if (!(await this.#isOwner(tenantId, runId, archive, options))) throw notInThisArchive(runId, archive);
+    return { ...location, tenantId };
+  }
+
+  /** Whether the tenant that a location names is the one whose tombstone names the location. */
+  async #isOwner(tenantId: string, runId: string, archive: string, options: ArchivedRunOptions): Promise<boolean> {
+    if (options.tenantId !== undefined) return options.tenantId === tenantId;
+    const { tenantId: confinedTo } = this.#store.info;
+    if (confinedTo !== undefined) return confinedTo === tenantId;
+    return (await this.#store.runs.archivedAt(runId, { tenantId })) === archive;
   }
 
   async verify({ tenantId, signal }: { tenantId?: string; signal?: AbortSignal } = {}): Promise<ArchiveCheck> {
@@ -244,8 +266,18 @@ function count(report: ArchiveReport, group: Group): void {
   report.events += group.runs.reduce((sum, run) => sum + run.lastEventSeq, 0);
 }
 
+interface Located extends Location {
+  /** Whose run it is, as the name of the pack says. */
+  tenantId: string;
+}
+
 function notArchived(runId: string): TidemarkError {
   return new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(runId)} in the archive`, { runId });
+}
+
+function notInThisArchive(runId: string, archive?: string): TidemarkError {
+  const message = `Run ${JSON.stringify(runId)} is archived, but not in this archive`;
+  return new TidemarkError('RUN_ARCHIVED', message, { runId, ...(archive !== undefined && { archive }) });
 }
 
 function goneOn({ runId, lastEventSeq }: ExportedRun, reason = 'it has gone on'): TidemarkError {

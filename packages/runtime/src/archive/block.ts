@@ -89,8 +89,8 @@ interface OpenBlock {
 /** Reads blocks line by line; gives each part once it is complete and follows from what came before. */
 export class BlockReader {
   #open: OpenBlock | null = null;
-  /** Whether the line that came last was the first of a block. */
-  isOpened = false;
+  /** The run whose first line came last. */
+  opened: ExportedRun | null = null;
   /** The run whose last line came last. */
   finished: ExportedRun | null = null;
 
@@ -98,7 +98,7 @@ export class BlockReader {
   take(line: Buffer): RunPart | null {
     this.finished = null;
     const content = parse(line);
-    this.isOpened = 'format' in content;
+    this.opened = 'format' in content ? content.run : null;
     if ('format' in content) {
       if (content.format !== FORMAT)
         throw corrupt(`it is written as ${content.format}, which this library does not read`);

@@ -1,6 +1,5 @@
 /** An archive in a directory: a file is written beside its place, synced, moved there, and its directory synced as well. */
-import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { invalidArgument } from '@tidemark/core';
 import type { ArchiveTarget } from './target.ts';
@@ -40,9 +39,11 @@ class DirectoryTarget implements ArchiveTarget {
   }
 
   async get(name: string): Promise<AsyncIterable<Uint8Array> | null> {
-    const place = this.#placeOf(name);
-    const found = await stat(place).catch(nothingThere);
-    return found?.isFile() ? (createReadStream(place) as AsyncIterable<Uint8Array>) : null;
+    const file = await open(this.#placeOf(name), 'r').catch(nothingThere);
+    // Asked of the file that is open: its name may lead to another one by now.
+    if ((await file?.stat())?.isFile()) return file!.createReadStream() as AsyncIterable<Uint8Array>;
+    await file?.close();
+    return null;
   }
 
   async *list(prefix: string): AsyncIterable<string> {

@@ -51,10 +51,23 @@ export function locationText({ pack, start, end }: Location): string {
   return `${pack}#${start}-${end}`;
 }
 
-/** `null` for a text that is no place in an archive. */
+/** Parses a location; `null` for any other text. Locations come from callers, so only names that packs can have are accepted. */
 export function parseLocation(text: string): Location | null {
-  const parts = /^(.+)#(\d+)-(\d+)$/.exec(text);
-  return parts && { pack: parts[1]!, start: Number(parts[2]), end: Number(parts[3]) };
+  const parts = /^(.+)#(\d{1,15})-(\d{1,15})$/.exec(text);
+  const location = parts && { pack: parts[1]!, start: Number(parts[2]), end: Number(parts[3]) };
+  return location && tenantOfPack(location.pack) !== null ? location : null;
+}
+
+/** The tenant whose runs a pack holds; `null` when the name is not that of a pack. */
+export function tenantOfPack(pack: string): string | null {
+  const encoded = /^archive\/([a-z0-9_%+/-]+)\/\d{4}\/\d{2}\/\d{2}\/[a-z0-9-]+\.jsonl(\.\w+)?$/.exec(pack)?.[1];
+  if (encoded === undefined) return null;
+  try {
+    const tenantId = decodeId(encoded);
+    return encodeId(tenantId) === encoded ? tenantId : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Lowercase letters, digits, `_` and `-` stay; every other byte is `%` and two digits, so that no two names meet anywhere. */

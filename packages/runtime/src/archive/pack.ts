@@ -89,11 +89,23 @@ async function* blocksOf(runs: Iterable<RunRef>, content: PackContent, writing: 
   }
 }
 
-/** The parts of one run of a pack. */
-export async function* readPacked(target: ArchiveTarget, location: Location): AsyncGenerator<RunPart, void, undefined> {
+/**
+ * Yields the parts of one run of a pack. Checks whose run it is in the same bytes that it yields, so that a file that is
+ * replaced after a check cannot show another run. Throws `onOther()` before the first part when it is another run.
+ */
+export async function* readPacked(
+  target: ArchiveTarget,
+  location: Location,
+  { tenantId, runId }: RunRef,
+  onOther: () => TidemarkError,
+): AsyncGenerator<RunPart, void, undefined> {
   const reader = new BlockReader();
+  let blocks = 0;
   for await (const { bytes } of linesOf(plainOf(await contentOf(target, location.pack), location.pack), location)) {
     const part = reader.take(bytes);
+    const { opened } = reader;
+    if (opened && (opened.tenantId !== tenantId || opened.runId !== runId)) throw onOther();
+    if (opened && ++blocks > 1) throw corrupt(`${location.pack} has several runs where one was expected`);
     if (part) yield part;
   }
   if (!reader.finished) throw corrupt(`${location.pack} ends within a run`);
@@ -114,7 +126,7 @@ export async function problemsOf(target: ArchiveTarget, name: string, content: P
     let start = 0;
     for await (const { bytes, at } of linesOf(plainOf(hashed(), name))) {
       reader.take(bytes);
-      if (reader.isOpened) start = at;
+      if (reader.opened) start = at;
       const key = `${start}-${at + bytes.length}`;
       const run = reader.finished && missing.get(key);
       if (run && isSame(run, reader.finished!)) missing.delete(key);

@@ -4,6 +4,8 @@ import { InterceptedStore, type Interceptor, type StoreCall } from '@tidemark/co
 import type { Archiver } from './archiver.ts';
 
 const DEFAULT_LIMIT = 1_000;
+/** How often a run is looked for in the store and the archive while others archive and restore it. */
+const MOST_TRIES = 3;
 
 /**
  * The same store; `fetchEvents`, `readEvents` and `exportRun` of an archived run read the archive. Everything else about it is
@@ -24,30 +26,67 @@ class ArchiveReading implements Interceptor {
   }
 
   async call(call: StoreCall, proceed: () => Promise<unknown>): Promise<unknown> {
-    try {
-      return await proceed();
-    } catch (error) {
-      if (!isArchived(error) || call.domain !== 'runs' || call.method !== 'fetchEvents') throw error;
-      const { runId, tenantId, options } = readOf(call);
-      const events: RunEventRecord[] = [];
-      const { afterSeq = 0, limit = DEFAULT_LIMIT } = options;
-      for await (const event of this.#archiver.readRun(runId, { tenantId })) {
-        if (event.runSeq > afterSeq) events.push(event);
-        if (events.length === limit) break;
+    if (call.domain !== 'runs' || call.method !== 'fetchEvents') return proceed();
+    for (let tries = 1; ; tries++) {
+      try {
+        return await proceed();
+      } catch (error) {
+        if (!isArchived(error)) throw error;
       }
-      return events;
+      try {
+        return await this.#fetch(call);
+      } catch (error) {
+        // Restored between the two: the store has it again.
+        if (!isTidemarkError(error, 'RUN_NOT_FOUND') || tries === MOST_TRIES) throw error;
+      }
     }
   }
 
-  async *iterate(call: StoreCall, proceed: () => AsyncIterable<unknown>): AsyncIterable<unknown> {
+  async #fetch(call: StoreCall): Promise<RunEventRecord[]> {
     const { runId, tenantId, options } = readOf(call);
+    const { afterSeq = 0, limit = DEFAULT_LIMIT } = options;
+    const events: RunEventRecord[] = [];
+    for await (const event of this.#archiver.readRun(runId, { tenantId })) {
+      if (event.runSeq > afterSeq) events.push(event);
+      if (events.length === limit) break;
+    }
+    return events;
+  }
+
+  iterate(call: StoreCall, proceed: () => AsyncIterable<unknown>): AsyncIterable<unknown> {
+    if (call.domain === 'runs' && call.method === 'readEvents')
+      return this.#read(call, proceed as () => AsyncIterable<RunEventRecord>);
+    if (call.domain === 'runs' && call.method === 'exportRun') return this.#export(call, proceed);
+    return proceed();
+  }
+
+  async *#read(call: StoreCall, proceed: () => AsyncIterable<RunEventRecord>): AsyncGenerator<RunEventRecord> {
+    const { runId, tenantId, options } = readOf(call);
+    let { afterSeq = 0 } = options;
     try {
-      yield* proceed();
+      for await (const event of proceed()) {
+        afterSeq = event.runSeq;
+        yield event;
+      }
     } catch (error) {
-      const isRead = call.domain === 'runs' && (call.method === 'readEvents' || call.method === 'exportRun');
-      if (!isRead || !isArchived(error)) throw error;
-      if (call.method === 'exportRun') yield* this.#archiver.exportRun(runId, { tenantId });
-      else yield* after(this.#archiver.readRun(runId, { tenantId }), options.afterSeq ?? 0);
+      if (!isArchived(error)) throw error;
+      // Archived meanwhile, perhaps after some pages were read: the archive has the rest.
+      yield* after(this.#archiver.readRun(runId, { tenantId }), afterSeq);
+    }
+  }
+
+  async *#export(call: StoreCall, proceed: () => AsyncIterable<unknown>): AsyncGenerator<unknown> {
+    const { runId, tenantId } = readOf(call);
+    let hasBegun = false;
+    try {
+      for await (const part of proceed()) {
+        hasBegun = true;
+        yield part;
+      }
+    } catch (error) {
+      // An export is one history from its first part on; another one cannot continue it.
+      if (hasBegun || !isArchived(error)) throw error;
+      yield* this.#archiver.exportRun(runId, { tenantId });
     }
   }
 }

@@ -9,14 +9,14 @@ export async function searchRun(
   target: ArchiveTarget,
   runId: string,
   tenantId: string | undefined,
-): Promise<Location | null> {
-  const found = new Map<string, Location>();
+): Promise<(Location & { tenantId: string }) | null> {
+  const found = new Map<string, Location & { tenantId: string }>();
   for await (const name of target.list(tenantId === undefined ? ALL_PACKS : tenantPrefix(tenantId))) {
     const manifest = isManifestName(name) ? await readManifest(target, name) : null;
     const run = manifest?.runs.find((it) => it.runId === runId && it.tenantId === (tenantId ?? it.tenantId));
     const known = run && found.get(run.tenantId);
     if (run && (!known || madeAt(known.pack) < madeAt(manifest!.pack)))
-      found.set(run.tenantId, { pack: manifest!.pack, start: run.start, end: run.end });
+      found.set(run.tenantId, { tenantId: run.tenantId, pack: manifest!.pack, start: run.start, end: run.end });
   }
   if (found.size > 1)
     throw new TidemarkError('AMBIGUOUS_RUN', `Several tenants have a run ${JSON.stringify(runId)} in the archive`, {
