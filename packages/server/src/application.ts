@@ -9,8 +9,9 @@ import type { Admission } from './auth/admission.ts';
 import type { Principal } from './auth.ts';
 import { ANSWERED, sendAnswer } from './http/answer.ts';
 import { contentTypeOf, drain, parseJson, readBody, refuseEncoded } from './http/body.ts';
+import { beginExchange, type Exchange, FailureLog } from './http/exchange.ts';
 import { idOfSegment } from './http/ids.ts';
-import { isUnforeseen, sendProblem } from './http/problems.ts';
+import { sendProblem } from './http/problems.ts';
 import { parseQuery } from './http/query.ts';
 import { Refusal } from './http/refusal.ts';
 import { type Match, Router } from './http/router.ts';
@@ -54,11 +55,13 @@ export interface ApplicationParts {
 export class Application {
   readonly #router = new Router<MountedRoute>();
   readonly #parts: ApplicationParts;
+  readonly #failures: FailureLog;
   /** Requests that are being answered. */
   active = 0;
 
   constructor(parts: ApplicationParts) {
     this.#parts = parts;
+    this.#failures = new FailureLog(parts.logger);
     for (const route of parts.routes) this.#router.add(route.method, route.path, mount(route));
   }
 
@@ -79,10 +82,11 @@ export class Application {
       return;
     }
     const { route, name } = found.mounted;
-    this.#serve(found.mounted, found.match, found.query, request, response).then(
+    const exchange = beginExchange(response, this.#failures);
+    exchange.route = route.path;
+    this.#serve(found.mounted, found.match, found.query, request, response, exchange).then(
       (status) => done(name, status),
       (error) => {
-        if (isUnforeseen(error)) this.#parts.logger.error({ event: 'request_failed', route: route.path, error });
         done(name, sendProblem(response, error));
       },
     );
@@ -107,11 +111,13 @@ export class Application {
     queryText: string,
     request: IncomingMessage,
     response: ServerResponse,
+    exchange: Exchange,
   ): Promise<number> {
     const { route } = mounted;
     const { admission, views, services, audit } = this.#parts;
     const known = admission.admit(request, response, route.scope);
     const principal = known instanceof Promise ? await known : known;
+    exchange.isByAdmin = principal.scopes.includes('admin');
     const query = mounted.mayAskNothing && queryText === '' ? NO_PARAMETERS : queryOf(mounted, queryText);
     const params: Record<string, string> = {};
     for (const name in match.segments) params[name] = idOfSegment(match.segments[name]!, name);

@@ -81,7 +81,7 @@ export async function sendBatches(
       next = await iterator.next();
     }
   } catch (error) {
-    response.write(`${JSON.stringify({ problem: problemOf(error) })}\n`);
+    response.write(`${JSON.stringify({ problem: problemOf(error, response) })}\n`);
   } finally {
     if (!next.done) await iterator.return?.().catch(() => {});
   }

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { type ErrorCode, isTidemarkError, TidemarkError } from '@tidemark/core';
 import { redactText } from '../redaction.ts';
+import { type Exchange, exchangeOf } from './exchange.ts';
 import { Refusal } from './refusal.ts';
 
 /** The status of each code. */
@@ -59,15 +60,64 @@ export interface Problem {
 /** What is told besides code and message. `cause` and `write` stay here: one is ours, the other the caller has. */
 const DETAILS = ['field', 'rule', 'current', 'runId', 'runSeq', 'keyId', 'archive', 'attempts'] as const;
 
-/** The problem that something thrown is; what nobody foresaw is told without its inside. */
-export function problemOf(thrown: unknown): Problem {
+/** Failures of the store itself: their messages name paths, hosts and what the database said, so callers get these instead. */
+const FAULTS: Partial<Record<ErrorCode, string>> = {
+  CORRUPT_EVENT: 'A stored event is damaged, and nothing of it is shown',
+  CODEC_FAILED: 'A stored value cannot be decoded',
+  PROJECTION_FAILED: 'A handler of a projection failed',
+  STORAGE_FULL: 'The storage of the server is full; nothing was written',
+  STORAGE_ERROR: 'The server could not read or write its storage',
+  SCHEMA_MISMATCH: 'The data was written by a newer version than the server can work beside',
+  DRIVER_MISSING: 'The server lacks a package that it needs',
+  DURABILITY_TOO_WEAK: 'The storage of the server is less durable than it must be',
+};
+
+/** Failures that pass: told in their own words unless something else failed underneath. */
+const PASSING: Partial<Record<ErrorCode, string>> = {
+  ABORTED: 'The server gave the call up before anything was written',
+  TIMEOUT: 'The call ran out of time; nothing was written',
+  OVERLOADED: 'The store has too much to do; nothing was written, try again',
+  UNAVAILABLE: 'The store cannot be reached right now; nothing was written, try again',
+  OUTCOME_UNKNOWN: 'It is not known whether this was written; send it again to learn what became of it',
+};
+
+/**
+ * Returns the problem document of an error. Details that only operators may see are logged under the id of the request
+ * that `response` answers, and left out.
+ */
+export function problemOf(thrown: unknown, response?: ServerResponse): Problem {
   if (thrown instanceof Refusal) return describe(thrown.error, thrown.status);
-  if (!isTidemarkError(thrown)) {
-    return describe(new TidemarkError('STORAGE_ERROR', 'The server failed unexpectedly; its log says why'), 500);
-  }
+  const exchange = exchangeOf(response);
+  if (!isTidemarkError(thrown))
+    return hidden(new TidemarkError('STORAGE_ERROR', 'unforeseen'), 'The server failed unexpectedly', thrown, exchange);
+  const { code } = thrown;
   // The server's store is not the caller's to open again.
-  if (thrown.code === 'STORE_CLOSED') return describe(new TidemarkError('UNAVAILABLE', 'The server is stopping'), 503);
-  return describe(thrown, STATUS_OF[thrown.code] ?? 500);
+  if (code === 'STORE_CLOSED') return describe(new TidemarkError('UNAVAILABLE', 'The server is stopping'), 503);
+  const sentence = sentenceInstead(thrown);
+  if (sentence !== undefined) return hidden(thrown, sentence, thrown, exchange);
+  const problem = describe(thrown, STATUS_OF[code] ?? 500);
+  return exchange?.isByAdmin ? problem : withoutArchive(problem);
+}
+
+/** What a caller is told instead of the message; `undefined` where the message holds nothing but the caller's own ids. */
+function sentenceInstead({ code, cause, runId }: TidemarkError): string | undefined {
+  if (code === 'CORRUPT_EVENT' && runId !== undefined) return undefined;
+  return FAULTS[code] ?? (cause === undefined ? undefined : PASSING[code]);
+}
+
+function hidden(error: TidemarkError, sentence: string, logged: unknown, exchange: Exchange | undefined): Problem {
+  const problem = withoutArchive(describe(error, STATUS_OF[error.code] ?? 500));
+  const requestId = exchange?.noteFailure(error.code, logged);
+  if (requestId === undefined) return { ...problem, detail: sentence };
+  return { ...problem, detail: `${sentence}. The server's log has the details of request ${requestId}`, requestId };
+}
+
+/** Where an archive lies is for admins only. */
+function withoutArchive(problem: Problem): Problem {
+  const { archive, ...rest } = problem;
+  return archive === undefined
+    ? problem
+    : ({ ...rest, detail: rest.detail.replaceAll(` at ${archive}`, '') } as Problem);
 }
 
 function describe(error: TidemarkError, status: number): Problem {
@@ -88,14 +138,9 @@ function describe(error: TidemarkError, status: number): Problem {
   return problem;
 }
 
-/** Whether nobody foresaw it, so that the log must have it whole. */
-export function isUnforeseen(thrown: unknown): boolean {
-  return !(thrown instanceof Refusal) && !isTidemarkError(thrown);
-}
-
 /** Answers with a problem; when part of an answer is out already, cuts the connection instead. */
 export function sendProblem(response: ServerResponse, thrown: unknown): number {
-  const problem = problemOf(thrown);
+  const problem = problemOf(thrown, response);
   if (response.headersSent) {
     response.destroy();
     return problem.status;

@@ -57,13 +57,13 @@ async function* appendLines(
   options: AppendOptions,
   complete: (event: RunEventInput) => RunEventInput,
 ): AsyncGenerator<unknown[]> {
-  const { store, request, services } = call;
+  const { store, request, response, services } = call;
   const appendLine = async (line: Buffer) => {
     try {
       const result = await store.runs.appendEvent(complete(eventOf(line)), options);
       return { status: result.persisted ? 201 : 200, ...result };
     } catch (error) {
-      const problem = problemOf(error);
+      const problem = problemOf(error, response);
       return { status: problem.status, problem };
     }
   };

@@ -69,7 +69,7 @@ export const RUN_ARCHIVE_ROUTES = [
     {
       method: 'GET',
       path: '/v1/runs/{runId}/archive',
-      scope: 'read',
+      scope: 'admin',
       summary: 'Where an archived run lies',
       query: Type.Object(TENANT_ID),
       answers: { 200: Type.Object({ location: Type.String() }) },

@@ -56,6 +56,7 @@ export const Problem = Type.Object(
     keyId: Type.Optional(Type.String()),
     archive: Type.Optional(Type.String()),
     attempts: Type.Optional(Type.Integer()),
+    requestId: Type.Optional(Type.String({ description: 'By which the log of the server has the details' })),
   },
   { title: 'Problem' },
 );

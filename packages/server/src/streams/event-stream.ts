@@ -171,7 +171,7 @@ export class EventStream {
 
   /** Tells why the stream ends; a reader goes on after its last id if that may help. */
   fail(error: unknown): void {
-    this.write(`event: problem\ndata: ${JSON.stringify(problemOf(error))}\n\n`);
+    this.write(`event: problem\ndata: ${JSON.stringify(problemOf(error, this.#response))}\n\n`);
     this.#response.end();
     this.#end();
   }

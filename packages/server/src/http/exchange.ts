@@ -1,0 +1,69 @@
+/**
+ * What a problem has to know about the request it answers: whether its caller may learn where things lie, and where the
+ * details go that no caller may see.
+ */
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { Bucket } from '../limits/bucket.ts';
+import type { Logger } from '../logger.ts';
+
+/** Failures that are logged at once and then per second: an outage must not fill the disk with one line per request. */
+const MOST_LINES = 100;
+const LINES_PER_SECOND = 20;
+
+const EXCHANGES = new WeakMap<ServerResponse, Exchange>();
+
+/** Writes failures to the log, at a bounded rate. */
+export class FailureLog {
+  readonly #logger: Logger;
+  readonly #lines = new Bucket(LINES_PER_SECOND, MOST_LINES);
+  #dropped = 0;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  write(entry: { requestId: string; route: string; error: unknown }): void {
+    if (!this.#lines.take()) {
+      this.#dropped++;
+      return;
+    }
+    const dropped = this.#dropped === 0 ? {} : { dropped: this.#dropped };
+    this.#dropped = 0;
+    this.#logger.error({ event: 'request_failed', ...entry, ...dropped });
+  }
+}
+
+/** One request and its answer. */
+export class Exchange {
+  readonly #failures: FailureLog;
+  readonly #seen = new Set<string>();
+  #requestId: string | undefined;
+  /** The pattern of its path. */
+  route = '';
+  /** Its caller has the scope `admin`. */
+  isByAdmin = false;
+
+  constructor(failures: FailureLog) {
+    this.#failures = failures;
+  }
+
+  /** Returns the request's id, by which the log has the details. A bulk request logs each kind of failure once. */
+  noteFailure(kind: string, error: unknown): string {
+    this.#requestId ??= randomUUID();
+    if (!this.#seen.has(kind)) this.#failures.write({ requestId: this.#requestId, route: this.route, error });
+    this.#seen.add(kind);
+    return this.#requestId;
+  }
+}
+
+export function beginExchange(response: ServerResponse, failures: FailureLog): Exchange {
+  const exchange = new Exchange(failures);
+  EXCHANGES.set(response, exchange);
+  return exchange;
+}
+
+/** The exchange that a response belongs to; `undefined` for one that the application did not begin. */
+export function exchangeOf(response: ServerResponse | undefined): Exchange | undefined {
+  return response && EXCHANGES.get(response);
+}

@@ -1,0 +1,99 @@
+/** Failures of the store: callers get a stable sentence and the id of their request, the log has what happened. */
+import { DatabaseSync } from 'node:sqlite';
+import { type ErrorCode, TidemarkError } from '@tidemark/core';
+import { InterceptedStore } from '@tidemark/core/engine';
+import { sqliteStore } from '@tidemark/sqlite';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { newFolder, runEvent, send } from './running.ts';
+import { startSecured } from './security-setup.ts';
+
+/** What no caller may read. */
+const INSIDE = '/srv/private/app.db: relation "tidemark"."events" at 10.0.0.7:5432';
+
+const CODES: ErrorCode[] = [
+  'STORAGE_ERROR',
+  'STORAGE_FULL',
+  'CODEC_FAILED',
+  'SCHEMA_MISMATCH',
+  'DRIVER_MISSING',
+  'DURABILITY_TOO_WEAK',
+  'PROJECTION_FAILED',
+  'CORRUPT_EVENT',
+  'UNAVAILABLE',
+  'OVERLOADED',
+  'TIMEOUT',
+  'ABORTED',
+  'OUTCOME_UNKNOWN',
+];
+
+/** A store whose runs all fail in the same way. */
+async function failing(error: () => Error): Promise<InterceptedStore> {
+  const store = await sqliteStore(`${newFolder()}/store.db`);
+  onTestFinished(() => store.close());
+  const fail = async () => {
+    throw error();
+  };
+  return new InterceptedStore(store, {
+    call: (call, proceed) => (call.domain === 'runs' ? fail() : proceed()),
+    iterate: (call, proceed) => (call.domain === 'runs' ? failingItems(fail) : proceed()),
+  });
+}
+
+async function* failingItems(fail: () => Promise<never>): AsyncGenerator<never> {
+  yield await fail();
+}
+
+describe('a failure of the store', () => {
+  it.for([...CODES, 'unforeseen'])('as %s is told without its inside', async (code) => {
+    const cause = new Error(INSIDE);
+    const error = () => (code === 'unforeseen' ? cause : new TidemarkError(code as ErrorCode, INSIDE, { cause }));
+    const { url, keyFor, logged } = await startSecured({ store: await failing(error) });
+    const headers = await keyFor();
+    const lines = { 'content-type': 'application/x-ndjson' };
+    const answers = [
+      await fetch(`${url}/v1/runs/r/events`, { headers }),
+      await fetch(`${url}/v1/runs`, { headers }),
+      await fetch(`${url}/v1/runs/r/events`, { headers: { ...headers, accept: 'application/x-ndjson' } }),
+      await fetch(`${url}/v1/runs/r/events`, { headers: { ...headers, accept: 'text/event-stream' } }),
+      await send(`${url}/v1/events`, 'POST', runEvent('r'), headers),
+      await send(`${url}/v1/events`, 'POST', `${JSON.stringify(runEvent('r'))}\n`.repeat(50), { ...headers, ...lines }),
+    ];
+    for (const answer of answers) {
+      const text = await answer.text();
+      expect(text).not.toContain('/srv/');
+      expect(text).not.toContain('relation');
+      expect(text).not.toContain('10.0.0.7');
+      const requestId = /"requestId":"([0-9a-f-]{36})"/.exec(text)?.[1];
+      expect(requestId, text).toBeDefined();
+      const entries = logged.filter((entry) => (entry as { requestId?: string }).requestId === requestId);
+      expect(entries, 'logged once for each request').toHaveLength(1);
+      expect(String((entries[0] as { error: Error }).error)).toContain(INSIDE);
+    }
+  });
+
+  it('of SQLite shows neither the file nor what the database said', async () => {
+    const { url, keyFor, path, logged } = await startSecured();
+    const headers = await keyFor();
+    const beside = new DatabaseSync(path);
+    for (const { name } of beside.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all())
+      if (String(name).includes('memor')) beside.exec(`DROP TABLE ${name}`);
+    beside.close();
+    const answer = await fetch(`${url}/v1/memory/some?tenant=acme`, { headers });
+    const text = await answer.text();
+    expect(answer.status, text).toBe(500);
+    expect(text).not.toContain(path);
+    expect(text).not.toContain('no such table');
+    expect(JSON.stringify(logged, (_, value) => (value instanceof Error ? value.message : value))).toContain(path);
+  });
+
+  it('that lasts does not fill the log', async () => {
+    const { url, keyFor, logged } = await startSecured({
+      store: await failing(() => new TidemarkError('UNAVAILABLE', 'down', { cause: new Error('down') })),
+    });
+    const headers = await keyFor();
+    for (let n = 0; n < 20; n++)
+      await Promise.all(Array.from({ length: 50 }, () => fetch(`${url}/v1/runs`, { headers })));
+    expect(logged.length).toBeGreaterThan(0);
+    expect(logged.length, 'of 1 000 failures').toBeLessThan(900);
+  });
+});
