@@ -1,13 +1,15 @@
 /** What went wrong, why, and what to do next: on stderr, in three lines. */
 import { styleText } from 'node:util';
 import { ERROR_CODES, isTidemarkError } from '@tidemark/core';
+import { hideUrlSecrets } from '@tidemark/core/engine';
 import { type Io, wantsColour } from './io.ts';
 import { printable } from './table.ts';
 
 export async function reportFailure(io: Io, error: unknown): Promise<void> {
   const colours = wantsColour(io.stderr, io.env);
   const label = colours ? styleText('red', 'error', { validateStream: false }) : 'error';
-  await io.stderr.write(`${label}: ${describe(error)}\n`);
+  // Drivers may quote the URL they were given.
+  await io.stderr.write(`${label}: ${hideUrlSecrets(describe(error))}\n`);
 }
 
 function describe(error: unknown): string {

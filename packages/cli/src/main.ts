@@ -1,5 +1,6 @@
 /** One call of the command line, from its words to its exit code. */
 import { type Store, TidemarkError } from '@tidemark/core';
+import { hideUrlSecrets, holdsSecret } from '@tidemark/core/engine';
 import { CommanderError, type Command as Parser } from 'commander';
 import { type Command, type CommandContext, flagOf } from './command.ts';
 import { askToConfirm } from './confirm.ts';
@@ -16,6 +17,9 @@ import { VERSION } from './version.ts';
 
 /** How long a call may take that goes through much. */
 const PATIENCE_MS = 24 * 3_600_000;
+
+const SEEN_BY_ALL =
+  'The URL after --store is in the process list, where everybody on this machine can read it; give one with a password by --store-file or TIDEMARK_STORE.';
 
 /** Runs `tidemark <argv>` and gives its exit code; nothing is thrown. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
@@ -44,7 +48,7 @@ async function parse(argv: readonly string[], io: Io): Promise<Call | number> {
     code = error.exitCode === 0 || argv.length === 0 ? EXIT.ok : EXIT.usage;
   }
   if (said.out !== '') await io.stdout.write(said.out);
-  if (said.error !== '') await (argv.length === 0 ? io.stdout : io.stderr).write(said.error);
+  if (said.error !== '') await (argv.length === 0 ? io.stdout : io.stderr).write(hideUrlSecrets(said.error));
   return call ?? code;
 }
 
@@ -81,6 +85,7 @@ async function execute({ command, args, texts }: Call, io: Io): Promise<number> 
     async store({ mustExist = false, isPlain = false, isWhole = false } = {}) {
       const { settings } = context;
       const readsOnly = command.effect === 'ro' || dryRun;
+      if (settings.storeFrom === '--store' && holdsSecret(settings.store)) await out.note(SEEN_BY_ALL);
       const store = await openTarget(settings, { readsOnly, mustExist, isPlain, note: (text) => out.note(text) });
       opened.push(store);
       return isWhole || settings.tenant === undefined ? store : store.forTenant(settings.tenant);

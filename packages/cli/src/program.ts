@@ -10,6 +10,7 @@ import { OUTPUT_FORMS } from './output.ts';
 /** The options every command takes. */
 export const GLOBAL_OPTIONS = {
   store: text('url', 'the store: sqlite:, postgres:, redis:, nats:, http:, memory: (also TIDEMARK_STORE)'),
+  storeFile: text('file', 'file that holds the URL, out of sight of the process list (also TIDEMARK_STORE_FILE)'),
   context: text('name', 'a store named with `tidemark context add` (also TIDEMARK_CONTEXT)'),
   tenant: text('id', 'only this tenant (also TIDEMARK_TENANT)'),
   output: { ...choice(OUTPUT_FORMS, 'table on a terminal, jsonl elsewhere'), short: 'o' },

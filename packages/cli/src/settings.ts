@@ -10,6 +10,7 @@ export const DEFAULT_STORE = 'sqlite:./.tidemark/state.db';
 /** The flags every command takes, as far as they say which store. */
 export interface StoreFlags {
   store?: string | undefined;
+  storeFile?: string | undefined;
   context?: string | undefined;
   tenant?: string | undefined;
   timeout?: string | undefined;
@@ -23,7 +24,7 @@ export interface CallSettings {
 
 export interface Settings extends CallSettings {
   store: string;
-  /** Who named the store: `--store`, `TIDEMARK_STORE`, `context production`, `default`. */
+  /** Who named the store: `--store`, `--store-file`, `TIDEMARK_STORE`, `context production`, `default`. */
   storeFrom: string;
   tenant?: string;
   /** Of a server; from the environment or a file, never a flag: flags are seen by everybody on the machine. */
@@ -60,14 +61,35 @@ interface ChosenStore {
 }
 
 function chooseStore(flags: StoreFlags, env: Io['env']): ChosenStore {
-  if (flags.store !== undefined && flags.context !== undefined)
-    throw invalidArgument('--store', 'given without --context, which names a store too');
+  const given = [flags.store, flags.storeFile, flags.context].filter((it) => it !== undefined);
+  if (given.length > 1)
+    throw invalidArgument('--store', 'given without --store-file and --context, which name a store too');
   if (flags.store !== undefined) return { store: flags.store, from: '--store' };
-  if (flags.context === undefined && env.TIDEMARK_STORE) return { store: env.TIDEMARK_STORE, from: 'TIDEMARK_STORE' };
+  if (flags.storeFile !== undefined) return { store: readUrl(flags.storeFile, '--store-file'), from: '--store-file' };
+  if (flags.context === undefined) {
+    if (env.TIDEMARK_STORE) return { store: env.TIDEMARK_STORE, from: 'TIDEMARK_STORE' };
+    const path = env.TIDEMARK_STORE_FILE;
+    if (path) return { store: readUrl(path, 'TIDEMARK_STORE_FILE'), from: 'TIDEMARK_STORE_FILE' };
+  }
   const file = readContexts(env);
   const name = flags.context ?? env.TIDEMARK_CONTEXT ?? file.current;
   if (name === undefined) return { store: DEFAULT_STORE, from: 'default' };
   return { ...contextNamed(file, name), from: `context ${name}` };
+}
+
+/** Returns the URL that a file holds. The URL of a store often has a password, which arguments show to the whole machine. */
+export function readUrl(path: string, named: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw new TidemarkError('NOT_FOUND', `The file ${path} of ${named} cannot be read: ${(cause as Error).message}`, {
+      field: named,
+      cause,
+    });
+  }
+  if (text === '' || /\s/.test(text)) throw invalidArgument(named, 'a file that holds one URL and nothing else');
+  return text;
 }
 
 function tokenOf(env: Io['env'], contextFile: string | undefined): string | undefined {
@@ -85,9 +107,4 @@ function tokenOf(env: Io['env'], contextFile: string | undefined): string | unde
 
 function isOn(value: string | undefined): boolean {
   return value !== undefined && value !== '' && value !== '0' && value !== 'false';
-}
-
-/** A URL as it may be shown: without its password. */
-export function withoutPassword(url: string): string {
-  return url.replace(/^([a-z]+:\/\/[^/@:]*):[^@/]*@/, '$1:***@');
 }

@@ -74,7 +74,7 @@ describe('contexts', () => {
     const { stdout } = await tidemark('context add db postgres://ada:secret@host/app');
     const list = await tidemark('context list');
     expect(stdout + list.stdout + JSON.stringify(await current())).not.toContain('secret');
-    expect(list.stdout).toContain('postgres://ada:***@host/app');
+    expect(list.stdout).toContain('postgres://***@host/app');
     const file = 'config/tidemark/contexts.json';
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readFileSync(file, 'utf8')).toContain('secret');

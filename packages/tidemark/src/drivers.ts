@@ -1,5 +1,7 @@
 /** Which package serves which URL; each is loaded only when it is asked for. */
+
 import { createMemoryStore, invalidArgument, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
+import { shownUrl } from '@tidemark/core/engine';
 
 /** Options every backend takes when it is opened by URL. */
 export interface OpenOptions extends StoreOptions {
@@ -33,7 +35,7 @@ export async function openUrl(url: string, options: OpenOptions): Promise<Store>
   if (scheme === 'sqlite') return openSqlite(pathOf(url), options);
   const name = scheme === undefined ? undefined : PACKAGES[scheme];
   if (name === undefined)
-    throw invalidArgument('url', `a URL that starts with ${SCHEMES.map((it) => `${it}:`).join(', ')}`, url);
+    throw invalidArgument('url', `a URL that starts with ${SCHEMES.map((it) => `${it}:`).join(', ')}`, shownUrl(url));
   const driver = await loadDriver(name, scheme!);
   return driver.openUrl(url, options);
 }

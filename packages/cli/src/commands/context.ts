@@ -1,11 +1,14 @@
 /** `context`: names for stores, kept in a file of the user's. */
+
 import { resolve } from 'node:path';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
+import { shownUrl } from '@tidemark/core/engine';
 import { defineCommand } from '../command.ts';
 import { contextNamed, contextPath, type NamedContext, readContexts, writeContexts } from '../contexts.ts';
-import { one, text } from '../options.ts';
+import type { Io } from '../io.ts';
+import { maybe, one, text } from '../options.ts';
 import type { View } from '../output.ts';
-import { withoutPassword } from '../settings.ts';
+import { resolveSettings, type StoreFlags } from '../settings.ts';
 
 interface ListedContext extends NamedContext {
   name: string;
@@ -16,11 +19,11 @@ const CONTEXTS: View<ListedContext> = {
   columns: [
     { title: '', of: ({ isCurrent }) => (isCurrent ? '*' : '') },
     { title: 'NAME', of: ({ name }) => name },
-    { title: 'STORE', of: ({ store }) => withoutPassword(store) },
+    { title: 'STORE', of: ({ store }) => shownUrl(store) },
     { title: 'TENANT', of: ({ tenant }) => tenant },
   ],
   id: ({ name }) => name,
-  json: ({ store, ...rest }) => ({ ...rest, store: withoutPassword(store) }),
+  json: ({ store, ...rest }) => ({ ...rest, store: shownUrl(store) }),
 };
 
 const NAME = one('name of the context');
@@ -31,29 +34,41 @@ const add = defineCommand({
   details:
     'Kept in $XDG_CONFIG_HOME/tidemark/contexts.json, readable by you only. Relative SQLite paths are made absolute.',
   effect: 'rw',
-  args: { name: NAME, url: one('URL of the store') },
+  args: { name: NAME, url: maybe('URL of the store; else that of --store-file or TIDEMARK_STORE') },
   options: { tokenFile: text('file', 'file that holds the token of a server') },
   examples: [
     { line: 'context add production http://127.0.0.1:7420 --tenant acme', shows: '"name":"production"' },
     { line: 'context add local sqlite:app.db --dry-run', shows: '"would":"add"' },
   ],
-  async run({ out, io, args: { name, url }, options: { tokenFile }, flags, dryRun }) {
+  async run({ out, io, args, options: { tokenFile }, flags, dryRun }) {
+    const { name } = args;
+    const url = args.url ?? givenUrl(flags, io.env);
     if (!/^[\w.-]+$/.test(name))
       throw invalidArgument('name', 'of letters, digits, dots, dashes and underscores', name);
     if (!/^[a-z]+:/.test(url))
-      throw invalidArgument('url', 'the URL of a store, such as sqlite:app.db or http://127.0.0.1:7420', url);
+      throw invalidArgument('url', 'the URL of a store, such as sqlite:app.db or http://127.0.0.1:7420', shownUrl(url));
     const context: NamedContext = {
       store: url.replace(/^sqlite:(?!\/)(.+)$/, (_, path: string) => `sqlite:${resolve(path)}`),
       ...(flags.tenant === undefined ? {} : { tenant: flags.tenant }),
       ...(tokenFile === undefined ? {} : { tokenFile: resolve(tokenFile) }),
     };
-    const shown = { name, ...context, store: withoutPassword(context.store) };
+    const shown = { name, ...context, store: shownUrl(context.store) };
     if (dryRun) return out.report({ dryRun: true, would: 'add', ...shown }, name);
     const file = readContexts(io.env);
     writeContexts(io.env, { current: name, ...file, contexts: { ...file.contexts, [name]: context } });
     await out.report(shown, name);
   },
 });
+
+/** The URL of a new context where it is no argument. */
+function givenUrl(flags: StoreFlags, env: Io['env']): string {
+  const { store, storeFrom } = resolveSettings(
+    { ...flags, context: undefined },
+    { ...env, TIDEMARK_CONTEXT: undefined },
+  );
+  if (/^(--store|TIDEMARK_STORE)/.test(storeFrom)) return store;
+  throw invalidArgument('url', 'given, or in the file of --store-file, or in TIDEMARK_STORE');
+}
 
 const use = defineCommand({
   name: 'context use',
@@ -98,7 +113,7 @@ const current = defineCommand({
   examples: [{ line: 'context current --store sqlite:app.db', shows: '"from":"--store"' }],
   async run({ out, settings: { store, storeFrom, tenant, token, readOnly } }) {
     await out.report({
-      store: withoutPassword(store),
+      store: shownUrl(store),
       from: storeFrom,
       tenant,
       token: token === undefined ? 'none' : 'set',

@@ -1,10 +1,13 @@
 /** `copy`: everything from any store to any other, then both sides compared. */
-import { type Store, TENANT_PARTS } from '@tidemark/core';
+
+import { invalidArgument, type Store, TENANT_PARTS } from '@tidemark/core';
+import { shownUrl } from '@tidemark/core/engine';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { choicesOf, integer, one, toggle, withDefault } from '../options.ts';
+import type { Io } from '../io.ts';
+import { choicesOf, integer, maybe, text, toggle, withDefault } from '../options.ts';
 import type { View } from '../output.ts';
-import { withoutPassword } from '../settings.ts';
+import { readUrl } from '../settings.ts';
 import { openUrl } from '../target.ts';
 
 interface CopiedPart {
@@ -32,9 +35,10 @@ const copy = defineCommand({
   details:
     'What is the same already is passed over, so that an interrupted copy is simply run again. Runs that were deleted, pauses that were consumed and sessions that were erased in the source end in the target too; with --mirror everything else goes as well that an earlier copy wrote and the source has no more. Nobody should write to either side meanwhile. A token of the target is read from TIDEMARK_TARGET_TOKEN. Exit code 6 when both are not the same in the end, also when the target has more.',
   effect: 'rw',
-  args: { to: one('URL of the store to copy to') },
+  args: { to: maybe('URL of the store to copy to; else that of --to-file or TIDEMARK_TARGET_STORE') },
   options: {
     part: choicesOf(TENANT_PARTS, 'part', `only this part: ${TENANT_PARTS.join(', ')}`),
+    toFile: text('file', 'file that holds the URL to copy to, out of sight of the process list'),
     mirror: toggle('remove from the target what an earlier copy wrote and the store has no more'),
     concurrency: withDefault(integer('n', 'things copied at once', 1), 8),
   },
@@ -46,11 +50,12 @@ const copy = defineCommand({
   async run(context) {
     const { store, out, io, args, options, settings, dryRun, progress } = context;
     const { copyStore } = await import('@tidemark/runtime');
+    const url = targetOf(args.to, options.toFile, io.env);
     const from = await store({ mustExist: true, isPlain: true });
-    const target = withoutPassword(args.to);
-    if (dryRun) return out.report({ dryRun: true, would: 'copy', from: withoutPassword(settings.store), to: target });
+    const target = shownUrl(url);
+    if (dryRun) return out.report({ dryRun: true, would: 'copy', from: shownUrl(settings.store), to: target });
     const bar = progress('copying');
-    const { parts, differences, problems, complete } = await copyTo(args.to, context, (to) =>
+    const { parts, differences, problems, complete } = await copyTo(url, context, (to) =>
       copyStore(from, to, {
         ...(options.part.length > 0 ? { parts: options.part } : {}),
         ...(settings.tenant === undefined ? {} : { tenants: [settings.tenant] }),
@@ -72,6 +77,14 @@ const copy = defineCommand({
     return complete ? EXIT.ok : EXIT.unmet;
   },
 });
+
+function targetOf(url: string | undefined, file: string | undefined, env: Io['env']): string {
+  if (url !== undefined && file !== undefined)
+    throw invalidArgument('--to-file', 'given without a URL, which names a store too');
+  const given = url ?? (file === undefined ? env.TIDEMARK_TARGET_STORE : readUrl(file, '--to-file'));
+  if (given) return given;
+  throw invalidArgument('to', 'given, or in the file of --to-file, or in TIDEMARK_TARGET_STORE');
+}
 
 /** The token of the source is not for the target, which may be another's. */
 async function copyTo<T>(

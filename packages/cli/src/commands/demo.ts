@@ -1,8 +1,8 @@
 /** `demo`: a store to look around in. */
+import { shownUrl } from '@tidemark/core/engine';
 import { defineCommand } from '../command.ts';
 import { fillDemo } from '../demo/fill.ts';
 import { integer, withDefault } from '../options.ts';
-import { withoutPassword } from '../settings.ts';
 
 const demo = defineCommand({
   name: 'demo',
@@ -17,7 +17,7 @@ const demo = defineCommand({
     { line: 'demo', shows: 'holds runs already', exit: 5 },
   ],
   async run({ out, settings, options, dryRun }) {
-    const store = withoutPassword(settings.store);
+    const store = shownUrl(settings.store);
     if (dryRun) return out.report({ dryRun: true, would: 'fill', store });
     const began = performance.now();
     const counts = await fillDemo(settings.store, options);

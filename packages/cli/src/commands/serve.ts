@@ -1,12 +1,13 @@
 /** `serve` and `ui`: the store over HTTP, with the inspector, until interrupted. */
+
 import { spawn } from 'node:child_process';
 import { invalidArgument, type Store, TidemarkError } from '@tidemark/core';
+import { shownUrl } from '@tidemark/core/engine';
 import type { Authenticator, JwtOptions, TidemarkServer } from '@tidemark/server';
 import { readObject } from '../arguments.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { duration, integer, maybe, text, texts, toggle, withDefault } from '../options.ts';
-import { withoutPassword } from '../settings.ts';
 import { untilStopped } from '../until-stopped.ts';
 
 interface Serving {
@@ -59,7 +60,7 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   const server = createServer({ store, host: options.host, port: options.port, ...(await authOf(store, context)) });
   const url = await listen(server, options);
   try {
-    await out.report({ url, store: withoutPassword(settings.store) }, url);
+    await out.report({ url, store: shownUrl(settings.store) }, url);
     onReady(url);
     await untilStopped(io.signal, options.for);
   } finally {

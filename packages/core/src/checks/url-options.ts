@@ -37,7 +37,9 @@ export function withUrlOptions<Options extends { url: string }>(
   const unknown = driverKnows && [...query.keys()].find((name) => !driverKnows.includes(name));
   if (unknown !== undefined) {
     const known = [...Object.keys(readings), ...driverKnows!].join(', ');
-    throw invalidArgument('url', `a URL whose query has no other names than ${known}`, unknown);
+    // Names only: with a question mark in its password, the query of a URL is the rest of the password.
+    const shown = /^\w{1,32}$/.test(unknown) && query.get(unknown) !== '' && !url.slice(start).includes('@');
+    throw invalidArgument('url', `a URL whose query has no other names than ${known}`, shown ? unknown : undefined);
   }
   if (Object.keys(read).length === 0) return options;
   const rest = query.size > 0 ? `?${query}` : '';
@@ -49,6 +51,6 @@ function readAs(name: string, text: string, reading: UrlReading): unknown {
   if (reading === 'list') return text.split(',');
   const value = reading === 'number' ? Number(text.trim() || Number.NaN) : SWITCHES.get(text);
   if (value === undefined || Number.isNaN(value))
-    throw invalidArgument(name, reading === 'number' ? 'a number in the URL' : 'true or false in the URL', text);
+    throw invalidArgument(name, reading === 'number' ? 'a number in the URL' : 'true or false in the URL');
   return value;
 }

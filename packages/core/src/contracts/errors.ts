@@ -2,6 +2,7 @@
  * The one error class of Tidemark (GEN-1, GEN-8). Every failure a caller can meet has a stable code,
  * says whether the same call may be sent again, and whether anything may have been written.
  */
+import { shownArgument } from '../checks/url-secrets.ts';
 
 /** What each code means, what to do about it, and whether sending the same call again can succeed. */
 export const ERROR_CODES = {
@@ -273,7 +274,8 @@ export function invalidArgument(field: string, rule: string, received?: unknown)
 function describe(received: unknown): string {
   if (received === undefined) return '';
   if (typeof received === 'string') {
-    return `, not ${JSON.stringify(received.length > 60 ? `${received.slice(0, 60)}…` : received)}`;
+    const shown = shownArgument(received);
+    return `, not ${JSON.stringify(shown.length > 60 ? `${shown.slice(0, 60)}…` : shown)}`;
   }
   if (typeof received === 'number' || typeof received === 'boolean' || received === null) return `, not ${received}`;
   return `, not a value of type ${Array.isArray(received) ? 'array' : typeof received}`;

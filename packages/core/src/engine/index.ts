@@ -11,6 +11,7 @@ export { decodeCursor, encodeCursor, sameJson } from '../checks/json.ts';
 export { checkDuration, checkInteger, timeText } from '../checks/numbers.ts';
 export { checkId } from '../checks/text.ts';
 export { type UrlReadings, withUrlOptions } from '../checks/url-options.ts';
+export { hideUrlSecrets, holdsSecret, shownUrl } from '../checks/url-secrets.ts';
 export { artifactSweep, Cleaner, type CleaningStep, onceInAWhile, sweeping } from '../cleaner.ts';
 export { SteadyClock } from '../clock.ts';
 export { StoreContext } from '../context.ts';

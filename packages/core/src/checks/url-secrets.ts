@@ -1,0 +1,119 @@
+/**
+ * The one place that decides what of a store's URL may be shown. It shows only what it recognises as harmless: a password may
+ * stand in the user part, the query, a second host or a wrongly written URL, and may contain any character.
+ */
+
+const HIDDEN = '***';
+
+const SCHEMES = 'memory|sqlite|file|postgres|postgresql|redis|rediss|valkey|nats|tls|ws|wss|http|https';
+const KNOWN_SCHEME = new RegExp(`^(${SCHEMES}):`, 'i');
+/** Schemes whose URLs are names of files: no user, no host. */
+const FILE_SCHEMES = new Set(['memory', 'sqlite', 'file']);
+const LONGEST_SCHEME = 'postgresql'.length;
+
+/** Options that say how a store is laid out, and never who may open it. */
+const HARMLESS_OPTIONS = new Set([
+  'schema',
+  'prefix',
+  'partitions',
+  'rowLevelSecurity',
+  'payloadIndex',
+  'maxConnections',
+  'connectionTimeoutMs',
+  'migrate',
+  'sslmode',
+  'buckets',
+  'cluster',
+  'waitReplicas',
+  'waitReplicasMs',
+  'replicas',
+]);
+const HARMLESS_VALUE = /^[\w.-]{1,64}$/;
+const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{0,253})(:\d{1,5})?$/i;
+const PATH = /^(\/[\w.-]{0,200}){0,20}$/;
+
+/**
+ * Returns a store's URL as it may be printed, logged or put into an error: scheme, hosts, path and harmless options. Anything
+ * else is `***`.
+ *
+ * @example
+ * shownUrl('postgres://ada:secret@db/app?schema=state'); // postgres://***@db/app?schema=state
+ */
+export function shownUrl(url: string): string {
+  const scheme = KNOWN_SCHEME.exec(url)?.[1]?.toLowerCase();
+  if (scheme === undefined) return HIDDEN;
+  const rest = url.slice(scheme.length + 1);
+  const cut = rest.search(/[?#]/);
+  const [head, tail] = cut < 0 ? [rest, ''] : [rest.slice(0, cut), rest.slice(cut)];
+  if (FILE_SCHEMES.has(scheme)) return `${scheme}:${shownFile(head)}${shownOptions(tail)}`;
+  // Either a password with a question mark or a value with an at sign: nobody can tell where it ends.
+  if (tail.includes('@')) return `${scheme}://${HIDDEN}`;
+  return `${scheme}://${shownServers(head)}${shownOptions(tail)}`;
+}
+
+/** Returns an argument as an error may show it: the whole of it is a URL when it begins like one. */
+export function shownArgument(text: string): string {
+  return KNOWN_SCHEME.test(text) ? shownUrl(text) : hideUrlSecrets(text);
+}
+
+/** Whether a URL holds anything that is not shown. */
+export function holdsSecret(url: string): boolean {
+  return shownUrl(url).includes(HIDDEN);
+}
+
+/** Returns a text with the secrets of all URLs in it hidden. Takes time in proportion to the text. */
+export function hideUrlSecrets(text: string): string {
+  let shown = '';
+  let from = 0;
+  for (let at = text.indexOf('://'); at >= 0; at = text.indexOf('://', from)) {
+    const start = schemeStart(text, at, from);
+    const end = wordEnd(text, at);
+    shown += text.slice(from, start) + (start === at ? HIDDEN : shownUrl(text.slice(start, end)));
+    from = end;
+  }
+  return shown + text.slice(from);
+}
+
+/** `//user:password@host` of a file is no file. */
+function shownFile(path: string): string {
+  const colon = path.indexOf(':');
+  const hasLogin = colon >= 0 && colon < path.lastIndexOf('@');
+  return hasLogin || /^\/\/[^/]/.test(path) ? HIDDEN : path;
+}
+
+function shownServers(head: string): string {
+  const body = head.replace(/^[\\/]{0,4}/, '');
+  const at = body.lastIndexOf('@');
+  const place = body.slice(at + 1);
+  const slash = place.indexOf('/');
+  const [hosts, path] = slash < 0 ? [place, ''] : [place.slice(0, slash), place.slice(slash)];
+  const isHarmless = hosts.split(',').every((host) => HOST.test(host)) && PATH.test(path);
+  if (!isHarmless) return HIDDEN;
+  return at < 0 ? place : `${HIDDEN}@${place}`;
+}
+
+function shownOptions(tail: string): string {
+  if (tail === '' || tail === '?') return tail;
+  if (!tail.startsWith('?')) return HIDDEN;
+  const options = tail.slice(1).split('&');
+  const shown = options.filter((option) => {
+    const [name, value, ...more] = option.split('=');
+    return HARMLESS_OPTIONS.has(name!) && value !== undefined && HARMLESS_VALUE.test(value) && more.length === 0;
+  });
+  if (shown.length < options.length) shown.push(HIDDEN);
+  return `?${shown.join('&')}`;
+}
+
+/** Where the scheme before `://` begins; the place of `://` itself when there is none that is known. */
+function schemeStart(text: string, at: number, from: number): number {
+  for (let start = Math.max(from, at - LONGEST_SCHEME); start < at; start++)
+    if (KNOWN_SCHEME.exec(text.slice(start, at + 1))?.[0].length === at + 1 - start) return start;
+  return at;
+}
+
+function wordEnd(text: string, at: number): number {
+  const length = text.slice(at).search(/[\s"'`<>]/);
+  const end = length < 0 ? text.length : at + length;
+  // The punctuation of the sentence around it.
+  return /[.,;:!)\]]/.test(text[end - 1]!) && end > at + 3 ? end - 1 : end;
+}
