@@ -1,5 +1,5 @@
 /** Named stores in a file of the user's: `tidemark context use production` instead of a URL in every command. */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { TidemarkError } from '@tidemark/core';
@@ -40,7 +40,9 @@ export function writeContexts(env: Io['env'], file: ContextFile): void {
   const path = contextPath(env);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const unfinished = `${path}.${process.pid}`;
-  writeFileSync(unfinished, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
+  // One that another process left behind may be open to others.
+  rmSync(unfinished, { force: true });
+  writeFileSync(unfinished, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
   renameSync(unfinished, path);
 }
 

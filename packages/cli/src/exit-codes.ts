@@ -11,6 +11,8 @@ export const EXIT = {
   /** A condition the command was asked to check does not hold. */
   unmet: 6,
   unavailable: 7,
+  /** A condition the command was asked to check cannot be seen from here. */
+  unknown: 8,
   interrupted: 130,
 } as const;
 
@@ -26,6 +28,7 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   5: 'conflict: what is stored is not what was expected',
   6: 'a checked condition does not hold',
   7: 'unavailable or out of time; the same command may succeed later',
+  8: 'a checked condition cannot be seen, so nobody knows whether it holds',
   130: 'interrupted',
 };
 

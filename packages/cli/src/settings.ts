@@ -27,6 +27,8 @@ export interface Settings extends CallSettings {
   /** Who named the store: `--store`, `--store-file`, `TIDEMARK_STORE`, `context production`, `default`. */
   storeFrom: string;
   tenant?: string;
+  /** The file the token was read from. */
+  tokenFile?: string;
   /** Of a server; from the environment or a file, never a flag: flags are seen by everybody on the machine. */
   token?: string;
 }
@@ -49,6 +51,7 @@ export function resolveSettings(flags: StoreFlags, env: Io['env']): Settings {
     storeFrom: chosen.from,
     ...(tenant === undefined ? {} : { tenant }),
     ...(token === undefined ? {} : { token }),
+    ...(chosen.tokenFile === undefined ? {} : { tokenFile: chosen.tokenFile }),
     ...resolveCalls(flags, env),
   };
 }

@@ -6,7 +6,8 @@ import { invalidArgument } from '@tidemark/core';
 export async function writeWholeFile(path: string, chunks: AsyncIterable<string | Uint8Array>): Promise<void> {
   if (existsSync(path)) throw invalidArgument('--to', 'the name of a file that does not exist yet', path);
   const unfinished = `${path}.unfinished`;
-  const file = await open(unfinished, 'w', 0o600);
+  await rm(unfinished, { force: true });
+  const file = await open(unfinished, 'wx', 0o600);
   try {
     for await (const chunk of chunks) await file.writeFile(chunk);
     await file.sync();

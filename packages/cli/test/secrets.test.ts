@@ -1,6 +1,6 @@
 /** Passwords stay out of everything the command line prints and out of the process list; its files are its owner's. */
 import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -102,5 +102,47 @@ describe('the process list', () => {
     child.kill();
     expect(listed).toContain('--store-file');
     expect(listed).not.toContain(SECRET);
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('files', () => {
+  const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+  it("that are written are their owner's, over leftovers of others too", async () => {
+    const before = process.umask(0);
+    try {
+      await tidemark('runs append r --type RunCompleted --store sqlite:deep/app.db');
+      writeFileSync('out.jsonl.unfinished', '', { mode: 0o666 });
+      await tidemark('runs export r --to out.jsonl --store sqlite:deep/app.db');
+      await tidemark('archive run r --directory cold --yes --store sqlite:deep/app.db');
+      await tidemark('backup copy.db --store sqlite:deep/app.db');
+      await tidemark('context add here sqlite:deep/app.db');
+      await tidemark('keys mint --to admin.key');
+    } finally {
+      process.umask(before);
+    }
+    expect(readFileSync('admin.key', 'utf8')).toMatch(/^tmk_/);
+    const files = ['deep/app.db', 'out.jsonl', 'copy.db', 'config/tidemark/contexts.json', 'admin.key'];
+    expect(files.map((file) => [file, modeOf(file)])).toEqual(files.map((file) => [file, '600']));
+    for (const folder of ['deep', 'cold', 'cold/archive', 'config/tidemark'])
+      expect([folder, modeOf(folder)]).toEqual([folder, '700']);
+    const packs = execFileSync('find', ['cold', '-type', 'f', '-printf', '%m\n']).toString().trim().split('\n');
+    expect(new Set(packs)).toEqual(new Set(['600']));
+    expect((await tidemark('archive verify --directory cold')).stderr).not.toContain('chmod');
+    chmodSync('cold', 0o755);
+    expect((await tidemark('archive verify --directory cold')).stderr).toContain("chmod go= 'cold'");
+  });
+
+  it('that others can read are named by the doctor, with what to run', async () => {
+    await tidemark('runs append r --type RunStarted --store sqlite:app.db');
+    writeFileSync('token', 'id.secret');
+    chmodSync('token', 0o640);
+    chmodSync('app.db', 0o644);
+    const env = { TIDEMARK_STORE: 'sqlite:app.db', TIDEMARK_TOKEN_FILE: 'token' };
+    const { stdout, stderr, code } = await tidemark('doctor', { env });
+    expect(code).toBe(0);
+    expect(stdout).toContain("chmod go= 'token'");
+    expect(stdout).toMatch(/"check":"permissions","status":"warn".*chmod go= '.*app.db'/);
+    expect(stderr).toContain('see to: permissions, files with secrets');
   });
 });

@@ -97,3 +97,13 @@ describe('a failure of the store', () => {
     expect(logged.length, 'of 1 000 failures').toBeLessThan(900);
   });
 });
+
+describe('the doctor', () => {
+  it('names files and settings of the machine to operators only', async () => {
+    const { url, keyFor, path } = await startSecured();
+    const answer = await fetch(`${url}/v1/doctor`, { headers: await keyFor({ tenantId: 'acme' }) });
+    expect(answer.status).toBe(403);
+    expect(await answer.text()).not.toContain(path);
+    expect((await fetch(`${url}/v1/doctor`, { headers: await keyFor() })).status).toBe(200);
+  });
+});

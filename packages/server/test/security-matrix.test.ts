@@ -70,7 +70,6 @@ const SHOW_NO_PAYLOADS = [
   'GET /v1/runs/{runId}/snapshot',
   'GET /v1/runs/{runId}/head',
   'GET /v1/runs/{runId}/integrity',
-  'GET /v1/runs/{runId}/archive',
   'GET /v1/jobs',
   'GET /v1/job-types',
   'GET /v1/jobs-overdue',

@@ -2,7 +2,7 @@
  * Copies the files of large artifacts that a copied database names. Whoever erases meanwhile removes files after the copy
  * was made: references that the store has removed since go from the copy too, so that each of them has its bytes.
  */
-import { copyFile, mkdir } from 'node:fs/promises';
+import { chmod, copyFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { blobFile, isMissing } from './blobs.ts';
@@ -44,6 +44,8 @@ async function copied(from: string, to: string, isNamed: () => boolean): Promise
   for (let tries = 1; tries <= MOST_TRIES; tries++) {
     try {
       await copyFile(from, to);
+      // A copy has the permissions of its original, which may be from before they were narrow.
+      await chmod(to, 0o600);
       return true;
     } catch (error) {
       if (!isMissing(error)) throw error;

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import { copyArtifacts } from './backup-artifacts.ts';
-import { syncDirectory } from './files.ts';
+import { makePrivateFile, syncDirectory } from './files.ts';
 
 /** VACUUM INTO reads one snapshot and works on every SQLite a supported Node brings. */
 const COPY = `
@@ -26,6 +26,7 @@ export async function backupFile(from: string, to: string): Promise<void> {
   if (existsSync(target)) throw invalidArgument('to', 'the name of a file that does not exist yet', to);
   const unfinished = `${target}.unfinished`;
   rmSync(unfinished, { force: true });
+  makePrivateFile(unfinished);
   await runCopy(from, unfinished);
   await copyArtifacts(
     { database: from, directory: artifactsDirectory(from) },

@@ -9,7 +9,7 @@ import { type EngineCall, GroupCommit, Signals, type StoreContext } from '@tidem
 import { NOW, type Revisions, type SqlDatabase, type SqlTransaction, type SqlValue } from '@tidemark/sql';
 import { type Connection, openConnection } from './connection.ts';
 import { isBusy, isIoError, translateError } from './errors.ts';
-import { holdSingleProcessLock, type ProcessLock, syncDirectory } from './files.ts';
+import { holdSingleProcessLock, makePrivateFile, type ProcessLock, syncDirectory } from './files.ts';
 import { appliedMigrations, applyMigration, checkReadable, loadMigrations } from './migrations.ts';
 
 /** Work on the writing connection, inside a transaction it shares with others' work. */
@@ -71,9 +71,10 @@ export class Database implements SqlDatabase {
   /** Opens or creates the file and brings its schema up to date. */
   static async open(path: string, context: StoreContext, call: EngineCall): Promise<Database> {
     const directory = dirname(path);
-    const created = mkdirSync(directory, { recursive: true });
+    const created = mkdirSync(directory, { recursive: true, mode: 0o700 });
     // A directory that a power cut could take back would take the store with it.
     if (created !== undefined) syncDirectory(dirname(created));
+    makePrivateFile(path);
     const lock = holdSingleProcessLock(path);
     try {
       // Each step may meet a process that is just making, recovering or closing the file.

@@ -37,6 +37,7 @@ export function examine(path: string, connection: Connection): DoctorFinding[] {
     ['free space', () => freeSpace(path)],
     ['WAL size', () => walSize(path)],
     ['preloaded libraries', () => preloads()],
+    ['permissions', () => permissions(path)],
     ['quick_check', () => quickCheck(connection)],
   ];
   return checks.map(([check, look]) => {
@@ -136,6 +137,21 @@ function walSize(path: string): DoctorFinding {
     status: 'warn',
     message,
     fix: 'A reader that stays open keeps the WAL from being emptied: find it and close it',
+  };
+}
+
+/** Files from before stores narrowed them, or that somebody opened to others since. */
+function permissions(path: string): DoctorFinding {
+  const check = 'permissions';
+  const files = ['', '-wal', '-shm', '-artifacts'].map((suffix) => path + suffix);
+  const open = files.filter((file) => ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0);
+  if (process.platform === 'win32' || open.length === 0)
+    return { check, status: 'ok', message: 'only their owner can read the files' };
+  return {
+    check,
+    status: 'warn',
+    message: `others on this machine may read or write ${open.join(', ')}`,
+    fix: `chmod go= ${open.map((file) => `'${file.replaceAll("'", `'\\''`)}'`).join(' ')}`,
   };
 }
 

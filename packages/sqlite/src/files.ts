@@ -14,6 +14,18 @@ export function syncDirectory(directory: string): void {
   }
 }
 
+/**
+ * Makes an empty file that only its owner can read, unless there is one. SQLite takes an empty file for a new database, and
+ * gives its WAL and shared memory the same permissions.
+ */
+export function makePrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch {
+    // There already, or SQLite will say why it cannot be made.
+  }
+}
+
 /** SQLite before this version can damage a WAL that two processes write (its WAL-reset fault). */
 const FIRST_SAFE_VERSION = [3, 51, 3] as const;
 
@@ -34,6 +46,7 @@ export interface ProcessLock {
 /** On a SQLite with that fault, holds a lock that refuses a second process; it goes with the process. */
 export function holdSingleProcessLock(path: string, version = process.versions.sqlite ?? '0'): ProcessLock | null {
   if (allowsSeveralProcesses(version)) return null;
+  makePrivateFile(`${path}-lock`);
   const lock = new DatabaseSync(`${path}-lock`);
   try {
     lock.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE');

@@ -3,6 +3,7 @@ import type { RunFilter } from '@tidemark/core';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { choicesOf, maybe, moment, one, required, text } from '../options.ts';
+import { openToOthers, privacyFix } from '../private-files.ts';
 import { RUN_STATUSES } from './runs/list.ts';
 import { EVENTS } from './runs/views.ts';
 
@@ -104,10 +105,13 @@ const verify = defineCommand({
   options: DIRECTORY,
   examples: [{ line: 'archive verify --directory archive', shows: '"ok":true' }],
   async run(context) {
-    const { out, io } = context;
+    const { out, io, options } = context;
     const archiver = await archiverOf(context);
     const check = await archiver.verify({ ...ofTenant(context), signal: io.signal });
     await out.report({ ...check });
+    const open = openToOthers([options.directory]);
+    if (open.length > 0)
+      await out.note(`Others on this machine may look into the archive; ${privacyFix(open)} keeps them out.`);
     return check.ok ? EXIT.ok : EXIT.unmet;
   },
 });

@@ -1,9 +1,11 @@
 /** `doctor`: whether the store keeps what it promises, and what to do where it does not. */
-import type { DoctorFinding } from '@tidemark/core';
+import type { DoctorFinding, DoctorReport } from '@tidemark/core';
 import { state } from '../cells.ts';
-import { defineCommand } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
+import { type CommandContext, defineCommand } from '../command.ts';
+import { contextPath } from '../contexts.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
 import type { View } from '../output.ts';
+import { openToOthers, privacyFix } from '../private-files.ts';
 
 const FINDINGS: View<DoctorFinding> = {
   columns: [
@@ -18,17 +20,53 @@ const FINDINGS: View<DoctorFinding> = {
 const doctor = defineCommand({
   name: 'doctor',
   summary: 'Check whether the store keeps what it promises',
-  details: 'Exit code 6 when something is wrong.',
+  details: 'Exit code 6 when something is wrong, 8 when nothing is known to be wrong but not everything can be seen.',
   effect: 'ro',
   examples: [{ line: 'doctor', shows: '"status":"ok"' }],
-  async run({ store, out }) {
-    const { backend, durability, ok, findings } = await (await store({ mustExist: true })).doctor();
+  async run(context) {
+    const { store, out } = context;
+    const report = await (await store({ mustExist: true })).doctor();
+    const findings = [...report.findings, ...ownFiles(context)];
     await out.list(findings, FINDINGS, 'Nothing was looked at.');
-    await out.note(
-      `${backend}: an acknowledged write survives ${durability}; ${ok ? 'all is well' : 'not all is well'}.`,
-    );
-    return ok ? EXIT.ok : EXIT.unmet;
+    const { sentence, exit } = verdictOn({ ...report, findings });
+    await out.note(`${report.backend}: ${sentence}`);
+    return exit;
   },
 });
+
+/** What cannot be seen is never called well. */
+export function verdictOn({ durability, findings }: Pick<DoctorReport, 'durability' | 'findings'>): {
+  sentence: string;
+  exit: ExitCode;
+} {
+  const named = (status: DoctorFinding['status']) =>
+    findings.filter((it) => it.status === status).map(({ check }) => check);
+  const survives =
+    durability === 'unknown'
+      ? 'what an acknowledged write survives cannot be seen from here'
+      : `an acknowledged write survives ${durability}`;
+  const [failed, unknown, warned] = [named('fail'), named('unknown'), named('warn')];
+  if (failed.length > 0) return { sentence: `${survives}; not all is well: ${failed.join(', ')}.`, exit: EXIT.unmet };
+  if (unknown.length > 0 || durability === 'unknown') {
+    const unseen = unknown.length > 0 ? unknown.join(', ') : 'durability';
+    return { sentence: `${survives}; this is no all-clear, not seen: ${unseen}.`, exit: EXIT.unknown };
+  }
+  if (warned.length > 0) return { sentence: `${survives}; see to: ${warned.join(', ')}.`, exit: EXIT.ok };
+  return { sentence: `${survives}; all is well.`, exit: EXIT.ok };
+}
+
+/** The files of the command line that may hold secrets. */
+function ownFiles({ io, flags, settings }: Pick<CommandContext<unknown, unknown>, 'io' | 'flags' | 'settings'>) {
+  const { TIDEMARK_TOKEN_FILE, TIDEMARK_ADMIN_KEY_FILE, TIDEMARK_STORE_FILE } = io.env;
+  const files = [contextPath(io.env), flags.storeFile, settings.tokenFile, TIDEMARK_STORE_FILE, TIDEMARK_TOKEN_FILE];
+  const open = openToOthers([...files, TIDEMARK_ADMIN_KEY_FILE]);
+  const finding: DoctorFinding = {
+    check: 'files with secrets',
+    status: 'warn',
+    message: `others on this machine may read or write ${open.join(', ')}`,
+    fix: privacyFix(open),
+  };
+  return open.length > 0 ? [finding] : [];
+}
 
 export const doctorCommands = [doctor];

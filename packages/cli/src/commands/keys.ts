@@ -1,10 +1,12 @@
 /** `keys`: the API keys that a server with --auth lets in. They are kept in the store; a server does not hand them out. */
+import { Readable } from 'node:stream';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { ApiKeyInfo, Scope } from '@tidemark/server';
 import { at, state } from '../cells.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { choicesOf, duration, one, text, toggle } from '../options.ts';
 import type { View } from '../output.ts';
+import { writeWholeFile } from '../whole-file.ts';
 
 const SCOPES = ['read', 'append', 'admin'] as const satisfies readonly Scope[];
 const BY = { by: text('name', 'who does it, for the audit log; your user name when absent') };
@@ -100,10 +102,17 @@ const mint = defineCommand({
   summary: 'Print a new admin key for TIDEMARK_ADMIN_KEY',
   details: 'It is stored nowhere: a server that is started with it lets it in for as long as it runs.',
   effect: 'ro',
-  examples: [{ line: 'keys mint', shows: 'tmk_' }],
-  async run({ out }) {
+  options: { to: text('file', 'write it to a new file that only you can read, for TIDEMARK_ADMIN_KEY_FILE') },
+  examples: [
+    { line: 'keys mint', shows: 'tmk_' },
+    { line: 'keys mint --to admin.key', shows: '"file":"admin.key"' },
+  ],
+  async run({ out, options: { to } }) {
     const { mintBootstrapKey } = await import('@tidemark/server');
-    await out.raw(`${mintBootstrapKey()}\n`);
+    const text = `${mintBootstrapKey()}\n`;
+    if (to === undefined) return out.raw(text);
+    await writeWholeFile(to, Readable.from([text]));
+    await out.report({ file: to }, to);
   },
 });
 

@@ -2,7 +2,7 @@
  * The one error class of Tidemark (GEN-1, GEN-8). Every failure a caller can meet has a stable code,
  * says whether the same call may be sent again, and whether anything may have been written.
  */
-import { shownArgument } from '../checks/url-secrets.ts';
+import { shownArgument } from './url-secrets.ts';
 
 /** What each code means, what to do about it, and whether sending the same call again can succeed. */
 export const ERROR_CODES = {

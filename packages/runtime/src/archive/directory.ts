@@ -71,14 +71,14 @@ class DirectoryTarget implements ArchiveTarget {
 
   /** Also the new name of a directory is lost in a power cut until the directory above it is synced. */
   async #makeDirectory(path: string): Promise<void> {
-    const first = await mkdir(path, { recursive: true });
+    const first = await mkdir(path, { recursive: true, mode: 0o700 });
     if (first === undefined) return;
     for (let at = path; at.length >= first.length; at = dirname(at)) await syncDirectory(dirname(at));
   }
 }
 
 async function writeSynced(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-  const file = await open(path, 'wx');
+  const file = await open(path, 'wx', 0o600);
   try {
     for await (const chunk of content) await file.writeFile(chunk);
     await file.sync();

@@ -105,7 +105,11 @@ export const INFO_ROUTES = [
       summary: 'Every setting that weakens what the store promises, and how to mend it',
       answers: { 200: Json },
     },
-    async ({ store, options }) => json(await store.doctor(options)),
+    async ({ store, principal, options }) => {
+      // It names files and settings of the machine, which are no tenant's.
+      if (principal.tenantId === null) return json(await store.doctor(options));
+      throw new Refusal(403, 'FORBIDDEN', 'Only an operator may ask the doctor', { field: 'tenant', rule: 'none' });
+    },
   ),
 ];
 

@@ -1,7 +1,7 @@
 /** No part of a password, token or login is shown, wherever it stands in a URL and whatever characters it has. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { invalidArgument } from '../contracts/errors.ts';
+import { invalidArgument } from './errors.ts';
 import { hideUrlSecrets, holdsSecret, shownUrl } from './url-secrets.ts';
 
 /** Every word of a secret is this one, so that no piece of it can be shown unnoticed. */
