@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect } from 'node:tls';
 import { open } from 'tidemark';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SOURCE_FLAGS } from '../../../scripts/processes.ts';
@@ -124,5 +125,37 @@ describe('the command of the tidemark package', PATIENT, () => {
     const { code, stderr } = await start(['runs', 'list'], join(alone, 'cli.ts')).ended;
     expect(code).toBe(1);
     expect(stderr).toContain('npm install @tidemark/cli');
+  });
+});
+
+describe('serve over TLS', () => {
+  const certificates = join(import.meta.dirname, '../../../scripts/servers/certificates');
+  const copy = (name: string, suffix: string) =>
+    cpSync(join(certificates, `${name}.${suffix}`), join(directory, `tls.${suffix}`));
+
+  function fingerprintOf(url: string): Promise<string> {
+    const { hostname: host, port } = new URL(url);
+    return new Promise((resolve, reject) => {
+      const socket = connect({ host, port: Number(port), rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerCertificate().fingerprint256);
+        socket.destroy();
+      });
+      socket.on('error', reject);
+    });
+  }
+
+  it('takes new files on SIGHUP and goes on', PATIENT, async () => {
+    for (const suffix of ['pem', 'key']) copy('server', suffix);
+    const { child, ended, says } = start(['serve', '--port', '0', '--tls-cert', 'tls.pem', '--tls-key', 'tls.key']);
+    const url = JSON.parse(await says('\n')).url as string;
+    expect(url).toMatch(/^https:/);
+    const before = await fingerprintOf(url);
+    child.kill('SIGHUP');
+    expect(await fingerprintOf(url)).toBe(before);
+    for (const suffix of ['pem', 'key']) copy('client', suffix);
+    child.kill('SIGHUP');
+    await expect.poll(() => fingerprintOf(url)).not.toBe(before);
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(0);
   });
 });

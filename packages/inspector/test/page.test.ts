@@ -63,7 +63,7 @@ it('gives the page for every place within it, and the API for the rest', async (
 
 it('lets hashed files be kept for ever and the page be asked for each time', async () => {
   const page = await fetch(url, { headers: HTML });
-  expect(page.headers.get('cache-control')).toBe('no-cache');
+  expect(page.headers.get('cache-control')).toBe('no-store');
   const again = await fetch(url, { headers: { ...HTML, 'if-none-match': page.headers.get('etag')! } });
   expect(again.status).toBe(304);
   const script = /src="(\/assets\/[^"]+\.js)"/.exec(await page.text())![1];

@@ -78,7 +78,7 @@ export class Application {
     response.on('error', () => {});
     const found = this.#find(request);
     if (found instanceof Refusal) {
-      done('UNKNOWN', sendProblem(response, found));
+      done('UNKNOWN', sendProblem(response, this.#strangerOr(found, request, response)));
       return;
     }
     const { route, name } = found.mounted;
@@ -91,6 +91,16 @@ export class Application {
       },
     );
   };
+
+  /** Strangers are not even told what is not there. */
+  #strangerOr(refusal: Refusal, request: IncomingMessage, response: ServerResponse): unknown {
+    try {
+      void this.#parts.admission.admit(request, response, null);
+      return refusal;
+    } catch (stranger) {
+      return stranger;
+    }
+  }
 
   #find(request: IncomingMessage): { mounted: MountedRoute; match: Match<MountedRoute>; query: string } | Refusal {
     const url = request.url!;

@@ -1,5 +1,6 @@
 /** Who asks: the port that authentication implements, and the one that needs none and therefore serves loopback only. */
 import type { IncomingMessage } from 'node:http';
+import { OF_THE_API } from './static.ts';
 
 /** What a route asks of its caller; `admin` may do everything. */
 export const SCOPES = ['read', 'append', 'admin'] as const;
@@ -41,21 +42,35 @@ const ANYBODY: Principal = { id: 'anonymous', tenantId: null, scopes: ['read', '
 
 /**
  * Lets everybody on this machine in, as an operator. A web page can make a browser ask too, so the `Host` must be one
- * of this machine (a name that an attacker points here is refused) and an `Origin` must be the server itself.
+ * of this machine (a name that an attacker points here is refused), an `Origin` must be the server itself, and a
+ * `Sec-Fetch-Site` must not be another one.
  */
 export function anonymous(options: { hosts?: readonly string[] } = {}): Authenticator {
   const hosts = new Set([...LOOPBACK_HOSTS, ...(options.hosts ?? [])]);
   return {
     loopbackOnly: true,
-    refuse({ headers: { host, origin } }) {
+    refuse(request) {
+      const { host, origin } = request.headers;
       if (host === undefined || !hosts.has(nameOf(host)))
         return { refused: 'misdirected', message: `This server answers to ${[...hosts].join(', ')} only` };
-      if (origin !== undefined && origin !== `http://${host}`)
-        return { refused: 'forbidden', message: 'Pages of another origin may not ask this server' };
-      return null;
+      const isEncrypted = 'encrypted' in request.socket;
+      const isOwn = origin === undefined || origin === `${isEncrypted ? 'https' : 'http'}://${host}`;
+      if (isOwn && !isOfAnotherSite(request)) return null;
+      return { refused: 'forbidden', message: 'Pages of another origin may not ask this server' };
     },
     authenticate: () => ANYBODY,
   };
+}
+
+/**
+ * Whether a browser says that a page of another origin made the request: also images, forms and other requests that carry no
+ * `Origin`. A link to a page of the inspector may be followed from anywhere, since the page it came from sees nothing of it.
+ */
+function isOfAnotherSite({ headers, method, url }: IncomingMessage): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site === undefined || site === 'same-origin' || site === 'none') return false;
+  const isVisit = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
+  return !(isVisit && method === 'GET' && !OF_THE_API.test(url!.split('?', 1)[0]!));
 }
 
 /** The host without its port. */

@@ -10,3 +10,4 @@ export { openApiDocument } from './document.ts';
 export type { Limits } from './limits.ts';
 export type { LogEntry, Logger } from './logger.ts';
 export { createServer, type ServerOptions, type TidemarkServer } from './server.ts';
+export type { ServerTls } from './tls.ts';

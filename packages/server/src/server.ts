@@ -1,6 +1,7 @@
 /** `createServer`: a store over HTTP, from the first listen to an end that drops no accepted work. */
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
 import { invalidArgument, type Store } from '@tidemark/core';
 import { Application } from './application.ts';
 import { Audit } from './audit/audit.ts';
@@ -8,6 +9,7 @@ import { Admission } from './auth/admission.ts';
 import { withoutSystemTenant } from './auth/system-tenant.ts';
 import { type Authenticator, anonymous, isLoopback } from './auth.ts';
 import { openApiDocument } from './document.ts';
+import { answerToNoise, makeSafe, SafeResponse } from './http/safe-response.ts';
 import { Callers } from './limits/callers.ts';
 import { DEFAULT_LIMITS, type Limits } from './limits.ts';
 import { type Logger, stderrLogger } from './logger.ts';
@@ -16,6 +18,7 @@ import { ROUTES } from './routes/index.ts';
 import { inspectorPages } from './static.ts';
 import { Hub } from './streams/hub.ts';
 import { RunHints } from './streams/run-hints.ts';
+import { openTls, type ServerTls, type TlsFiles } from './tls.ts';
 import { Views } from './views.ts';
 
 const DEFAULT_HOST = '127.0.0.1';
@@ -31,6 +34,8 @@ export interface ServerOptions {
   host?: string;
   /** Default 0: any free port; `url` tells which. */
   port?: number;
+  /** Serve https. The files are looked at every second, and new ones are used without a restart. Default: plain http. */
+  tls?: ServerTls;
   limits?: Partial<Limits>;
   /** Default: JSON lines on standard error. */
   logger?: Logger;
@@ -49,6 +54,8 @@ export interface TidemarkServer {
    * were accepted.
    */
   close(): Promise<void>;
+  /** Looks at the files of TLS now. Returns whether new ones came into use; false without TLS. */
+  reloadTls(): boolean;
   /** The same application for a server of your own. */
   handle(request: IncomingMessage, response: ServerResponse): void;
 }
@@ -86,27 +93,31 @@ export function createServer(options: ServerOptions): TidemarkServer {
   // Slow sockets are looked for this often; Node's own pace would let them be for half a minute.
   const connectionsCheckingInterval = Math.min(CHECK_MS, headersTimeout);
   const timeouts = { headersTimeout, requestTimeout, connectionsCheckingInterval, keepAliveTimeout: KEEP_ALIVE_MS };
-  const pages = inspectorPages(options.inspector);
+  const pages = inspectorPages(options.inspector, (request) => !auth.refuse?.(request));
   const handle: TidemarkServer['handle'] = (request, response) => {
+    makeSafe(response);
     if (!pages(request, response)) application.handle(request, response);
   };
-  const server = createHttpServer(timeouts, handle);
+  const tls = options.tls && openTls(options.tls, logger);
+  const server = makeServer(timeouts, handle, tls, options.tls?.clientCa !== undefined);
   let closing: Promise<void> | undefined;
 
   return {
     get url() {
-      return urlOf(server, host);
+      return urlOf(server, host, tls !== undefined);
     },
+    reloadTls: () => tls?.reload() ?? false,
     listen: () =>
       new Promise((resolve, reject) => {
         server.once('error', reject);
         server.listen({ port, host }, () => {
           server.off('error', reject);
-          resolve(urlOf(server, host));
+          resolve(urlOf(server, host, tls !== undefined));
         });
       }),
     close() {
       isClosing = true;
+      tls?.stop();
       closing ??= closeGracefully(server, hub, application, limits.closeMs);
       return closing;
     },
@@ -114,10 +125,42 @@ export function createServer(options: ServerOptions): TidemarkServer {
   };
 }
 
-function urlOf(server: Server, host: string): string {
+type Timeouts = { headersTimeout: number; requestTimeout: number; connectionsCheckingInterval: number };
+
+function makeServer(
+  timeouts: Timeouts,
+  handle: TidemarkServer['handle'],
+  tls: TlsFiles | undefined,
+  asksForCertificates: boolean,
+): Server {
+  const options = { ...timeouts, ServerResponse: SafeResponse };
+  const plain = () => createHttpServer(options, handle);
+  const encrypted = ({ contents }: TlsFiles) =>
+    createHttpsServer(
+      {
+        ...options,
+        ...contents,
+        handshakeTimeout: timeouts.headersTimeout,
+        requestCert: asksForCertificates,
+        rejectUnauthorized: asksForCertificates,
+      },
+      handle,
+    );
+  const server = tls ? encrypted(tls) : plain();
+  if ('setSecureContext' in server) tls?.follow(server);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // Within an answer that is under way it would be taken for a part of it.
+    const isAnswering = (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true;
+    if (error.code !== 'ECONNRESET' && socket.writable && !isAnswering) socket.write(answerToNoise(error.code));
+    (socket as Socket).destroySoon();
+  });
+  return server;
+}
+
+function urlOf(server: Server, host: string, isEncrypted: boolean): string {
   const address = server.address() as AddressInfo | null;
   if (!address) throw invalidArgument('server', 'listening before its address is asked for');
-  return `http://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${address.port}`;
+  return `${isEncrypted ? 'https' : 'http'}://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${address.port}`;
 }
 
 /** Requests that were accepted are answered; connections without one are closed; what hangs is cut in the end. */

@@ -38,7 +38,7 @@ const SAFETY = {
 };
 
 /** Paths of the API; any other that a browser asks a page of is a place within the inspector. */
-const OF_THE_API = /^\/(v1|errors|docs|openapi\.json|metrics|healthz|readyz|mcp)(\/|$)/;
+export const OF_THE_API = /^\/(v1|errors|docs|openapi\.json|metrics|healthz|readyz|mcp)(\/|$)/;
 /** The name of a file in here holds the hash of what is in it. */
 const HASHED = '/assets/';
 
@@ -52,8 +52,14 @@ interface Page {
 /** Answers a request for a page or a file of the inspector; tells whether it did. */
 export type PageHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** The pages that were built into a directory; `false` serves none, nor does a directory that is not there. */
-export function inspectorPages(directory: string | false = BUILT): PageHandler {
+/**
+ * The pages that were built into a directory; `false` serves none, nor does a directory that is not there. Requests that are
+ * not welcome are left to the API, which says why.
+ */
+export function inspectorPages(
+  directory: string | false = BUILT,
+  isWelcome: (request: IncomingMessage) => boolean = () => true,
+): PageHandler {
   const files = directory === false ? new Map<string, Page>() : readFiles(directory);
   const start = files.get('/index.html');
   return (request, response) => {
@@ -62,7 +68,8 @@ export function inspectorPages(directory: string | false = BUILT): PageHandler {
     const asksForPage = request.headers.accept?.includes('text/html') === true;
     const wantsPage = path === '/' || (asksForPage && !OF_THE_API.test(path));
     const file = files.get(path) ?? (wantsPage ? start : undefined);
-    if (!file) return false;
+    // Pages too: what answers to any name can be reached by a name that an attacker points here.
+    if (!file || !isWelcome(request)) return false;
     send(request, response, file, path.startsWith(HASHED));
     return true;
   };
@@ -81,7 +88,7 @@ function readFiles(directory: string): Map<string, Page> {
 }
 
 function send(request: IncomingMessage, response: ServerResponse, file: Page, isHashed: boolean): void {
-  const caching = { etag: file.tag, 'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache' };
+  const caching = { etag: file.tag, 'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-store' };
   if (request.headers['if-none-match'] === file.tag) {
     response.writeHead(304, { ...SAFETY, ...caching }).end();
     return;

@@ -50,8 +50,8 @@ describe('tokens', () => {
     const token = await sign();
     expect(await statusOf('/v1/runs', token)).toBe(200);
     expect(await statusOf('/v1/runs?tenant=other', token)).toBe(403);
-    expect(await statusOf('/v1/doctor', token)).toBe(403);
-    expect(await statusOf('/v1/doctor', await sign({ scope: ['tidemark:admin'] }))).toBe(200);
+    expect(await statusOf('/v1/admin/removed-runs', token)).toBe(403);
+    expect(await statusOf('/v1/admin/removed-runs', await sign({ scope: ['tidemark:admin'] }))).toBe(200);
     expect(await statusOf('/v1/runs', await sign({ scope: 'read admin' })), 'scopes of others').toBe(403);
     const session = await sign({ session: 's1' });
     expect(await statusOf('/v1/sessions/s1/tasks', session)).toBe(200);

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { invalidArgument, type Store, TidemarkError } from '@tidemark/core';
 import { shownUrl } from '@tidemark/core/engine';
-import type { Authenticator, JwtOptions, TidemarkServer } from '@tidemark/server';
+import type { Authenticator, JwtOptions, ServerTls, TidemarkServer } from '@tidemark/server';
 import { readObject } from '../arguments.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -17,6 +17,9 @@ interface Serving {
   jwt: string | undefined;
   allowHost: string[];
   behindProxy: boolean;
+  tlsCert: string | undefined;
+  tlsKey: string | undefined;
+  tlsClientCa: string | undefined;
   for: number | undefined;
 }
 
@@ -27,6 +30,12 @@ const OPTIONS = {
   jwt: text('file', 'also take tokens; JSON file with issuer, audience, keys and algorithms; implies --auth'),
   allowHost: texts('name', 'with --auth: answer to this host name only'),
   behindProxy: toggle('with --auth: one proxy in front adds the address of the caller to X-Forwarded-For'),
+  tlsCert: text(
+    'file',
+    'serve https with this certificate in PEM; new files are used without a restart, at once on SIGHUP',
+  ),
+  tlsKey: text('file', 'its key in PEM'),
+  tlsClientCa: text('file', 'with --tls-cert: let in only clients with a certificate of this authority'),
   for: duration('duration', 'end after so long'),
 };
 
@@ -57,15 +66,26 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   const { createServer } = await import('@tidemark/server');
   if (options.port > 65_535) throw invalidArgument('--port', 'an integer from 0 to 65535', options.port);
   const store = await context.store({ isPlain: true });
-  const server = createServer({ store, host: options.host, port: options.port, ...(await authOf(store, context)) });
+  const { host, port } = options;
+  const server = createServer({ store, host, port, ...tlsOf(options), ...(await authOf(store, context)) });
   const url = await listen(server, options);
+  const reload = () => void server.reloadTls();
+  if (options.tlsCert !== undefined) process.on('SIGHUP', reload);
   try {
     await out.report({ url, store: shownUrl(settings.store) }, url);
     onReady(url);
     await untilStopped(io.signal, options.for);
   } finally {
+    process.off('SIGHUP', reload);
     await server.close();
   }
+}
+
+function tlsOf({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: Serving): { tls?: ServerTls } {
+  if (cert === undefined && key === undefined && clientCa === undefined) return {};
+  if (cert === undefined || key === undefined)
+    throw invalidArgument('--tls-cert', 'given together with --tls-key: https needs both');
+  return { tls: { cert, key, ...(clientCa === undefined ? {} : { clientCa }) } };
 }
 
 async function listen(server: TidemarkServer, { host, port }: Serving): Promise<string> {
@@ -81,13 +101,15 @@ async function listen(server: TidemarkServer, { host, port }: Serving): Promise<
 const serve = defineCommand({
   name: 'serve',
   summary: 'Serve the store over HTTP, with the inspector',
-  details: 'Without --auth it serves this machine only. Ctrl-C ends it: requests under way are finished first.',
+  details:
+    'Without --auth it serves this machine only. Name a store whose URL has a password by --store-file or TIDEMARK_STORE: arguments are in the process list. Ctrl-C ends it: requests under way are finished first.',
   effect: 'rw',
   options: OPTIONS,
   examples: [
     { line: 'serve --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
     { line: 'serve --auth --host 0.0.0.0 --port 0 --for 200ms', shows: '"url":"http://0.0.0.0:' },
     { line: 'serve --host 0.0.0.0', shows: 'INVALID_ARGUMENT', exit: 2 },
+    { line: 'serve --tls-cert server.pem', shows: '--tls-key', exit: 2 },
   ],
   async run(context) {
     if (context.dryRun) return context.out.report({ dryRun: true, would: 'serve', ...context.options });
