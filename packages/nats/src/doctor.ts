@@ -1,6 +1,6 @@
 /** Everything about the servers and streams that weakens the promise, and how to mend it (GEN-6). What cannot be seen is `unknown`. */
 import { type DoctorFinding, type Durability, TidemarkError } from '@tidemark/core';
-import type { EngineCall } from '@tidemark/core/engine';
+import { type EngineCall, shownUrl } from '@tidemark/core/engine';
 import type { Link } from './link.ts';
 import { STREAM_KINDS, type StreamInfo, safeConfig, streamInfo, streamName, weaknessesOf } from './streams.ts';
 import { isOld, type SyncedServer, syncOf } from './sync.ts';
@@ -119,7 +119,7 @@ function sync(patient: Patient): Finding {
 }
 
 function unseenOf({ servers }: Patient): string {
-  const unseen = servers.filter(({ sync }) => sync === 'unknown').map(({ address }) => address);
+  const unseen = servers.filter(({ sync }) => sync === 'unknown').map(({ address }) => shownUrl(address));
   return unseen.length === 0 ? '' : ` at ${unseen.join(', ')}`;
 }
 

@@ -188,6 +188,19 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       }
     });
 
+    it('lets a writer redact payloads and remove whole runs, as the store does, and nothing else', async () => {
+      const client = await openClient(writer);
+      const attempt = (sql: string) =>
+        client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'; ${sql}`).finally(() => client.query('ROLLBACK'));
+      const redaction = "redaction = '{}', payload = NULL";
+      await attempt(`UPDATE tidemark.run_events SET ${redaction}`);
+      await expect(attempt("UPDATE tidemark.run_events SET payload = '{}'")).rejects.toThrow('append-only');
+      await expect(attempt(`UPDATE tidemark.run_events SET ${redaction}, run_seq = 7`)).rejects.toMatchObject({
+        code: PERMISSION_DENIED,
+      });
+      await attempt("UPDATE tidemark.runs SET removed = '{}'; DELETE FROM tidemark.run_events");
+    });
+
     it('evaluates the list once a statement', async () => {
       const client = await openClient(writer);
       await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'`);

@@ -65,7 +65,7 @@ export const ERROR_CODES = {
   },
   RUN_ARCHIVED: {
     retryable: false,
-    meaning: 'The run was archived; `archive` says where.',
+    meaning: 'The run was archived; `archive` says where, over HTTP to admins only.',
     remedy: 'Restore it first.',
   },
   RUN_DELETED: {
