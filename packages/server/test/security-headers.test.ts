@@ -44,7 +44,12 @@ const VARIANTS: Record<string, string>[] = [
   { accept: 'application/x-ndjson' },
   { host: 'evil.test' },
 ];
-const SAFE = { 'x-content-type-options': 'nosniff', 'cache-control': expect.stringContaining('no-store') };
+const SAFE = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': expect.stringContaining('no-store'),
+  'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
+  'referrer-policy': 'no-referrer',
+};
 
 describe('every answer', () => {
   it('of every operation says nosniff and no-store, streams and refusals too', async () => {
@@ -94,6 +99,9 @@ describe('every answer', () => {
     const { url } = await startServer({ inspector: builtInspector() });
     expect((await headOf(`${url}/`)).headers).toMatchObject(SAFE);
     expect((await headOf(`${url}/runs/r`, 'GET', { accept: 'text/html' })).headers).toMatchObject(SAFE);
+    const policy = String((await headOf(`${url}/`)).headers['content-security-policy']);
+    for (const rule of ["default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'"])
+      expect(policy.split('; ')).toContain(rule);
     const { headers } = await headOf(`${url}/assets/app-1a2b3c.js`);
     expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff' });
     expect(headers['cache-control']).toContain('immutable');

@@ -157,6 +157,33 @@ describe('tenants', () => {
     expect(await contentsOf(store, 'beta'), 'all of it is as it was').toEqual(before);
   });
 
+  it('cannot go on with the cursor of another', { timeout: LIMIT_MS }, async () => {
+    const { url, store, keyFor } = await startSecured();
+    for (const tenantId of ['alpha', 'beta']) await fillTenant(store, tenantId, 3, 2);
+    const names = await namesOf(store, 'beta', 'session-1');
+    const [owner, other] = [await keyFor({ tenantId: 'beta' }), await keyFor({ tenantId: 'alpha' })];
+    let tried = 0;
+    for (const operation of GUARDED.filter(({ method }) => method === 'GET')) {
+      const takes = new Set(operation.parameters.map(({ name }) => name));
+      if (!takes.has('cursor') || !takes.has('limit')) continue;
+      const cursorOf = async (headers: Record<string, string>) => {
+        const page = await call(url, requestTo(operation, names, { limit: '1' }), headers);
+        return (JSON.parse(await answerTo(page)) as { next?: string }).next;
+      };
+      const [theirs, ours] = [await cursorOf(owner), await cursorOf(other)];
+      if (theirs === undefined || ours === undefined) continue;
+      tried++;
+      const plain = Buffer.from(ours, 'base64url').toString('latin1');
+      const forged = Buffer.from(plain.replaceAll('alpha', 'beta'), 'latin1').toString('base64url');
+      for (const cursor of [theirs, forged]) {
+        const text = await answerTo(await call(url, requestTo(operation, names, { cursor, limit: '100' }), other));
+        expect(text, operation.name).not.toContain('secret of beta');
+        expect(text, operation.name).not.toContain('"tenantId":"beta"');
+      }
+    }
+    expect(tried, 'lists with a second page').toBeGreaterThan(3);
+  });
+
   it('see what is theirs, so that the silence above says something', { timeout: LIMIT_MS }, async () => {
     const { url, store, keyFor } = await startSecured();
     await fillTenant(store, 'beta', 1, 2);

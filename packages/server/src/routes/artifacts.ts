@@ -164,7 +164,7 @@ function headersOf({ mimeType, sizeBytes, filename, sha256 }: ArtifactRef): Reco
     'content-length': sizeBytes,
     'content-disposition': `attachment; filename*=UTF-8''${name}`,
     'content-digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
-    'content-security-policy': "sandbox; default-src 'none'",
+    'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
     'x-content-type-options': 'nosniff',
     'cache-control': 'private, no-store',
   };

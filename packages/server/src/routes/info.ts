@@ -70,8 +70,7 @@ export const INFO_ROUTES = [
       gives: ['text/html'],
     },
     ({ response }) => {
-      const head = { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': "default-src 'none'" };
-      response.writeHead(200, head).end(ERRORS_PAGE);
+      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(ERRORS_PAGE);
       return ANSWERED;
     },
   ),
