@@ -1,4 +1,5 @@
 /** Takes secrets out of what is about to be shown: keys and tokens by their shape, other values by the names they go by. */
+import { hideUrlSecrets } from '@tidemark/core/engine';
 
 const REDACTED = '[redacted]';
 
@@ -7,15 +8,13 @@ const SHAPES: readonly (readonly [RegExp, string])[] = [
   [/\btmk_[0-9a-f]{16}\.[\w-]+/g, REDACTED],
   [/\beyJ[\w-]{1,4000}\.[\w-]{0,8000}\.[\w-]{0,4000}/g, REDACTED],
   [/\b(Bearer|Basic)\s+[^\s"',;]+/gi, `$1 ${REDACTED}`],
-  // The password of a connection string.
-  [/(\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:/@]{0,200}):[^\s@]{1,500}@/gi, `$1:${REDACTED}@`],
 ];
 
 const SECRET_NAMES = /^(authorization|cookie|set-cookie|password|passwd|secret|token|api[-_]?key|claimId|digest)$/i;
 
 /** A text without secrets. */
 export function redactText(text: string): string {
-  return SHAPES.reduce((shown, [shape, instead]) => shown.replace(shape, instead), text);
+  return hideUrlSecrets(SHAPES.reduce((shown, [shape, instead]) => shown.replace(shape, instead), text));
 }
 
 /** For `JSON.stringify`: errors as their stack, secrets by name or by shape left out. */

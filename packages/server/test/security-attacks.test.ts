@@ -180,6 +180,22 @@ describe('secrets', () => {
     for (const text of texts) expect(text).not.toMatch(shown);
   });
 
+  it.each([
+    'postgres://ada:Qx7secret@db/app',
+    'postgres://db/app?user=ada&password=Qx7secret',
+    'redis://a,ada:Qx7secret@b',
+    'POSTGRES://ada:Qx7secret@db',
+    'nats://Qx7secret@host',
+    'postgres://ada:a/Qx7secret@db/app',
+    'redis://:a?Qx7secret@db',
+  ])('in the URL of a store are left out of the log: %s', (url) => {
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    onTestFinished(() => write.mockRestore());
+    stderrLogger.error({ event: 'x', url, error: new Error(`no answer from ${url}`) });
+    expect(write.mock.calls.join('')).not.toContain('Qx7secret');
+    expect(write.mock.calls.join('')).toContain('no answer from');
+  });
+
   it('in errors are left out of the log', () => {
     const lines: string[] = [];
     const written = vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0);
@@ -191,7 +207,7 @@ describe('secrets', () => {
     stderrLogger.info({ event: 'note', text: `a key ${key}`, password: 'z-canary', token: 'w-canary' });
     const text = lines.join('');
     expect(text).toContain('It failed');
-    expect(text).toContain('connect postgres://ada:[redacted]@db');
+    expect(text).toContain('connect postgres://***@db');
     expect(text).not.toMatch(new RegExp(`hunter2|canary|${key.split('.')[1]}`));
   });
 });

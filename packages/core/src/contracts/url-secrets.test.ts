@@ -97,5 +97,11 @@ describe('what helps to find a store', () => {
   it('stays in the text around a URL', () => {
     const text = 'GET http://127.0.0.1:7420: refused; see https://tidemark.example.com/errors.';
     expect(hideUrlSecrets(text)).toBe(text);
+    for (const line of [
+      'archived at s3://bucket/acme/2026/pack.jsonl.zst, restore it first',
+      '    at check (file:///work/node_modules/@tidemark/core/src/runs/chain.ts:109:11)',
+      'see https://tidemark.example.com/v1/runs/a%20b/events',
+    ])
+      expect(hideUrlSecrets(line)).toBe(line);
   });
 });

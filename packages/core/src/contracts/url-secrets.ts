@@ -9,7 +9,8 @@ const SCHEMES = 'memory|sqlite|file|postgres|postgresql|redis|rediss|valkey|nats
 const KNOWN_SCHEME = new RegExp(`^(${SCHEMES}):`, 'i');
 /** Schemes whose URLs are names of files: no user, no host. */
 const FILE_SCHEMES = new Set(['memory', 'sqlite', 'file']);
-const LONGEST_SCHEME = 'postgresql'.length;
+const LONGEST_SCHEME = 20;
+const SCHEME_CHARACTER = /^[a-z0-9+.-]$/i;
 
 /** Options that say how a store is laid out, and never who may open it. */
 const HARMLESS_OPTIONS = new Set([
@@ -30,7 +31,7 @@ const HARMLESS_OPTIONS = new Set([
 ]);
 const HARMLESS_VALUE = /^[\w.-]{1,64}$/;
 const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{0,253})(:\d{1,5})?$/i;
-const PATH = /^(\/[\w.-]{0,200}){0,20}$/;
+const PATH = /^(\/[\w.~%+:-]{0,512}){0,40}$/;
 
 /**
  * Returns a store's URL as it may be printed, logged or put into an error: scheme, hosts, path and harmless options. Anything
@@ -41,8 +42,10 @@ const PATH = /^(\/[\w.-]{0,200}){0,20}$/;
  */
 export function shownUrl(url: string): string {
   const scheme = KNOWN_SCHEME.exec(url)?.[1]?.toLowerCase();
-  if (scheme === undefined) return HIDDEN;
-  const rest = url.slice(scheme.length + 1);
+  return scheme === undefined ? HIDDEN : shown(scheme, url.slice(scheme.length + 1));
+}
+
+function shown(scheme: string, rest: string): string {
   const cut = rest.search(/[?#]/);
   const [head, tail] = cut < 0 ? [rest, ''] : [rest.slice(0, cut), rest.slice(cut)];
   if (FILE_SCHEMES.has(scheme)) return `${scheme}:${shownFile(head)}${shownOptions(tail)}`;
@@ -63,15 +66,16 @@ export function holdsSecret(url: string): boolean {
 
 /** Returns a text with the secrets of all URLs in it hidden. Takes time in proportion to the text. */
 export function hideUrlSecrets(text: string): string {
-  let shown = '';
+  const pieces: string[] = [];
   let from = 0;
   for (let at = text.indexOf('://'); at >= 0; at = text.indexOf('://', from)) {
     const start = schemeStart(text, at, from);
     const end = wordEnd(text, at);
-    shown += text.slice(from, start) + (start === at ? HIDDEN : shownUrl(text.slice(start, end)));
+    const scheme = text.slice(start, at);
+    pieces.push(text.slice(from, start), scheme === '' ? HIDDEN : shown(scheme, text.slice(at + 1, end)));
     from = end;
   }
-  return shown + text.slice(from);
+  return pieces.join('') + text.slice(from);
 }
 
 /** `//user:password@host` of a file is no file. */
@@ -104,11 +108,11 @@ function shownOptions(tail: string): string {
   return `?${shown.join('&')}`;
 }
 
-/** Where the scheme before `://` begins; the place of `://` itself when there is none that is known. */
+/** Where the scheme before `://` begins; the place of `://` itself when there is none. */
 function schemeStart(text: string, at: number, from: number): number {
-  for (let start = Math.max(from, at - LONGEST_SCHEME); start < at; start++)
-    if (KNOWN_SCHEME.exec(text.slice(start, at + 1))?.[0].length === at + 1 - start) return start;
-  return at;
+  let start = at;
+  while (start > from && at - start < LONGEST_SCHEME && SCHEME_CHARACTER.test(text[start - 1]!)) start--;
+  return start;
 }
 
 function wordEnd(text: string, at: number): number {
