@@ -44,9 +44,10 @@ const VARIANTS: Record<string, string>[] = [
   { accept: 'application/x-ndjson' },
   { host: 'evil.test' },
 ];
-const SAFE = {
-  'x-content-type-options': 'nosniff',
-  'cache-control': expect.stringContaining('no-store'),
+const SAFE = { 'x-content-type-options': 'nosniff', 'cache-control': expect.stringContaining('no-store') };
+/** What a browser may show. */
+const PAGE = {
+  ...SAFE,
   'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
   'referrer-policy': 'no-referrer',
 };
@@ -97,8 +98,9 @@ describe('every answer', () => {
 
   it('with a page is kept by nobody, and files with hashed names for long', async () => {
     const { url } = await startServer({ inspector: builtInspector() });
-    expect((await headOf(`${url}/`)).headers).toMatchObject(SAFE);
-    expect((await headOf(`${url}/runs/r`, 'GET', { accept: 'text/html' })).headers).toMatchObject(SAFE);
+    expect((await headOf(`${url}/`)).headers).toMatchObject(PAGE);
+    expect((await headOf(`${url}/errors`)).headers).toMatchObject(PAGE);
+    expect((await headOf(`${url}/runs/r`, 'GET', { accept: 'text/html' })).headers).toMatchObject(PAGE);
     const policy = String((await headOf(`${url}/`)).headers['content-security-policy']);
     for (const rule of ["default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'"])
       expect(policy.split('; ')).toContain(rule);

@@ -11,7 +11,9 @@ import type { Logger } from '../logger.ts';
 const MOST_LINES = 100;
 const LINES_PER_SECOND = 20;
 
-const EXCHANGES = new WeakMap<ServerResponse, Exchange>();
+/** Kept on the response itself: entries of a weak map for every request would cost the garbage collector more than all the rest. */
+const EXCHANGE = Symbol('exchange');
+type Exchanged = ServerResponse & { [EXCHANGE]?: Exchange };
 
 /** Writes failures to the log, at a bounded rate. */
 export class FailureLog {
@@ -37,7 +39,7 @@ export class FailureLog {
 /** One request and its answer. */
 export class Exchange {
   readonly #failures: FailureLog;
-  readonly #seen = new Set<string>();
+  #seen: Set<string> | undefined;
   #requestId: string | undefined;
   /** The pattern of its path. */
   route = '';
@@ -51,6 +53,7 @@ export class Exchange {
   /** Returns the request's id, by which the log has the details. A bulk request logs each kind of failure once. */
   noteFailure(kind: string, error: unknown): string {
     this.#requestId ??= randomUUID();
+    this.#seen ??= new Set();
     if (!this.#seen.has(kind)) this.#failures.write({ requestId: this.#requestId, route: this.route, error });
     this.#seen.add(kind);
     return this.#requestId;
@@ -59,11 +62,11 @@ export class Exchange {
 
 export function beginExchange(response: ServerResponse, failures: FailureLog): Exchange {
   const exchange = new Exchange(failures);
-  EXCHANGES.set(response, exchange);
+  (response as Exchanged)[EXCHANGE] = exchange;
   return exchange;
 }
 
 /** The exchange that a response belongs to; `undefined` for one that the application did not begin. */
 export function exchangeOf(response: ServerResponse | undefined): Exchange | undefined {
-  return response && EXCHANGES.get(response);
+  return (response as Exchanged | undefined)?.[EXCHANGE];
 }

@@ -1,12 +1,7 @@
-/** Headers that every answer has, whoever writes it: browsers neither guess its type, keep it, frame it nor load anything for it. */
+/** Headers that every answer has, whoever writes it: browsers neither guess its type nor keep it. */
 import { type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
-const SAFE: OutgoingHttpHeaders = {
-  'x-content-type-options': 'nosniff',
-  'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'referrer-policy': 'no-referrer',
-};
+const SAFE: OutgoingHttpHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
 
 /** Answers of the server. A header that an answer names itself wins, such as the caching of files with hashed names. */
 export class SafeResponse extends ServerResponse {

@@ -70,7 +70,9 @@ export const INFO_ROUTES = [
       gives: ['text/html'],
     },
     ({ response }) => {
-      response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(ERRORS_PAGE);
+      const rules = "default-src 'none'; frame-ancestors 'none'";
+      const head = { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': rules };
+      response.writeHead(200, { ...head, 'referrer-policy': 'no-referrer' }).end(ERRORS_PAGE);
       return ANSWERED;
     },
   ),
