@@ -71,6 +71,15 @@ describe('a failure of the store', () => {
     }
   });
 
+  it('that is a refusal of ours underneath keeps its words', async () => {
+    const cause = new TidemarkError('RUN_DELETED', 'Run "r" was deleted', { runId: 'r' });
+    const error = () => new TidemarkError('OUTCOME_UNKNOWN', 'One was refused: Run "r" was deleted', { cause });
+    const { url, keyFor, logged } = await startSecured({ store: await failing(error) });
+    const answer = await send(`${url}/v1/events`, 'POST', runEvent('r'), await keyFor());
+    expect(await answer.json()).toMatchObject({ status: 504, detail: 'One was refused: Run "r" was deleted' });
+    expect(logged).toEqual([]);
+  });
+
   it('of SQLite shows neither the file nor what the database said', async () => {
     const { url, keyFor, path, logged } = await startSecured();
     const headers = await keyFor();

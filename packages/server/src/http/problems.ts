@@ -102,7 +102,9 @@ export function problemOf(thrown: unknown, response?: ServerResponse): Problem {
 /** What a caller is told instead of the message; `undefined` where the message holds nothing but the caller's own ids. */
 function sentenceInstead({ code, cause, runId }: TidemarkError): string | undefined {
   if (code === 'CORRUPT_EVENT' && runId !== undefined) return undefined;
-  return FAULTS[code] ?? (cause === undefined ? undefined : PASSING[code]);
+  // A refusal of ours underneath, as in a batch of which a part was refused, is the caller's to read.
+  const isOurs = cause === undefined || (isTidemarkError(cause) && sentenceInstead(cause) === undefined);
+  return FAULTS[code] ?? (isOurs ? undefined : PASSING[code]);
 }
 
 function hidden(error: TidemarkError, sentence: string, logged: unknown, exchange: Exchange | undefined): Problem {
