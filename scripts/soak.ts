@@ -13,6 +13,7 @@ const RIGS: Record<string, string[]> = {
   'bit-flip': ['--flips', '300'],
   'io-error': [],
   'postgres-kill': ['--rounds', '20'],
+  'redis-full': [],
   'redis-cluster': ['--rounds', '40'],
   'nats-kill': ['--rounds', '20'],
   jobs: ['--jobs', '10000'],
