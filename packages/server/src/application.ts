@@ -6,8 +6,9 @@ import { Compile, type Validator } from 'typebox/compile';
 import type { Audit } from './audit/audit.ts';
 import { entryOf, isAudited, statusOf } from './audit/requests.ts';
 import type { Admission } from './auth/admission.ts';
+import type { Holds } from './auth/holds.ts';
 import type { Principal } from './auth.ts';
-import { ANSWERED, sendAnswer } from './http/answer.ts';
+import { ANSWERED, type Answer, sendAnswer } from './http/answer.ts';
 import { contentTypeOf, drain, parseJson, readBody, refuseEncoded } from './http/body.ts';
 import { beginExchange, type Exchange, FailureLog } from './http/exchange.ts';
 import { idOfSegment } from './http/ids.ts';
@@ -39,6 +40,8 @@ interface MountedRoute {
   checkQuery: Validator;
   /** No parameter is required. */
   mayAskNothing: boolean;
+  /** Its requests or answers may be open for long. */
+  mayLast: boolean;
   checkBody: Validator | null;
 }
 
@@ -48,6 +51,7 @@ export interface ApplicationParts {
   admission: Admission;
   /** `null` where nobody is known, and so nobody could be named. */
   audit: Audit | null;
+  holds: Holds;
   services: Services;
   logger: Logger;
 }
@@ -136,15 +140,15 @@ export class Application {
     const store = views.of(tenantId);
     const options = boundsOf(request, services.limits.timeoutMs);
     const body = await this.#bodyOf(mounted, request);
-    const call = { store, principal, params, query, body, options, request, response, services };
-    const answer =
+    const isLasting = mounted.mayLast && body === undefined;
+    const hold = isLasting ? this.#parts.holds.hold(principal, route.scope!, response) : null;
+    const call = { store, principal, hold, params, query, body, options, request, response, services };
+    const handle = async () => route.handle(call as never);
+    const handled =
       audit && isAudited(route)
-        ? await audit.around(
-            entryOf(route, principal, params, query, tenantId),
-            async () => route.handle(call as never),
-            statusOf,
-          )
-        : await route.handle(call as never);
+        ? audit.around(entryOf(route, principal, params, query, tenantId), handle, statusOf)
+        : route.handle(call as never);
+    const answer = await (hold ? Promise.race<Answer | typeof ANSWERED>([handled, hold.ended]) : handled);
     return answer === ANSWERED ? response.statusCode : sendAnswer(response, answer);
   }
 
@@ -185,6 +189,7 @@ function mount(route: Route): MountedRoute {
     query,
     checkQuery,
     mayAskNothing: checkQuery.Check({}),
+    mayLast: route.scope !== null && (route.gives !== undefined || route.reads !== undefined),
     checkBody: route.body ? Compile(route.storeChecksBody ? outlineOf(route.body) : route.body) : null,
   };
 }

@@ -6,6 +6,21 @@ import { OF_THE_API } from './static.ts';
 export const SCOPES = ['read', 'append', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
+/** Whether a caller with these scopes may use a route that asks for one. */
+export function allows(scopes: readonly Scope[], wanted: Scope): boolean {
+  return scopes.includes(wanted) || scopes.includes('admin');
+}
+
+/** What a caller was let in with, as far as the server watches it while a request lasts. */
+export interface Credential {
+  /** Requests with the same id share one check. Never a secret. */
+  id: string;
+  /** Milliseconds since the epoch. */
+  expiresAt?: number;
+  /** Whether it can be revoked or changed before it expires: `recheck` then knows its id. */
+  mayChange: boolean;
+}
+
 /** Somebody the server knows. */
 export interface Principal {
   /** Shown in logs; never a secret. */
@@ -15,6 +30,8 @@ export interface Principal {
   scopes: readonly Scope[];
   /** The one session it may speak of; absent: all of its tenant. */
   sessionId?: string;
+  /** Absent: lasting requests are not ended by the server. */
+  credential?: Credential;
 }
 
 /**
@@ -35,6 +52,12 @@ export interface Authenticator {
   /** Refuses what may not even ask for routes that are open to everybody: other hosts, pages of other origins. */
   refuse?(request: IncomingMessage): AuthRefusal | null;
   authenticate(request: IncomingMessage): Principal | AuthRefusal | Promise<Principal | AuthRefusal>;
+  /**
+   * Returns whom these credentials stand for now, `null` for those that are refused now. Leaves out those it cannot tell.
+   */
+  recheck?(credentialIds: readonly string[]): Promise<ReadonlyMap<string, Principal | null>>;
+  /** Calls the listener with the id of a credential that was changed in this process. Returns a function that stops it. */
+  onChange?(listener: (credentialId: string) => void): () => void;
 }
 
 const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '[::1]'];

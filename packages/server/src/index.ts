@@ -5,7 +5,14 @@ export { bootstrapKey, mintBootstrapKey } from './auth/bootstrap.ts';
 export type { JwtOptions } from './auth/jwt.ts';
 export type { ApiKeyInfo } from './auth/key-record.ts';
 export { SYSTEM_TENANT } from './auth/system-tenant.ts';
-export { type Authenticator, type AuthRefusal, anonymous, type Principal, type Scope } from './auth.ts';
+export {
+  type Authenticator,
+  type AuthRefusal,
+  anonymous,
+  type Credential,
+  type Principal,
+  type Scope,
+} from './auth.ts';
 export { openApiDocument } from './document.ts';
 export type { Limits } from './limits.ts';
 export type { LogEntry, Logger } from './logger.ts';

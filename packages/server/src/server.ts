@@ -6,6 +6,7 @@ import { invalidArgument, type Store } from '@tidemark/core';
 import { Application } from './application.ts';
 import { Audit } from './audit/audit.ts';
 import { Admission } from './auth/admission.ts';
+import { Holds } from './auth/holds.ts';
 import { withoutSystemTenant } from './auth/system-tenant.ts';
 import { type Authenticator, anonymous, isLoopback } from './auth.ts';
 import { openApiDocument } from './document.ts';
@@ -86,9 +87,10 @@ export function createServer(options: ServerOptions): TidemarkServer {
   const callers = auth.loopbackOnly ? null : new Callers(limits);
   const onLost = (error: unknown) => logger.error({ event: 'audit_outcome_lost', error });
   const audit = auth.loopbackOnly ? null : new Audit(store, onLost);
+  const holds = new Holds(auth);
   const admission = new Admission(auth, callers, logger);
   const views = new Views(withoutSystemTenant(store));
-  const application = new Application({ routes: ROUTES, views, admission, audit, services, logger });
+  const application = new Application({ routes: ROUTES, views, admission, audit, holds, services, logger });
   const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = limits;
   // Slow sockets are looked for this often; Node's own pace would let them be for half a minute.
   const connectionsCheckingInterval = Math.min(CHECK_MS, headersTimeout);
@@ -118,6 +120,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     close() {
       isClosing = true;
       tls?.stop();
+      holds.close();
       closing ??= closeGracefully(server, hub, application, limits.closeMs);
       return closing;
     },

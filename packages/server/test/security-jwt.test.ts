@@ -1,41 +1,12 @@
 /** Tokens: forged ones are refused whatever they try, valid ones give their tenant, scopes and session. */
 import { createHmac, generateKeyPairSync } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { join } from 'node:path';
-import { exportJWK, type GenerateKeyPairResult, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { bearer, type JwtOptions, SYSTEM_TENANT } from '../src/index.ts';
-import { newFolder } from './running.ts';
+import { bearer, SYSTEM_TENANT } from '../src/index.ts';
+import { AUDIENCE, CLAIMS, ISSUER, newIssuer } from './issuer.ts';
 import { bearing, startSecured } from './security-setup.ts';
-
-const ISSUER = 'https://id.test';
-const AUDIENCE = 'tidemark';
-const CLAIMS = { tenant: 'acme', scope: 'openid tidemark:read' };
-
-type Key = GenerateKeyPairResult['publicKey'];
-
-interface Issuer {
-  options: JwtOptions;
-  file: string;
-  publicKey: Key;
-  privateKey: Key;
-  sign(claims?: JWTPayload, how?: { header?: object; key?: Key; expires?: string | number }): Promise<string>;
-}
-
-/** An identity provider with one key, whose set lies in a file. */
-async function newIssuer(): Promise<Issuer> {
-  const { publicKey, privateKey } = await generateKeyPair('RS256', { extractable: true });
-  const file = join(newFolder(), 'keys.json');
-  writeFileSync(file, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'RS256' }] }));
-  const options = { issuer: ISSUER, audience: AUDIENCE, keys: file, algorithms: ['RS256'] };
-  const sign: Issuer['sign'] = (claims = {}, { header, key = privateKey, expires = '1m' } = {}) => {
-    const payload = { iss: ISSUER, aud: AUDIENCE, sub: 'ada', ...CLAIMS, ...claims };
-    const token = new SignJWT(payload).setProtectedHeader({ alg: 'RS256', kid: 'one', ...header }).setIssuedAt();
-    return token.setExpirationTime(expires).sign(key);
-  };
-  return { options, file, publicKey, privateKey, sign };
-}
 
 function encoded(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');

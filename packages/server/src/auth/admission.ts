@@ -1,6 +1,6 @@
 /** Lets a request in as somebody, or says why not: host and origin first, then who asks, how often, and with which scope. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Authenticator, AuthRefusal, Principal, Scope } from '../auth.ts';
+import { type Authenticator, type AuthRefusal, allows, type Principal, type Scope } from '../auth.ts';
 import { Refusal } from '../http/refusal.ts';
 import type { Callers } from '../limits/callers.ts';
 import type { Logger } from '../logger.ts';
@@ -39,7 +39,7 @@ export class Admission {
   ): Principal {
     if ('refused' in known) throw this.#refusalOf(known);
     this.#callers?.admit(known, request, response);
-    if (known.scopes.includes(scope) || known.scopes.includes('admin')) return known;
+    if (allows(known.scopes, scope)) return known;
     throw new Refusal(403, 'FORBIDDEN', `This needs the scope ${scope}`, { field: 'scope', rule: scope });
   }
 

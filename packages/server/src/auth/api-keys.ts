@@ -2,7 +2,8 @@
  * API keys, kept in the store among what belongs to the server itself. A key that is revoked anywhere is refused by every
  * server of the store within half a second.
  */
-import { invalidArgument, retrying, type Store } from '@tidemark/core';
+import { invalidArgument, type KvRecord, retrying, type Store } from '@tidemark/core';
+import { inParts } from '@tidemark/core/engine';
 import { Audit } from '../audit/audit.ts';
 import type { Scope } from '../auth.ts';
 import { type ApiKeyInfo, fieldsOf, isScope, keyOf, type StoredKey } from './key-record.ts';
@@ -15,6 +16,8 @@ const MOST_KNOWN = 10_000;
 const READ_MS = 2_000;
 const WRITE_DEADLINE = '10s';
 const MAX_NAME = 200;
+/** Keys that are read with one call of the store. */
+const READ_AT_ONCE = 1_000;
 
 export interface NewApiKey {
   /** What it is for, in the operator's words. */
@@ -58,6 +61,7 @@ export class ApiKeys {
   readonly #system: Store;
   readonly #audit: Audit;
   readonly #known = new Map<string, KnownKey>();
+  readonly #listeners = new Set<(id: string) => void>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -94,7 +98,14 @@ export class ApiKeys {
       this.#system.kv.setField(PREFIX + id, 'revokedAt', revokedAt, { ifExists: true, requestId: `revoke ${id}` }),
     );
     this.#known.delete(id);
+    for (const listener of this.#listeners) listener(id);
     return written;
+  }
+
+  /** Calls the listener with the id of each key that is revoked through this object. Returns a function that stops it. */
+  onChange(listener: (id: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Whether a key of this id was seen here; it may be revoked by now. */
@@ -115,6 +126,32 @@ export class ApiKeys {
     };
     stored.then((key) => key ?? forget(), forget);
     return stored;
+  }
+
+  /** Reads keys anew, many with one call. Leaves out records that are not whole. Fails when the store does not answer. */
+  async refresh(ids: readonly string[]): Promise<Map<string, StoredKey | null>> {
+    const found = new Map<string, StoredKey | null>();
+    const { kv } = this.#store.forTenant(SYSTEM_TENANT);
+    for (const part of inParts(ids, READ_AT_ONCE)) {
+      const readAt = performance.now();
+      const records = await kv.getMany(
+        part.map((id) => PREFIX + id),
+        { timeoutMs: READ_MS },
+      );
+      for (const [at, record] of records.entries()) this.#take(part[at]!, record, readAt, found);
+    }
+    return found;
+  }
+
+  #take(id: string, record: KvRecord | null, readAt: number, found: Map<string, StoredKey | null>): void {
+    try {
+      const stored = record && keyOf(id, record);
+      found.set(id, stored);
+      const known = this.#known.get(id);
+      if (known && known.readAt < readAt) this.#known.set(id, { readAt, stored: Promise.resolve(stored) });
+    } catch {
+      // A record that is not whole lets nobody in, and does not say that its key was revoked.
+    }
   }
 
   async #read(id: string): Promise<StoredKey | null> {

@@ -11,6 +11,8 @@ import { digestOf, hasDigest, parseKey } from './key-text.ts';
 
 const BEARER = /^Bearer +([^\s]+) *$/i;
 const MAX_TOKEN = 8_192;
+/** Principals and credentials of API keys have ids that begin so. */
+const KEY_PREFIX = 'key:';
 /** Of no secret: an id that nobody has takes as long as one with a wrong secret. */
 const NO_DIGEST = createHash('sha256').digest();
 
@@ -64,6 +66,8 @@ export function bearer(options: BearerOptions): Authenticator {
       wrong.note(address);
       return wrong.isExhausted(address) ? LIMITED : UNKNOWN;
     },
+    recheck: (ids) => callers.recheck(ids),
+    onChange: (listener) => keys?.onChange((id) => listener(KEY_PREFIX + id)) ?? (() => {}),
   };
 }
 
@@ -92,6 +96,17 @@ class Callers {
     const isRight = hasDigest(key.secret, stored?.digest ?? NO_DIGEST);
     return stored && isRight && isValid(stored) ? principalOf(stored) : null;
   }
+
+  /** Whom credentials stand for that were let in before, so that their secret is not needed again. */
+  async recheck(credentialIds: readonly string[]): Promise<Map<string, Principal | null>> {
+    const bootstrap = this.#bootstrap?.info.id;
+    const ids = credentialIds.map((it) => it.slice(KEY_PREFIX.length));
+    const stored = await this.#keys?.refresh(ids.filter((id) => id !== bootstrap));
+    const now = new Map<string, Principal | null>();
+    for (const [id, key] of stored ?? []) now.set(KEY_PREFIX + id, key && isValid(key) ? principalOf(key) : null);
+    if (this.#bootstrap) now.set(KEY_PREFIX + bootstrap, principalOf(this.#bootstrap));
+    return now;
+  }
 }
 
 function operatorOf(text: string): StoredKey {
@@ -106,8 +121,12 @@ function isValid({ info: { revokedAt, expiresAt } }: StoredKey): boolean {
   return revokedAt === undefined && (expiresAt === undefined || Date.parse(expiresAt) > Date.now());
 }
 
-function principalOf({ info: { id, tenantId, scopes, sessionId } }: StoredKey): Principal {
-  return { id: `key:${id}`, tenantId, scopes, ...(sessionId === undefined ? {} : { sessionId }) };
+function principalOf({ info }: StoredKey): Principal {
+  const { tenantId, scopes, sessionId, expiresAt } = info;
+  const id = KEY_PREFIX + info.id;
+  const ends = expiresAt === undefined ? {} : { expiresAt: Date.parse(expiresAt) };
+  const credential = { id, mayChange: true, ...ends };
+  return { id, tenantId, scopes, credential, ...(sessionId === undefined ? {} : { sessionId }) };
 }
 
 /** Refuses other hosts where they are named, and pages of another origin always: their browser is not their user. */

@@ -13,7 +13,7 @@ import {
   type JWTVerifyGetKey,
   jwtVerify,
 } from 'jose';
-import { isLoopback, type Principal } from '../auth.ts';
+import { type Credential, isLoopback, type Principal } from '../auth.ts';
 import { isScope } from './key-record.ts';
 import { SYSTEM_TENANT } from './system-tenant.ts';
 
@@ -121,8 +121,16 @@ function principalOf(payload: JWTPayload, options: JwtOptions): Principal | null
     id: `jwt:${subject.toWellFormed().replaceAll('\0', '')}`,
     tenantId,
     scopes: scopesOf(payload[scopesClaim]),
+    credential: credentialOf(payload, options),
   };
   return sessionId === undefined ? principal : { ...principal, sessionId };
+}
+
+/** All tokens that end at the same second end together, so they share a check. */
+function credentialOf({ exp }: JWTPayload, options: JwtOptions): Credential {
+  const { clockToleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = options;
+  const expiresAt = (exp! + clockToleranceSeconds) * 1_000;
+  return { id: `jwt until ${expiresAt}`, expiresAt, mayChange: false };
 }
 
 function scopesOf(claim: unknown) {

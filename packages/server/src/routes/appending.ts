@@ -1,6 +1,7 @@
 /** Appends: one event, several that stand or fall together, or lines of which each stands for itself. */
 import { type AppendOptions, type AppendResult, invalidArgument, type RunEventInput } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
+import { whileHeld } from '../auth/holds.ts';
 import { type ANSWERED, type Answer, created, json, sendBatches } from '../http/answer.ts';
 import { parseJson, readLines } from '../http/body.ts';
 import { matchOf } from '../http/conditions.ts';
@@ -73,7 +74,7 @@ async function* appendLines(
     for (const { persisted } of results) if (persisted) services.metrics.appendedEvents++;
     return results;
   };
-  for await (const lines of inBatches(readLines(request, services.limits.lineBytes))) {
+  for await (const lines of whileHeld(call.hold, inBatches(readLines(request, services.limits.lineBytes)))) {
     underWay.push(Promise.all(lines.map(appendLine)));
     if (underWay.length >= BATCHES) yield await take();
   }

@@ -1,6 +1,7 @@
 /** Artifacts: bytes in and out as streams, references as JSON. What is served is never run: it is a download. */
 import type { ArtifactRef, ArtifactScope, PutArtifactOptions } from '@tidemark/core';
 import Type from 'typebox';
+import { whileHeld } from '../auth/holds.ts';
 import { ANSWERED, json, untilWritable } from '../http/answer.ts';
 import { contentTypeOf, wholeOf } from '../http/body.ts';
 import { LABELLED_BYTES, readLabelled } from '../http/labelled-bytes.ts';
@@ -42,7 +43,7 @@ export const ARTIFACT_ROUTES = [
       const { mimeType, filename, namespace, source, ttl } = about;
       const scope = scopeOf(call, about.scope);
       const put = { ...call.options, mimeType, filename, namespace, source, ttl, scope };
-      return { status: 201, body: await call.store.artifacts.putStream(chunks, put) };
+      return { status: 201, body: await call.store.artifacts.putStream(whileHeld(call.hold, chunks), put) };
     },
   ),
   route<ScopeQuery & { cursor?: string; limit?: number }>(

@@ -55,13 +55,14 @@ export const FEED_ROUTES = [
       problems: ['UNSUPPORTED', 'CORRUPT_EVENT', 'CODEC_FAILED'],
     },
     async (call) => {
-      const { store, query, options, response, services } = call;
+      const { store, query, hold, options, response, services } = call;
       const { after, limit, unreadable } = query;
       const filter = filterOf(query);
       const shown = unreadable === undefined ? { filter } : { filter, unreadable };
       if (!wants(call, EVENT_STREAM)) {
         const wait = waitOf(query);
-        return json(await store.runs.feedPage({ ...options, after, limit, ...shown, ...(wait > 0 ? { wait } : {}) }));
+        const waiting = wait > 0 ? { wait, ...(hold ? { signal: hold.signal } : {}) } : {};
+        return json(await store.runs.feedPage({ ...options, after, limit, ...shown, ...waiting }));
       }
       const topic = services.hub.topic(feedTopic(store, shown));
       const from = lastEventIdOf(call) ?? (after === undefined ? null : encodeURIComponent(after));

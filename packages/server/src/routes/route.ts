@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallOptions, ErrorCode, Store } from '@tidemark/core';
 import type { TObject, TSchema } from 'typebox';
+import type { Hold } from '../auth/holds.ts';
 import type { Principal, Scope } from '../auth.ts';
 import type { ANSWERED, Answer } from '../http/answer.ts';
 import type { Limits } from '../limits.ts';
@@ -24,6 +25,8 @@ export interface Call<Query = unknown, Body = unknown> {
   /** Confined to the caller's tenant where it has one. */
   readonly store: Store;
   readonly principal: Principal;
+  /** Ends with the caller's credential, where the request may last and the credential may end. */
+  readonly hold: Hold | null;
   /** The ids of the path. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;

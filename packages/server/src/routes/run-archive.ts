@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { RunPart } from '@tidemark/core';
 import Type from 'typebox';
+import { whileHeld } from '../auth/holds.ts';
 import { json, LINES, sendLines } from '../http/answer.ts';
 import { parseJson, readLines } from '../http/body.ts';
 import { Refusal } from '../http/refusal.ts';
@@ -40,9 +41,9 @@ export const RUN_ARCHIVE_ROUTES = [
       answers: { 200: RestoreResult },
       problems: ['CONFLICT', 'RUN_DELETED', 'CORRUPT_EVENT', 'TENANT_MISMATCH', 'OUTCOME_UNKNOWN'],
     },
-    async ({ store, query, options, request }) => {
+    async ({ store, query, options, request, hold }) => {
       const { overDeleted } = query;
-      return json(await store.runs.restoreRun(partsOf(request), { ...options, overDeleted }));
+      return json(await store.runs.restoreRun(whileHeld(hold, partsOf(request)), { ...options, overDeleted }));
     },
   ),
   route<TenantQuery, { location: string; atSeq: number; rewrites?: number }>(
