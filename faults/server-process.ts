@@ -22,8 +22,8 @@ export class ServerProcess {
   }
 
   /** Resolves once it takes connections. */
-  static async start(path: string, port = 0): Promise<ServerProcess> {
-    const child = start('server-child', ['--path', path, '--port', String(port)]);
+  static async start(path: string, port = 0, script = 'server-child'): Promise<ServerProcess> {
+    const child = start(script, ['--path', path, '--port', String(port)]);
     const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
     const url = await new Promise<string>((resolve, reject) => {
       child.stdout!.setEncoding('utf8').once('data', (line: string) => resolve(line.trim()));

@@ -8,7 +8,7 @@ import { entryOf, isAudited, statusOf } from './audit/requests.ts';
 import type { Admission } from './auth/admission.ts';
 import type { Holds } from './auth/holds.ts';
 import type { Principal } from './auth.ts';
-import { ANSWERED, type Answer, sendAnswer } from './http/answer.ts';
+import { ANSWERED, type Answer, LINES, sendAnswer } from './http/answer.ts';
 import { contentTypeOf, drain, parseJson, readBody, refuseEncoded } from './http/body.ts';
 import { beginExchange, type Exchange, FailureLog } from './http/exchange.ts';
 import { idOfSegment } from './http/ids.ts';
@@ -16,6 +16,9 @@ import { sendProblem } from './http/problems.ts';
 import { parseQuery } from './http/query.ts';
 import { Refusal } from './http/refusal.ts';
 import { type Match, Router } from './http/router.ts';
+import { accountOf } from './limits/account.ts';
+import { blockOf, chargeScan, heavyBytes, heavyList, rowsOf } from './limits/pacing.ts';
+import { COST } from './limits/shares.ts';
 import type { Logger } from './logger.ts';
 import type { Route, Services } from './routes/route.ts';
 import type { Views } from './views.ts';
@@ -32,6 +35,9 @@ const TENANT_PARAMETER = Type.Object({
   ),
 });
 
+/** Routes that read lists and take what they ask for as a body. */
+const LISTS_BY_BODY: ReadonlySet<string> = new Set(['/v1/kv-scan', '/v1/kv-lookup']);
+
 interface MountedRoute {
   route: Route;
   /** As metrics name it. */
@@ -42,6 +48,8 @@ interface MountedRoute {
   mayAskNothing: boolean;
   /** Its requests or answers may be open for long. */
   mayLast: boolean;
+  /** Reads a page of a list. */
+  isList: boolean;
   checkBody: Validator | null;
 }
 
@@ -128,7 +136,7 @@ export class Application {
     exchange: Exchange,
   ): Promise<number> {
     const { route } = mounted;
-    const { admission, views, services, audit } = this.#parts;
+    const { admission, services } = this.#parts;
     const known = admission.admit(request, response, route.scope);
     const principal = known instanceof Promise ? await known : known;
     exchange.isByAdmin = principal.scopes.includes('admin');
@@ -137,11 +145,34 @@ export class Application {
     for (const name in match.segments) params[name] = idOfSegment(match.segments[name]!, name);
     if (principal.sessionId !== undefined) confineToSession(route, principal.sessionId, params);
     const tenantId = tenantOf(principal, request, query);
+    const admitted = { mounted, principal, tenantId, params, query, request, response };
+    if (route.scope === null) return this.#answer(admitted);
+    if (mounted.isList) services.callers?.admitScan(principal);
+    const account = accountOf(principal);
+    const heavy = heavyCostOf(mounted, query, request);
+    const block = heavy > 0 ? blockOf(Number(request.headers['content-length'] ?? 0)) : 0;
+    const spaced = block > 0 ? services.shares.space(account, block) : undefined;
+    if (spaced) await spaced;
+    const begun = heavy > 0 ? services.work.begin(account, heavy) : undefined;
+    if (begun) await begun;
+    try {
+      // Before the body is read: while a tenant waits for its share, its bodies stay in their sockets.
+      const turn = services.shares.enter(account, COST.request + heavy);
+      if (turn) await turn;
+      return await this.#answer(admitted);
+    } finally {
+      if (heavy > 0) services.work.end(account, heavy);
+    }
+  }
+
+  async #answer({ mounted, principal, tenantId, params, query, request, response }: Admitted): Promise<number> {
+    const { route } = mounted;
+    const { views, services, audit, holds } = this.#parts;
     const store = views.of(tenantId);
     const options = boundsOf(request, services.limits.timeoutMs);
     const body = await this.#bodyOf(mounted, request);
     const isLasting = mounted.mayLast && body === undefined;
-    const hold = isLasting ? this.#parts.holds.hold(principal, route.scope!, response) : null;
+    const hold = isLasting ? holds.hold(principal, route.scope!, response) : null;
     const call = { store, principal, hold, params, query, body, options, request, response, services };
     const handle = async () => route.handle(call as never);
     const handled =
@@ -149,16 +180,22 @@ export class Application {
         ? audit.around(entryOf(route, principal, params, query, tenantId), handle, statusOf)
         : route.handle(call as never);
     const answer = await (hold ? Promise.race<Answer | typeof ANSWERED>([handled, hold.ended]) : handled);
-    return answer === ANSWERED ? response.statusCode : sendAnswer(response, answer);
+    if (answer === ANSWERED) return response.statusCode;
+    if (!mounted.isList) return sendAnswer(response, answer);
+    const before = response.socket?.bytesWritten ?? 0;
+    const status = sendAnswer(response, answer);
+    // A filter may have dropped most of the rows that were read.
+    const rows = Math.max(rowsOf(answer) ?? 0, query.filter === undefined ? 0 : (query.limit ?? 0));
+    chargeScan(call, rows, (response.socket?.bytesWritten ?? before) - before);
+    return status;
   }
 
   async #bodyOf({ route, checkBody }: MountedRoute, request: IncomingMessage): Promise<unknown> {
     if (!checkBody && !route.reads) return undefined;
     refuseEncoded(request);
     const type = contentTypeOf(request);
-    const isJson = type === 'application/json' || type.endsWith('+json');
-    if (route.reads?.some((it) => it === type || it === '*/*') && !(checkBody && isJson)) return undefined;
-    if (!checkBody || !isJson) {
+    if (route.reads?.some((it) => it === type || it === '*/*') && !(checkBody && isJson(type))) return undefined;
+    if (!checkBody || !isJson(type)) {
       const rule = [...(checkBody ? ['application/json'] : []), ...(route.reads ?? [])].join(' or ');
       throw new Refusal(415, 'INVALID_ARGUMENT', `Send the body as ${rule}`, { field: 'content-type', rule });
     }
@@ -168,9 +205,43 @@ export class Application {
   }
 }
 
-const NO_PARAMETERS: { tenant?: string } = Object.freeze({});
+/** A request that was let in, on its way to its handler. */
+interface Admitted {
+  mounted: MountedRoute;
+  principal: Principal;
+  tenantId: string | null;
+  params: Record<string, string>;
+  query: KnownParameters;
+  request: IncomingMessage;
+  response: ServerResponse;
+}
 
-function queryOf({ query: schema, checkQuery }: MountedRoute, text: string): { tenant?: string } {
+/** The cost of a large body or a long list by estimate; 0 for everything else. Lines are paid for as they come and go. */
+function heavyCostOf({ route, isList }: MountedRoute, query: KnownParameters, request: IncomingMessage): number {
+  const { accept, 'content-length': length } = request.headers;
+  if (length !== undefined) {
+    const isLines = route.reads !== undefined && !isJson(contentTypeOf(request));
+    return isLines ? 0 : heavyBytes(Number(length));
+  }
+  const isLong = isList && query.wait === undefined && accept?.includes(LINES) !== true;
+  return isLong ? heavyList(query.limit) : 0;
+}
+
+function isJson(type: string): boolean {
+  return type === 'application/json' || type.endsWith('+json');
+}
+
+/** Parameters that are looked at for every route. */
+interface KnownParameters {
+  tenant?: string;
+  filter?: unknown;
+  limit?: number;
+  wait?: string;
+}
+
+const NO_PARAMETERS: KnownParameters = Object.freeze({});
+
+function queryOf({ query: schema, checkQuery }: MountedRoute, text: string): KnownParameters {
   const query = parseQuery(text, schema);
   check(checkQuery, query, 'query');
   return query;
@@ -190,6 +261,7 @@ function mount(route: Route): MountedRoute {
     checkQuery,
     mayAskNothing: checkQuery.Check({}),
     mayLast: route.scope !== null && (route.gives !== undefined || route.reads !== undefined),
+    isList: route.scope !== null && (Object.hasOwn(properties, 'limit') || LISTS_BY_BODY.has(route.path)),
     checkBody: route.body ? Compile(route.storeChecksBody ? outlineOf(route.body) : route.body) : null,
   };
 }

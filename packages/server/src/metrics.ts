@@ -11,8 +11,23 @@ interface RouteTimes {
   seconds: number;
 }
 
+/** Counters with labels. */
+const COUNTERS = {
+  limited: ['tidemark_limited_total', 'Requests refused by a limit, by the name of the limit.'],
+} as const;
+
+type Counter = keyof typeof COUNTERS;
+
+/** Values that are read when the page is made. */
+export interface Gauge {
+  help: string;
+  value(): number;
+}
+
 export class Metrics {
   readonly #routes = new Map<string, RouteTimes>();
+  readonly #counts = new Map<Counter, Map<string, number>>();
+  readonly #gauges = new Map<string, Gauge>();
   /** Events that were new, of all appends. */
   appendedEvents = 0;
   openStreams = 0;
@@ -28,6 +43,21 @@ export class Metrics {
     const at = BOUNDS.findIndex((bound) => seconds <= bound);
     times.buckets[at < 0 ? BOUNDS.length : at]!++;
     times.seconds += seconds;
+  }
+
+  /** Adds to a counter; labels come from the code, never from a caller. */
+  count(counter: Counter, labels: Readonly<Record<string, string>>): void {
+    const counts = this.#counts.get(counter) ?? new Map<string, number>();
+    this.#counts.set(counter, counts);
+    const text = Object.entries(labels)
+      .map(([name, value]) => `${name}="${value}"`)
+      .join(',');
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+
+  /** Shows a value that is read whenever the page is asked for. */
+  addGauge(name: string, gauge: Gauge): void {
+    this.#gauges.set(name, gauge);
   }
 
   /** The page that Prometheus reads. */
@@ -51,6 +81,13 @@ export class Metrics {
       '# TYPE tidemark_request_seconds histogram',
     );
     for (const [name, times] of this.#routes) lines.push(...renderHistogram(name, times));
+    for (const [counter, counts] of this.#counts) {
+      const [name, help] = COUNTERS[counter];
+      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} counter`);
+      for (const [text, count] of counts) lines.push(`${name}{${text}} ${count}`);
+    }
+    for (const [name, { help, value }] of this.#gauges)
+      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, `${name} ${value()}`);
     return `${lines.join('\n')}\n`;
   }
 }

@@ -12,7 +12,9 @@ import { type Authenticator, anonymous, isLoopback } from './auth.ts';
 import { openApiDocument } from './document.ts';
 import { answerToNoise, makeSafe, SafeResponse } from './http/safe-response.ts';
 import { Callers } from './limits/callers.ts';
-import { DEFAULT_LIMITS, type Limits } from './limits.ts';
+import { Shares } from './limits/shares.ts';
+import { Work } from './limits/work.ts';
+import { limitsWith, type SomeLimits } from './limits.ts';
 import { type Logger, stderrLogger } from './logger.ts';
 import { Metrics } from './metrics.ts';
 import { ROUTES } from './routes/index.ts';
@@ -37,7 +39,7 @@ export interface ServerOptions {
   port?: number;
   /** Serve https. The files are looked at every second, and new ones are used without a restart. Default: plain http. */
   tls?: ServerTls;
-  limits?: Partial<Limits>;
+  limits?: SomeLimits;
   /** Default: JSON lines on standard error. */
   logger?: Logger;
   /** Where the built inspector lies; default: with this package. `false` serves none. */
@@ -77,18 +79,29 @@ export function createServer(options: ServerOptions): TidemarkServer {
       'of this machine while there is no auth: everybody who reaches it is an operator',
       host,
     );
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const limits = limitsWith(options.limits);
   const metrics = new Metrics();
-  const hub = new Hub(new RunHints(store), metrics, limits.streams);
+  const shares = new Shares();
+  shareGauges(metrics, shares);
+  const hub = new Hub(new RunHints(store), metrics, shares, limits.streams);
   let isClosing = false;
   const isReady = async () => !isClosing && (await store.ping().catch(() => false));
-  const services = { hub, metrics, limits, document: openApiDocument(), isReady };
   // Where everybody is let in there is nobody to count or to name.
-  const callers = auth.loopbackOnly ? null : new Callers(limits);
+  const callers = auth.loopbackOnly ? null : new Callers(limits, metrics);
+  const services = {
+    hub,
+    shares,
+    work: new Work(shares),
+    callers,
+    metrics,
+    limits,
+    document: openApiDocument(),
+    isReady,
+  };
   const onLost = (error: unknown) => logger.error({ event: 'audit_outcome_lost', error });
   const audit = auth.loopbackOnly ? null : new Audit(store, onLost);
   const holds = new Holds(auth);
-  const admission = new Admission(auth, callers, logger);
+  const admission = new Admission(auth, callers, shares, logger);
   const views = new Views(withoutSystemTenant(store));
   const application = new Application({ routes: ROUTES, views, admission, audit, holds, services, logger });
   const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = limits;
@@ -121,6 +134,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
       isClosing = true;
       tls?.stop();
       holds.close();
+      shares.close();
       closing ??= closeGracefully(server, hub, application, limits.closeMs);
       return closing;
     },
@@ -158,6 +172,17 @@ function makeServer(
     (socket as Socket).destroySoon();
   });
   return server;
+}
+
+function shareGauges(metrics: Metrics, shares: Shares): void {
+  metrics.addGauge('tidemark_share_level', {
+    help: "Part of the process's time that each tenant may use now, by estimate; 4 means that nobody waits.",
+    value: () => shares.level,
+  });
+  metrics.addGauge('tidemark_share_waiting', {
+    help: "Requests and reads that wait for their tenant's share now.",
+    value: () => shares.waiting,
+  });
 }
 
 function urlOf(server: Server, host: string, isEncrypted: boolean): string {

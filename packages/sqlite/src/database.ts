@@ -230,7 +230,9 @@ export class Database implements SqlDatabase {
     }
     let version: number;
     try {
-      version = this.#reader.dataVersion();
+      // The writer's version: commits of this process do not change it, and wake only the topics they touch. By the reader's,
+      // every commit would wake all waiters of the process.
+      version = this.#writer.dataVersion();
     } catch {
       // Whoever reads next hears what is wrong with the file.
       return;

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { invalidArgument, type Store, TidemarkError } from '@tidemark/core';
 import { shownUrl } from '@tidemark/core/engine';
-import type { Authenticator, JwtOptions, ServerTls, TidemarkServer } from '@tidemark/server';
+import type { Authenticator, JwtOptions, Limits, ServerTls, SomeLimits, TidemarkServer } from '@tidemark/server';
 import { readObject } from '../arguments.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -20,6 +20,7 @@ interface Serving {
   tlsCert: string | undefined;
   tlsKey: string | undefined;
   tlsClientCa: string | undefined;
+  limit: string[];
   for: number | undefined;
 }
 
@@ -36,6 +37,10 @@ const OPTIONS = {
   ),
   tlsKey: text('file', 'its key in PEM'),
   tlsClientCa: text('file', 'with --tls-cert: let in only clients with a certificate of this authority'),
+  limit: texts(
+    'name=n',
+    'with --auth: a limit of a key, or with tenant. in front of a tenant, such as tenant.requestsPerSecond=500',
+  ),
   for: duration('duration', 'end after so long'),
 };
 
@@ -60,6 +65,25 @@ async function authOf(
   return { auth };
 }
 
+/** The limits that `--limit` names. */
+async function limitsOf({ limit }: Serving): Promise<SomeLimits> {
+  const { DEFAULT_LIMITS } = await import('@tidemark/server');
+  const limits: Record<string, number> & { tenant?: Record<string, number> } = {} as never;
+  for (const text of limit) {
+    const [, prefix, name = '', digits] = /^(tenant\.)?(\w+)=(\d{1,15})$/.exec(text) ?? [];
+    const known: object = prefix ? DEFAULT_LIMITS.tenant : DEFAULT_LIMITS;
+    if (typeof Reflect.get(known, name) !== 'number' || Number(digits) < 1)
+      throw invalidArgument('--limit', `name=n with one of ${namesOf(DEFAULT_LIMITS).join(', ')}`, text);
+    if (prefix) limits.tenant = { ...limits.tenant, [name]: Number(digits) };
+    else limits[name] = Number(digits);
+  }
+  return limits;
+}
+
+function namesOf({ tenant, ...limits }: Limits): string[] {
+  return [...Object.keys(limits), ...Object.keys(tenant).map((name) => `tenant.${name}`)];
+}
+
 /** Serves until interrupted; requests under way are finished before the store is closed. */
 async function serveStore(context: CommandContext<unknown, Serving>, onReady: (url: string) => void): Promise<void> {
   const { out, io, options, settings } = context;
@@ -67,7 +91,8 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   if (options.port > 65_535) throw invalidArgument('--port', 'an integer from 0 to 65535', options.port);
   const store = await context.store({ isPlain: true });
   const { host, port } = options;
-  const server = createServer({ store, host, port, ...tlsOf(options), ...(await authOf(store, context)) });
+  const limits = await limitsOf(options);
+  const server = createServer({ store, host, port, limits, ...tlsOf(options), ...(await authOf(store, context)) });
   const url = await listen(server, options);
   const reload = () => void server.reloadTls();
   if (options.tlsCert !== undefined) process.on('SIGHUP', reload);
@@ -108,6 +133,8 @@ const serve = defineCommand({
   examples: [
     { line: 'serve --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
     { line: 'serve --auth --host 0.0.0.0 --port 0 --for 200ms', shows: '"url":"http://0.0.0.0:' },
+    { line: 'serve --auth --limit tenant.topicsAtATime=500 --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
+    { line: 'serve --limit requests=1', shows: 'tenant.requestsPerSecond', exit: 2 },
     { line: 'serve --host 0.0.0.0', shows: 'INVALID_ARGUMENT', exit: 2 },
     { line: 'serve --tls-cert server.pem', shows: '--tls-key', exit: 2 },
   ],

@@ -6,7 +6,7 @@ import { invalidArgument, type KvRecord, retrying, type Store } from '@tidemark/
 import { inParts } from '@tidemark/core/engine';
 import { Audit } from '../audit/audit.ts';
 import type { Scope } from '../auth.ts';
-import { type ApiKeyInfo, fieldsOf, isScope, keyOf, type StoredKey } from './key-record.ts';
+import { type ApiKeyInfo, brokenRecord, fieldsOf, isScope, keyOf, type StoredKey } from './key-record.ts';
 import { digestOf, keyText, mintKey } from './key-text.ts';
 import { SYSTEM_TENANT } from './system-tenant.ts';
 
@@ -61,6 +61,7 @@ export class ApiKeys {
   readonly #system: Store;
   readonly #audit: Audit;
   readonly #known = new Map<string, KnownKey>();
+  #wanted = new Map<string, PromiseWithResolvers<StoredKey | null>>();
   readonly #listeners = new Set<(id: string) => void>();
 
   constructor(store: Store) {
@@ -108,16 +109,11 @@ export class ApiKeys {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Whether a key of this id was seen here; it may be revoked by now. */
-  isKnown(id: string): boolean {
-    return this.#known.has(id);
-  }
-
   /** The key of an id as it stood at most half a second ago. Fails when the store does not tell. */
   find(id: string): Promise<StoredKey | null> {
     const known = this.#known.get(id);
     if (known && performance.now() - known.readAt < FRESH_MS) return known.stored;
-    const stored = this.#read(id);
+    const stored = this.#lookUp(id);
     const reading = { readAt: performance.now(), stored };
     this.#known.set(id, reading);
     if (this.#known.size > MOST_KNOWN) this.#known.delete(this.#known.keys().next().value!);
@@ -126,6 +122,31 @@ export class ApiKeys {
     };
     stored.then((key) => key ?? forget(), forget);
     return stored;
+  }
+
+  /** Looks up keys of one turn of the event loop together: a flood of unknown ids costs few calls of the store. */
+  #lookUp(id: string): Promise<StoredKey | null> {
+    if (this.#wanted.size === 0) setImmediate(() => this.#lookUpWanted());
+    const wanted = this.#wanted.get(id) ?? Promise.withResolvers<StoredKey | null>();
+    this.#wanted.set(id, wanted);
+    return wanted.promise;
+  }
+
+  #lookUpWanted(): void {
+    const wanted = this.#wanted;
+    this.#wanted = new Map();
+    this.refresh([...wanted.keys()]).then(
+      (found) => {
+        for (const [id, { resolve, reject }] of wanted) {
+          const stored = found.get(id);
+          if (stored === undefined) reject(brokenRecord(id));
+          else resolve(stored);
+        }
+      },
+      (error) => {
+        for (const { reject } of wanted.values()) reject(error);
+      },
+    );
   }
 
   /** Reads keys anew, many with one call. Leaves out records that are not whole. Fails when the store does not answer. */
@@ -148,7 +169,10 @@ export class ApiKeys {
       const stored = record && keyOf(id, record);
       found.set(id, stored);
       const known = this.#known.get(id);
-      if (known && known.readAt < readAt) this.#known.set(id, { readAt, stored: Promise.resolve(stored) });
+      if (!known || known.readAt > readAt) return;
+      // Ids that nobody has are not kept: guesses would drive the others out.
+      if (stored) this.#known.set(id, { readAt, stored: Promise.resolve(stored) });
+      else this.#known.delete(id);
     } catch {
       // A record that is not whole lets nobody in, and does not say that its key was revoked.
     }

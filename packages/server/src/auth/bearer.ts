@@ -56,13 +56,13 @@ export function bearer(options: BearerOptions): Authenticator {
       const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
       if (token === undefined || token.length > MAX_TOKEN) return UNKNOWN;
       const address = addressOf(request, isBehindProxy);
-      if (wrong.isExhausted(address) && !callers.wasSeen(token)) return LIMITED;
       try {
         const principal = await callers.of(token);
         if (principal) return principal;
       } catch (error) {
         return { ...UNAVAILABLE, cause: error };
       }
+      // Only failures are throttled: whoever has a valid key gets in, whatever others send from the same address.
       wrong.note(address);
       return wrong.isExhausted(address) ? LIMITED : UNKNOWN;
     },
@@ -81,12 +81,6 @@ class Callers {
     this.#keys = keys;
     this.#verify = verify;
     this.#bootstrap = bootstrap === undefined ? null : operatorOf(bootstrap);
-  }
-
-  /** Whether this id has been let in before: guesses from its address do not lock it out. */
-  wasSeen(token: string): boolean {
-    const id = parseKey(token)?.id;
-    return id !== undefined && (id === this.#bootstrap?.info.id || this.#keys?.isKnown(id) === true);
   }
 
   async of(token: string): Promise<Principal | null> {

@@ -41,14 +41,17 @@ export function keyOf(id: string, { fields }: KvRecord): StoredKey {
   const text = (name: string) => textOf(fields[name]) ?? undefined;
   const [name, createdAt, scopes] = [text('name'), text('createdAt'), text('scopes')?.split(' ')];
   const { digest } = fields;
-  if (name === undefined || createdAt === undefined || !digest || !scopes?.every(isScope))
-    throw new TidemarkError('STORAGE_ERROR', `The record of the key ${id} is not one that Tidemark wrote`);
+  if (name === undefined || createdAt === undefined || !digest || !scopes?.every(isScope)) throw brokenRecord(id);
   const info: ApiKeyInfo = { id, name, tenantId: text('tenantId') ?? null, scopes, createdAt };
   for (const field of ['sessionId', 'expiresAt', 'revokedAt'] as const) {
     const value = text(field);
     if (value !== undefined) info[field] = value;
   }
   return { info, digest };
+}
+
+export function brokenRecord(id: string): TidemarkError {
+  return new TidemarkError('STORAGE_ERROR', `The record of the key ${id} is not one that Tidemark wrote`);
 }
 
 export function isScope(value: unknown): value is Scope {

@@ -21,11 +21,22 @@ export class Bucket {
     return this.#left >= this.#most;
   }
 
-  /** Tells whether there was one to take. */
+  /** Whole seconds, at least 1, until something is left again. */
+  get secondsUntilFilled(): number {
+    return Math.max(1, Math.ceil((1 - this.#left) / this.#perSecond));
+  }
+
+  /** Takes one. Returns whether there was one to take. */
   take(): boolean {
     if (this.isEmpty) return false;
     this.#left--;
     return true;
+  }
+
+  /** Takes as many as were used, also more than are left: the next calls wait for them. */
+  charge(count: number): void {
+    this.#fill();
+    this.#left -= count;
   }
 
   #fill(): void {

@@ -1,66 +1,129 @@
-/** What each caller may ask for at a time and in a second, so that none of them takes the server from the others. */
+/** What each key and each tenant may ask for at a time and in a second, so that none of them takes the server from the others. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '../auth.ts';
 import { EVENT_STREAM } from '../http/answer.ts';
 import { Refusal } from '../http/refusal.ts';
 import type { Limits } from '../limits.ts';
-import { Bucket } from './bucket.ts';
+import type { Metrics } from '../metrics.ts';
+import { type Held, type Rate, Use } from './use.ts';
 
-type CallerLimits = Pick<Limits, 'requestsPerSecond' | 'requestsAtATime' | 'streamsAtATime'>;
-
-interface Use {
-  rate: Bucket;
-  requests: number;
-  streams: number;
-}
-
-const MANY_CALLERS = 10_000;
+const MANY_USES = 10_000;
 const STREAM_PATH = /^\/v1\/stream(\?|$)/;
+const WAIT = /[?&]wait=/;
+
+/** The limits of a request, by what it does; a stream is a wait as well. */
+const HELD_BY: Record<'request' | 'stream' | 'poll', readonly Held[]> = {
+  request: ['requestsAtATime'],
+  stream: ['streamsAtATime', 'waitsAtATime'],
+  poll: ['waitsAtATime'],
+};
+
+const SCAN_RATES: readonly Rate[] = ['rowsPerSecond', 'readBytesPerSecond'];
+
+const WORDS: Record<Held | Rate, string> = {
+  requestsAtATime: 'requests at a time',
+  streamsAtATime: 'live streams at a time',
+  waitsAtATime: 'long polls and live streams at a time',
+  topicsAtATime: 'topics of live streams at a time',
+  requestsPerSecond: 'requests a second',
+  bytesPerSecond: 'bytes sent a second',
+  rowsPerSecond: 'rows read by lists a second',
+  readBytesPerSecond: 'bytes read by lists a second',
+};
 
 export class Callers {
-  readonly #limits: CallerLimits;
+  readonly #limits: Limits;
+  readonly #metrics: Metrics;
   readonly #uses = new Map<string, Use>();
 
-  constructor(limits: CallerLimits) {
+  constructor(limits: Limits, metrics: Metrics) {
     this.#limits = limits;
+    this.#metrics = metrics;
   }
 
   /** Counts a request until its answer is out, or refuses it. */
-  admit({ id }: Principal, request: IncomingMessage, response: ServerResponse): void {
-    const { requestsPerSecond, requestsAtATime, streamsAtATime } = this.#limits;
-    const use = this.#useOf(id);
-    if (!use.rate.take()) throw tooMuch(`${requestsPerSecond} requests a second`);
-    const kind = isLive(request) ? 'streams' : 'requests';
-    const most = kind === 'streams' ? streamsAtATime : requestsAtATime;
-    if (use[kind] >= most) throw tooMuch(`${most} ${kind} at a time`);
-    use[kind]++;
+  admit(principal: Principal, request: IncomingMessage, response: ServerResponse): void {
+    const uses = this.#usesOf(principal);
+    const bytes = Number(request.headers['content-length'] ?? 0);
+    for (const use of uses) {
+      if (!use.rate('requestsPerSecond').take()) throw this.#tooMuch(use, 'requestsPerSecond');
+      if (bytes > 0 && use.rate('bytesPerSecond').isEmpty) throw this.#tooMuch(use, 'bytesPerSecond');
+    }
+    this.#hold(uses, HELD_BY[kindOf(request)], 1, response);
+    if (bytes > 0) for (const use of uses) use.rate('bytesPerSecond').charge(bytes);
+  }
+
+  /** Counts the topics of a stream until it ends, or refuses it. */
+  admitTopics(principal: Principal, count: number, response: ServerResponse): void {
+    this.#hold(this.#usesOf(principal), ['topicsAtATime'], count, response);
+  }
+
+  /** Refuses a list while its caller has read more rows or bytes than it may. */
+  admitScan(principal: Principal): void {
+    for (const use of this.#usesOf(principal))
+      for (const rate of SCAN_RATES) if (use.rate(rate).isEmpty) throw this.#tooMuch(use, rate);
+  }
+
+  /** Whether a list of this caller would be refused now. */
+  isOverScan(principal: Principal): boolean {
+    return this.#usesOf(principal).some((use) => SCAN_RATES.some((rate) => use.rate(rate).isEmpty));
+  }
+
+  /** Counts what a list has read. */
+  chargeScan(principal: Principal, rows: number, bytes: number): void {
+    for (const use of this.#usesOf(principal)) {
+      use.rate('rowsPerSecond').charge(rows);
+      use.rate('readBytesPerSecond').charge(bytes);
+    }
+  }
+
+  #hold(uses: readonly Use[], kinds: readonly Held[], count: number, response: ServerResponse): void {
+    for (const use of uses)
+      for (const kind of kinds) if (use.held[kind] + count > use.limits[kind]) throw this.#tooMuch(use, kind);
+    for (const { held } of uses) for (const kind of kinds) held[kind] += count;
     response.once('close', () => {
-      use[kind]--;
+      for (const { held } of uses) for (const kind of kinds) held[kind] -= count;
     });
   }
 
-  #useOf(id: string): Use {
-    let use = this.#uses.get(id);
+  /** Keys of different tenants may have the same id: subjects of tokens are chosen by their issuer. */
+  #usesOf({ id, tenantId }: Principal): Use[] {
+    if (tenantId === null) return [this.#useOf(`operator ${id}`, '')];
+    return [this.#useOf(`key ${tenantId}\0${id}`, ''), this.#useOf(`tenant ${tenantId}`, 'tenant.')];
+  }
+
+  #useOf(name: string, prefix: '' | 'tenant.'): Use {
+    let use = this.#uses.get(name);
     if (!use) {
-      if (this.#uses.size >= MANY_CALLERS) this.#forgetIdle();
-      const { requestsPerSecond } = this.#limits;
-      use = { rate: new Bucket(requestsPerSecond, 2 * requestsPerSecond), requests: 0, streams: 0 };
-      this.#uses.set(id, use);
+      if (this.#uses.size >= MANY_USES) this.#forgetIdle();
+      use = new Use(prefix === '' ? this.#limits : this.#limits.tenant, prefix);
+      this.#uses.set(name, use);
     }
     return use;
   }
 
-  /** Whoever has asked nothing lately starts anew. */
   #forgetIdle(): void {
-    for (const [id, { rate, requests, streams }] of this.#uses)
-      if (requests + streams === 0 && rate.isFull) this.#uses.delete(id);
+    for (const [name, use] of this.#uses) if (use.isIdle) this.#uses.delete(name);
+  }
+
+  #tooMuch(use: Use, kind: Held | Rate): Refusal {
+    const name = use.prefix + kind;
+    const rule = `at most ${use.limits[kind]} ${WORDS[kind]}`;
+    const seconds = kind.endsWith('PerSecond') ? use.rate(kind as Rate).secondsUntilFilled : 1;
+    this.#metrics.count('limited', { limit: name });
+    const whose = use.prefix === '' ? 'A key' : 'All keys of a tenant together';
+    return new Refusal(
+      429,
+      'OVERLOADED',
+      `${whose} may make ${rule} (${name})`,
+      { field: name, rule },
+      { 'retry-after': String(seconds) },
+    );
   }
 }
 
-function isLive({ headers, url }: IncomingMessage): boolean {
-  return headers.accept?.includes(EVENT_STREAM) === true || STREAM_PATH.test(url!);
-}
-
-function tooMuch(rule: string): Refusal {
-  return new Refusal(429, 'OVERLOADED', `A caller may make ${rule}`, { field: 'caller', rule: `at most ${rule}` });
+function kindOf({ headers, url, method }: IncomingMessage): 'request' | 'stream' | 'poll' {
+  if (method !== 'GET') return 'request';
+  if (headers.accept?.includes(EVENT_STREAM) === true || STREAM_PATH.test(url!)) return 'stream';
+  return WAIT.test(url!) ? 'poll' : 'request';
 }

@@ -1,4 +1,4 @@
-/** How many wrong keys and tokens came from each address: after some of them, more are not even looked at. */
+/** How many wrong keys and tokens came from each address: after some of them, more are answered with 429. */
 import { Bucket } from './bucket.ts';
 
 const PER_SECOND = 1;

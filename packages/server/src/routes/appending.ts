@@ -6,11 +6,15 @@ import { type ANSWERED, type Answer, created, json, sendBatches } from '../http/
 import { parseJson, readLines } from '../http/body.ts';
 import { matchOf } from '../http/conditions.ts';
 import { problemOf } from '../http/problems.ts';
+import { turnToAppend } from '../limits/pacing.ts';
+import type { Shares } from '../limits/shares.ts';
 import type { Call } from './route.ts';
 
 /** Lines that are under way at a time: what one commit holds, in the few chunks they arrive in. */
 const BATCH = 500;
 const BATCHES = 8;
+/** Lines of a batch while tenants are held to their shares: others come in between. */
+const SMALL_BATCH = 32;
 
 export interface AppendQuery {
   expectedSeq?: number;
@@ -74,8 +78,11 @@ async function* appendLines(
     for (const { persisted } of results) if (persisted) services.metrics.appendedEvents++;
     return results;
   };
-  for await (const lines of whileHeld(call.hold, inBatches(readLines(request, services.limits.lineBytes)))) {
-    underWay.push(Promise.all(lines.map(appendLine)));
+  const batches = inBatches(readLines(request, services.limits.lineBytes), services.shares);
+  for await (const lines of whileHeld(call.hold, batches)) {
+    const { begun, end } = turnToAppend(call, lines.length);
+    if (begun) await begun;
+    underWay.push(Promise.all(lines.map(appendLine)).finally(end));
     if (underWay.length >= BATCHES) yield await take();
   }
   while (underWay.length > 0) yield await take();
@@ -88,6 +95,6 @@ function eventOf(line: Buffer): RunEventInput {
 }
 
 /** The lines of several chunks together, and no more than a batch at once. */
-async function* inBatches(chunks: AsyncIterable<Buffer[]>): AsyncGenerator<Buffer[]> {
-  for await (const lines of chunks) yield* inParts(lines, BATCH);
+async function* inBatches(chunks: AsyncIterable<Buffer[]>, shares: Shares): AsyncGenerator<Buffer[]> {
+  for await (const lines of chunks) yield* inParts(lines, shares.isPacing ? SMALL_BATCH : BATCH);
 }

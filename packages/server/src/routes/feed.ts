@@ -1,12 +1,12 @@
 /** Events of all runs: append to many at once, and the feed. */
 import type { FeedOptions } from '@tidemark/core';
 import Type from 'typebox';
-import { ANSWERED, EVENT_STREAM, json, LINES } from '../http/answer.ts';
+import { EVENT_STREAM, json, LINES } from '../http/answer.ts';
 import { EMPTY_LIST } from '../schemas/common.ts';
 import { AppendResult, FeedPage, RunEvent } from '../schemas/runs.ts';
 import { feedTopic } from '../streams/topics.ts';
 import { type AppendQuery, append } from './appending.ts';
-import { LIVE_PARAMETERS, type LiveQuery, lastEventIdOf, waitOf } from './live.ts';
+import { LIVE_PARAMETERS, type LiveQuery, lastEventIdOf, openStream, waitOf } from './live.ts';
 import { route, wants } from './route.ts';
 import { APPEND_PARAMETERS, APPEND_PROBLEMS, TENANT_ID } from './run-parameters.ts';
 
@@ -55,7 +55,7 @@ export const FEED_ROUTES = [
       problems: ['UNSUPPORTED', 'CORRUPT_EVENT', 'CODEC_FAILED'],
     },
     async (call) => {
-      const { store, query, hold, options, response, services } = call;
+      const { store, query, hold, options, services } = call;
       const { after, limit, unreadable } = query;
       const filter = filterOf(query);
       const shown = unreadable === undefined ? { filter } : { filter, unreadable };
@@ -66,8 +66,7 @@ export const FEED_ROUTES = [
       }
       const topic = services.hub.topic(feedTopic(store, shown));
       const from = lastEventIdOf(call) ?? (after === undefined ? null : encodeURIComponent(after));
-      services.hub.stream(response, [{ topic, after: from }]);
-      return ANSWERED;
+      return openStream(call, [{ topic, after: from }]);
     },
   ),
 ];

@@ -1,7 +1,7 @@
 /** Records: whole ones, single fields, conditional writes, scans and watches. */
 import { type KvRecord, type KvSwap, TidemarkError } from '@tidemark/core';
 import Type from 'typebox';
-import { ANSWERED, EVENT_STREAM, json } from '../http/answer.ts';
+import { type ANSWERED, EVENT_STREAM, json } from '../http/answer.ts';
 import { matchOf, tagOf, wantsAbsent } from '../http/conditions.ts';
 import { Refusal } from '../http/refusal.ts';
 import { jsonParameter, pageOf, pageQuery, RequestId } from '../schemas/common.ts';
@@ -34,7 +34,7 @@ import {
   type WireValue,
 } from '../schemas/kv-wire.ts';
 import { kvTopic } from '../streams/topics.ts';
-import { LIVE_PARAMETERS, type LiveQuery, lastEventIdOf } from './live.ts';
+import { LIVE_PARAMETERS, type LiveQuery, lastEventIdOf, openStream } from './live.ts';
 import { type Call, route, wants } from './route.ts';
 
 type WireFields = Record<string, WireValue>;
@@ -259,15 +259,14 @@ async function scan({ store, options }: Pick<Call, 'store' | 'options'>, wanted:
 }
 
 function watch(call: Call<ScanQuery & LiveQuery>): typeof ANSWERED {
-  const { store, query, response, services } = call;
+  const { store, query, services } = call;
   if (!store.info.capabilities['kv.watch'])
     throw new TidemarkError('UNSUPPORTED', 'This store has no kv.watch; see info.capabilities for what it has', {
       field: 'kv.watch',
       rule: 'a capability of the store',
     });
   const topic = services.hub.topic(kvTopic(store, query.prefix ?? ''));
-  services.hub.stream(response, [{ topic, after: lastEventIdOf(call) ?? null }]);
-  return ANSWERED;
+  return openStream(call, [{ topic, after: lastEventIdOf(call) ?? null }]);
 }
 
 function preconditionFailed(record: KvRecord | null): Refusal {

@@ -1,6 +1,8 @@
 /** What live reads share: where a stream goes on, and how long a long poll may wait. */
 import { invalidArgument } from '@tidemark/core';
 import Type from 'typebox';
+import { ANSWERED } from '../http/answer.ts';
+import type { Subscription } from '../streams/event-stream.ts';
 import type { Call } from './route.ts';
 
 const LONGEST_WAIT_MS = 60_000;
@@ -22,6 +24,14 @@ export interface LiveQuery {
 /** Where a stream goes on: what the reader saw last wins over what it first asked for. */
 export function lastEventIdOf({ request, query }: Call<LiveQuery>): string | undefined {
   return (request.headers['last-event-id'] as string | undefined) ?? query.lastEventId;
+}
+
+/** Answers with a live stream of some topics, within the limits of the caller. */
+export function openStream(call: Call<unknown>, subscriptions: readonly Subscription[]): typeof ANSWERED {
+  const { principal, response, services } = call;
+  services.callers?.admitTopics(principal, subscriptions.length, response);
+  services.hub.stream(response, subscriptions);
+  return ANSWERED;
 }
 
 /** Milliseconds of a wait; 0 when none was asked for. */

@@ -5,6 +5,9 @@ import type { TObject, TSchema } from 'typebox';
 import type { Hold } from '../auth/holds.ts';
 import type { Principal, Scope } from '../auth.ts';
 import type { ANSWERED, Answer } from '../http/answer.ts';
+import type { Callers } from '../limits/callers.ts';
+import type { Shares } from '../limits/shares.ts';
+import type { Work } from '../limits/work.ts';
 import type { Limits } from '../limits.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Hub } from '../streams/hub.ts';
@@ -12,6 +15,10 @@ import type { Hub } from '../streams/hub.ts';
 /** What all calls share. */
 export interface Services {
   readonly hub: Hub;
+  readonly shares: Shares;
+  readonly work: Work;
+  /** `null` where all callers are one. */
+  readonly callers: Callers | null;
   readonly metrics: Metrics;
   readonly limits: Limits;
   /** The OpenAPI document. */

@@ -6,6 +6,7 @@ import { whileHeld } from '../auth/holds.ts';
 import { json, LINES, sendLines } from '../http/answer.ts';
 import { parseJson, readLines } from '../http/body.ts';
 import { Refusal } from '../http/refusal.ts';
+import { paced } from '../limits/pacing.ts';
 import { Archive, RestoreResult } from '../schemas/runs.ts';
 import { route } from './route.ts';
 import { TENANT_ID, type TenantQuery } from './run-parameters.ts';
@@ -25,9 +26,10 @@ export const RUN_ARCHIVE_ROUTES = [
       gives: [LINES],
       problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT'],
     },
-    ({ store, params, query, options, response }) => {
+    (call) => {
+      const { store, params, query, options, response } = call;
       const { tenantId } = query;
-      return sendLines(response, store.runs.exportRun(params.runId!, { ...options, tenantId }));
+      return sendLines(response, paced(call, store.runs.exportRun(params.runId!, { ...options, tenantId })));
     },
   ),
   route<{ overDeleted?: boolean }>(

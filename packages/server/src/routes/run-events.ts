@@ -1,13 +1,14 @@
 /** Events of one run: append, read, follow, redact. */
 import { invalidArgument, type RunEventInput } from '@tidemark/core';
 import Type from 'typebox';
-import { ANSWERED, EVENT_STREAM, json, LINES, sendLines } from '../http/answer.ts';
+import { type ANSWERED, EVENT_STREAM, json, LINES, sendLines } from '../http/answer.ts';
 import { Refusal } from '../http/refusal.ts';
+import { paced } from '../limits/pacing.ts';
 import { pageOf } from '../schemas/common.ts';
 import { AppendResult, EventOfRun, Redaction, RunEventRecord } from '../schemas/runs.ts';
 import { runTopic } from '../streams/topics.ts';
 import { type AppendQuery, append } from './appending.ts';
-import { LIVE_PARAMETERS, type LiveQuery, lastEventIdOf, waitOf } from './live.ts';
+import { LIVE_PARAMETERS, type LiveQuery, lastEventIdOf, openStream, waitOf } from './live.ts';
 import { type Call, route, wants } from './route.ts';
 import { APPEND_PARAMETERS, APPEND_PROBLEMS, TENANT_ID, type TenantQuery } from './run-parameters.ts';
 
@@ -53,7 +54,7 @@ export const RUN_EVENT_ROUTES = [
       const runId = params.runId!;
       if (wants(call, EVENT_STREAM)) return follow(call);
       const reading = { ...options, tenantId, afterSeq, limit };
-      if (wants(call, LINES)) return sendLines(response, store.runs.readEvents(runId, reading));
+      if (wants(call, LINES)) return sendLines(response, paced(call, store.runs.readEvents(runId, reading)));
       let items = await store.runs.fetchEvents(runId, reading);
       const waitMs = waitOf(query);
       if (items.length === 0 && waitMs > 0) {
@@ -105,11 +106,10 @@ export const RUN_EVENT_ROUTES = [
 ];
 
 function follow(call: Call<EventsQuery>): typeof ANSWERED {
-  const { store, params, query, response, services } = call;
+  const { store, params, query, services } = call;
   const topic = services.hub.topic(runTopic(services.hub.hints, store, params.runId!, query.tenantId));
   const after = lastEventIdOf(call) ?? String(query.afterSeq ?? 0);
-  services.hub.stream(response, [{ topic, after }]);
-  return ANSWERED;
+  return openStream(call, [{ topic, after }]);
 }
 
 /** The event belongs to the run of the path; one that names another does not belong there. */

@@ -1,12 +1,12 @@
 /** Several live reads over one connection, for pages that watch many things. */
 import { invalidArgument } from '@tidemark/core';
 import Type from 'typebox';
-import { ANSWERED, EVENT_STREAM } from '../http/answer.ts';
+import { EVENT_STREAM } from '../http/answer.ts';
 import { idOfSegment } from '../http/ids.ts';
 import { parsePosition } from '../streams/event-stream.ts';
 import type { TopicName } from '../streams/hub.ts';
 import { feedTopic, kvTopic, runListTopic, runTopic, updatesTopic } from '../streams/topics.ts';
-import { type LiveQuery, lastEventIdOf } from './live.ts';
+import { type LiveQuery, lastEventIdOf, openStream } from './live.ts';
 import { type Call, route } from './route.ts';
 
 const MOST_TOPICS = 50;
@@ -27,7 +27,7 @@ export const STREAM_ROUTES = [
       gives: [EVENT_STREAM],
     },
     (call) => {
-      const { query, response, services } = call;
+      const { query, services } = call;
       const names = [...new Set(query.topics.split(','))];
       if (names.length > MOST_TOPICS) throw invalidArgument('topics', `at most ${MOST_TOPICS} topics`, names.length);
       const lastId = lastEventIdOf(call);
@@ -37,8 +37,7 @@ export const STREAM_ROUTES = [
         topic: services.hub.topic(topicOf(call, name)),
         after: places.get(name) ?? null,
       }));
-      services.hub.stream(response, subscriptions);
-      return ANSWERED;
+      return openStream(call, subscriptions);
     },
   ),
 ];

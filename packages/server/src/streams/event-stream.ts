@@ -6,8 +6,8 @@ import type { ServerResponse } from 'node:http';
 import { EVENT_STREAM } from '../http/answer.ts';
 import { problemOf } from '../http/problems.ts';
 import { PAGE_CHARACTERS } from './page-size.ts';
-import type { StreamItem, StreamPage } from './source.ts';
-import type { Topic, Waiter } from './topic.ts';
+import type { StreamItem, StreamPage, Waiter } from './source.ts';
+import type { Topic } from './topic.ts';
 
 const RETRY_MS = 1_000;
 export const STREAM_HEAD = {
@@ -148,6 +148,7 @@ export class EventStream {
   }
 
   send(reading: Reading, item: StreamItem): boolean {
+    reading.topic.chargeDelivery();
     if (reading.name === undefined) {
       item.text ??= `id: ${item.cursor}\nevent: ${item.event}\ndata: ${item.data}\n\n`;
       return this.write(item.text);

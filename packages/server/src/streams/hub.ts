@@ -1,8 +1,12 @@
 /** All live streams and the topics they read: shared waits, one heartbeat for all, and an end that readers can resume from. */
 import type { ServerResponse } from 'node:http';
 import { Refusal } from '../http/refusal.ts';
+import { accountOf } from '../limits/account.ts';
+import type { Shares } from '../limits/shares.ts';
 import type { Metrics } from '../metrics.ts';
 import { EventStream, STREAM_HEAD, type Subscription } from './event-stream.ts';
+import { Fanout } from './fanout.ts';
+import { Reads } from './reads.ts';
 import type { RunHints } from './run-hints.ts';
 import type { StreamSource } from './source.ts';
 import { Topic } from './topic.ts';
@@ -12,6 +16,8 @@ const BEAT_MS = 15_000;
 /** A topic by its name; the source is made when nobody reads it yet. */
 export interface TopicName {
   key: string;
+  /** Whose view it is read through; `null` is an operator's. */
+  tenantId: string | null;
   open(): StreamSource;
 }
 
@@ -20,24 +26,27 @@ export class Hub {
   readonly #streams = new Set<EventStream>();
   readonly hints: RunHints;
   readonly #metrics: Metrics;
+  readonly #reads: Reads;
+  readonly #fanout = new Fanout();
   readonly #mostStreams: number;
   readonly #timer: NodeJS.Timeout;
   /** Topics that had no reader at the last beat: those who were cut off for a moment find them again. */
   #idle = new Set<string>();
   #isClosed = false;
 
-  constructor(hints: RunHints, metrics: Metrics, mostStreams: number) {
+  constructor(hints: RunHints, metrics: Metrics, shares: Shares, mostStreams: number) {
     this.hints = hints;
+    this.#reads = new Reads(shares);
     this.#metrics = metrics;
     this.#mostStreams = mostStreams;
     this.#timer = setInterval(() => this.#beat(), BEAT_MS);
     this.#timer.unref();
   }
 
-  topic({ key, open }: TopicName): Topic {
+  topic({ key, tenantId, open }: TopicName): Topic {
     const known = this.#topics.get(key);
     if (known) return known;
-    const topic = new Topic(open());
+    const topic = new Topic(open(), { account: accountOf({ tenantId }), reads: this.#reads, fanout: this.#fanout });
     this.#topics.set(key, topic);
     return topic;
   }

@@ -28,3 +28,8 @@ export interface StreamSource {
   /** Follows from the first subscription on, since what nobody followed cannot be read later. */
   followsAtOnce?: boolean;
 }
+
+/** Somebody to be told that there may be more to read. */
+export interface Waiter {
+  wake(): void;
+}

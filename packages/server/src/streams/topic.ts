@@ -3,24 +3,32 @@
  * thousand idle readers of a run cost one of each.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StreamPage, StreamSource } from './source.ts';
+import type { Fanout } from './fanout.ts';
+import type { Reads } from './reads.ts';
+import type { StreamPage, StreamSource, Waiter } from './source.ts';
 
 const RETRY_MS = 1_000;
 
-/** Somebody to be told that there may be more to read. */
-export interface Waiter {
-  wake(): void;
+/** Who pays for the reads of a topic, and what they go through. */
+export interface TopicTurns {
+  account: string;
+  reads: Reads;
+  fanout: Fanout;
 }
 
 export class Topic {
   readonly #source: StreamSource;
+  readonly #turns: TopicTurns;
   readonly #waiters = new Set<Waiter>();
   readonly #pages = new Map<string | null, Promise<StreamPage>>();
   readonly #closing = new AbortController();
   #isFollowing = false;
+  #isWaking = false;
+  #isToWakeAgain = false;
 
-  constructor(source: StreamSource) {
+  constructor(source: StreamSource, turns: TopicTurns) {
     this.#source = source;
+    this.#turns = turns;
   }
 
   get isIdle(): boolean {
@@ -40,11 +48,20 @@ export class Topic {
   page(after: string | null): Promise<StreamPage> {
     const underWay = this.#pages.get(after);
     if (underWay) return underWay;
-    const page = this.#source.read(after).finally(() => {
-      if (this.#pages.get(after) === page) this.#pages.delete(after);
-    });
+    const { account, reads } = this.#turns;
+    const page = reads
+      .page(account, () => this.#source.read(after))
+      .finally(() => {
+        // Readers that are still to be woken ask for the same page.
+        if (!this.#isWaking && this.#pages.get(after) === page) this.#pages.delete(after);
+      });
     this.#pages.set(after, page);
     return page;
+  }
+
+  /** Pays for an item that one reader got. */
+  chargeDelivery(): void {
+    this.#turns.reads.chargeDelivery(this.#turns.account);
   }
 
   /** Begins to follow, from a place where somebody found nothing more. */
@@ -67,9 +84,20 @@ export class Topic {
   }
 
   #wake(): void {
+    if (this.#isWaking) {
+      this.#isToWakeAgain = true;
+      return;
+    }
     // A read that began before may have missed what is new.
     this.#pages.clear();
-    for (const waiter of this.#waiters) waiter.wake();
+    this.#isWaking = true;
+    this.#turns.fanout.wake(this.#turns.account, [...this.#waiters], () => {
+      this.#isWaking = false;
+      this.#pages.clear();
+      if (!this.#isToWakeAgain) return;
+      this.#isToWakeAgain = false;
+      this.#wake();
+    });
   }
 
   close(): void {

@@ -12,7 +12,11 @@ const LIST_PAUSE_MS = 1_000;
 
 /** A topic belongs to the tenant of the view it is read through. */
 function keyOf(store: Store, ...parts: unknown[]): string {
-  return JSON.stringify([store.info.tenantId ?? null, ...parts]);
+  return JSON.stringify([tenantOf(store), ...parts]);
+}
+
+function tenantOf(store: Store): string | null {
+  return store.info.tenantId ?? null;
 }
 
 /** Events of one run; cursors are sequences. */
@@ -22,6 +26,7 @@ export function runTopic(hints: RunHints, store: Store, runId: string, tenantId:
   let owner = tenantId ?? store.info.tenantId;
   const keyOfRun = () => (owner === undefined ? null : { tenantId: owner, runId });
   return {
+    tenantId: tenantOf(store),
     key: keyOf(store, 'run', tenantId, runId),
     open: () => ({
       async read(after) {
@@ -60,6 +65,7 @@ export function feedTopic(store: Store, shown: Pick<FeedOptions, 'filter' | 'unr
   const size = new PageSize();
   const from = (after: string | null) => ({ ...shown, ...(after === null ? {} : { after: decoded(after) }) });
   return {
+    tenantId: tenantOf(store),
     key: keyOf(store, 'feed', shown),
     open: () => ({
       async read(after) {
@@ -91,6 +97,7 @@ export function updatesTopic(store: Store, sessionId: string, taskId: string | u
     ...(after === null ? {} : { sinceId: decoded(after) }),
   });
   return {
+    tenantId: tenantOf(store),
     key: keyOf(store, 'updates', sessionId, taskId),
     open: () => ({
       async read(after) {
@@ -112,6 +119,7 @@ export function updatesTopic(store: Store, sessionId: string, taskId: string | u
 export function kvTopic(store: Store, prefix: string): TopicName {
   const changes = (signal: AbortSignal) => store.kv.watch(prefix, { signal });
   return {
+    tenantId: tenantOf(store),
     key: keyOf(store, 'kv', prefix),
     open: () => fromNowOn('kv.change', changes, changeToWire),
   };
@@ -120,7 +128,11 @@ export function kvTopic(store: Store, prefix: string): TopicName {
 /** Runs that are new or have got events, from the first subscription on; a run that moves on at once is told once. */
 export function runListTopic(store: Store): TopicName {
   const changed = (signal: AbortSignal) => changedRuns(store, signal);
-  return { key: keyOf(store, 'runs'), open: () => fromNowOn('run.changed', changed, (it) => it) };
+  return {
+    tenantId: tenantOf(store),
+    key: keyOf(store, 'runs'),
+    open: () => fromNowOn('run.changed', changed, (it) => it),
+  };
 }
 
 /** A source of what keeps no history: what is heard of is kept for a while. */

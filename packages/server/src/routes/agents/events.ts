@@ -2,6 +2,7 @@
 import type { StoredEvent } from '@tidemark/core';
 import Type from 'typebox';
 import { json, LINES, NOTHING, sendLines } from '../../http/answer.ts';
+import { paced } from '../../limits/pacing.ts';
 import { StoredEvent as StoredEventSchema } from '../../schemas/agents.ts';
 import { Id } from '../../schemas/common.ts';
 import { route, wants } from '../route.ts';
@@ -37,7 +38,7 @@ export const FLOW_EVENT_ROUTES = [
     async (call) => {
       const { store, query, options, response } = call;
       const traceId = query.traceId ?? null;
-      if (wants(call, LINES)) return sendLines(response, store.agents.readHistory(traceId, options));
+      if (wants(call, LINES)) return sendLines(response, paced(call, store.agents.readHistory(traceId, options)));
       return json({ items: await store.agents.loadHistory(traceId, options) });
     },
   ),

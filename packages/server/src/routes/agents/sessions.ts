@@ -1,7 +1,8 @@
 /** Sessions, and the tasks, updates and steering they are made of. */
 import { invalidArgument, type StateUpdate, type SteeringEvent, type TaskState } from '@tidemark/core';
 import Type from 'typebox';
-import { ANSWERED, EVENT_STREAM, json, LINES, NOTHING, sendLines } from '../../http/answer.ts';
+import { EVENT_STREAM, json, LINES, NOTHING, sendLines } from '../../http/answer.ts';
+import { paced } from '../../limits/pacing.ts';
 import {
   SessionInfo,
   SessionRemoval,
@@ -12,7 +13,7 @@ import {
 } from '../../schemas/agents.ts';
 import { Id, pageOf, pageQuery } from '../../schemas/common.ts';
 import { updatesTopic } from '../../streams/topics.ts';
-import { LIVE_PARAMETERS, type LiveQuery, lastEventIdOf, waitOf } from '../live.ts';
+import { LIVE_PARAMETERS, type LiveQuery, lastEventIdOf, openStream, waitOf } from '../live.ts';
 import { type Call, route, wants } from '../route.ts';
 
 interface SessionQuery extends LiveQuery {
@@ -81,7 +82,8 @@ export const SESSION_ROUTES = [
     },
     async (call) => {
       const { store, params, options, response } = call;
-      if (wants(call, LINES)) return sendLines(response, store.agents.readTasks(params.sessionId!, options));
+      if (wants(call, LINES))
+        return sendLines(response, paced(call, store.agents.readTasks(params.sessionId!, options)));
       return json({ items: await store.agents.listTasks(params.sessionId!, options) });
     },
   ),
@@ -118,8 +120,7 @@ export const SESSION_ROUTES = [
       const topic = () => services.hub.topic(updatesTopic(store, sessionId, taskId));
       const since = sinceId === undefined ? null : encodeURIComponent(sinceId);
       if (wants(call, EVENT_STREAM)) {
-        services.hub.stream(response, [{ topic: topic(), after: lastEventIdOf(call) ?? since }]);
-        return ANSWERED;
+        return openStream(call, [{ topic: topic(), after: lastEventIdOf(call) ?? since }]);
       }
       const read = () => store.agents.listUpdatesPage(sessionId, { ...options, taskId, sinceId, limit });
       const page = await read();

@@ -3,6 +3,7 @@ import type { JsonObject, PlannerEvent } from '@tidemark/core';
 import Type from 'typebox';
 import { json, LINES, NOTHING, sendLines } from '../../http/answer.ts';
 import { Refusal } from '../../http/refusal.ts';
+import { paced } from '../../limits/pacing.ts';
 import { PlannerEvent as PlannerEventSchema } from '../../schemas/agents.ts';
 import { Id, Json } from '../../schemas/common.ts';
 import { route, wants } from '../route.ts';
@@ -78,7 +79,8 @@ export const TRAJECTORY_ROUTES = [
     },
     async (call) => {
       const { store, params, options, response } = call;
-      if (wants(call, LINES)) return sendLines(response, store.agents.readPlannerEvents(params.traceId!, options));
+      if (wants(call, LINES))
+        return sendLines(response, paced(call, store.agents.readPlannerEvents(params.traceId!, options)));
       return json({ items: await store.agents.listPlannerEvents(params.traceId!, options) });
     },
   ),

@@ -1,0 +1,39 @@
+/** What one key, or one tenant with all its keys, uses now and has used lately. */
+import type { CallerLimits } from '../limits.ts';
+import { Bucket } from './bucket.ts';
+
+/** Limits on how much there is at a time. */
+export type Held = 'requestsAtATime' | 'streamsAtATime' | 'waitsAtATime' | 'topicsAtATime';
+/** Limits on how much there is in a second. */
+export type Rate = 'requestsPerSecond' | 'bytesPerSecond' | 'rowsPerSecond' | 'readBytesPerSecond';
+
+const RATES: readonly Rate[] = ['requestsPerSecond', 'bytesPerSecond', 'rowsPerSecond', 'readBytesPerSecond'];
+
+export class Use {
+  readonly limits: CallerLimits;
+  /** As a limit is named in refusals: `tenant.` in front for those of tenants. */
+  readonly prefix: string;
+  readonly held: Record<Held, number> = {
+    requestsAtATime: 0,
+    streamsAtATime: 0,
+    waitsAtATime: 0,
+    topicsAtATime: 0,
+  };
+  readonly #rates: Record<Rate, Bucket>;
+
+  constructor(limits: CallerLimits, prefix: string) {
+    this.limits = limits;
+    this.prefix = prefix;
+    const entries = RATES.map((rate) => [rate, new Bucket(limits[rate], 2 * limits[rate])]);
+    this.#rates = Object.fromEntries(entries) as Record<Rate, Bucket>;
+  }
+
+  rate(rate: Rate): Bucket {
+    return this.#rates[rate];
+  }
+
+  /** Nothing is under way and nothing was used lately. */
+  get isIdle(): boolean {
+    return Object.values(this.held).every((it) => it === 0) && RATES.every((rate) => this.#rates[rate].isFull);
+  }
+}
