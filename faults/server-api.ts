@@ -29,7 +29,7 @@ export interface Operation {
   /** `GET /v1/runs`. */
   name: string;
   /** `undefined` for routes that are open to everybody. */
-  scope: 'read' | 'append' | 'admin' | undefined;
+  scope: string | undefined;
   parameters: Parameter[];
   bodies: Record<string, { schema?: Schema }>;
   statuses: ReadonlySet<number>;

@@ -4,15 +4,15 @@ import { type CallOptions, invalidArgument } from '@tidemark/core';
 import Type, { type TObject, type TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { Audit } from './audit/audit.ts';
-import { entryOf, isAudited, statusOf } from './audit/requests.ts';
-import type { Admission } from './auth/admission.ts';
+import { entryOf, isAudited, type RefusalRation, statusOf } from './audit/requests.ts';
+import { type Admission, NOBODY } from './auth/admission.ts';
 import type { Holds } from './auth/holds.ts';
 import type { Principal } from './auth.ts';
 import { ANSWERED, type Answer, LINES, sendAnswer } from './http/answer.ts';
 import { contentTypeOf, drain, parseJson, readBody, refuseEncoded } from './http/body.ts';
 import { beginExchange, type Exchange, FailureLog } from './http/exchange.ts';
 import { idOfSegment } from './http/ids.ts';
-import { sendProblem } from './http/problems.ts';
+import { problemOf, sendProblem } from './http/problems.ts';
 import { parseQuery } from './http/query.ts';
 import { Refusal } from './http/refusal.ts';
 import { type Match, Router } from './http/router.ts';
@@ -20,7 +20,8 @@ import { accountOf } from './limits/account.ts';
 import { blockOf, chargeScan, heavyBytes, heavyList, rowsOf } from './limits/pacing.ts';
 import { COST } from './limits/shares.ts';
 import type { Logger } from './logger.ts';
-import type { Route, Services } from './routes/route.ts';
+import type { Call, Route, Services } from './routes/route.ts';
+import type { SecurityKind, SecurityLog } from './security-log.ts';
 import type { Views } from './views.ts';
 
 /** Which tenant an operator speaks for, percent-encoded as in a path. */
@@ -60,6 +61,8 @@ export interface ApplicationParts {
   /** `null` where nobody is known, and so nobody could be named. */
   audit: Audit | null;
   holds: Holds;
+  security: SecurityLog;
+  refusals: RefusalRation;
   services: Services;
   logger: Logger;
 }
@@ -90,7 +93,7 @@ export class Application {
     response.on('error', () => {});
     const found = this.#find(request);
     if (found instanceof Refusal) {
-      done('UNKNOWN', sendProblem(response, this.#strangerOr(found, request, response)));
+      done('UNKNOWN', sendProblem(response, this.#strangerOr(found, request)));
       return;
     }
     const { route, name } = found.mounted;
@@ -105,9 +108,9 @@ export class Application {
   };
 
   /** Strangers are not even told what is not there. */
-  #strangerOr(refusal: Refusal, request: IncomingMessage, response: ServerResponse): unknown {
+  #strangerOr(refusal: Refusal, request: IncomingMessage): unknown {
     try {
-      void this.#parts.admission.admit(request, response, null);
+      this.#parts.admission.refuseStrangers(request);
       return refusal;
     } catch (stranger) {
       return stranger;
@@ -136,36 +139,75 @@ export class Application {
     exchange: Exchange,
   ): Promise<number> {
     const { route } = mounted;
-    const { admission, services } = this.#parts;
-    const known = admission.admit(request, response, route.scope);
-    const principal = known instanceof Promise ? await known : known;
-    exchange.isByAdmin = principal.scopes.includes('admin');
-    const query = mounted.mayAskNothing && queryText === '' ? NO_PARAMETERS : queryOf(mounted, queryText);
-    const params: Record<string, string> = {};
-    for (const name in match.segments) params[name] = idOfSegment(match.segments[name]!, name);
-    if (principal.sessionId !== undefined) confineToSession(route, principal.sessionId, params);
-    const tenantId = tenantOf(principal, request, query);
-    const admitted = { mounted, principal, tenantId, params, query, request, response };
-    if (route.scope === null) return this.#answer(admitted);
-    if (mounted.isList) services.callers?.admitScan(principal);
-    const account = accountOf(principal);
-    const heavy = heavyCostOf(mounted, query, request);
-    const block = heavy > 0 ? blockOf(Number(request.headers['content-length'] ?? 0)) : 0;
-    const spaced = block > 0 ? services.shares.space(account, block) : undefined;
-    if (spaced) await spaced;
-    const begun = heavy > 0 ? services.work.begin(account, heavy) : undefined;
-    if (begun) await begun;
+    const { admission } = this.#parts;
+    admission.refuseStrangers(request);
+    const asked: Asked = { mounted, match, queryText, request, response, principal: NOBODY, isBegun: false };
+    if (route.scope === null) return this.#answer(this.#admitted(asked));
+    const known = admission.identify(request);
+    asked.principal = known instanceof Promise ? await known : known;
+    exchange.isByAdmin = asked.principal.scopes.includes('admin');
     try {
-      // Before the body is read: while a tenant waits for its share, its bodies stay in their sockets.
-      const turn = services.shares.enter(account, COST.request + heavy);
-      if (turn) await turn;
-      return await this.#answer(admitted);
-    } finally {
-      if (heavy > 0) services.work.end(account, heavy);
+      admission.confine(asked.principal, request, response, route.scope);
+      return await this.#takeTurn(this.#admitted(asked));
+    } catch (error) {
+      if (error instanceof Refusal || route.scope === 'admin') await this.#noteRefusal(asked, error);
+      throw error;
     }
   }
 
-  async #answer({ mounted, principal, tenantId, params, query, request, response }: Admitted): Promise<number> {
+  /** Reads what a request asks for and whom it speaks for. */
+  #admitted(asked: Asked): Admitted {
+    const { mounted, match, queryText, request, principal } = asked;
+    const query = mounted.mayAskNothing && queryText === '' ? NO_PARAMETERS : queryOf(mounted, queryText);
+    const params: Record<string, string> = {};
+    for (const name in match.segments) params[name] = idOfSegment(match.segments[name]!, name);
+    if (principal.sessionId !== undefined) confineToSession(mounted.route, principal.sessionId, params);
+    return { asked, params, query, tenantId: tenantOf(principal, request, query) };
+  }
+
+  /** Logs a refusal, and audits it where it was an administrator's action that did not even begin. */
+  async #noteRefusal({ mounted, match, principal, request, isBegun }: Asked, error: unknown): Promise<void> {
+    const { security, audit, refusals } = this.#parts;
+    const { code, field, rule } = problemOf(error);
+    const details = { by: principal.id, tenant: principal.tenantId, route: mounted.name };
+    const kind = error instanceof Refusal ? kindOf(error) : null;
+    if (kind !== null) security.note(kind, request, { ...details, reason: String(kind === 'limit' ? field : rule) });
+    if (!audit || isBegun || !isAudited(mounted.route)) return;
+    security.note('admin_refused', request, { ...details, reason: code });
+    const leftOut = refusals.take(principal);
+    if (leftOut === null) return;
+    await audit.refused(entryOf(mounted.route, principal, match.segments, {}, principal.tenantId), code, leftOut);
+  }
+
+  async #takeTurn(admitted: Admitted): Promise<number> {
+    const { mounted, principal, request } = admitted.asked;
+    const { services } = this.#parts;
+    if (mounted.isList) services.callers?.admitScan(principal);
+    const account = accountOf(principal);
+    const heavy = heavyCostOf(mounted, admitted.query, request);
+    if (heavy > 0) return this.#takeHeavyTurn(admitted, account, heavy);
+    // Before the body is read: while a tenant waits for its share, its bodies stay in their sockets.
+    const turn = services.shares.enter(account, COST.request);
+    if (turn) await turn;
+    return this.#answer(admitted);
+  }
+
+  /** Large bodies and long lists: a bounded amount of them is under way for each tenant. */
+  async #takeHeavyTurn(admitted: Admitted, account: string, heavy: number): Promise<number> {
+    const { shares, work } = this.#parts.services;
+    const block = blockOf(Number(admitted.asked.request.headers['content-length'] ?? 0));
+    if (block > 0) await shares.space(account, block);
+    await work.begin(account, heavy);
+    try {
+      await shares.enter(account, COST.request + heavy);
+      return await this.#answer(admitted);
+    } finally {
+      work.end(account, heavy);
+    }
+  }
+
+  async #answer({ asked, tenantId, params, query }: Admitted): Promise<number> {
+    const { mounted, principal, request, response } = asked;
     const { route } = mounted;
     const { views, services, audit, holds } = this.#parts;
     const store = views.of(tenantId);
@@ -174,11 +216,8 @@ export class Application {
     const isLasting = mounted.mayLast && body === undefined;
     const hold = isLasting ? holds.hold(principal, route.scope!, response) : null;
     const call = { store, principal, hold, params, query, body, options, request, response, services };
-    const handle = async () => route.handle(call as never);
     const handled =
-      audit && isAudited(route)
-        ? audit.around(entryOf(route, principal, params, query, tenantId), handle, statusOf)
-        : route.handle(call as never);
+      audit && isAudited(route) ? this.#audited(audit, asked, call, tenantId) : route.handle(call as never);
     const answer = await (hold ? Promise.race<Answer | typeof ANSWERED>([handled, hold.ended]) : handled);
     if (answer === ANSWERED) return response.statusCode;
     if (!mounted.isList) return sendAnswer(response, answer);
@@ -188,6 +227,15 @@ export class Application {
     const rows = Math.max(rowsOf(answer) ?? 0, query.filter === undefined ? 0 : (query.limit ?? 0));
     chargeScan(call, rows, (response.socket?.bytesWritten ?? before) - before);
     return status;
+  }
+
+  #audited(audit: Audit, asked: Asked, call: Call, tenantId: string | null): Promise<Answer | typeof ANSWERED> {
+    const { mounted, principal, request } = asked;
+    const entry = entryOf(mounted.route, principal, call.params, call.query as KnownParameters, tenantId);
+    asked.isBegun = true;
+    const details = { by: principal.id, tenant: tenantId, route: mounted.name };
+    this.#parts.security.note('admin_action', request, details);
+    return audit.around(entry, async () => mounted.route.handle(call as never), statusOf);
   }
 
   async #bodyOf({ route, checkBody }: MountedRoute, request: IncomingMessage): Promise<unknown> {
@@ -205,15 +253,31 @@ export class Application {
   }
 }
 
+/** A request, from the moment its route is known. */
+interface Asked {
+  mounted: MountedRoute;
+  match: Match<MountedRoute>;
+  queryText: string;
+  request: IncomingMessage;
+  response: ServerResponse;
+  principal: Principal;
+  /** The audit log has it, from its beginning on. */
+  isBegun: boolean;
+}
+
 /** A request that was let in, on its way to its handler. */
 interface Admitted {
-  mounted: MountedRoute;
-  principal: Principal;
+  asked: Asked;
   tenantId: string | null;
   params: Record<string, string>;
   query: KnownParameters;
-  request: IncomingMessage;
-  response: ServerResponse;
+}
+
+/** What the security log calls a refusal; `null` for what is no concern of it. */
+function kindOf({ status, error: { code, field } }: Refusal): SecurityKind | null {
+  if (status === 429) return 'limit';
+  if (code === 'TENANT_MISMATCH' || (status === 403 && field === 'sessionId')) return 'refused_tenant';
+  return status === 403 ? 'refused_scope' : null;
 }
 
 /** The cost of a large body or a long list by estimate; 0 for everything else. Lines are paid for as they come and go. */

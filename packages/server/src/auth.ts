@@ -1,15 +1,7 @@
 /** Who asks: the port that authentication implements, and the one that needs none and therefore serves loopback only. */
 import type { IncomingMessage } from 'node:http';
+import type { Scope } from './auth/scopes.ts';
 import { OF_THE_API } from './static.ts';
-
-/** What a route asks of its caller; `admin` may do everything. */
-export const SCOPES = ['read', 'append', 'admin'] as const;
-export type Scope = (typeof SCOPES)[number];
-
-/** Whether a caller with these scopes may use a route that asks for one. */
-export function allows(scopes: readonly Scope[], wanted: Scope): boolean {
-  return scopes.includes(wanted) || scopes.includes('admin');
-}
 
 /** What a caller was let in with, as far as the server watches it while a request lasts. */
 export interface Credential {
@@ -41,6 +33,8 @@ export interface Principal {
 export interface AuthRefusal {
   refused: 'unknown' | 'forbidden' | 'misdirected' | 'limited' | 'unavailable';
   message: string;
+  /** What the caller sent, where it sent something: for the security log. The id of a key is not secret. */
+  credential?: { kind: 'key' | 'token'; id?: string };
   /** For the log. */
   cause?: unknown;
 }
@@ -51,6 +45,8 @@ export interface Authenticator {
   readonly loopbackOnly: boolean;
   /** Refuses what may not even ask for routes that are open to everybody: other hosts, pages of other origins. */
   refuse?(request: IncomingMessage): AuthRefusal | null;
+  /** Where a request came from; default the address of its socket. */
+  addressOf?(request: IncomingMessage): string;
   authenticate(request: IncomingMessage): Principal | AuthRefusal | Promise<Principal | AuthRefusal>;
   /**
    * Returns whom these credentials stand for now, `null` for those that are refused now. Leaves out those it cannot tell.
@@ -61,7 +57,7 @@ export interface Authenticator {
 }
 
 const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
-const ANYBODY: Principal = { id: 'anonymous', tenantId: null, scopes: ['read', 'append', 'admin'] };
+const ANYBODY: Principal = { id: 'anonymous', tenantId: null, scopes: ['admin'] };
 
 /**
  * Lets everybody on this machine in, as an operator. A web page can make a browser ask too, so the `Host` must be one

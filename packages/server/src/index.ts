@@ -4,6 +4,7 @@ export { type BearerOptions, bearer } from './auth/bearer.ts';
 export { bootstrapKey, mintBootstrapKey } from './auth/bootstrap.ts';
 export type { JwtOptions } from './auth/jwt.ts';
 export type { ApiKeyInfo } from './auth/key-record.ts';
+export { type RouteScope, SCOPES, type Scope } from './auth/scopes.ts';
 export { SYSTEM_TENANT } from './auth/system-tenant.ts';
 export {
   type Authenticator,
@@ -11,7 +12,6 @@ export {
   anonymous,
   type Credential,
   type Principal,
-  type Scope,
 } from './auth.ts';
 export { openApiDocument } from './document.ts';
 export { type CallerLimits, DEFAULT_LIMITS, type Limits, type SomeLimits } from './limits.ts';

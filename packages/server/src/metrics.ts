@@ -14,6 +14,7 @@ interface RouteTimes {
 /** Counters with labels. */
 const COUNTERS = {
   limited: ['tidemark_limited_total', 'Requests refused by a limit, by the name of the limit.'],
+  security: ['tidemark_security_events_total', 'What the security log counts, by kind, with the lines it left out.'],
 } as const;
 
 type Counter = keyof typeof COUNTERS;

@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { invalidArgument, type Store } from '@tidemark/core';
 import { Application } from './application.ts';
 import { Audit } from './audit/audit.ts';
+import { RefusalRation } from './audit/requests.ts';
 import { Admission } from './auth/admission.ts';
 import { Holds } from './auth/holds.ts';
 import { withoutSystemTenant } from './auth/system-tenant.ts';
@@ -18,6 +19,7 @@ import { limitsWith, type SomeLimits } from './limits.ts';
 import { type Logger, stderrLogger } from './logger.ts';
 import { Metrics } from './metrics.ts';
 import { ROUTES } from './routes/index.ts';
+import { SecurityLog } from './security-log.ts';
 import { inspectorPages } from './static.ts';
 import { Hub } from './streams/hub.ts';
 import { RunHints } from './streams/run-hints.ts';
@@ -87,7 +89,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
   let isClosing = false;
   const isReady = async () => !isClosing && (await store.ping().catch(() => false));
   // Where everybody is let in there is nobody to count or to name.
-  const callers = auth.loopbackOnly ? null : new Callers(limits, metrics);
+  const callers = auth.loopbackOnly ? null : new Callers(limits, (limit) => metrics.count('limited', { limit }));
   const services = {
     hub,
     shares,
@@ -100,10 +102,24 @@ export function createServer(options: ServerOptions): TidemarkServer {
   };
   const onLost = (error: unknown) => logger.error({ event: 'audit_outcome_lost', error });
   const audit = auth.loopbackOnly ? null : new Audit(store, onLost);
-  const holds = new Holds(auth);
-  const admission = new Admission(auth, callers, shares, logger);
+  const addressOf = (request: IncomingMessage) => request.socket.remoteAddress ?? 'unknown';
+  const security = new SecurityLog(logger, metrics, auth.addressOf ?? addressOf);
+  const holds = new Holds(auth, ({ id, tenantId }, { message }, requests) =>
+    security.note('credential_ended', null, { by: id, tenant: tenantId, reason: message, requests }),
+  );
+  const admission = new Admission({ auth, callers, shares, security, logger });
   const views = new Views(withoutSystemTenant(store));
-  const application = new Application({ routes: ROUTES, views, admission, audit, holds, services, logger });
+  const application = new Application({
+    routes: ROUTES,
+    views,
+    admission,
+    audit,
+    holds,
+    security,
+    refusals: new RefusalRation(),
+    services,
+    logger,
+  });
   const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = limits;
   // Slow sockets are looked for this often; Node's own pace would let them be for half a minute.
   const connectionsCheckingInterval = Math.min(CHECK_MS, headersTimeout);
@@ -135,6 +151,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
       tls?.stop();
       holds.close();
       shares.close();
+      security.close();
       closing ??= closeGracefully(server, hub, application, limits.closeMs);
       return closing;
     },

@@ -2,6 +2,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { ERROR_CODES } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
+import { SCOPES } from '../src/auth/scopes.ts';
 import { startServer } from './running.ts';
 
 interface Operation {
@@ -29,7 +30,7 @@ describe('the OpenAPI document', () => {
     for (const [path, operations] of Object.entries(paths)) {
       for (const [method, { security, responses, ...operation }] of Object.entries(operations)) {
         if (security.length === 0) open.push(path);
-        else expect(['read', 'append', 'admin'], `${method} ${path}`).toContain(operation['x-scope']);
+        else expect(SCOPES, `${method} ${path}`).toContain(operation['x-scope']);
         const codes = Object.entries(responses)
           .filter(([status]) => status >= '400')
           .flatMap(([, { description }]) => description.split(':')[0]!.split(', '));

@@ -244,9 +244,10 @@ describe('the audit log', () => {
         'RunFailed',
         { errorCode: 'NOT_FOUND' },
       ],
+      [{ action: 'GET /v1/doctor', by: `key:${id}`, about: {} }, 'RunCompleted', { status: 200 }],
     ]);
     const { items: byOps } = await log.listRuns({ labels: { by: `key:${id}` } });
-    expect(byOps).toHaveLength(2);
+    expect(byOps).toHaveLength(3);
   });
 
   it('stops what it cannot note', async () => {

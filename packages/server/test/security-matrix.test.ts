@@ -1,9 +1,10 @@
 /** Who may call what: every operation of the OpenAPI document, without credentials, and across scopes, tenants and sessions. */
 import { memoryKey, type Store } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
-import { call, GUARDED, type Names, OPERATIONS, requestTo } from '../../../faults/server-api.ts';
+import { call, GUARDED, type Names, OPERATIONS, type Operation, requestTo } from '../../../faults/server-api.ts';
 import { contentsOf, fillTenant } from '../../../faults/tenant-contents.ts';
-import { SYSTEM_TENANT } from '../src/index.ts';
+import { SCOPES, type Scope, SYSTEM_TENANT } from '../src/index.ts';
+import { ROUTES_OF_0_1 } from './routes-of-0-1.ts';
 import { bearing, startSecured } from './security-setup.ts';
 
 const LIMIT_MS = 60_000;
@@ -100,27 +101,77 @@ describe('callers without credentials', () => {
   });
 });
 
+/** Routes that a scope opens, by what the names say: `domain:verb`, the sets of 0.1, and `admin` for everything. */
+function opens(scope: Scope, { name, scope: wanted }: Operation): boolean {
+  if (scope === 'admin') return true;
+  if (scope === 'read' || scope === 'append') return ROUTES_OF_0_1[scope].includes(name);
+  return wanted === scope || wanted === 'store:read';
+}
+
 describe('scopes', () => {
-  it('open their own routes and no others', { timeout: LIMIT_MS }, async () => {
+  it('open exactly their own routes, each of them on every route', { timeout: 3 * LIMIT_MS }, async () => {
     const { url, store, keyFor } = await startSecured();
     await fillTenant(store, 'alpha', 1, 2);
     const names = await namesOf(store, 'alpha', 'session-1');
-    const before = await contentsOf(store, 'alpha');
-    for (const scope of ['read', 'append'] as const) {
+    const refused = async (scope: Scope) => {
       const headers = await keyFor({ tenantId: 'alpha', scopes: [scope] });
-      for (const operation of GUARDED.filter((it) => it.scope !== scope)) {
+      for (const operation of GUARDED.filter((it) => !opens(scope, it))) {
         const answer = await call(url, requestTo(operation, names), headers);
         expect(answer.status, `${scope} on ${operation.name}`).toBe(403);
         expect(await answer.json()).toMatchObject({ code: 'FORBIDDEN', rule: operation.scope });
       }
-    }
+    };
+    const before = await contentsOf(store, 'alpha');
+    for (const scope of SCOPES) await refused(scope);
     expect(await contentsOf(store, 'alpha')).toEqual(before);
-    const reader = await keyFor({ tenantId: 'alpha', scopes: ['read'] });
-    for (const operation of GUARDED.filter((it) => it.scope === 'read')) {
-      const answer = await call(url, requestTo(operation, names), reader);
-      expect([401, 403], operation.name).not.toContain(answer.status);
-      await answerTo(answer);
+    for (const scope of SCOPES.toSorted()) {
+      const headers = await keyFor({ tenantId: 'alpha', scopes: [scope] });
+      const opened = GUARDED.filter((it) => opens(scope, it) && it.name !== 'GET /v1/stream');
+      for (const operation of opened.filter(({ method }) => method !== 'DELETE' || scope !== 'admin')) {
+        const answer = await call(url, requestTo(operation, names), headers);
+        expect([401, 403], `${scope} on ${operation.name}`).not.toContain(answer.status);
+        await answerTo(answer);
+      }
     }
+  });
+
+  it('of 0.1 name the same sets of routes as then', () => {
+    const known = new Set(Object.values(ROUTES_OF_0_1).flat());
+    const guarded = new Set(GUARDED.map(({ name }) => name));
+    expect([...known].filter((name) => !guarded.has(name))).toEqual([]);
+    for (const { name, scope } of GUARDED.filter((it) => known.has(it.name))) {
+      const isRead = scope!.endsWith(':read');
+      const was = scope === 'admin' ? 'admin' : isRead ? 'read' : 'append';
+      expect(ROUTES_OF_0_1[was], name).toContain(name);
+    }
+  });
+
+  it('decide which topics a stream may have', async () => {
+    const { url, store, keyFor } = await startSecured();
+    await fillTenant(store, 'alpha', 1, 2);
+    const topics = { 'runs:read': ['runs', 'events', 'runs/r'], 'kv:read': ['kv/'], 'agents:read': ['sessions/s'] };
+    for (const [scope, own] of Object.entries(topics)) {
+      const headers = await keyFor({ tenantId: 'alpha', scopes: [scope as Scope] });
+      for (const topic of Object.values(topics).flat()) {
+        const answer = await fetch(`${url}/v1/stream?topics=${encodeURIComponent(topic)}`, { headers });
+        await answer.body?.cancel();
+        expect(answer.status, `${scope} on ${topic}`).toBe(own.includes(topic) ? 200 : 403);
+      }
+    }
+  });
+
+  it('let a key that may only write delete nothing', async () => {
+    const { url, store, keyFor } = await startSecured();
+    await fillTenant(store, 'alpha', 1, 2);
+    const names = await namesOf(store, 'alpha', 'session-1');
+    const before = await contentsOf(store, 'alpha');
+    const headers = await keyFor({
+      tenantId: 'alpha',
+      scopes: ['runs:write', 'kv:write', 'agents:write', 'artifacts:write'],
+    });
+    for (const operation of GUARDED.filter(({ method }) => method === 'DELETE'))
+      expect((await call(url, requestTo(operation, names), headers)).status, operation.name).toBe(403);
+    expect(await contentsOf(store, 'alpha')).toEqual(before);
   });
 });
 
@@ -191,7 +242,7 @@ describe('tenants', () => {
     const memory = { ...names, key: memoryKey('beta', 'user', 'session-1') };
     const headers = await keyFor({ tenantId: 'beta', scopes: ['read'] });
     const silent: string[] = [];
-    for (const operation of GUARDED.filter((it) => it.scope === 'read')) {
+    for (const operation of GUARDED.filter((it) => it.scope!.endsWith(':read'))) {
       const request = requestTo(operation, operation.path.startsWith('/v1/memory') ? memory : names);
       const text = await answerTo(await call(url, request, headers));
       if (!/secret of beta|https:..beta/.test(text)) silent.push(operation.name);

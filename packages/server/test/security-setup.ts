@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import type { Store } from '@tidemark/core';
 import { sqliteStore } from '@tidemark/sqlite';
 import { onTestFinished } from 'vitest';
-import { ApiKeys, type BearerOptions, bearer, createServer, type NewApiKey, type ServerOptions } from '../src/index.ts';
+import {
+  ApiKeys,
+  type BearerOptions,
+  bearer,
+  createServer,
+  type NewApiKey,
+  type ServerOptions,
+  type TidemarkServer,
+} from '../src/index.ts';
 import { newFolder } from './running.ts';
 
 export interface Secured {
@@ -16,6 +24,7 @@ export interface Secured {
   keyFor(wanted?: Partial<NewApiKey>): Promise<Record<string, string>>;
   /** What the server has logged. */
   logged: unknown[];
+  server: TidemarkServer;
 }
 
 /** A header with a key or token. */
@@ -44,5 +53,5 @@ export async function startSecured(
     const { key } = await keys.create({ name: 'test', tenantId: null, scopes: ['admin'], ...wanted }, { by: 'a test' });
     return bearing(key);
   };
-  return { store, path, url, keys, keyFor, logged };
+  return { store, path, url, keys, keyFor, logged, server };
 }

@@ -1,14 +1,14 @@
 /** `keys`: the API keys that a server with --auth lets in. They are kept in the store; a server does not hand them out. */
 import { Readable } from 'node:stream';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
-import type { ApiKeyInfo, Scope } from '@tidemark/server';
+import type { ApiKeyInfo } from '@tidemark/server';
+import { SCOPES } from '@tidemark/server/scopes';
 import { at, state } from '../cells.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { choicesOf, duration, one, text, toggle } from '../options.ts';
 import type { View } from '../output.ts';
 import { writeWholeFile } from '../whole-file.ts';
 
-const SCOPES = ['read', 'append', 'admin'] as const satisfies readonly Scope[];
 const BY = { by: text('name', 'who does it, for the audit log; your user name when absent') };
 
 const KEYS: View<ApiKeyInfo> = {
@@ -42,7 +42,7 @@ const create = defineCommand({
   effect: 'rw',
   args: { name: one('what it is for') },
   options: {
-    scope: choicesOf(SCOPES, 'scope', 'what it may do: read, append, admin'),
+    scope: choicesOf(SCOPES, 'scope', `what it may do: ${SCOPES.join(', ')}`),
     operator: toggle('for all tenants'),
     session: text('id', 'only this session of the tenant'),
     expires: duration('duration', 'refused after so long'),
@@ -50,6 +50,7 @@ const create = defineCommand({
   },
   examples: [
     { line: 'keys create worker --tenant acme --scope read,append --expires 90d', shows: '"key":"tmk_' },
+    { line: 'keys create cache --tenant acme --scope kv:read,kv:write', shows: '"scopes":["kv:read","kv:write"]' },
     { line: 'keys create backup --operator --scope read --dry-run', shows: '"would":"create"' },
     { line: 'keys create nobody --scope read', shows: '--operator', exit: 2 },
   ],

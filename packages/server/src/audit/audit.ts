@@ -46,6 +46,18 @@ export class Audit {
     }
   }
 
+  /** Notes an action that was refused before it began. `leftOut` refusals of the same caller were not noted. */
+  async refused(entry: AuditEntry, errorCode: string, leftOut: number): Promise<void> {
+    const runId = AUDIT_RUNS + randomUUID();
+    const { action, by, about } = entry;
+    try {
+      await this.#note(runId, entry, 'RunStarted', { action, by, about });
+      await this.#note(runId, entry, 'RunFailed', { errorCode, refused: true, ...(leftOut > 0 ? { leftOut } : {}) });
+    } catch (error) {
+      this.#onLost(error);
+    }
+  }
+
   /** The action is done by now: that its outcome could not be noted does not undo it. */
   async #noteOutcome(runId: string, entry: AuditEntry, eventType: string, payload: JsonObject): Promise<void> {
     await this.#note(runId, entry, eventType, payload).catch(this.#onLost);

@@ -1,14 +1,13 @@
 /** Which requests the audit log has, and what it tells of them. */
 import type { Principal } from '../auth.ts';
 import type { ANSWERED, Answer } from '../http/answer.ts';
+import { Bucket } from '../limits/bucket.ts';
 import type { Route } from '../routes/route.ts';
 import type { AuditEntry } from './audit.ts';
 
-/** Admin reads that show names and settings, not contents. */
-const LOOKS = new Set(['GET /v1/doctor', 'GET /v1/admin/tenants', 'GET /v1/admin/traces']);
-
-export function isAudited({ scope, method, path }: Route): boolean {
-  return scope === 'admin' && !LOOKS.has(`${method} ${path}`);
+/** Every request that only an administrator may make, reads included. */
+export function isAudited({ scope }: Route): boolean {
+  return scope === 'admin';
 }
 
 /** Ids of the path and the tenant that was named, besides who asked for what. */
@@ -27,4 +26,29 @@ export function entryOf(
 export function statusOf(answer: Answer | typeof ANSWERED): number {
   if (typeof answer === 'symbol') return 200;
   return answer.status ?? (answer.body === undefined ? 204 : 200);
+}
+
+/** Refusals of one caller that the audit log has: so many at once, then one in ten seconds. */
+const AT_ONCE = 20;
+const PER_SECOND = 0.1;
+const MOST_CALLERS = 1_000;
+
+/** Rations the refusals of each caller: a key without scopes must not fill the store. */
+export class RefusalRation {
+  readonly #callers = new Map<string, { bucket: Bucket; leftOut: number }>();
+
+  /** Returns how many were left out since the last one, or `null` when this one is left out too. */
+  take({ id, tenantId }: Principal): number | null {
+    const name = `${tenantId}\0${id}`;
+    const caller = this.#callers.get(name) ?? { bucket: new Bucket(PER_SECOND, AT_ONCE), leftOut: 0 };
+    this.#callers.set(name, caller);
+    if (this.#callers.size > MOST_CALLERS) this.#callers.delete(this.#callers.keys().next().value!);
+    if (!caller.bucket.take()) {
+      caller.leftOut++;
+      return null;
+    }
+    const { leftOut } = caller;
+    caller.leftOut = 0;
+    return leftOut;
+  }
 }

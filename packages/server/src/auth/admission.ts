@@ -1,51 +1,63 @@
 /** Lets a request in as somebody, or says why not: host and origin first, then who asks, how often, and with which scope. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Authenticator, type AuthRefusal, allows, type Principal, type Scope } from '../auth.ts';
+import type { Authenticator, AuthRefusal, Principal } from '../auth.ts';
 import { Refusal } from '../http/refusal.ts';
 import type { Callers } from '../limits/callers.ts';
 import { COST, type Shares } from '../limits/shares.ts';
 import type { Logger } from '../logger.ts';
+import type { SecurityLog } from '../security-log.ts';
+import { allows, type RouteScope } from './scopes.ts';
 
 /** Who asks for an open route. */
-const NOBODY: Principal = { id: 'nobody', tenantId: null, scopes: [] };
+export const NOBODY: Principal = { id: 'nobody', tenantId: null, scopes: [] };
+
+export interface AdmissionParts {
+  auth: Authenticator;
+  /** `null` where all callers are one. */
+  callers: Callers | null;
+  shares: Shares;
+  security: SecurityLog;
+  logger: Logger;
+}
 
 export class Admission {
-  readonly #auth: Authenticator;
-  readonly #callers: Callers | null;
-  readonly #shares: Shares;
-  readonly #logger: Logger;
+  readonly #parts: AdmissionParts;
 
-  /** `callers` is `null` where all callers are one. */
-  constructor(auth: Authenticator, callers: Callers | null, shares: Shares, logger: Logger) {
-    this.#auth = auth;
-    this.#callers = callers;
-    this.#shares = shares;
-    this.#logger = logger;
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
   }
 
-  /** Most authenticators know at once; waiting for nothing would cost every request a turn. */
-  admit(request: IncomingMessage, response: ServerResponse, scope: Scope | null): Principal | Promise<Principal> {
-    // Open routes too: what answers to any name can be reached by any page.
-    const stranger = this.#auth.refuse?.(request);
-    if (stranger) throw this.#refusalOf(stranger);
-    if (scope === null) return NOBODY;
-    const admit = (known: Principal | AuthRefusal) =>
-      'refused' in known ? this.#refuse(known) : this.#confine(known, request, response, scope);
-    const known = this.#auth.authenticate(request);
-    return known instanceof Promise ? known.then(admit) : admit(known);
+  /** Refuses other hosts and pages of other origins. For open routes too: what answers to any name can be reached by any page. */
+  refuseStrangers(request: IncomingMessage): void {
+    const stranger = this.#parts.auth.refuse?.(request);
+    if (!stranger) return;
+    this.#parts.security.note('refused_host', request, { reason: stranger.message });
+    throw this.#refusalOf(stranger);
+  }
+
+  /** Who asks. Most authenticators know at once; waiting for nothing would cost every request a turn. */
+  identify(request: IncomingMessage): Principal | Promise<Principal> {
+    const known = this.#parts.auth.authenticate(request);
+    if (known instanceof Promise) return known.then((it) => ('refused' in it ? this.#refuse(it, request) : it));
+    return 'refused' in known ? this.#refuse(known, request) : known;
+  }
+
+  /** Counts a request until its answer is out; refuses it beyond the caller's limits or without the scope. */
+  confine(principal: Principal, request: IncomingMessage, response: ServerResponse, scope: RouteScope): void {
+    this.#parts.callers?.admit(principal, request, response);
+    if (!allows(principal.scopes, scope)) throw scopeMissing(scope);
   }
 
   /** Strangers are one account: while the server is busy they wait for their answer, and not the tenants for theirs. */
-  #refuse(refusal: AuthRefusal): Promise<never> {
-    const turn = this.#shares.enter('strangers', COST.request, true);
-    const refused = () => Promise.reject(this.#refusalOf(refusal));
-    return turn ? turn.then(refused) : refused();
-  }
-
-  #confine(known: Principal, request: IncomingMessage, response: ServerResponse, scope: Scope): Principal {
-    this.#callers?.admit(known, request, response);
-    if (allows(known.scopes, scope)) return known;
-    throw new Refusal(403, 'FORBIDDEN', `This needs the scope ${scope}`, { field: 'scope', rule: scope });
+  async #refuse(refusal: AuthRefusal, request: IncomingMessage): Promise<never> {
+    const { credential, message } = refusal;
+    if (credential !== undefined) {
+      const kind = credential.kind === 'key' ? 'wrong_key' : 'refused_token';
+      this.#parts.security.note(kind, request, { by: credential.id, reason: message });
+    }
+    const turn = this.#parts.shares.enter('strangers', COST.request, true);
+    if (turn) await turn;
+    throw this.#refusalOf(refusal);
   }
 
   #refusalOf({ refused, message, cause }: AuthRefusal): Refusal {
@@ -59,8 +71,12 @@ export class Admission {
       case 'limited':
         return new Refusal(429, 'OVERLOADED', message, { field: 'wrongKeys', rule: 'one wrong key a second' });
       case 'unavailable':
-        this.#logger.error({ event: 'auth_unavailable', error: cause });
+        this.#parts.logger.error({ event: 'auth_unavailable', error: cause });
         return new Refusal(503, 'UNAVAILABLE', message);
     }
   }
+}
+
+export function scopeMissing(scope: RouteScope): Refusal {
+  return new Refusal(403, 'FORBIDDEN', `This needs the scope ${scope}`, { field: 'scope', rule: scope });
 }

@@ -5,9 +5,9 @@
 import { invalidArgument, type KvRecord, retrying, type Store } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
 import { Audit } from '../audit/audit.ts';
-import type { Scope } from '../auth.ts';
-import { type ApiKeyInfo, brokenRecord, fieldsOf, isScope, keyOf, type StoredKey } from './key-record.ts';
+import { type ApiKeyInfo, brokenRecord, fieldsOf, keyOf, type StoredKey } from './key-record.ts';
 import { digestOf, keyText, mintKey } from './key-text.ts';
+import { isScope, SCOPES, type Scope } from './scopes.ts';
 import { SYSTEM_TENANT } from './system-tenant.ts';
 
 const PREFIX = 'api-keys/';
@@ -187,7 +187,7 @@ export class ApiKeys {
     if (typeof name !== 'string' || name === '' || name.length > MAX_NAME)
       throw invalidArgument('name', `1 to ${MAX_NAME} characters`, name);
     if (scopes.length === 0 || !scopes.every(isScope))
-      throw invalidArgument('scopes', 'some of read, append and admin', scopes.join(' '));
+      throw invalidArgument('scopes', `some of ${SCOPES.join(', ')}`, scopes.join(' '));
     if (tenantId === SYSTEM_TENANT) throw invalidArgument('tenantId', "not the server's own", tenantId);
     // A view is given for valid ids only.
     if (tenantId !== null) this.#store.forTenant(tenantId);

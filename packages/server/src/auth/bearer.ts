@@ -19,7 +19,7 @@ const NO_DIGEST = createHash('sha256').digest();
 const UNKNOWN: AuthRefusal = { refused: 'unknown', message: 'Send a valid key or token as Authorization: Bearer …' };
 const LIMITED: AuthRefusal = {
   refused: 'limited',
-  message: 'Too many wrong keys came from this address; wait a minute',
+  message: 'This key or token is wrong, and too many wrong ones came from this address; wait a minute',
 };
 const UNAVAILABLE: AuthRefusal = { refused: 'unavailable', message: 'Who asks cannot be verified right now' };
 
@@ -51,6 +51,7 @@ export function bearer(options: BearerOptions): Authenticator {
   const names = hosts && new Set(hosts.map((it) => it.toLowerCase()));
   return {
     loopbackOnly: false,
+    addressOf: (request) => addressOf(request, isBehindProxy),
     refuse: (request) => strangerOf(request, names),
     async authenticate(request) {
       const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
@@ -64,7 +65,9 @@ export function bearer(options: BearerOptions): Authenticator {
       }
       // Only failures are throttled: whoever has a valid key gets in, whatever others send from the same address.
       wrong.note(address);
-      return wrong.isExhausted(address) ? LIMITED : UNKNOWN;
+      const id = parseKey(token)?.id;
+      const credential = id === undefined ? { kind: 'token' as const } : { kind: 'key' as const, id: KEY_PREFIX + id };
+      return { ...(wrong.isExhausted(address) ? LIMITED : UNKNOWN), credential };
     },
     recheck: (ids) => callers.recheck(ids),
     onChange: (listener) => keys?.onChange((id) => listener(KEY_PREFIX + id)) ?? (() => {}),

@@ -3,10 +3,11 @@
  * One timer checks each credential once, however many requests hold it.
  */
 import type { ServerResponse } from 'node:http';
-import { type Authenticator, allows, type Credential, type Principal, type Scope } from '../auth.ts';
+import type { Authenticator, Credential, Principal } from '../auth.ts';
 import { EVENT_STREAM, LINES } from '../http/answer.ts';
 import { problemOf } from '../http/problems.ts';
 import { Refusal } from '../http/refusal.ts';
+import { allows, type RouteScope } from './scopes.ts';
 
 const CHECK_MS = 500;
 /** How long a credential that cannot be checked still counts. */
@@ -17,15 +18,16 @@ const ENDED_AT_ONCE = 100;
 /** One request that may last, and what it was let in with. */
 export class Hold {
   readonly principal: Principal;
-  readonly scope: Scope;
+  /** All that the request needs. */
+  readonly scopes: RouteScope[];
   readonly #response: ServerResponse;
   readonly #controller = new AbortController();
   readonly #ended = Promise.withResolvers<never>();
   #reason: Refusal | null = null;
 
-  constructor(principal: Principal, scope: Scope, response: ServerResponse) {
+  constructor(principal: Principal, scope: RouteScope, response: ServerResponse) {
     this.principal = principal;
-    this.scope = scope;
+    this.scopes = [scope];
     this.#response = response;
     this.#ended.promise.catch(() => {});
   }
@@ -97,7 +99,7 @@ export class Holds {
   }
 
   /** Watches the credential of a request until its answer is out. Returns `null` for credentials that never end. */
-  hold(principal: Principal, scope: Scope, response: ServerResponse): Hold | null {
+  hold(principal: Principal, scope: RouteScope, response: ServerResponse): Hold | null {
     const { credential } = principal;
     if (!credential) return null;
     // Node tells the type of an answer later only if a header was set before its head was written.
@@ -160,7 +162,7 @@ export class Holds {
       void this.#endAll(held, held.holds, revoked());
       return;
     }
-    const byReason = Map.groupBy(held.holds, ({ principal, scope }) => lossOf(principal, now, scope));
+    const byReason = Map.groupBy(held.holds, ({ principal, scopes }) => lossOf(principal, now, scopes));
     for (const [reason, holds] of byReason)
       if (reason !== null) void this.#endAll(held, holds, new Refusal(403, 'FORBIDDEN', reason));
   }
@@ -178,10 +180,11 @@ export class Holds {
 }
 
 /** Why a request that was let in before would be refused now, or `null`. */
-function lossOf(before: Principal, now: Principal, scope: Scope): string | null {
+function lossOf(before: Principal, now: Principal, scopes: readonly RouteScope[]): string | null {
   if (now.tenantId !== before.tenantId) return 'This key is for another tenant now';
   if (now.sessionId !== before.sessionId) return 'This key is for another session now';
-  return allows(now.scopes, scope) ? null : `This key has lost the scope ${scope}`;
+  const lost = scopes.find((scope) => !allows(now.scopes, scope));
+  return lost === undefined ? null : `This key has lost the scope ${lost}`;
 }
 
 function revoked(): Refusal {

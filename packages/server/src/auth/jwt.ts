@@ -14,7 +14,7 @@ import {
   jwtVerify,
 } from 'jose';
 import { type Credential, isLoopback, type Principal } from '../auth.ts';
-import { isScope } from './key-record.ts';
+import { isScope } from './scopes.ts';
 import { SYSTEM_TENANT } from './system-tenant.ts';
 
 /** All of them have a public half: with a shared secret whoever verifies could also sign. */

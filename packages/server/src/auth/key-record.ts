@@ -1,6 +1,6 @@
 /** An API key as the store keeps it: a record of text fields and the digest of the secret. */
 import { type KvRecord, type KvValue, TidemarkError, textOf } from '@tidemark/core';
-import { SCOPES, type Scope } from '../auth.ts';
+import { isScope, type Scope } from './scopes.ts';
 
 /** What may be told about a key. */
 export interface ApiKeyInfo {
@@ -52,8 +52,4 @@ export function keyOf(id: string, { fields }: KvRecord): StoredKey {
 
 export function brokenRecord(id: string): TidemarkError {
   return new TidemarkError('STORAGE_ERROR', `The record of the key ${id} is not one that Tidemark wrote`);
-}
-
-export function isScope(value: unknown): value is Scope {
-  return (SCOPES as readonly unknown[]).includes(value);
 }

@@ -4,7 +4,6 @@ import type { Principal } from '../auth.ts';
 import { EVENT_STREAM } from '../http/answer.ts';
 import { Refusal } from '../http/refusal.ts';
 import type { Limits } from '../limits.ts';
-import type { Metrics } from '../metrics.ts';
 import { type Held, type Rate, Use } from './use.ts';
 
 const MANY_USES = 10_000;
@@ -33,12 +32,13 @@ const WORDS: Record<Held | Rate, string> = {
 
 export class Callers {
   readonly #limits: Limits;
-  readonly #metrics: Metrics;
+  readonly #onLimited: (limit: string) => void;
   readonly #uses = new Map<string, Use>();
 
-  constructor(limits: Limits, metrics: Metrics) {
+  /** `onLimited` hears the name of each limit that refuses a request. */
+  constructor(limits: Limits, onLimited: (limit: string) => void) {
     this.#limits = limits;
-    this.#metrics = metrics;
+    this.#onLimited = onLimited;
   }
 
   /** Counts a request until its answer is out, or refuses it. */
@@ -110,7 +110,7 @@ export class Callers {
     const name = use.prefix + kind;
     const rule = `at most ${use.limits[kind]} ${WORDS[kind]}`;
     const seconds = kind.endsWith('PerSecond') ? use.rate(kind as Rate).secondsUntilFilled : 1;
-    this.#metrics.count('limited', { limit: name });
+    this.#onLimited(name);
     const whose = use.prefix === '' ? 'A key' : 'All keys of a tenant together';
     return new Refusal(
       429,

@@ -24,7 +24,7 @@ export const ARTIFACT_ROUTES = [
     {
       method: 'POST',
       path: '/v1/artifacts',
-      scope: 'append',
+      scope: 'artifacts:write',
       summary: `Store bytes: as they are, or as ${LABELLED_BYTES}, a line of JSON with the options and then the bytes`,
       query: Type.Object({
         ...SCOPE,
@@ -50,7 +50,7 @@ export const ARTIFACT_ROUTES = [
     {
       method: 'GET',
       path: '/v1/artifacts',
-      scope: 'read',
+      scope: 'artifacts:read',
       summary: 'References within a scope, in order of ids',
       query: pageQuery(SCOPE),
       answers: { 200: pageOf(ArtifactRefSchema) },
@@ -65,7 +65,7 @@ export const ARTIFACT_ROUTES = [
     {
       method: 'GET',
       path: '/v1/artifacts/{id}',
-      scope: 'read',
+      scope: 'artifacts:read',
       summary: 'The bytes of an artifact',
       query: ACCESS,
       answers: { 200: null },
@@ -95,7 +95,7 @@ export const ARTIFACT_ROUTES = [
     {
       method: 'GET',
       path: '/v1/artifacts/{id}/ref',
-      scope: 'read',
+      scope: 'artifacts:read',
       summary: 'The reference of an artifact',
       query: ACCESS,
       answers: { 200: ArtifactRefSchema },
@@ -113,7 +113,7 @@ export const ARTIFACT_ROUTES = [
     {
       method: 'DELETE',
       path: '/v1/artifacts/{id}',
-      scope: 'append',
+      scope: 'artifacts:delete',
       summary: 'Remove the reference of an artifact',
       query: ACCESS,
       answers: { 200: Type.Object({ deleted: Type.Boolean() }) },

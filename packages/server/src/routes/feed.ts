@@ -23,7 +23,7 @@ export const FEED_ROUTES = [
     {
       method: 'POST',
       path: '/v1/events',
-      scope: 'append',
+      scope: 'runs:write',
       summary: 'Append events to the runs they name: one, several, or one a line with a result for each',
       query: Type.Object(APPEND_PARAMETERS),
       body: Type.Union([RunEvent, Type.Array(RunEvent)]),
@@ -38,7 +38,7 @@ export const FEED_ROUTES = [
     {
       method: 'GET',
       path: '/v1/events',
-      scope: 'read',
+      scope: 'runs:read',
       summary: 'Events of all runs in the order they were stored: a page, or live',
       query: Type.Object({
         ...TENANT_ID,

@@ -80,7 +80,7 @@ export const INFO_ROUTES = [
     {
       method: 'GET',
       path: '/v1/info',
-      scope: 'read',
+      scope: 'store:read',
       summary: 'What the store is and can do',
       answers: { 200: Info },
       confinesSession: true,
@@ -91,7 +91,7 @@ export const INFO_ROUTES = [
     {
       method: 'GET',
       path: '/v1/ping',
-      scope: 'read',
+      scope: 'store:read',
       summary: 'Whether the engine answers',
       answers: { 200: Live },
       confinesSession: true,

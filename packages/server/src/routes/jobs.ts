@@ -45,7 +45,7 @@ export const JOB_ROUTES = [
     {
       method: 'POST',
       path: '/v1/jobs',
-      scope: 'append',
+      scope: 'jobs:write',
       summary: 'Enqueue a job; the same type and id again is the same job',
       body: NewJobSchema,
       storeChecksBody: true,
@@ -61,7 +61,7 @@ export const JOB_ROUTES = [
     {
       method: 'GET',
       path: '/v1/jobs',
-      scope: 'read',
+      scope: 'jobs:read',
       summary: 'Jobs of a state, the one untouched for longest first',
       query: pageQuery({ state: StateParameter, taskType: Type.Optional(Type.String()) }),
       answers: { 200: pageOf(Job) },
@@ -75,7 +75,7 @@ export const JOB_ROUTES = [
     {
       method: 'GET',
       path: '/v1/job-types',
-      scope: 'read',
+      scope: 'jobs:read',
       summary: 'Types that have a job in a state',
       query: Type.Object({ state: StateParameter }),
       answers: { 200: Type.Object({ items: Type.Array(Type.String()) }) },
@@ -86,7 +86,7 @@ export const JOB_ROUTES = [
     {
       method: 'GET',
       path: '/v1/jobs-overdue',
-      scope: 'read',
+      scope: 'jobs:read',
       summary: 'Jobs of a type that need a push',
       query: Type.Object({
         taskType: Type.String(),
@@ -105,7 +105,7 @@ export const JOB_ROUTES = [
     {
       method: 'POST',
       path: '/v1/job-claims',
-      scope: 'append',
+      scope: 'jobs:write',
       summary: 'Take a job, or the next of a type; null when there is none to take',
       body: ClaimRequest,
       answers: { 200: Claimed },
@@ -121,7 +121,7 @@ export const JOB_ROUTES = [
     {
       method: 'GET',
       path: '/v1/jobs/{taskType}/{taskId}',
-      scope: 'read',
+      scope: 'jobs:read',
       summary: 'A job',
       answers: { 200: Job },
       problems: ['NOT_FOUND'],
@@ -136,7 +136,7 @@ export const JOB_ROUTES = [
     {
       method: 'POST',
       path: '/v1/jobs/{taskType}/{taskId}/heartbeat',
-      scope: 'append',
+      scope: 'jobs:write',
       summary: 'A sign of life: the lease starts anew',
       body: Heartbeat,
       answers: { 200: Job },
@@ -151,7 +151,7 @@ export const JOB_ROUTES = [
     {
       method: 'POST',
       path: '/v1/jobs/{taskType}/{taskId}/progress',
-      scope: 'append',
+      scope: 'jobs:write',
       summary: 'The job is running and has reached a step',
       body: Progress,
       answers: { 200: Job },
@@ -167,7 +167,7 @@ export const JOB_ROUTES = [
     {
       method: 'POST',
       path: '/v1/jobs/{taskType}/{taskId}/complete',
-      scope: 'append',
+      scope: 'jobs:write',
       summary: 'End a job well',
       body: Complete,
       answers: { 200: Job },
@@ -182,7 +182,7 @@ export const JOB_ROUTES = [
     {
       method: 'POST',
       path: '/v1/jobs/{taskType}/{taskId}/fail',
-      scope: 'append',
+      scope: 'jobs:write',
       summary: 'Send a job back while it has retries left, else it has failed for good',
       body: Fail,
       answers: { 200: Job },
@@ -197,7 +197,7 @@ export const JOB_ROUTES = [
     {
       method: 'POST',
       path: '/v1/jobs/{taskType}/{taskId}/cancel',
-      scope: 'append',
+      scope: 'jobs:write',
       summary: 'End a job whoever holds it',
       body: Cancel,
       answers: { 200: Job },
@@ -214,7 +214,7 @@ export const JOB_ROUTES = [
     {
       method: 'POST',
       path: '/v1/jobs/{taskType}/{taskId}/requeue',
-      scope: 'append',
+      scope: 'jobs:write',
       summary: 'Bring a failed or cancelled job back to pending',
       body: Requeue,
       answers: { 200: Job },
@@ -229,7 +229,7 @@ export const JOB_ROUTES = [
     {
       method: 'POST',
       path: '/v1/job-recoveries',
-      scope: 'append',
+      scope: 'jobs:write',
       summary: 'Do what an overdue job needs, unless it has changed since it was seen',
       body: Recover,
       answers: { 200: Recovered },
@@ -244,7 +244,7 @@ export const JOB_ROUTES = [
     {
       method: 'POST',
       path: '/v1/jobs/{taskType}/{taskId}/announced',
-      scope: 'append',
+      scope: 'jobs:write',
       summary: 'The end of a job that a sweep failed has been told',
       answers: { 204: null },
       problems: ['OUTCOME_UNKNOWN'],

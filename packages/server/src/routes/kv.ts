@@ -55,7 +55,7 @@ export const KV_ROUTES = [
     {
       method: 'GET',
       path: '/v1/kv',
-      scope: 'read',
+      scope: 'kv:read',
       summary: 'Records under a prefix in byte order of keys; live: their changes from now on',
       query: pageQuery({
         lastEventId: LIVE_PARAMETERS.lastEventId,
@@ -72,7 +72,7 @@ export const KV_ROUTES = [
     {
       method: 'POST',
       path: '/v1/kv-scan',
-      scope: 'read',
+      scope: 'kv:read',
       summary: 'The same with a filter that is too long for a URL',
       body: Scan,
       answers: { 200: pageOf(KvEntry) },
@@ -83,7 +83,7 @@ export const KV_ROUTES = [
     {
       method: 'POST',
       path: '/v1/kv-lookup',
-      scope: 'read',
+      scope: 'kv:read',
       summary: 'Up to 1 000 records by their keys, one answer a key',
       body: Keys,
       answers: { 200: Found },
@@ -97,7 +97,7 @@ export const KV_ROUTES = [
     {
       method: 'GET',
       path: '/v1/kv/{key}',
-      scope: 'read',
+      scope: 'kv:read',
       summary: 'A record',
       answers: { 200: RecordSchema },
       problems: ['NOT_FOUND'],
@@ -112,7 +112,7 @@ export const KV_ROUTES = [
     {
       method: 'PUT',
       path: '/v1/kv/{key}',
-      scope: 'append',
+      scope: 'kv:write',
       summary: 'Replace a whole record; with If-None-Match: * only where there is none',
       body: PutRecord,
       answers: { 200: WriteResult },
@@ -133,7 +133,7 @@ export const KV_ROUTES = [
     {
       method: 'PATCH',
       path: '/v1/kv/{key}',
-      scope: 'append',
+      scope: 'kv:write',
       summary: 'Write some fields, null removes one; with If-Match only while the record has that revision',
       body: PatchRecord,
       answers: { 200: WriteResult },
@@ -156,7 +156,7 @@ export const KV_ROUTES = [
     {
       method: 'DELETE',
       path: '/v1/kv/{key}',
-      scope: 'append',
+      scope: 'kv:delete',
       summary: 'Remove a record',
       query: Type.Object({ requestId: RequestId }),
       answers: { 200: Type.Object({ deleted: Type.Boolean() }) },
@@ -169,7 +169,7 @@ export const KV_ROUTES = [
     {
       method: 'GET',
       path: '/v1/kv/{key}/fields/{field}',
-      scope: 'read',
+      scope: 'kv:read',
       summary: 'One field of a record',
       answers: { 200: Field },
       problems: ['NOT_FOUND'],
@@ -184,7 +184,7 @@ export const KV_ROUTES = [
     {
       method: 'PUT',
       path: '/v1/kv/{key}/fields/{field}',
-      scope: 'append',
+      scope: 'kv:write',
       summary: 'Write one field and keep the time to live',
       body: SetField,
       answers: { 200: WriteResult },
@@ -200,7 +200,7 @@ export const KV_ROUTES = [
     {
       method: 'POST',
       path: '/v1/kv/{key}/fields/{field}/compare-and-swap',
-      scope: 'append',
+      scope: 'kv:write',
       summary: 'Write a field if it has the expected bytes; null means absent',
       body: CompareAndSwap,
       answers: { 200: Swapped },
@@ -222,7 +222,7 @@ export const KV_ROUTES = [
     {
       method: 'POST',
       path: '/v1/kv/{key}/swap',
-      scope: 'append',
+      scope: 'kv:write',
       summary: 'Compare fields and revision, then write fields, in one step',
       body: Swap,
       answers: { 200: SwapResult },
@@ -240,7 +240,7 @@ export const KV_ROUTES = [
     {
       method: 'POST',
       path: '/v1/kv/{key}/touch',
-      scope: 'append',
+      scope: 'kv:write',
       summary: 'Set a new time to live, or with null none',
       body: Touch,
       answers: { 200: Touched },

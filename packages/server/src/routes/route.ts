@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallOptions, ErrorCode, Store } from '@tidemark/core';
 import type { TObject, TSchema } from 'typebox';
 import type { Hold } from '../auth/holds.ts';
-import type { Principal, Scope } from '../auth.ts';
+import type { RouteScope } from '../auth/scopes.ts';
+import type { Principal } from '../auth.ts';
 import type { ANSWERED, Answer } from '../http/answer.ts';
 import type { Callers } from '../limits/callers.ts';
 import type { Shares } from '../limits/shares.ts';
@@ -51,7 +52,7 @@ export interface RouteDeclaration {
   /** With parameters in braces: `/v1/runs/{runId}/events`. */
   path: string;
   /** `null`: open to everybody who may reach the server. */
-  scope: Scope | null;
+  scope: RouteScope | null;
   summary: string;
   query?: TObject;
   /** JSON that is parsed and checked before the handler is called. */

@@ -21,7 +21,7 @@ export const RUN_EVENT_ROUTES = [
     {
       method: 'POST',
       path: '/v1/runs/{runId}/events',
-      scope: 'append',
+      scope: 'runs:write',
       summary: 'Append events: one, several that are stored together, or one a line with a result for each',
       query: Type.Object(APPEND_PARAMETERS),
       body: Type.Union([EventOfRun, Type.Array(EventOfRun)]),
@@ -36,7 +36,7 @@ export const RUN_EVENT_ROUTES = [
     {
       method: 'GET',
       path: '/v1/runs/{runId}/events',
-      scope: 'read',
+      scope: 'runs:read',
       summary: 'Events of a run in order: a page, all as lines, or live',
       query: Type.Object({
         ...TENANT_ID,
@@ -71,7 +71,7 @@ export const RUN_EVENT_ROUTES = [
     {
       method: 'GET',
       path: '/v1/runs/{runId}/events/{runSeq}',
-      scope: 'read',
+      scope: 'runs:read',
       summary: 'One event of a run',
       query: Type.Object(TENANT_ID),
       answers: { 200: RunEventRecord },

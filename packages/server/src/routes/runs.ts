@@ -14,7 +14,7 @@ export const RUN_ROUTES = [
     {
       method: 'GET',
       path: '/v1/runs',
-      scope: 'read',
+      scope: 'runs:read',
       summary: 'Runs, newest first',
       query: pageQuery({
         tenantId: Type.Optional(Id),
@@ -42,7 +42,7 @@ export const RUN_ROUTES = [
     {
       method: 'GET',
       path: '/v1/runs/{runId}',
-      scope: 'read',
+      scope: 'runs:read',
       summary: 'The stored snapshot of a run, which may lag',
       query: Type.Object(TENANT_ID),
       answers: { 200: RunSnapshot },
@@ -76,7 +76,7 @@ export const RUN_ROUTES = [
     {
       method: 'GET',
       path: '/v1/runs/{runId}/snapshot',
-      scope: 'read',
+      scope: 'runs:read',
       summary: 'The current snapshot of a run, or that at a sequence',
       query: Type.Object({ ...TENANT_ID, atSeq: Type.Optional(Type.Integer()) }),
       answers: { 200: RunSnapshot },
@@ -92,7 +92,7 @@ export const RUN_ROUTES = [
     {
       method: 'POST',
       path: '/v1/runs/{runId}/snapshot/refresh',
-      scope: 'append',
+      scope: 'runs:write',
       summary: 'Fold what is new into the stored snapshot',
       query: Type.Object(TENANT_ID),
       answers: { 200: RefreshedSnapshot },
@@ -107,7 +107,7 @@ export const RUN_ROUTES = [
     {
       method: 'POST',
       path: '/v1/runs/{runId}/snapshot/mark-stale',
-      scope: 'append',
+      scope: 'runs:write',
       summary: 'Mark the stored snapshot stale until it is refreshed',
       query: Type.Object(TENANT_ID),
       answers: { 200: Type.Object({ marked: Type.Boolean() }) },
@@ -122,7 +122,7 @@ export const RUN_ROUTES = [
     {
       method: 'GET',
       path: '/v1/runs/{runId}/head',
-      scope: 'read',
+      scope: 'runs:read',
       summary:
         'The last sequence of a run, 0 if it is unknown, and a number that moves with every redaction and restore',
       query: Type.Object(TENANT_ID),
@@ -143,7 +143,7 @@ export const RUN_ROUTES = [
     {
       method: 'GET',
       path: '/v1/runs/{runId}/integrity',
-      scope: 'read',
+      scope: 'runs:read',
       summary: 'Recompute the hash chain of a run and tell the first thing that is wrong',
       query: Type.Object(TENANT_ID),
       answers: { 200: VerifyReport },
@@ -158,7 +158,7 @@ export const RUN_ROUTES = [
     {
       method: 'POST',
       path: '/v1/runs/{runId}/fork',
-      scope: 'append',
+      scope: 'runs:write',
       summary: 'Make a new run of this one’s events up to a sequence',
       query: Type.Object(TENANT_ID),
       body: Fork,

@@ -1,6 +1,8 @@
 /** Several live reads over one connection, for pages that watch many things. */
 import { invalidArgument } from '@tidemark/core';
 import Type from 'typebox';
+import { scopeMissing } from '../auth/admission.ts';
+import { allows, type RouteScope } from '../auth/scopes.ts';
 import { EVENT_STREAM } from '../http/answer.ts';
 import { idOfSegment } from '../http/ids.ts';
 import { parsePosition } from '../streams/event-stream.ts';
@@ -17,7 +19,7 @@ export const STREAM_ROUTES = [
     {
       method: 'GET',
       path: '/v1/stream',
-      scope: 'read',
+      scope: 'store:read',
       summary: 'Live: several topics over one connection, resumed after Last-Event-ID',
       query: Type.Object({
         topics: Type.String({ description: `Separated by commas: ${RULE}` }),
@@ -42,9 +44,26 @@ export const STREAM_ROUTES = [
   ),
 ];
 
-function topicOf({ store, services }: Call, name: string): TopicName {
+/** What the topics of each kind need, besides what the stream itself needs. */
+const SCOPES_OF: Readonly<Record<string, RouteScope>> = {
+  runs: 'runs:read',
+  events: 'runs:read',
+  kv: 'kv:read',
+  sessions: 'agents:read',
+};
+
+/** Refuses what the caller has no scope for, and ends the stream when the caller loses it. */
+function demandScope({ principal, hold }: Call, scope: RouteScope | undefined): void {
+  if (scope === undefined) return;
+  if (!allows(principal.scopes, scope)) throw scopeMissing(scope);
+  hold?.scopes.push(scope);
+}
+
+function topicOf(call: Call, name: string): TopicName {
+  const { store, services } = call;
   const [kind, segment, ...rest] = name.split('/');
   if (rest.length === 0) {
+    demandScope(call, SCOPES_OF[kind!]);
     if (name === 'runs') return runListTopic(store);
     if (name === 'events') return feedTopic(store, {});
     const id = segment === undefined ? undefined : idOfSegment(segment, 'topics');

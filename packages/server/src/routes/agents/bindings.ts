@@ -10,7 +10,7 @@ export const BINDING_ROUTES = [
     {
       method: 'POST',
       path: '/v1/bindings',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Save the remote worker of a task; the last one stands',
       body: RemoteBindingSchema,
       storeChecksBody: true,
@@ -26,7 +26,7 @@ export const BINDING_ROUTES = [
     {
       method: 'GET',
       path: '/v1/traces/{traceId}/bindings',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'Remote workers of a trace',
       answers: { 200: Type.Object({ items: Type.Array(RemoteBindingSchema) }) },
     },

@@ -12,7 +12,7 @@ export const FLOW_EVENT_ROUTES = [
     {
       method: 'POST',
       path: '/v1/flow-events',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Save runtime events; the same again changes nothing',
       body: Type.Union([StoredEventSchema, Type.Array(StoredEventSchema)]),
       storeChecksBody: true,
@@ -29,7 +29,7 @@ export const FLOW_EVENT_ROUTES = [
     {
       method: 'GET',
       path: '/v1/flow-events',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'All events of a trace in order; without a trace, those that belong to none',
       query: Type.Object({ traceId: Type.Optional(Id) }),
       answers: { 200: Type.Object({ items: Type.Array(StoredEventSchema) }) },

@@ -13,7 +13,7 @@ export const MEMORY_ROUTES = [
     {
       method: 'GET',
       path: '/v1/memory',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'Keys in byte order with version and time',
       query: pageQuery({ prefix: Type.Optional(Type.String()) }),
       answers: { 200: pageOf(MemoryInfo) },
@@ -27,7 +27,7 @@ export const MEMORY_ROUTES = [
     {
       method: 'GET',
       path: '/v1/memory/{key}',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'A memory state with its version',
       answers: { 200: MemoryRecord },
       problems: ['NOT_FOUND', 'CODEC_FAILED'],
@@ -42,7 +42,7 @@ export const MEMORY_ROUTES = [
     {
       method: 'PUT',
       path: '/v1/memory/{key}',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Save a memory state; with If-Match only over that version, with If-None-Match: * only a new one',
       body: SaveMemory,
       storeChecksBody: true,
@@ -59,7 +59,7 @@ export const MEMORY_ROUTES = [
     {
       method: 'DELETE',
       path: '/v1/memory/{key}',
-      scope: 'append',
+      scope: 'agents:delete',
       summary: 'Remove a memory state; with If-Match only that version',
       query: Type.Object({ requestId: RequestId }),
       answers: { 200: Type.Object({ deleted: Type.Boolean() }) },

@@ -28,7 +28,7 @@ export const PAUSE_ROUTES = [
     {
       method: 'GET',
       path: '/v1/pauses',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'Pauses that have not expired, without what they hold',
       query: pageQuery({ sessionId: Type.Optional(Id) }),
       answers: { 200: pageOf(PauseInfo) },
@@ -42,7 +42,7 @@ export const PAUSE_ROUTES = [
     {
       method: 'POST',
       path: '/v1/pauses',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Save what a pause holds',
       body: SavePause,
       storeChecksBody: true,
@@ -59,7 +59,7 @@ export const PAUSE_ROUTES = [
     {
       method: 'POST',
       path: '/v1/pauses/load',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'What a pause holds, once; {} for a missing, expired or consumed one',
       body: LoadPause,
       answers: { 200: Json },
@@ -74,7 +74,7 @@ export const PAUSE_ROUTES = [
     {
       method: 'POST',
       path: '/v1/pauses/claim',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Take a pause for a while; null when there is nothing to take',
       body: ClaimPause,
       answers: { 200: PauseClaim },
@@ -89,7 +89,7 @@ export const PAUSE_ROUTES = [
     {
       method: 'POST',
       path: '/v1/pauses/confirm',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Consume a claimed pause for good',
       body: SettlePause,
       answers: { 204: null },
@@ -104,7 +104,7 @@ export const PAUSE_ROUTES = [
     {
       method: 'POST',
       path: '/v1/pauses/release',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Give a claimed pause back',
       body: SettlePause,
       answers: { 204: null },
@@ -119,7 +119,7 @@ export const PAUSE_ROUTES = [
     {
       method: 'POST',
       path: '/v1/pauses/peek',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'Look at a pause without consuming it',
       body: PeekPause,
       answers: { 200: PauseInfo },

@@ -34,7 +34,7 @@ export const SESSION_ROUTES = [
     {
       method: 'GET',
       path: '/v1/sessions',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'Sessions in byte order of their ids',
       query: pageQuery({}),
       answers: { 200: pageOf(SessionInfo) },
@@ -59,7 +59,7 @@ export const SESSION_ROUTES = [
     {
       method: 'POST',
       path: '/v1/sessions/{sessionId}/tasks',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Save a task; one that is older than the stored one changes nothing',
       body: TaskStateSchema,
       storeChecksBody: true,
@@ -75,7 +75,7 @@ export const SESSION_ROUTES = [
     {
       method: 'GET',
       path: '/v1/sessions/{sessionId}/tasks',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'All tasks of a session in order of creation',
       answers: { 200: Type.Object({ items: Type.Array(TaskStateSchema) }) },
       gives: [LINES],
@@ -91,7 +91,7 @@ export const SESSION_ROUTES = [
     {
       method: 'POST',
       path: '/v1/sessions/{sessionId}/updates',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Save an update; the first of an id stands',
       body: StateUpdateSchema,
       storeChecksBody: true,
@@ -107,7 +107,7 @@ export const SESSION_ROUTES = [
     {
       method: 'GET',
       path: '/v1/sessions/{sessionId}/updates',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'Updates of a session in order of arrival: a page, or live',
       query: Type.Object({ ...SESSION_PARAMETERS, ...LIVE_PARAMETERS }),
       answers: { 200: sessionPageOf(StateUpdateSchema) },
@@ -134,7 +134,7 @@ export const SESSION_ROUTES = [
     {
       method: 'POST',
       path: '/v1/sessions/{sessionId}/steering',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Save a steering event, its payload sanitised; the first of an id stands',
       body: SteeringEventSchema,
       storeChecksBody: true,
@@ -150,7 +150,7 @@ export const SESSION_ROUTES = [
     {
       method: 'GET',
       path: '/v1/sessions/{sessionId}/steering',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'Steering events of a session in order of arrival',
       query: Type.Object(SESSION_PARAMETERS),
       answers: { 200: sessionPageOf(SteeringEventSchema) },

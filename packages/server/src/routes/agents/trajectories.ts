@@ -13,7 +13,7 @@ export const TRAJECTORY_ROUTES = [
     {
       method: 'GET',
       path: '/v1/sessions/{sessionId}/traces',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'Traces of a session, most recent first',
       query: Type.Object({ limit: Type.Optional(Type.Integer()) }),
       answers: { 200: Type.Object({ items: Type.Array(Id) }) },
@@ -25,7 +25,7 @@ export const TRAJECTORY_ROUTES = [
     {
       method: 'GET',
       path: '/v1/sessions/{sessionId}/trajectories/{traceId}',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'A trajectory of the session',
       answers: { 200: Json },
       problems: ['NOT_FOUND', 'CODEC_FAILED'],
@@ -40,7 +40,7 @@ export const TRAJECTORY_ROUTES = [
     {
       method: 'PUT',
       path: '/v1/sessions/{sessionId}/trajectories/{traceId}',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Save a trajectory; a trace belongs to one session',
       body: Type.Object({ trajectory: Json }),
       storeChecksBody: true,
@@ -56,7 +56,7 @@ export const TRAJECTORY_ROUTES = [
     {
       method: 'POST',
       path: '/v1/traces/{traceId}/planner-events',
-      scope: 'append',
+      scope: 'agents:write',
       summary: 'Save a planner event; the same again changes nothing',
       body: PlannerEventSchema,
       storeChecksBody: true,
@@ -72,7 +72,7 @@ export const TRAJECTORY_ROUTES = [
     {
       method: 'GET',
       path: '/v1/traces/{traceId}/planner-events',
-      scope: 'read',
+      scope: 'agents:read',
       summary: 'Planner events of a trace in order of arrival',
       answers: { 200: Type.Object({ items: Type.Array(PlannerEventSchema) }) },
       gives: [LINES],
