@@ -1,4 +1,5 @@
 /** Counts and times for Prometheus, in its text format. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** Upper bounds of the latency histogram, in seconds. */
 const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -109,4 +110,17 @@ function renderHistogram(name: string, { buckets, seconds }: RouteTimes): string
 function labels(name: string): string {
   const [method, path] = name.split(' ', 2);
   return `method="${method}",route="${path ?? 'none'}"`;
+}
+
+export function sendMetrics(response: ServerResponse, metrics: Metrics): void {
+  const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+  response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4', ...headers }).end(metrics.render());
+}
+
+/** Answers on an address of its own, which has nothing but the metrics and asks nobody who they are. */
+export function metricsHandler(metrics: Metrics): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    if (request.method === 'GET' && request.url?.split('?', 1)[0] === '/metrics') sendMetrics(response, metrics);
+    else response.writeHead(404).end();
+  };
 }

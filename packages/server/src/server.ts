@@ -17,7 +17,7 @@ import { Shares } from './limits/shares.ts';
 import { Work } from './limits/work.ts';
 import { limitsWith, type SomeLimits } from './limits.ts';
 import { type Logger, stderrLogger } from './logger.ts';
-import { Metrics } from './metrics.ts';
+import { Metrics, metricsHandler } from './metrics.ts';
 import { ROUTES } from './routes/index.ts';
 import { SecurityLog } from './security-log.ts';
 import { inspectorPages } from './static.ts';
@@ -44,6 +44,11 @@ export interface ServerOptions {
   limits?: SomeLimits;
   /** Default: JSON lines on standard error. */
   logger?: Logger;
+  /**
+   * `host:port` of a second address that serves `/metrics` without asking for a key, such as `127.0.0.1:9464`; port 0 for any
+   * free one. Default: none; `/metrics` then needs the scope `metrics:read`.
+   */
+  metricsAddress?: string;
   /** Where the built inspector lies; default: with this package. `false` serves none. */
   inspector?: string | false;
 }
@@ -52,6 +57,8 @@ export interface ServerOptions {
 export interface TidemarkServer {
   /** Where it listens; only once it does. */
   readonly url: string;
+  /** Where metrics are served without a key; `null` without a `metricsAddress`. */
+  readonly metricsUrl: string | null;
   /** Resolves with the address once connections are taken. */
   listen(): Promise<string>;
   /**
@@ -131,6 +138,8 @@ export function createServer(options: ServerOptions): TidemarkServer {
   };
   const tls = options.tls && openTls(options.tls, logger);
   const server = makeServer(timeouts, handle, tls, options.tls?.clientCa !== undefined);
+  const metricsAt = options.metricsAddress === undefined ? null : addressIn(options.metricsAddress);
+  const metricsServer = metricsAt && makeServer(timeouts, metricsHandler(metrics), undefined, false);
   let closing: Promise<void> | undefined;
 
   return {
@@ -138,20 +147,22 @@ export function createServer(options: ServerOptions): TidemarkServer {
       return urlOf(server, host, tls !== undefined);
     },
     reloadTls: () => tls?.reload() ?? false,
-    listen: () =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen({ port, host }, () => {
-          server.off('error', reject);
-          resolve(urlOf(server, host, tls !== undefined));
-        });
-      }),
+    get metricsUrl() {
+      return metricsServer && `${urlOf(metricsServer, metricsAt.host, false)}/metrics`;
+    },
+    async listen() {
+      await listening(server, { port, host });
+      if (metricsServer) await listening(metricsServer, metricsAt);
+      return urlOf(server, host, tls !== undefined);
+    },
     close() {
       isClosing = true;
       tls?.stop();
       holds.close();
       shares.close();
       security.close();
+      metricsServer?.close();
+      metricsServer?.closeAllConnections();
       closing ??= closeGracefully(server, hub, application, limits.closeMs);
       return closing;
     },
@@ -200,6 +211,24 @@ function shareGauges(metrics: Metrics, shares: Shares): void {
     help: "Requests and reads that wait for their tenant's share now.",
     value: () => shares.waiting,
   });
+}
+
+function listening(server: Server, at: { host: string; port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(at, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function addressIn(text: string): { host: string; port: number } {
+  const [, host, digits] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(digits);
+  if (host === undefined || !(port <= 65_535))
+    throw invalidArgument('metricsAddress', 'host:port, such as 127.0.0.1:9464', text);
+  return { host: host.replace(/^\[(.*)\]$/, '$1'), port };
 }
 
 function urlOf(server: Server, host: string, isEncrypted: boolean): string {

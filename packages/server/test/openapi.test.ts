@@ -37,7 +37,7 @@ describe('the OpenAPI document', () => {
         for (const code of codes) expect(Object.keys(ERROR_CODES)).toContain(code);
       }
     }
-    expect(open).toEqual(['/healthz', '/readyz', '/metrics', '/openapi.json', '/errors']);
+    expect(open).toEqual(['/healthz', '/readyz', '/openapi.json', '/errors']);
   });
 
   it('describes routes that are there: each answers its method, and says 405 to another', async () => {

@@ -175,7 +175,7 @@ describe('secrets', () => {
         ).text(),
       );
     }
-    texts.push(await (await fetch(`${url}/metrics`)).text(), JSON.stringify(logged));
+    texts.push(await (await fetch(`${url}/metrics`, { headers })).text(), JSON.stringify(logged));
     expect(texts.length).toBeGreaterThan(100);
     for (const text of texts) expect(text).not.toMatch(shown);
   });

@@ -55,7 +55,7 @@ describe('limits of a tenant', () => {
     });
     const other = await keyFor({ tenantId: 'other', scopes: ['read'] });
     expect(await statusOf(`${url}/v1/ping`, other)).toBe(200);
-    expect(await (await fetch(`${url}/metrics`)).text()).toMatch(
+    expect(await (await fetch(`${url}/metrics`, { headers: await keyFor() })).text()).toMatch(
       /tidemark_limited_total\{limit="tenant.requestsPerSecond"\} \d+/,
     );
   });

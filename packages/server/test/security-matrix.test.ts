@@ -64,6 +64,7 @@ async function answerTo(response: Response): Promise<string> {
 
 /** Reads that tell of runs, jobs and lists, but nothing of what was stored in them. */
 const SHOW_NO_PAYLOADS = [
+  'GET /metrics',
   'GET /v1/info',
   'GET /v1/ping',
   'GET /v1/runs',
@@ -95,7 +96,7 @@ describe('callers without credentials', () => {
         expect(await answer.json()).toMatchObject({ code: 'UNAUTHENTICATED' });
       } else open.push(operation.name);
     }
-    expect(open).toEqual(['GET /healthz', 'GET /readyz', 'GET /metrics', 'GET /openapi.json', 'GET /errors']);
+    expect(open).toEqual(['GET /healthz', 'GET /readyz', 'GET /openapi.json', 'GET /errors']);
     for (const headers of [{ authorization: 'Basic YTpi' }, bearing('x'), bearing(`tmk_${'0'.repeat(16)}.x`)])
       expect((await fetch(`${url}/v1/runs`, { headers })).status).toBe(401);
   });
@@ -107,6 +108,9 @@ function opens(scope: Scope, { name, scope: wanted }: Operation): boolean {
   if (scope === 'read' || scope === 'append') return ROUTES_OF_0_1[scope].includes(name);
   return wanted === scope || wanted === 'store:read';
 }
+
+/** Streams need the scopes of their topics, and metrics an operator. */
+const NOT_BY_SCOPE_ALONE = new Set(['GET /v1/stream', 'GET /metrics']);
 
 describe('scopes', () => {
   it('open exactly their own routes, each of them on every route', { timeout: 3 * LIMIT_MS }, async () => {
@@ -126,7 +130,7 @@ describe('scopes', () => {
     expect(await contentsOf(store, 'alpha')).toEqual(before);
     for (const scope of SCOPES.toSorted()) {
       const headers = await keyFor({ tenantId: 'alpha', scopes: [scope] });
-      const opened = GUARDED.filter((it) => opens(scope, it) && it.name !== 'GET /v1/stream');
+      const opened = GUARDED.filter((it) => opens(scope, it) && !NOT_BY_SCOPE_ALONE.has(it.name));
       for (const operation of opened.filter(({ method }) => method !== 'DELETE' || scope !== 'admin')) {
         const answer = await call(url, requestTo(operation, names), headers);
         expect([401, 403], `${scope} on ${operation.name}`).not.toContain(answer.status);
@@ -144,6 +148,21 @@ describe('scopes', () => {
       const was = scope === 'admin' ? 'admin' : isRead ? 'read' : 'append';
       expect(ROUTES_OF_0_1[was], name).toContain(name);
     }
+  });
+
+  it('show metrics to operators that may read them, or on an address of their own', async () => {
+    const { url, keyFor, server } = await startSecured({ metricsAddress: '127.0.0.1:0' });
+    const statusFor = async (wanted: Parameters<typeof keyFor>[0]) =>
+      (await fetch(`${url}/metrics`, { headers: await keyFor(wanted) })).status;
+    expect(await statusFor({ scopes: ['metrics:read'] })).toBe(200);
+    expect(await statusFor({ scopes: ['admin'] })).toBe(200);
+    expect(await statusFor({ scopes: ['read'] })).toBe(403);
+    expect(await statusFor({ scopes: ['admin'], tenantId: 'alpha' })).toBe(403);
+    expect((await fetch(`${url}/metrics`)).status).toBe(401);
+    const { metricsUrl } = server;
+    expect(await (await fetch(metricsUrl!)).text()).toContain('tidemark_open_streams');
+    for (const path of ['/v1/runs', '/healthz', '/metrics/x', '/'])
+      expect((await fetch(new URL(path, metricsUrl!))).status, path).toBe(404);
   });
 
   it('decide which topics a stream may have', async () => {
@@ -326,6 +345,7 @@ describe('what belongs to the server itself', () => {
       }
     }
     expect([...new Set(reads)]).toEqual([
+      'GET /metrics',
       'GET /v1/info',
       'GET /v1/ping',
       'GET /v1/doctor',
@@ -342,6 +362,32 @@ describe('what belongs to the server itself', () => {
     ]);
     expect((await keys.list()).map(({ id }) => id)).toEqual([key!.id]);
     expect(await system.runs.verify(runId)).toMatchObject({ ok: true, events: 2 });
+  });
+
+  it('takes no artifacts of operators that name it as their scope', async () => {
+    const { url, store, keyFor } = await startSecured();
+    const headers = await keyFor();
+    const scope = encodeURIComponent(JSON.stringify({ tenantId: SYSTEM_TENANT }));
+    const label = JSON.stringify({ scope: { tenantId: SYSTEM_TENANT } });
+    const puts = [
+      { path: `/v1/artifacts?scope=${scope}`, type: 'text/plain', body: 'forged' },
+      { path: '/v1/artifacts', type: 'application/vnd.tidemark.artifact', body: `${label}\nforged` },
+    ];
+    for (const { path, type, body } of puts) {
+      const answer = await fetch(url + path, { method: 'POST', headers: { ...headers, 'content-type': type }, body });
+      expect(answer.status, type).toBe(403);
+    }
+    const { artifacts } = store.forTenant(SYSTEM_TENANT);
+    expect((await artifacts.list()).items).toEqual([]);
+    const { id } = await artifacts.putText('own');
+    for (const [method, path] of [
+      ['GET', `/${id}`],
+      ['GET', `/${id}/ref`],
+      ['DELETE', `/${id}`],
+      ['GET', ''],
+    ])
+      expect((await fetch(`${url}/v1/artifacts${path}?scope=${scope}`, { method: method!, headers })).status).toBe(403);
+    expect(await artifacts.exists(id)).toBe(true);
   });
 
   it('is not told by streams of changes either', async () => {

@@ -21,6 +21,7 @@ interface Serving {
   tlsKey: string | undefined;
   tlsClientCa: string | undefined;
   limit: string[];
+  metricsAddress: string | undefined;
   for: number | undefined;
 }
 
@@ -37,6 +38,7 @@ const OPTIONS = {
   ),
   tlsKey: text('file', 'its key in PEM'),
   tlsClientCa: text('file', 'with --tls-cert: let in only clients with a certificate of this authority'),
+  metricsAddress: text('host:port', 'serve /metrics here without a key; elsewhere it needs the scope metrics:read'),
   limit: texts(
     'name=n',
     'with --auth: a limit of a key, or with tenant. in front of a tenant, such as tenant.requestsPerSecond=500',
@@ -92,7 +94,10 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   const store = await context.store({ isPlain: true });
   const { host, port } = options;
   const limits = await limitsOf(options);
-  const server = createServer({ store, host, port, limits, ...tlsOf(options), ...(await authOf(store, context)) });
+  const { metricsAddress } = options;
+  const metrics = metricsAddress === undefined ? {} : { metricsAddress };
+  const auth = await authOf(store, context);
+  const server = createServer({ store, host, port, limits, ...metrics, ...tlsOf(options), ...auth });
   const url = await listen(server, options);
   const reload = () => void server.reloadTls();
   if (options.tlsCert !== undefined) process.on('SIGHUP', reload);
@@ -134,6 +139,7 @@ const serve = defineCommand({
     { line: 'serve --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
     { line: 'serve --auth --host 0.0.0.0 --port 0 --for 200ms', shows: '"url":"http://0.0.0.0:' },
     { line: 'serve --auth --limit tenant.topicsAtATime=500 --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
+    { line: 'serve --auth --metrics-address 127.0.0.1:0 --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
     { line: 'serve --limit requests=1', shows: 'tenant.requestsPerSecond', exit: 2 },
     { line: 'serve --host 0.0.0.0', shows: 'INVALID_ARGUMENT', exit: 2 },
     { line: 'serve --tls-cert server.pem', shows: '--tls-key', exit: 2 },

@@ -58,11 +58,20 @@ const ADMIN_CALLS: Record<string, Guard> = {
   putPause: refuseOption,
 };
 
+/** Operators may name a tenant in the scope of an artifact. */
+const ARTIFACT_CALLS: Record<string, Guard> = Object.fromEntries(
+  ['putBytes', 'putText', 'putStream', 'get', 'getRef', 'getStream', 'exists', 'delete', 'list'].map((name) => [
+    name,
+    refuseScope,
+  ]),
+);
+
 /** The store as requests may use it. */
 export function withoutSystemTenant(store: Store): Store {
   const runs = guarded(store.runs, RUN_WRITES);
   const admin = guarded(store.admin, ADMIN_CALLS);
-  return view(store, { runs, admin, kv: store.kv, jobs: store.jobs, agents: store.agents, artifacts: store.artifacts });
+  const artifacts = guarded(store.artifacts, ARTIFACT_CALLS);
+  return view(store, { runs, admin, kv: store.kv, jobs: store.jobs, agents: store.agents, artifacts });
 }
 
 type Domains = Pick<Store, 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts' | 'admin'>;
@@ -127,6 +136,16 @@ function refuseRun(args: unknown[]): unknown[] {
   const tenantId = tenantOfOptions(args);
   refuseTenant(tenantId);
   if (tenantId === undefined && String(args[0]).startsWith(AUDIT_RUNS)) refuse();
+  return args;
+}
+
+/** The scope is the first argument of a list, and a member of the options of every other call. */
+function refuseScope(args: unknown[]): unknown[] {
+  for (const arg of args) {
+    const { tenantId, scope } = (arg ?? {}) as { tenantId?: unknown; scope?: { tenantId?: unknown } | null };
+    refuseTenant(tenantId);
+    refuseTenant(scope?.tenantId);
+  }
   return args;
 }
 

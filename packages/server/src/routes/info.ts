@@ -3,6 +3,7 @@ import { CONTRACT_VERSION, ERROR_CODES } from '@tidemark/core';
 import Type from 'typebox';
 import { ANSWERED, json } from '../http/answer.ts';
 import { Refusal } from '../http/refusal.ts';
+import { sendMetrics } from '../metrics.ts';
 import { Json } from '../schemas/common.ts';
 import { route } from './route.ts';
 
@@ -46,13 +47,15 @@ export const INFO_ROUTES = [
     {
       method: 'GET',
       path: '/metrics',
-      scope: null,
-      summary: 'Counts and times in the text format of Prometheus',
+      scope: 'metrics:read',
+      summary: 'Counts and times in the text format of Prometheus; for operators, as they tell of all tenants',
       answers: { 200: null },
       gives: ['text/plain'],
     },
-    ({ response, services }) => {
-      response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(services.metrics.render());
+    ({ principal, response, services }) => {
+      if (principal.tenantId !== null)
+        throw new Refusal(403, 'FORBIDDEN', 'Metrics tell of all tenants', { field: 'tenantId', rule: 'an operator' });
+      sendMetrics(response, services.metrics);
       return ANSWERED;
     },
   ),
