@@ -21,6 +21,7 @@ import { Metrics, metricsHandler } from './metrics.ts';
 import { ROUTES } from './routes/index.ts';
 import { SecurityLog } from './security-log.ts';
 import { inspectorPages } from './static.ts';
+import { FeedCursors } from './streams/feed-cursors.ts';
 import { Hub } from './streams/hub.ts';
 import { RunHints } from './streams/run-hints.ts';
 import { openTls, type ServerTls, type TlsFiles } from './tls.ts';
@@ -49,6 +50,11 @@ export interface ServerOptions {
    * free one. Default: none; `/metrics` then needs the scope `metrics:read`.
    */
   metricsAddress?: string;
+  /**
+   * Takes cursors of the feed that tenants got from servers of version 0.1. They tell where an event lies among those of all
+   * tenants. Default false.
+   */
+  acceptsOldCursors?: boolean;
   /** Where the built inspector lies; default: with this package. `false` serves none. */
   inspector?: string | false;
 }
@@ -95,12 +101,14 @@ export function createServer(options: ServerOptions): TidemarkServer {
   const hub = new Hub(new RunHints(store), metrics, shares, limits.streams);
   let isClosing = false;
   const isReady = async () => !isClosing && (await store.ping().catch(() => false));
+  const cursors = new FeedCursors(auth.loopbackOnly ? null : store, options.acceptsOldCursors ?? false);
   // Where everybody is let in there is nobody to count or to name.
   const callers = auth.loopbackOnly ? null : new Callers(limits, (limit) => metrics.count('limited', { limit }));
   const services = {
     hub,
     shares,
     work: new Work(shares),
+    cursors,
     callers,
     metrics,
     limits,

@@ -22,6 +22,7 @@ interface Serving {
   tlsClientCa: string | undefined;
   limit: string[];
   metricsAddress: string | undefined;
+  acceptOldCursors: boolean;
   for: number | undefined;
 }
 
@@ -38,6 +39,7 @@ const OPTIONS = {
   ),
   tlsKey: text('file', 'its key in PEM'),
   tlsClientCa: text('file', 'with --tls-cert: let in only clients with a certificate of this authority'),
+  acceptOldCursors: toggle('with --auth: take cursors of the feed that tenants got from version 0.1'),
   metricsAddress: text('host:port', 'serve /metrics here without a key; elsewhere it needs the scope metrics:read'),
   limit: texts(
     'name=n',
@@ -94,10 +96,11 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   const store = await context.store({ isPlain: true });
   const { host, port } = options;
   const limits = await limitsOf(options);
-  const { metricsAddress } = options;
+  const { metricsAddress, acceptOldCursors: acceptsOldCursors } = options;
   const metrics = metricsAddress === undefined ? {} : { metricsAddress };
   const auth = await authOf(store, context);
-  const server = createServer({ store, host, port, limits, ...metrics, ...tlsOf(options), ...auth });
+  const ways = { ...metrics, ...tlsOf(options), ...auth };
+  const server = createServer({ store, host, port, limits, acceptsOldCursors, ...ways });
   const url = await listen(server, options);
   const reload = () => void server.reloadTls();
   if (options.tlsCert !== undefined) process.on('SIGHUP', reload);

@@ -62,9 +62,15 @@ export const FEED_ROUTES = [
       if (!wants(call, EVENT_STREAM)) {
         const wait = waitOf(query);
         const waiting = wait > 0 ? { wait, ...(hold ? { signal: hold.signal } : {}) } : {};
-        return json(await store.runs.feedPage({ ...options, after, limit, ...shown, ...waiting }));
+        const cipher = await services.cursors.of(store.info.tenantId ?? null);
+        const from = after === undefined ? undefined : cipher.show(after);
+        const { items, next } = await store.runs.feedPage({ ...options, after: from, limit, ...shown, ...waiting });
+        return json({
+          items: items.map(({ cursor, event }) => ({ cursor: cipher.hide(cursor), event })),
+          ...(next === undefined ? {} : { next: cipher.hide(next) }),
+        });
       }
-      const topic = services.hub.topic(feedTopic(store, shown));
+      const topic = services.hub.topic(feedTopic(store, shown, services.cursors));
       const from = lastEventIdOf(call) ?? (after === undefined ? null : encodeURIComponent(after));
       return openStream(call, [{ topic, after: from }]);
     },

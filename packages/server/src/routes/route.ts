@@ -11,6 +11,7 @@ import type { Shares } from '../limits/shares.ts';
 import type { Work } from '../limits/work.ts';
 import type { Limits } from '../limits.ts';
 import type { Metrics } from '../metrics.ts';
+import type { FeedCursors } from '../streams/feed-cursors.ts';
 import type { Hub } from '../streams/hub.ts';
 
 /** What all calls share. */
@@ -18,6 +19,7 @@ export interface Services {
   readonly hub: Hub;
   readonly shares: Shares;
   readonly work: Work;
+  readonly cursors: FeedCursors;
   /** `null` where all callers are one. */
   readonly callers: Callers | null;
   readonly metrics: Metrics;

@@ -65,7 +65,7 @@ function topicOf(call: Call, name: string): TopicName {
   if (rest.length === 0) {
     demandScope(call, SCOPES_OF[kind!]);
     if (name === 'runs') return runListTopic(store);
-    if (name === 'events') return feedTopic(store, {});
+    if (name === 'events') return feedTopic(store, {}, services.cursors);
     const id = segment === undefined ? undefined : idOfSegment(segment, 'topics');
     if (id !== undefined && kind === 'kv') return kvTopic(store, id);
     if (id && kind === 'runs') return runTopic(services.hub.hints, store, id, undefined);

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FeedOptions, invalidArgument, type RunSummary, type Store } from '@tidemark/core';
 import { changeToWire } from '../schemas/kv-wire.ts';
+import type { CursorCipher, FeedCursors } from './feed-cursors.ts';
 import type { TopicName } from './hub.ts';
 import { PageSize } from './page-size.ts';
 import { Ring } from './ring.ts';
@@ -59,31 +60,42 @@ function decoded(cursor: string): string {
   }
 }
 
-/** Events of all runs; cursors are the feed's own, encoded so that any of them fits in a line. */
-export function feedTopic(store: Store, shown: Pick<FeedOptions, 'filter' | 'unreadable'>): TopicName {
+/** Events of all runs; cursors are the feed's own as the tenant may see them, encoded so that any of them fits in a line. */
+export function feedTopic(
+  store: Store,
+  shown: Pick<FeedOptions, 'filter' | 'unreadable'>,
+  cursors: FeedCursors,
+): TopicName {
   const { runs } = store;
   const size = new PageSize();
-  const from = (after: string | null) => ({ ...shown, ...(after === null ? {} : { after: decoded(after) }) });
+  const tenantId = tenantOf(store);
+  const from = (cipher: CursorCipher, after: string | null) =>
+    after === null ? shown : { ...shown, after: cipher.show(decoded(after)) };
   return {
-    tenantId: tenantOf(store),
+    tenantId,
     key: keyOf(store, 'feed', shown),
     open: () => ({
       async read(after) {
+        const cipher = await cursors.of(tenantId);
+        const idOf = (cursor: string) => encodeURIComponent(cipher.hide(cursor));
         for (let at = after; ; ) {
-          const page = await runs.feedPage({ ...from(at), limit: size.items });
+          const page = await runs.feedPage({ ...from(cipher, at), limit: size.items });
           const items = page.items.map(({ cursor, event }) => ({
-            cursor: encodeURIComponent(cursor),
+            cursor: idOf(cursor),
             event: 'run.event',
             data: JSON.stringify(event),
           }));
           size.learn(items);
-          const next = page.next === undefined ? at : encodeURIComponent(page.next);
+          const next = page.next === undefined ? at : idOf(page.next);
           // A page whose every event was filtered out is not the end.
           if (items.length > 0 || next === at) return { items, cursor: next };
           at = next;
         }
       },
-      follow: (after, signal) => runs.feed({ ...from(after), signal }),
+      async *follow(after, signal) {
+        const cipher = await cursors.of(tenantId);
+        yield* runs.feed({ ...from(cipher, after), signal });
+      },
     }),
   };
 }
