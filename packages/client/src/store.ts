@@ -70,7 +70,7 @@ function isDurable({ durability }: StoreInfo): boolean {
 function checkUrl(url: unknown): string {
   const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
   if (parsed && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === '' && !parsed.username)
-    return parsed.href.replace(/\/+$/, '');
+    return parsed.href.replace(/(?<!\/)\/+$/, '');
   throw invalidArgument('url', 'an http: or https: URL without query, fragment and user');
 }
 

@@ -54,7 +54,7 @@ export function serversOf(url: string): { servers: string[]; user?: string; pass
 }
 
 function addressOf(part: string, url: string): URL {
-  const address = URL.parse(`nats://${part.replace(/\/+$/, '')}`);
+  const address = URL.parse(`nats://${part.replace(/(?<!\/)\/+$/, '')}`);
   if (address && address.hostname !== '') return address;
   throw invalidArgument('url', 'a URL such as nats://localhost:4222', url);
 }

@@ -46,21 +46,27 @@ export function planMigrations(options: MigrationOptions = {}): Migration[] {
     });
 }
 
+const PARTITIONED = / \{partitioned\}( \{fillfactor\})?$/;
+
 /** Partitioned tables get their partitions right after them; plain ones room for heads to change in place. */
 function withPartitions(sql: string, partitions: number | undefined): string {
   if (partitions === undefined)
     return sql.replaceAll(' {partitioned}', '').replaceAll(' {fillfactor}', ' WITH (fillfactor = 80)');
-  return sql.replaceAll(
-    /CREATE TABLE @(\w+) \(([^;]*?)\) \{partitioned\}( \{fillfactor\})?;/gs,
-    (_, table: string, columns: string, fill: string | undefined) => {
+  return sql
+    .split(';')
+    .map((statement) => {
+      const mark = PARTITIONED.exec(statement);
+      if (!mark) return statement;
+      const table = /CREATE TABLE @(\w+) /.exec(statement)![1]!;
+      const fill = mark[1] ? ' WITH (fillfactor = 80)' : '';
       const parts = Array.from(
         { length: partitions },
         (_, part) =>
-          `CREATE TABLE @${table}_p${part} PARTITION OF @${table} FOR VALUES WITH (MODULUS ${partitions}, REMAINDER ${part})${fill ? ' WITH (fillfactor = 80)' : ''};`,
+          `CREATE TABLE @${table}_p${part} PARTITION OF @${table} FOR VALUES WITH (MODULUS ${partitions}, REMAINDER ${part})${fill}`,
       );
-      return `CREATE TABLE @${table} (${columns}) PARTITION BY HASH (run_id);\n${parts.join('\n')}`;
-    },
-  );
+      return [`${statement.slice(0, mark.index)} PARTITION BY HASH (run_id)`, ...parts].join(';\n');
+    })
+    .join(';');
 }
 
 /** The whole plan as one script, for people who run it themselves. Options may also stand in the query of the store's URL. */

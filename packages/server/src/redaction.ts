@@ -1,20 +1,33 @@
-/** Takes secrets out of what is about to be shown: keys and tokens by their shape, other values by the names they go by. */
+/**
+ * Takes secrets out of what is about to be shown: keys and tokens by their shape, other values by the names they go by. Every scan
+ * passes over a text once: strangers choose what it reads, and a pattern that looks at a character twice would let them stop the server.
+ */
 import { hideUrlSecrets } from '@tidemark/core/engine';
 
 const REDACTED = '[redacted]';
+/** Longer texts are cut before they are shown. */
+const MOST_CHARACTERS = 16_384;
+const NAME_CHARACTERS = 64;
 
-/** All of them bounded: a text that is made for it could keep an unbounded one busy. */
-const SHAPES: readonly (readonly [RegExp, string])[] = [
-  [/\btmk_[0-9a-f]{16}\.[\w-]+/g, REDACTED],
-  [/\beyJ[\w-]{1,4000}\.[\w-]{0,8000}\.[\w-]{0,4000}/g, REDACTED],
-  [/\b(Bearer|Basic)\s+[^\s"',;]+/gi, `$1 ${REDACTED}`],
-];
+const WORD_RUN = /[\w.-]+/g;
+const TOKEN_START = 'eyJ';
+const KEY_START = 'tmk_';
+const KEY_ID = /^[0-9a-f]{16}$/;
+const WORD = /^\w$/;
+const CREDENTIALS = /\b(Bearer|Basic)\s+[^\s"',;]+/gi;
 
 const SECRET_NAMES = /^(authorization|cookie|set-cookie|password|passwd|secret|token|api[-_]?key|claimId|digest)$/i;
 
-/** A text without secrets. */
+/** Returns the text without secrets, cut to a length that is worth reading. */
 export function redactText(text: string): string {
-  return hideUrlSecrets(SHAPES.reduce((shown, [shape, instead]) => shown.replace(shape, instead), text));
+  const shown = shortened(text);
+  return hideUrlSecrets(shown.replace(WORD_RUN, redactRun).replace(CREDENTIALS, `$1 ${REDACTED}`));
+}
+
+/** Returns the name of a member or parameter without secrets, cut to 64 characters: its sender knows it. */
+export function shortName(name: string): string {
+  const shown = redactText(name);
+  return shown.length > NAME_CHARACTERS ? `${shown.slice(0, NAME_CHARACTERS)}…` : shown;
 }
 
 /** For `JSON.stringify`: errors as their stack, secrets by name or by shape left out. */
@@ -22,6 +35,51 @@ export function redactMember(name: string, value: unknown): unknown {
   if (value !== null && value !== undefined && SECRET_NAMES.test(name)) return REDACTED;
   if (value instanceof Error) return redactText(stackOf(value));
   return typeof value === 'string' ? redactText(value) : value;
+}
+
+/** Cuts a long text where a word ends, since half a secret would no longer look like one. */
+function shortened(text: string): string {
+  if (text.length <= MOST_CHARACTERS) return text;
+  const start = text.slice(0, MOST_CHARACTERS);
+  const end = Math.max(start.lastIndexOf(' '), start.lastIndexOf('\n'));
+  return `${start.slice(0, Math.max(end, 0))} … (${text.length} characters)`;
+}
+
+/** Redacts API keys (`tmk_<16 hex digits>.<secret>`) and tokens (`eyJ….….…`) in a run of word characters, dots and dashes. */
+function redactRun(run: string): string {
+  if (!run.includes('.')) return run;
+  const token = wordStart(run, TOKEN_START);
+  // A token takes the rest of the run: nothing that is glued to it is worth a second look.
+  const isToken = token >= 0 && run.indexOf('.', token) > token + TOKEN_START.length;
+  const head = isToken ? run.slice(0, token) : run;
+  return redactKeys(head) + (isToken ? REDACTED : '');
+}
+
+function redactKeys(run: string): string {
+  if (!run.includes(KEY_START)) return run;
+  const shown: string[] = [];
+  let from = 0;
+  for (let at = run.indexOf(KEY_START); at >= 0; at = run.indexOf(KEY_START, Math.max(at + 1, from))) {
+    const dot = at + KEY_START.length + 16;
+    if (run[dot] !== '.' || !isWordStart(run, at) || !KEY_ID.test(run.slice(at + KEY_START.length, dot))) continue;
+    const next = run.indexOf('.', dot + 1);
+    const end = next < 0 ? run.length : next;
+    if (end === dot + 1) continue;
+    shown.push(run.slice(from, at), REDACTED);
+    from = end;
+  }
+  return from === 0 ? run : shown.join('') + run.slice(from);
+}
+
+/** Where a text begins at the start of a word, or -1. */
+function wordStart(run: string, text: string): number {
+  let at = run.indexOf(text);
+  while (at >= 0 && !isWordStart(run, at)) at = run.indexOf(text, at + 1);
+  return at;
+}
+
+function isWordStart(run: string, at: number): boolean {
+  return at === 0 || !WORD.test(run[at - 1]!);
 }
 
 /** With what caused it, and that with its cause. */

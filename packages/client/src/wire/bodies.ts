@@ -43,7 +43,8 @@ function isJsonType(value: unknown): boolean {
 }
 
 const LONG_NUMBER = /\d{16}/;
-const STRING_OR_LONG_INTEGER = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
+/** The quote at the end is optional: a string without one would be looked at again from every quote inside it. */
+const STRING_OR_LONG_INTEGER = /"[^"\\]*(?:\\.[^"\\]*)*"?|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
 
 /**
  * Servers refuse long integers in JSON, since most who send them mean digits that a double does not hold. Ours are

@@ -122,20 +122,28 @@ function withoutArchive(problem: Problem): Problem {
     : ({ ...rest, detail: rest.detail.replaceAll(` at ${archive}`, '') } as Problem);
 }
 
+/** Longer texts come from names and values that a caller chose; the beginning says which. */
+const MOST_CHARACTERS = 2_048;
+
+function shown(text: string): string {
+  const redacted = redactText(text);
+  return redacted.length > MOST_CHARACTERS ? `${redacted.slice(0, MOST_CHARACTERS)}…` : redacted;
+}
+
 function describe(error: TidemarkError, status: number): Problem {
   const { code, message, retryable, outcome } = error;
   const problem: Problem = {
     type: `/errors#${code}`,
     title: code.toLowerCase().replaceAll('_', ' '),
     status,
-    detail: redactText(message),
+    detail: shown(message),
     code,
     retryable,
     outcome,
   };
   for (const name of DETAILS) {
     const value = error[name];
-    if (value !== undefined) problem[name] = typeof value === 'string' ? redactText(value) : value;
+    if (value !== undefined) problem[name] = typeof value === 'string' ? shown(value) : value;
   }
   return problem;
 }

@@ -1,6 +1,7 @@
 /** Query parameters: text as it came, numbers, booleans and JSON by what the schema of the route says. */
 import { invalidArgument, parseJsonText } from '@tidemark/core';
 import type { TObject, TSchema } from 'typebox';
+import { shortName } from '../redaction.ts';
 
 /** Parameters that hold JSON say so in their schema; OpenAPI shows them as text. */
 export const JSON_PARAMETER = 'x-json';
@@ -11,12 +12,12 @@ export function parseQuery(text: string, schema: TObject): Record<string, unknow
   for (const [name, value] of new URLSearchParams(text)) {
     const declared = Object.hasOwn(schema.properties, name) ? (schema.properties[name] as TSchema) : undefined;
     if (!declared)
-      throw invalidArgument(name, `one of ${Object.keys(schema.properties).join(', ') || 'no parameters'}`);
+      throw invalidArgument(shortName(name), `one of ${Object.keys(schema.properties).join(', ') || 'no parameters'}`);
     if (declaredType(declared) === 'array') {
       const items = (declared as unknown as { items: TSchema }).items;
       // No item is empty, so that an empty value can stand for the empty list, which a query could not show otherwise.
-      const item = value === '' ? [] : [typedValue(value, items, name)];
-      query[name] = [...((query[name] as unknown[]) ?? []), ...item];
+      query[name] ??= [];
+      if (value !== '') (query[name] as unknown[]).push(typedValue(value, items, name));
     } else if (name in query) throw invalidArgument(name, 'given once');
     else query[name] = typedValue(value, declared, name);
   }

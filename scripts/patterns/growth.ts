@@ -1,0 +1,53 @@
+/**
+ * Measures how the work of a regular expression grows with its input. Only large ratios of the shortest of several runs count, so that a
+ * busy machine cannot make a linear pattern fail.
+ */
+import { type Stress, stressesOf, stressText } from './stress.ts';
+
+export interface Growth {
+  stress: Stress;
+  length: number;
+  /** Milliseconds for a text of a quarter of `length` and for one of `length`. */
+  shortMs: number;
+  longMs: number;
+}
+
+const FACTOR = 4;
+/** A linear pattern takes 4 times as long for 4 times the text, a quadratic one 16 times. */
+const MOST_RATIO = 8;
+/** Linear patterns take some hundredths of a millisecond for the longest text; a measured time below this proves nothing. */
+const LEAST_MS = 1;
+/** From very short on, so that a pattern of exponential or cubic growth shows before a text would keep it busy for ever. */
+const LENGTHS = [16, 18, 20, 22, 24, 28, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192];
+const RUNS = 5;
+
+/** The first input whose work grows much faster than its length, or `null`. */
+export function worseThanLinear(pattern: RegExp): Growth | null {
+  for (const stress of stressesOf(pattern)) {
+    const growth = growthOf(pattern, stress);
+    if (growth) return growth;
+  }
+  return null;
+}
+
+function growthOf(pattern: RegExp, stress: Stress): Growth | null {
+  for (const length of LENGTHS) {
+    if (leastTime(pattern, stressText(stress, length), 2) < LEAST_MS) continue;
+    const longMs = leastTime(pattern, stressText(stress, length), RUNS);
+    const shortMs = leastTime(pattern, stressText(stress, length / FACTOR), RUNS);
+    if (longMs >= LEAST_MS && longMs > MOST_RATIO * shortMs) return { stress, length, shortMs, longMs };
+  }
+  return null;
+}
+
+/** The shortest time of several runs; one that was short enough to prove nothing ends them. */
+function leastTime(pattern: RegExp, text: string, runs: number): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < runs && least > LEAST_MS / 10; run++) {
+    pattern.lastIndex = 0;
+    const started = performance.now();
+    text.replace(pattern, '');
+    least = Math.min(least, performance.now() - started);
+  }
+  return least;
+}
