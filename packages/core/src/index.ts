@@ -5,7 +5,7 @@ export { fromFlowEvent } from './agents/flow-event.ts';
 export { memoryKey, parseMemoryKey } from './agents/memory-key.ts';
 export { mintPauseToken } from './agents/pauses.ts';
 export { sanitizeSteering } from './agents/sanitize.ts';
-export { parseJsonText } from './checks/json.ts';
+export { type JsonBounds, parseJsonText } from './checks/json.ts';
 export { chain } from './codec/chain.ts';
 export { compression } from './codec/compression.ts';
 export { type EncryptionKey, type EncryptionOptions, encryption, type KeyRing } from './codec/encryption.ts';

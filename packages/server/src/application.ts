@@ -17,9 +17,11 @@ import { parseQuery } from './http/query.ts';
 import { Refusal } from './http/refusal.ts';
 import { type Match, Router } from './http/router.ts';
 import { accountOf } from './limits/account.ts';
+import type { MemoryLease } from './limits/memory-budget.ts';
 import { blockOf, chargeScan, heavyBytes, heavyList, rowsOf } from './limits/pacing.ts';
 import { COST } from './limits/shares.ts';
 import type { Logger } from './logger.ts';
+import { shortName } from './redaction.ts';
 import type { Call, Route, Services } from './routes/route.ts';
 import type { SecurityKind, SecurityLog } from './security-log.ts';
 import type { Views } from './views.ts';
@@ -51,7 +53,10 @@ interface MountedRoute {
   mayLast: boolean;
   /** Reads a page of a list. */
   isList: boolean;
-  checkBody: Validator | null;
+  /** Throws for a body that does not fit. */
+  checkBody: ((body: unknown) => void) | null;
+  /** The body has room for values of the caller's own. */
+  isFree: boolean;
 }
 
 export interface ApplicationParts {
@@ -212,21 +217,20 @@ export class Application {
     const { views, services, audit, holds } = this.#parts;
     const store = views.of(tenantId);
     const options = boundsOf(request, services.limits.timeoutMs);
-    const body = await this.#bodyOf(mounted, request);
-    const isLasting = mounted.mayLast && body === undefined;
-    const hold = isLasting ? holds.hold(principal, route.scope!, response) : null;
-    const call = { store, principal, hold, params, query, body, options, request, response, services };
-    const handled =
-      audit && isAudited(route) ? this.#audited(audit, asked, call, tenantId) : route.handle(call as never);
-    const answer = await (hold ? Promise.race<Answer | typeof ANSWERED>([handled, hold.ended]) : handled);
-    if (answer === ANSWERED) return response.statusCode;
-    if (!mounted.isList) return sendAnswer(response, answer);
-    const before = response.socket?.bytesWritten ?? 0;
-    const status = sendAnswer(response, answer);
-    // A filter may have dropped most of the rows that were read.
-    const rows = Math.max(rowsOf(answer) ?? 0, query.filter === undefined ? 0 : (query.limit ?? 0));
-    chargeScan(call, rows, (response.socket?.bytesWritten ?? before) - before);
-    return status;
+    const memory = services.memory.lease(tenantId);
+    try {
+      const body = await this.#bodyOf(mounted, request, memory);
+      const isLasting = mounted.mayLast && body === undefined;
+      const hold = isLasting ? holds.hold(principal, route.scope!, response) : null;
+      const call = { store, principal, hold, params, query, body, options, request, response, services, memory };
+      const handled =
+        audit && isAudited(route) ? this.#audited(audit, asked, call, tenantId) : route.handle(call as never);
+      const answer = await (hold ? Promise.race<Answer | typeof ANSWERED>([handled, hold.ended]) : handled);
+      if (answer === ANSWERED) return response.statusCode;
+      return mounted.isList ? sendList(call, answer) : sendAnswer(response, answer);
+    } finally {
+      memory.release();
+    }
   }
 
   #audited(audit: Audit, asked: Asked, call: Call, tenantId: string | null): Promise<Answer | typeof ANSWERED> {
@@ -238,7 +242,11 @@ export class Application {
     return audit.around(entry, async () => mounted.route.handle(call as never), statusOf);
   }
 
-  async #bodyOf({ route, checkBody }: MountedRoute, request: IncomingMessage): Promise<unknown> {
+  async #bodyOf(
+    { route, checkBody, isFree }: MountedRoute,
+    request: IncomingMessage,
+    memory: MemoryLease,
+  ): Promise<unknown> {
     if (!checkBody && !route.reads) return undefined;
     refuseEncoded(request);
     const type = contentTypeOf(request);
@@ -247,8 +255,9 @@ export class Application {
       const rule = [...(checkBody ? ['application/json'] : []), ...(route.reads ?? [])].join(' or ');
       throw new Refusal(415, 'INVALID_ARGUMENT', `Send the body as ${rule}`, { field: 'content-type', rule });
     }
-    const body = parseJson(await readBody(request, this.#parts.services.limits.bodyBytes));
-    check(checkBody, body, 'body');
+    const { bodyBytes, bodyMembers, members } = this.#parts.services.limits;
+    const body = parseJson(await readBody(request, bodyBytes, memory), isFree ? bodyMembers : members);
+    checkBody(body);
     return body;
   }
 }
@@ -278,6 +287,17 @@ function kindOf({ status, error: { code, field } }: Refusal): SecurityKind | nul
   if (status === 429) return 'limit';
   if (code === 'TENANT_MISMATCH' || (status === 403 && field === 'sessionId')) return 'refused_tenant';
   return status === 403 ? 'refused_scope' : null;
+}
+
+/** Sends a page of a list, and charges its caller for the rows and bytes. */
+function sendList(call: Call<KnownParameters>, answer: Answer): number {
+  const { query, response } = call;
+  const before = response.socket?.bytesWritten ?? 0;
+  const status = sendAnswer(response, answer);
+  // A filter may have dropped most of the rows that were read.
+  const rows = Math.max(rowsOf(answer) ?? 0, query.filter === undefined ? 0 : (query.limit ?? 0));
+  chargeScan(call, rows, (response.socket?.bytesWritten ?? before) - before);
+  return status;
 }
 
 /** The cost of a large body or a long list by estimate; 0 for everything else. Lines are paid for as they come and go. */
@@ -326,8 +346,47 @@ function mount(route: Route): MountedRoute {
     mayAskNothing: checkQuery.Check({}),
     mayLast: route.scope !== null && (route.gives !== undefined || route.reads !== undefined),
     isList: route.scope !== null && (Object.hasOwn(properties, 'limit') || LISTS_BY_BODY.has(route.path)),
-    checkBody: route.body ? Compile(route.storeChecksBody ? outlineOf(route.body) : route.body) : null,
+    checkBody: route.body ? bodyCheck(route.storeChecksBody ? outlineOf(route.body) : route.body) : null,
+    isFree: route.body !== undefined && isFree(route.body),
   };
+}
+
+/**
+ * Checks a body. Items of one that is an array are checked one by one, so that the first wrong one ends it: the validator would go
+ * on to build the errors of all.
+ */
+function bodyCheck(schema: TSchema): (body: unknown) => void {
+  const whole = Compile(schema);
+  const forms = (schema as { anyOf?: TSchema[] }).anyOf ?? [schema];
+  const items = (forms.find((it) => (it as { type?: unknown }).type === 'array') as { items?: TSchema } | undefined)
+    ?.items;
+  const item = items && Compile(items);
+  return (body) => {
+    if (!item || !Array.isArray(body)) return check(whole, body, 'body');
+    const wrong = body.findIndex((it) => !item.Check(it));
+    if (wrong >= 0) check(item, body[wrong], 'body', `events[${wrong}]`);
+  };
+}
+
+/** Whether values of any shape may stand somewhere in what a schema describes. */
+function isFree(schema: TSchema): boolean {
+  const { type, anyOf, items, properties, patternProperties, additionalProperties } = schema as {
+    type?: unknown;
+    anyOf?: TSchema[];
+    items?: TSchema;
+    properties?: Record<string, TSchema>;
+    patternProperties?: Record<string, TSchema>;
+    additionalProperties?: boolean;
+  };
+  if (additionalProperties === true) return true;
+  const parts = [
+    ...(anyOf ?? []),
+    ...(items ? [items] : []),
+    ...Object.values(properties ?? {}),
+    ...Object.values(patternProperties ?? {}),
+  ];
+  const isPlain = type !== undefined || 'const' in schema || 'enum' in schema;
+  return parts.length === 0 ? !isPlain : parts.some(isFree);
 }
 
 /** What is left of a schema whose members the store checks itself. */
@@ -345,7 +404,7 @@ interface SchemaError {
 }
 
 /** What does not fit its schema is an argument that breaks a rule, named by its path. */
-function check(validator: Validator, value: unknown, whole: string): void {
+function check(validator: Validator, value: unknown, whole: string, at = ''): void {
   if (validator.Check(value)) return;
   // Of several forms that a value may have, the one it comes closest to has the deepest error.
   const error = (validator.Errors(value) as SchemaError[]).reduce((deepest, it) =>
@@ -356,8 +415,8 @@ function check(validator: Validator, value: unknown, whole: string): void {
   if (missing !== undefined) steps.push(missing);
   const field = steps.reduce((path, step) => {
     if (/^\d+$/.test(step)) return `${path || 'events'}[${step}]`;
-    return path === '' ? step : `${path}.${step}`;
-  }, '');
+    return path === '' ? shortName(step) : `${path}.${shortName(step)}`;
+  }, at);
   throw invalidArgument(field || whole, missing === undefined ? error.message.replace(/^must be /, '') : 'given');
 }
 

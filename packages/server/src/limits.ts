@@ -1,3 +1,5 @@
+import { getHeapStatistics } from 'node:v8';
+
 /** How much a caller may send and hold. */
 
 /** Limits that hold for each key, and with larger numbers for each tenant with all its keys. Not for callers without auth. */
@@ -28,6 +30,12 @@ export interface Limits extends CallerLimits {
   bodyBytes: number;
   /** Bytes of one line of a bulk body. */
   lineBytes: number;
+  /** Members and items of one JSON body, or line, that has room for values of the caller's own. */
+  bodyMembers: number;
+  /** The same of a body that has not: fields of a record, keys of a lookup. */
+  members: number;
+  /** Memory that bodies, restores, bulk appends and streams of all callers may take; default a quarter of the heap. */
+  memoryBytes: number;
   /** Live streams of all callers at a time. */
   streams: number;
   /** How long a caller's own time limit may be. */
@@ -65,6 +73,9 @@ export const DEFAULT_LIMITS: Limits = {
   },
   bodyBytes: 16 * MIB,
   lineBytes: 2 * MIB,
+  bodyMembers: 1_000_000,
+  members: 20_000,
+  memoryBytes: Math.floor(getHeapStatistics().heap_size_limit / 4),
   streams: 20_000,
   timeoutMs: 300_000,
   headersTimeoutMs: 10_000,

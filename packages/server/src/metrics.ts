@@ -33,6 +33,12 @@ export class Metrics {
   /** Events that were new, of all appends. */
   appendedEvents = 0;
   openStreams = 0;
+  readonly #more: (() => readonly string[])[] = [];
+
+  /** Adds lines of somebody else's to the page. */
+  add(render: () => readonly string[]): void {
+    this.#more.push(render);
+  }
 
   /** Notes one answer; `name` is the method and the pattern of the path, never an id. */
   observe(name: string, status: number, seconds: number): void {
@@ -71,6 +77,7 @@ export class Metrics {
       '# HELP tidemark_open_streams Live streams that are open now.',
       '# TYPE tidemark_open_streams gauge',
       `tidemark_open_streams ${this.openStreams}`,
+      ...this.#more.flatMap((render) => render()),
       '# HELP tidemark_requests_total Requests answered, by route and status.',
       '# TYPE tidemark_requests_total counter',
     ];

@@ -13,6 +13,7 @@ import { type Authenticator, anonymous, isLoopback } from './auth.ts';
 import { openApiDocument } from './document.ts';
 import { answerToNoise, makeSafe, SafeResponse } from './http/safe-response.ts';
 import { Callers } from './limits/callers.ts';
+import { MemoryBudget } from './limits/memory-budget.ts';
 import { Shares } from './limits/shares.ts';
 import { Work } from './limits/work.ts';
 import { limitsWith, type SomeLimits } from './limits.ts';
@@ -96,6 +97,8 @@ export function createServer(options: ServerOptions): TidemarkServer {
     );
   const limits = limitsWith(options.limits);
   const metrics = new Metrics();
+  const memory = new MemoryBudget(limits.memoryBytes);
+  metrics.add(() => memory.render());
   const shares = new Shares();
   shareGauges(metrics, shares);
   const hub = new Hub(new RunHints(store), metrics, shares, limits.streams);
@@ -112,6 +115,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     callers,
     metrics,
     limits,
+    memory,
     document: openApiDocument(),
     isReady,
   };

@@ -65,7 +65,7 @@ describe('encodeJson (GEN-4)', () => {
 });
 
 describe('parseJsonText (GEN-4)', () => {
-  it.each(['9007199254740993', '{"a":[-9007199254740993]}', '1e400', '{"a":-1e999}'])(
+  it.each(['9007199254740993', '{"a":[-9007199254740993]}', '1e400', '{"a":-1e999}', '1E309', `${'9'.repeat(400)}.5`])(
     'refuses %s, which would be changed',
     (text) => {
       expect(() => parseJsonText(text, 'body')).toThrow(
@@ -78,6 +78,15 @@ describe('parseJsonText (GEN-4)', () => {
     expect(() => parseJsonText('['.repeat(1_000_000), 'body')).toThrow(
       expect.objectContaining({ code: 'INVALID_PAYLOAD' }),
     );
+  });
+
+  it('refuses more members than it may have before it parses', () => {
+    const bounds = { maxMembers: 10 };
+    expect(parseJsonText('{"a":[1,2,3,4],"b":{"c":"[,,,,,,,,,,,,"}}', 'body', bounds)).toBeTruthy();
+    expect(() => parseJsonText(`[${'1,'.repeat(1_000_000)}`, 'body', bounds)).toThrow(
+      expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE', field: 'body', rule: 'at most 10 members' }),
+    );
+    expect(() => parseJsonText('[[],[],[],[],[],[]]', 'body', bounds)).toThrow(/more than 10 members/);
   });
 
   it('says what is not JSON', () => {

@@ -112,30 +112,35 @@ function nameOf(value: unknown): string {
   return `a ${typeof value}`;
 }
 
-const NUMBER = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y;
+/** How much a text from outside may hold, checked before it is parsed. */
+export interface JsonBounds {
+  /** Levels of nesting; default 64. A transport leaves room for what it wraps around values. */
+  maxDepth?: number;
+  /** Members of all objects and items of all arrays together; default: as many as fit in the text. */
+  maxMembers?: number;
+}
 
 /**
- * Parses JSON text that came from outside. Refuses what JavaScript would silently change (integers beyond
- * 2^53, numbers beyond the double range) and nesting that would later break readers; `maxDepth` leaves room for what a
- * transport wraps around values.
+ * Parses JSON text that came from outside. Refuses what JavaScript would silently change (integers beyond 2^53, numbers beyond the
+ * double range), nesting that would later break readers, and more members than the caller allows, all before anything is built.
  */
-export function parseJsonText(text: string, field: string, maxDepth = MAX_JSON_DEPTH): unknown {
+export function parseJsonText(text: string, field: string, bounds: JsonBounds = {}): unknown {
+  const { maxDepth = MAX_JSON_DEPTH, maxMembers = Number.POSITIVE_INFINITY } = bounds;
   let depth = 0;
+  let members = 0;
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
     if (char === 0x22) {
       at = endOfString(text, at);
+    } else if (char === 0x2c) {
+      if (++members > maxMembers) throw tooManyMembers(field, maxMembers);
     } else if (char === 0x7b || char === 0x5b) {
       if (++depth > maxDepth) throw invalidPayload(field, `nested at most ${maxDepth} levels deep`);
+      if (++members > maxMembers) throw tooManyMembers(field, maxMembers);
     } else if (char === 0x7d || char === 0x5d) {
       depth--;
     } else if (char === 0x2d || (char >= 0x30 && char <= 0x39)) {
-      NUMBER.lastIndex = at;
-      const match = NUMBER.exec(text);
-      if (match) {
-        checkNumberText(match[0], match[1] === undefined && match[2] === undefined, field);
-        at += match[0].length - 1;
-      }
+      at = checkNumber(text, at, field) - 1;
     }
   }
   try {
@@ -147,6 +152,36 @@ export function parseJsonText(text: string, field: string, maxDepth = MAX_JSON_D
       cause,
     });
   }
+}
+
+/** Shorter integers are below 2^53. */
+const LEAST_UNSAFE = 16;
+/** Shorter numbers without an exponent are below the largest double. */
+const LEAST_ENDLESS = 309;
+
+/** Refuses a number that would be changed, and returns where its characters end, whether or not they make a number. */
+function checkNumber(text: string, start: number, field: string): number {
+  let isInteger = true;
+  let hasExponent = false;
+  let end = start + 1;
+  for (; end < text.length; end++) {
+    const char = text.charCodeAt(end);
+    if (char >= 0x30 && char <= 0x39) continue;
+    if (char === 0x65 || char === 0x45) hasExponent = true;
+    else if (char !== 0x2e && char !== 0x2b && char !== 0x2d) break;
+    isInteger = false;
+  }
+  const length = end - start;
+  if (hasExponent || length >= LEAST_ENDLESS || (isInteger && length >= LEAST_UNSAFE))
+    checkNumberText(text.slice(start, end), isInteger, field);
+  return end;
+}
+
+function tooManyMembers(field: string, maxMembers: number): TidemarkError {
+  return new TidemarkError('PAYLOAD_TOO_LARGE', `${field} has more than ${maxMembers} members; send less at once`, {
+    field,
+    rule: `at most ${maxMembers} members`,
+  });
 }
 
 function endOfString(text: string, start: number): number {
@@ -162,11 +197,12 @@ function isEscaped(text: string, place: number): boolean {
   return (place - first) % 2 === 1;
 }
 
-function checkNumberText(text: string, integer: boolean, field: string): void {
+function checkNumberText(text: string, isInteger: boolean, field: string): void {
   const value = Number(text);
-  if (integer && !Number.isSafeInteger(value)) {
+  // Text that is no number is for the parser to refuse.
+  if (Number.isNaN(value)) return;
+  if (isInteger && !Number.isSafeInteger(value))
     throw invalidPayload(field, 'free of integers beyond 2^53, which would be rounded: send them as text', value);
-  }
   if (!Number.isFinite(value)) throw invalidPayload(field, 'free of numbers beyond the double range', value);
 }
 

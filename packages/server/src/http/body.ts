@@ -2,11 +2,16 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { parseJsonText } from '@tidemark/core';
+import type { MemoryLease } from '../limits/memory-budget.ts';
 import { Refusal } from './refusal.ts';
 
 const NEWLINE = 0x0a;
 /** A value of 64 levels, inside the members and lists that carry it; the store counts the value's own. */
 const MAX_DEPTH = 72;
+/** A body is there as bytes, as text and as values at the same time; how many values, their limit says. */
+export const FORMS_OF_A_BODY = 4;
+/** What a chunk costs besides its bytes: a body in chunks of one byte would be hundreds of times its size. */
+const CHUNK_BYTES = 256;
 const DRAIN_MS = 5_000;
 const DRAIN_BYTES = 64 * 1024 * 1024;
 
@@ -45,20 +50,26 @@ export async function* wholeOf(request: IncomingMessage): AsyncGenerator<Buffer>
   }
 }
 
-/** The whole body. */
-export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/** Reads the whole body. What has arrived is reserved, so that bodies that are announced and never sent hold nothing. */
+export function readBody(request: IncomingMessage, maxBytes: number, memory: MemoryLease): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    let chunks: Buffer[] = [];
     let size = 0;
+    const refuse = (error: unknown) => {
+      chunks = [];
+      request.pause();
+      reject(error);
+    };
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      if (size <= maxBytes) {
-        chunks.push(chunk);
-      } else {
-        request.pause();
-        reject(tooLarge(maxBytes));
+      if (size > maxBytes) return refuse(tooLarge(maxBytes));
+      try {
+        memory.grow(FORMS_OF_A_BODY * chunk.length + CHUNK_BYTES);
+      } catch (error) {
+        return refuse(error);
       }
+      chunks.push(chunk);
     });
     request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)));
     request.on('error', () => reject(cutOff()));
@@ -68,35 +79,70 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
   });
 }
 
-/** The JSON value that bytes are. */
-export function parseJson(bytes: Buffer): unknown {
-  if (isUtf8(bytes)) return parseJsonText(bytes.toString(), 'body', MAX_DEPTH);
+/** The JSON value that bytes are, of at most as many members. */
+export function parseJson(bytes: Buffer, maxMembers: number): unknown {
+  if (isUtf8(bytes)) return parseJsonText(bytes.toString(), 'body', { maxDepth: MAX_DEPTH, maxMembers });
   throw new Refusal(422, 'INVALID_PAYLOAD', 'The body is not UTF-8', { field: 'body', rule: 'JSON in UTF-8' });
 }
 
-/** The lines of a body that are not empty, in the chunks they arrived in; none longer than `maxBytes`. */
-export async function* readLines(request: IncomingMessage, maxBytes: number): AsyncGenerator<Buffer[]> {
-  let rest: Buffer[] = [];
-  let restBytes = 0;
+/**
+ * The lines of a body that are not empty, in the chunks they arrived in; none longer than `maxBytes`. What waits for the rest of its
+ * line is reserved here; who takes lines reserves them for as long as it holds them.
+ */
+export async function* readLines(
+  request: IncomingMessage,
+  maxBytes: number,
+  memory: MemoryLease,
+): AsyncGenerator<Buffer[]> {
+  const rest = new PartialLine(maxBytes, memory);
   for await (const chunk of wholeOf(request)) {
     const lines: Buffer[] = [];
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      const piece = chunk.subarray(start, end);
-      const line = rest.length > 0 ? Buffer.concat([...rest, piece]) : piece;
-      if (line.length > maxBytes) throw tooLarge(maxBytes);
+      const line = rest.end(chunk.subarray(start, end));
       if (!isBlank(line)) lines.push(line);
-      rest = [];
-      restBytes = 0;
       start = end + 1;
     }
-    if (start < chunk.length) rest.push(chunk.subarray(start));
-    restBytes += chunk.length - start;
-    if (restBytes > maxBytes) throw tooLarge(maxBytes);
+    if (start < chunk.length) rest.add(chunk.subarray(start));
     if (lines.length > 0) yield lines;
   }
-  const line = Buffer.concat(rest);
+  const line = rest.end(Buffer.alloc(0));
   if (!isBlank(line)) yield [line];
+}
+
+/** The beginning of a line whose end has not arrived. */
+export class PartialLine {
+  readonly #maxBytes: number;
+  readonly #memory: MemoryLease;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  #reserved = 0;
+
+  constructor(maxBytes: number, memory: MemoryLease) {
+    this.#maxBytes = maxBytes;
+    this.#memory = memory;
+  }
+
+  add(piece: Buffer): void {
+    if (this.#bytes + piece.length > this.#maxBytes) throw tooLarge(this.#maxBytes);
+    const cost = piece.length + CHUNK_BYTES;
+    this.#memory.grow(cost);
+    this.#reserved += cost;
+    this.#pieces.push(piece);
+    this.#bytes += piece.length;
+  }
+
+  /** The whole line. */
+  end(piece: Buffer): Buffer {
+    if (this.#bytes + piece.length > this.#maxBytes) throw tooLarge(this.#maxBytes);
+    if (this.#bytes === 0) return piece;
+    const line = Buffer.concat([...this.#pieces, piece]);
+    this.#memory.shrink(this.#reserved);
+    this.#pieces = [];
+    this.#bytes = 0;
+    this.#reserved = 0;
+    return line;
+  }
 }
 
 function isBlank(line: Buffer): boolean {

@@ -1,28 +1,39 @@
 /** Bodies that are a line of JSON about the bytes, and then the bytes. */
 import type { IncomingMessage } from 'node:http';
-import { parseJson, wholeOf } from './body.ts';
+import type { MemoryLease } from '../limits/memory-budget.ts';
+import { PartialLine, parseJson, wholeOf } from './body.ts';
 import { Refusal } from './refusal.ts';
 
 /** The type of such a body. */
 export const LABELLED_BYTES = 'application/vnd.tidemark.artifact';
 
 const NEWLINE = 0x0a;
+/** A label is some names, a scope and a source. */
+const MOST_MEMBERS = 100_000;
 
 /** What the first line says, and the bytes after it as they come. */
 export async function readLabelled(
   request: IncomingMessage,
   maxBytes: number,
-): Promise<{ label: unknown; chunks: AsyncIterable<Uint8Array> }> {
+  memory: MemoryLease,
+): Promise<{ label: object; chunks: AsyncIterable<Uint8Array> }> {
   const chunks = wholeOf(request);
-  let head = Buffer.alloc(0);
+  const line = new PartialLine(maxBytes, memory);
   for (;;) {
     const next = await chunks.next();
     if (next.done) throw refused('a line of JSON, then the bytes');
-    head = Buffer.concat([head, next.value]);
-    const end = head.indexOf(NEWLINE);
-    if (end >= 0) return { label: parseJson(head.subarray(0, end)), chunks: rest(head.subarray(end + 1), chunks) };
-    if (head.length > maxBytes) throw refused(`a first line of at most ${maxBytes} bytes`);
+    const end = next.value.indexOf(NEWLINE);
+    if (end < 0) line.add(next.value);
+    else {
+      const label = parseJson(line.end(next.value.subarray(0, end)), MOST_MEMBERS);
+      return { label: checkLabel(label), chunks: rest(next.value.subarray(end + 1), chunks) };
+    }
   }
+}
+
+function checkLabel(label: unknown): object {
+  if (typeof label === 'object' && label !== null && !Array.isArray(label)) return label;
+  throw refused('a line with a JSON object, then the bytes');
 }
 
 async function* rest(first: Buffer, chunks: AsyncGenerator<Buffer>): AsyncGenerator<Uint8Array> {

@@ -3,7 +3,7 @@ import { type AppendOptions, type AppendResult, invalidArgument, type RunEventIn
 import { inParts } from '@tidemark/core/engine';
 import { whileHeld } from '../auth/holds.ts';
 import { type ANSWERED, type Answer, created, json, sendBatches } from '../http/answer.ts';
-import { parseJson, readLines } from '../http/body.ts';
+import { FORMS_OF_A_BODY, parseJson, readLines } from '../http/body.ts';
 import { matchOf } from '../http/conditions.ts';
 import { problemOf } from '../http/problems.ts';
 import { turnToAppend } from '../limits/pacing.ts';
@@ -15,12 +15,15 @@ const BATCH = 500;
 const BATCHES = 8;
 /** Lines of a batch while tenants are held to their shares: others come in between. */
 const SMALL_BATCH = 32;
+/** And not more bytes than this: lines may be large. */
+const BYTES_UNDER_WAY = 8 * 1024 * 1024;
 
 export interface AppendQuery {
   expectedSeq?: number;
   rejectInvalidTransitions?: boolean;
 }
 
+type LineResult = { status: number } & Partial<AppendResult>;
 type AppendCall = Call<AppendQuery, unknown>;
 
 /** Answers an append; `complete` gives each event what the path says of it. */
@@ -62,34 +65,46 @@ async function* appendLines(
   options: AppendOptions,
   complete: (event: RunEventInput) => RunEventInput,
 ): AsyncGenerator<unknown[]> {
-  const { store, request, response, services } = call;
+  const { store, request, response, services, memory } = call;
+  const { lineBytes, bodyMembers } = services.limits;
   const appendLine = async (line: Buffer) => {
     try {
-      const result = await store.runs.appendEvent(complete(eventOf(line)), options);
+      const result = await store.runs.appendEvent(complete(eventOf(line, bodyMembers)), options);
       return { status: result.persisted ? 201 : 200, ...result };
     } catch (error) {
       const problem = problemOf(error, response);
       return { status: problem.status, problem };
     }
   };
-  const underWay: Promise<({ status: number } & Partial<AppendResult>)[]>[] = [];
+  const underWay: { bytes: number; results: Promise<LineResult[]> }[] = [];
+  let bytesUnderWay = 0;
   const take = async () => {
-    const results = await underWay.shift()!;
-    for (const { persisted } of results) if (persisted) services.metrics.appendedEvents++;
-    return results;
+    const { bytes, results } = underWay.shift()!;
+    const taken = await results;
+    bytesUnderWay -= bytes;
+    memory.shrink(FORMS_OF_A_BODY * bytes);
+    for (const { persisted } of taken) if (persisted) services.metrics.appendedEvents++;
+    return taken;
   };
-  const batches = inBatches(readLines(request, services.limits.lineBytes), services.shares);
+  const batches = inBatches(readLines(request, lineBytes, memory), services.shares);
   for await (const lines of whileHeld(call.hold, batches)) {
+    let bytes = 0;
+    for (const line of lines) bytes += line.length;
+    // Waits for what is under way before it asks for more memory than there is.
+    const isTooMuch = () =>
+      underWay.length >= BATCHES || bytesUnderWay + bytes > BYTES_UNDER_WAY || !memory.mayGrow(FORMS_OF_A_BODY * bytes);
+    while (underWay.length > 0 && isTooMuch()) yield await take();
+    memory.grow(FORMS_OF_A_BODY * bytes);
+    bytesUnderWay += bytes;
     const { begun, end } = turnToAppend(call, lines.length);
     if (begun) await begun;
-    underWay.push(Promise.all(lines.map(appendLine)).finally(end));
-    if (underWay.length >= BATCHES) yield await take();
+    underWay.push({ bytes, results: Promise.all(lines.map(appendLine)).finally(end) });
   }
   while (underWay.length > 0) yield await take();
 }
 
-function eventOf(line: Buffer): RunEventInput {
-  const event = parseJson(line);
+function eventOf(line: Buffer, maxMembers: number): RunEventInput {
+  const event = parseJson(line, maxMembers);
   if (typeof event === 'object' && event !== null) return event as RunEventInput;
   throw invalidArgument('event', 'a JSON object', event);
 }

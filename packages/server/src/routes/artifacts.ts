@@ -144,10 +144,10 @@ function scopeOf({ principal }: Pick<Call, 'principal'>, scope: ArtifactScope | 
   return principal.sessionId === undefined ? scope : { ...scope, sessionId: principal.sessionId };
 }
 
-async function uploadOf({ request, query, services }: Call<Omit<PutArtifactOptions, 'signal' | 'timeoutMs'>>) {
+async function uploadOf({ request, query, services, memory }: Call<Omit<PutArtifactOptions, 'signal' | 'timeoutMs'>>) {
   const type = contentTypeOf(request);
   if (type === LABELLED_BYTES) {
-    const { label, chunks } = await readLabelled(request, services.limits.bodyBytes);
+    const { label, chunks } = await readLabelled(request, services.limits.bodyBytes, memory);
     return { about: label as PutArtifactOptions, chunks };
   }
   const about: PutArtifactOptions = { ...query, ...(type === '' ? {} : { mimeType: type }) };

@@ -6,6 +6,9 @@ import type { Subscription } from '../streams/event-stream.ts';
 import type { Call } from './route.ts';
 
 const LONGEST_WAIT_MS = 60_000;
+/** What a stream takes besides its socket, and what each of its topics adds. */
+const STREAM_BYTES = 8 * 1024;
+const TOPIC_BYTES = 2 * 1024;
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };
 
 /** Parameters of reads that can be live. */
@@ -26,9 +29,12 @@ export function lastEventIdOf({ request, query }: Call<LiveQuery>): string | und
   return (request.headers['last-event-id'] as string | undefined) ?? query.lastEventId;
 }
 
-/** Answers with a live stream of some topics, within the limits of the caller. */
+/** Answers with a live stream of some topics, within the limits of the caller, and reserved for its tenant until it ends. */
 export function openStream(call: Call<unknown>, subscriptions: readonly Subscription[]): typeof ANSWERED {
-  const { principal, response, services } = call;
+  const { store, principal, response, services } = call;
+  const memory = services.memory.lease(store.info.tenantId ?? null);
+  memory.grow(STREAM_BYTES + TOPIC_BYTES * subscriptions.length);
+  response.once('close', () => memory.release());
   services.callers?.admitTopics(principal, subscriptions.length, response);
   services.hub.stream(response, subscriptions);
   return ANSWERED;

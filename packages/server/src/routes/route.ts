@@ -7,6 +7,7 @@ import type { RouteScope } from '../auth/scopes.ts';
 import type { Principal } from '../auth.ts';
 import type { ANSWERED, Answer } from '../http/answer.ts';
 import type { Callers } from '../limits/callers.ts';
+import type { MemoryBudget, MemoryLease } from '../limits/memory-budget.ts';
 import type { Shares } from '../limits/shares.ts';
 import type { Work } from '../limits/work.ts';
 import type { Limits } from '../limits.ts';
@@ -24,6 +25,7 @@ export interface Services {
   readonly callers: Callers | null;
   readonly metrics: Metrics;
   readonly limits: Limits;
+  readonly memory: MemoryBudget;
   /** The OpenAPI document. */
   readonly document: object;
   /** False once the server is stopping. */
@@ -46,6 +48,8 @@ export interface Call<Query = unknown, Body = unknown> {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly services: Services;
+  /** What the request makes the server hold; released when it is answered. */
+  readonly memory: MemoryLease;
 }
 
 /** What a route declares; the OpenAPI document is made of it. */

@@ -1,18 +1,17 @@
 /** Runs on their way out and back: export, archive, restore. */
-import type { IncomingMessage } from 'node:http';
 import type { RunPart } from '@tidemark/core';
 import Type from 'typebox';
 import { whileHeld } from '../auth/holds.ts';
 import { json, LINES, sendLines } from '../http/answer.ts';
-import { parseJson, readLines } from '../http/body.ts';
+import { FORMS_OF_A_BODY, parseJson, readLines } from '../http/body.ts';
 import { Refusal } from '../http/refusal.ts';
 import { paced } from '../limits/pacing.ts';
 import { Archive, RestoreResult } from '../schemas/runs.ts';
-import { route } from './route.ts';
+import { type Call, route } from './route.ts';
 import { TENANT_ID, type TenantQuery } from './run-parameters.ts';
 
-/** A part has up to 1 000 events with their payloads. */
-const PART_BYTES = 600 * 1024 * 1024;
+/** A line has room for at least so many events of the largest size, escaped and encoded as they may be. */
+const LEAST_EVENTS = 4;
 
 export const RUN_ARCHIVE_ROUTES = [
   route<TenantQuery>(
@@ -41,11 +40,12 @@ export const RUN_ARCHIVE_ROUTES = [
       query: Type.Object({ overDeleted: Type.Optional(Type.Boolean()) }),
       reads: [LINES],
       answers: { 200: RestoreResult },
-      problems: ['CONFLICT', 'RUN_DELETED', 'CORRUPT_EVENT', 'TENANT_MISMATCH', 'OUTCOME_UNKNOWN'],
+      problems: ['CONFLICT', 'RUN_DELETED', 'CORRUPT_EVENT', 'TENANT_MISMATCH', 'PAYLOAD_TOO_LARGE', 'OUTCOME_UNKNOWN'],
     },
-    async ({ store, query, options, request, hold }) => {
+    async (call) => {
+      const { store, query, options, hold } = call;
       const { overDeleted } = query;
-      return json(await store.runs.restoreRun(whileHeld(hold, partsOf(request)), { ...options, overDeleted }));
+      return json(await store.runs.restoreRun(whileHeld(hold, partsOf(call)), { ...options, overDeleted }));
     },
   ),
   route<TenantQuery, { location: string; atSeq: number; rewrites?: number }>(
@@ -87,6 +87,16 @@ export const RUN_ARCHIVE_ROUTES = [
   ),
 ];
 
-async function* partsOf(request: IncomingMessage): AsyncGenerator<RunPart> {
-  for await (const lines of readLines(request, PART_BYTES)) for (const line of lines) yield parseJson(line) as RunPart;
+/** The parts of a run, one at a time: each is reserved until the store has taken it. */
+async function* partsOf({ request, store, services, memory }: Call): AsyncGenerator<RunPart> {
+  const { bodyBytes, bodyMembers } = services.limits;
+  const lineBytes = Math.max(bodyBytes, LEAST_EVENTS * store.info.limits.eventPayloadBytes);
+  for await (const lines of readLines(request, lineBytes, memory)) {
+    for (const line of lines) {
+      const bytes = FORMS_OF_A_BODY * line.length;
+      memory.grow(bytes);
+      yield parseJson(line, bodyMembers) as RunPart;
+      memory.shrink(bytes);
+    }
+  }
 }

@@ -1,0 +1,140 @@
+/**
+ * The memory that callers may make the server hold: bodies, lines of restores and bulk appends, live streams. Every byte is reserved
+ * before it is kept and released when its request ends, so that the process refuses work instead of running out of memory.
+ *
+ * A tenant may hold as much as is still free, and no more. One tenant alone therefore gets half of the budget, two get a third each,
+ * and whoever comes next always finds some.
+ */
+import { Refusal } from '../http/refusal.ts';
+
+/** What one request, stream or queue holds. Released as a whole, once, however often `release` is called. */
+export interface MemoryLease {
+  /** Reserves more bytes, or throws a refusal: 413 for what could never fit, 503 for what does not fit now. */
+  grow(bytes: number): void;
+  /** Whether `grow` would succeed now. */
+  mayGrow(bytes: number): boolean;
+  /** Returns some of the bytes early. */
+  shrink(bytes: number): void;
+  release(): void;
+}
+
+export class MemoryBudget {
+  /** All that may be held at a time. */
+  readonly totalBytes: number;
+  /** Refusals so far. */
+  refusals = 0;
+  #usedBytes = 0;
+  readonly #tenants = new Map<string | null, number>();
+
+  constructor(totalBytes: number) {
+    this.totalBytes = totalBytes;
+  }
+
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  /** What a tenant holds now; `null` is the operator. */
+  usedBy(tenantId: string | null): number {
+    return this.#tenants.get(tenantId) ?? 0;
+  }
+
+  /** Opens a lease that holds nothing yet. */
+  lease(tenantId: string | null): MemoryLease {
+    return new Lease(this, tenantId);
+  }
+
+  /** Throws unless a tenant could ever hold this much. */
+  checkFits(bytes: number): void {
+    const most = Math.floor(this.totalBytes / 2);
+    if (bytes <= most) return;
+    this.refusals++;
+    const rule = `at most ${most} bytes of the server's memory`;
+    throw new Refusal(
+      413,
+      'PAYLOAD_TOO_LARGE',
+      `The request needs more than ${most} bytes of memory; send less at once`,
+      {
+        field: 'memory',
+        rule,
+      },
+    );
+  }
+
+  /** Whether a tenant may hold this much more: no more than is free then. */
+  allows(tenantId: string | null, bytes: number): boolean {
+    return this.usedBy(tenantId) + bytes <= this.totalBytes - this.#usedBytes - bytes;
+  }
+
+  /** For leases only. */
+  take(tenantId: string | null, bytes: number, heldBytes: number): void {
+    if (!this.allows(tenantId, bytes)) {
+      this.checkFits(heldBytes + bytes);
+      this.refusals++;
+      throw new Refusal(503, 'OVERLOADED', 'The server holds as much for this tenant as it can; send it again later', {
+        field: 'memory',
+        rule: 'no more than what is free of the memory for bodies, restores and streams',
+      });
+    }
+    this.#usedBytes += bytes;
+    this.#tenants.set(tenantId, this.usedBy(tenantId) + bytes);
+  }
+
+  /** For leases only. */
+  give(tenantId: string | null, bytes: number): void {
+    this.#usedBytes -= bytes;
+    const left = this.#tenants.get(tenantId)! - bytes;
+    if (left > 0) this.#tenants.set(tenantId, left);
+    else this.#tenants.delete(tenantId);
+  }
+
+  /** Lines for the page that Prometheus reads. */
+  render(): string[] {
+    return [
+      '# HELP tidemark_memory_budget_bytes Memory that bodies, restores and streams may take.',
+      '# TYPE tidemark_memory_budget_bytes gauge',
+      `tidemark_memory_budget_bytes ${this.totalBytes}`,
+      '# HELP tidemark_memory_reserved_bytes Memory that they take now.',
+      '# TYPE tidemark_memory_reserved_bytes gauge',
+      `tidemark_memory_reserved_bytes ${this.#usedBytes}`,
+      '# HELP tidemark_memory_refusals_total Requests refused because they did not fit.',
+      '# TYPE tidemark_memory_refusals_total counter',
+      `tidemark_memory_refusals_total ${this.refusals}`,
+    ];
+  }
+}
+
+class Lease implements MemoryLease {
+  readonly #budget: MemoryBudget;
+  readonly #tenantId: string | null;
+  #bytes = 0;
+  #isReleased = false;
+
+  constructor(budget: MemoryBudget, tenantId: string | null) {
+    this.#budget = budget;
+    this.#tenantId = tenantId;
+  }
+
+  grow(bytes: number): void {
+    // A body may still arrive after its request has been answered; nothing of it is kept.
+    if (this.#isReleased) return;
+    this.#budget.take(this.#tenantId, bytes, this.#bytes);
+    this.#bytes += bytes;
+  }
+
+  mayGrow(bytes: number): boolean {
+    return this.#isReleased || this.#budget.allows(this.#tenantId, bytes);
+  }
+
+  shrink(bytes: number): void {
+    const given = Math.min(bytes, this.#bytes);
+    if (given === 0) return;
+    this.#bytes -= given;
+    this.#budget.give(this.#tenantId, given);
+  }
+
+  release(): void {
+    this.#isReleased = true;
+    this.shrink(this.#bytes);
+  }
+}

@@ -1,0 +1,167 @@
+/** Bodies that are made to fill the server's memory or to keep it busy are refused, and what they held is free again. */
+import { request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { runEvent, send, startServer } from './running.ts';
+import { startSecured } from './security-setup.ts';
+
+const LIMIT_MS = 120_000;
+const MEGABYTE = 1024 * 1024;
+const LINES = 'application/x-ndjson';
+
+async function gauge(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)![1]);
+}
+
+const reserved = (url: string) => gauge(url, 'tidemark_memory_reserved_bytes');
+
+/** Sends a body in pieces, with no length told before. */
+function sendPieces(
+  url: string,
+  pieces: Iterable<Buffer | string>,
+  headers: Record<string, string>,
+): Promise<{ status: number; text: string; headers: NodeJS.Dict<string | string[]>; sentBytes: number }> {
+  return new Promise((resolve, reject) => {
+    let sentBytes = 0;
+    let isAnswered = false;
+    const sent = request(url, { method: 'POST', headers }, async (answer) => {
+      isAnswered = true;
+      let text = '';
+      for await (const chunk of answer.setEncoding('utf8')) text += chunk;
+      resolve({ status: answer.statusCode!, text, headers: answer.headers, sentBytes });
+    });
+    sent.on('error', (error) => (isAnswered ? undefined : reject(error)));
+    const iterator = pieces[Symbol.iterator]();
+    const more = (): void => {
+      for (;;) {
+        const next = isAnswered ? { done: true as const, value: undefined } : iterator.next();
+        if (next.done) {
+          sent.end();
+          return;
+        }
+        sentBytes += next.value.length;
+        if (!sent.write(next.value)) {
+          sent.once('drain', more);
+          return;
+        }
+      }
+    };
+    more();
+  });
+}
+
+function* repeated(piece: Buffer | string, times: number): Generator<Buffer | string> {
+  for (let n = 0; n < times; n++) yield piece;
+}
+
+describe('many members', () => {
+  it('of a lookup, a record or a query are refused before anything is built of them', {
+    timeout: LIMIT_MS,
+  }, async () => {
+    const { url } = await startServer();
+    const keys = `{"keys":[${'1,'.repeat(8_000_000)}1]}`;
+    const lookup = await send(`${url}/v1/kv-lookup`, 'POST', keys);
+    expect(lookup.status).toBe(413);
+    expect(await lookup.json()).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', rule: 'at most 20000 members' });
+    const fields = Array.from({ length: 900_000 }, (_, n) => `"f${n}":"x"`).join();
+    expect((await send(`${url}/v1/kv/key`, 'PUT', `{"fields":{${fields}}}`)).status).toBe(413);
+    expect((await send(`${url}/v1/kv/key`, 'PATCH', `{"fields":{${fields}}}`)).status).toBe(413);
+    const ones = await send(`${url}/v1/events`, 'POST', `[${'1,'.repeat(900_000)}1]`);
+    expect(ones.status).toBe(400);
+    expect(await ones.json()).toMatchObject({ field: 'events[0]' });
+    const parameters = Array.from({ length: 1_500 }, () => 'eventType=x').join('&');
+    expect((await fetch(`${url}/v1/events?${parameters}`)).status).toBeLessThan(500);
+  });
+
+  it('are taken where a record may have them', async () => {
+    const { url } = await startServer();
+    const fields = Object.fromEntries(Array.from({ length: 9_000 }, (_, n) => [`f${n}`, { text: 'x' }]));
+    expect((await send(`${url}/v1/kv/key`, 'PUT', { fields })).status).toBe(200);
+  });
+});
+
+describe('names in answers', () => {
+  it('are cut, in the body and in the query', { timeout: LIMIT_MS }, async () => {
+    const { url } = await startServer();
+    const name = 'eyJ-'.repeat(500_000);
+    const answer = await send(`${url}/v1/kv/key`, 'PUT', JSON.stringify({ fields: { [name]: [] } }));
+    const text = await answer.text();
+    expect(answer.status).toBe(400);
+    expect(text.length).toBeLessThan(1_000);
+    const query = await fetch(`${url}/v1/runs?${'x'.repeat(10_000)}=1`);
+    expect(((await query.json()) as { field: string }).field).toHaveLength(65);
+  });
+});
+
+describe('the budget', () => {
+  it('refuses a line of 300 MB long before it was sent', { timeout: LIMIT_MS }, async () => {
+    const { url } = await startServer();
+    const answer = await sendPieces(`${url}/v1/restores`, repeated(Buffer.alloc(MEGABYTE, 'x'), 300), {
+      'content-type': LINES,
+    });
+    expect(answer.status).toBe(413);
+    expect(answer.sentBytes).toBeLessThan(40 * MEGABYTE);
+    await expect.poll(() => reserved(url)).toBe(0);
+  });
+
+  it('refuses chunks of one byte, each of which costs far more', { timeout: LIMIT_MS }, async () => {
+    const { url } = await startServer({ limits: { memoryBytes: 16 * MEGABYTE } });
+    const answer = await sendPieces(`${url}/v1/kv-lookup`, repeated(' ', 200_000), {
+      'content-type': 'application/json',
+    });
+    expect(answer.status).toBe(413);
+    expect(JSON.parse(answer.text)).toMatchObject({ field: 'memory' });
+    await expect.poll(() => reserved(url)).toBe(0);
+  });
+
+  it('is free again after requests that were answered, refused and cut off', { timeout: LIMIT_MS }, async () => {
+    const { url, store } = await startServer();
+    for (let n = 0; n < 5; n++) await store.runs.appendEvent(runEvent('run'));
+    const bulk = Array.from({ length: 2_000 }, () => JSON.stringify(runEvent('bulk'))).join('\n');
+    await (await send(`${url}/v1/events`, 'POST', bulk, { 'content-type': LINES })).text();
+    await (await send(`${url}/v1/kv-lookup`, 'POST', '{"keys":[]}')).text();
+    await (await send(`${url}/v1/kv-lookup`, 'POST', 'x'.repeat(MEGABYTE))).text();
+    const exported = await (await fetch(`${url}/v1/runs/run/export`)).text();
+    await (await send(`${url}/v1/restores`, 'POST', exported, { 'content-type': LINES })).text();
+    const stream = await fetch(`${url}/v1/runs/run/events`, { headers: { accept: 'text/event-stream' } });
+    await expect.poll(() => reserved(url)).toBeGreaterThan(0);
+    await stream.body!.cancel();
+    await expect.poll(() => reserved(url)).toBe(0);
+    const socket = await halfSent(url, {}, MEGABYTE);
+    await expect.poll(() => reserved(url)).toBeGreaterThanOrEqual(4 * MEGABYTE);
+    socket.destroy();
+    await expect.poll(() => reserved(url)).toBe(0);
+  });
+
+  it('leaves other tenants their share while one sends many bodies by halves', { timeout: LIMIT_MS }, async () => {
+    const { url, keyFor } = await startSecured({ limits: { memoryBytes: 64 * MEGABYTE } });
+    const [greedy, polite] = [await keyFor({ tenantId: 'greedy' }), await keyFor({ tenantId: 'polite' })];
+    const budget = await gauge(url, 'tidemark_memory_budget_bytes');
+    const sockets = await Promise.all(Array.from({ length: 30 }, () => halfSent(url, greedy, 2 * MEGABYTE)));
+    await expect.poll(() => gauge(url, 'tidemark_memory_refusals_total')).toBeGreaterThan(0);
+    expect(await reserved(url)).toBeLessThanOrEqual(budget / 2 + MEGABYTE);
+    const body = JSON.stringify({ keys: ['x'.repeat(400)], pad: 'x'.repeat(2 * MEGABYTE) });
+    expect((await send(`${url}/v1/kv-lookup`, 'POST', body, polite)).status).toBe(200);
+    const refused = await send(`${url}/v1/kv-lookup`, 'POST', body, greedy);
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect(await refused.json()).toMatchObject({ code: 'OVERLOADED', field: 'memory', retryable: true });
+    for (const socket of sockets) socket.destroy();
+    await expect.poll(() => reserved(url)).toBe(0);
+    expect((await send(`${url}/v1/kv-lookup`, 'POST', body, greedy)).status).toBe(200);
+  });
+});
+
+/** A socket that has sent so much of a body of 16 MB, and then nothing more. */
+async function halfSent(url: string, headers: Record<string, string>, bytes: number): Promise<Socket> {
+  const { port, hostname } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  onTestFinished(() => void socket.destroy());
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `POST /v1/kv-lookup HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${lines.join('')}Content-Type: application/json\r\nContent-Length: ${16 * MEGABYTE}\r\n\r\n`;
+  socket.write(head);
+  await new Promise<void>((resolve) => socket.write(Buffer.alloc(bytes, ' '), () => resolve()));
+  return socket;
+}
