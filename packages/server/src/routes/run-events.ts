@@ -55,13 +55,14 @@ export const RUN_EVENT_ROUTES = [
       if (wants(call, EVENT_STREAM)) return follow(call);
       const reading = { ...options, tenantId, afterSeq, limit };
       if (wants(call, LINES)) return sendLines(response, paced(call, store.runs.readEvents(runId, reading)));
-      let items = await store.runs.fetchEvents(runId, reading);
+      const read = () => store.runs.fetchEvents(runId, reading);
       const waitMs = waitOf(query);
+      let items = await read();
       if (items.length === 0 && waitMs > 0) {
         const { hub } = call.services;
         const topic = hub.topic(runTopic(hub.hints, store, runId, tenantId));
-        await hub.waitForMore(topic, String(afterSeq ?? 0), waitMs, response);
-        items = await store.runs.fetchEvents(runId, reading);
+        const after = String(afterSeq ?? 0);
+        items = await hub.poll({ topic, after, waitMs, response, read, isEmpty: (found) => found.length === 0 });
       }
       const next = items.length === (limit ?? DEFAULT_LIMIT) ? { next: String(items.at(-1)!.runSeq) } : {};
       return json({ items, ...next });

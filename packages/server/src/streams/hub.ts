@@ -6,6 +6,7 @@ import type { Shares } from '../limits/shares.ts';
 import type { Metrics } from '../metrics.ts';
 import { EventStream, STREAM_HEAD, type Subscription } from './event-stream.ts';
 import { Fanout } from './fanout.ts';
+import { type Poll, poll } from './poll.ts';
 import { Reads } from './reads.ts';
 import type { RunHints } from './run-hints.ts';
 import type { StreamSource } from './source.ts';
@@ -69,22 +70,9 @@ export class Hub {
     this.#metrics.openStreams = this.#streams.size;
   }
 
-  /** Resolves when there may be more after a place where nothing was, when the time is up, or when the caller is gone. */
-  async waitForMore(topic: Topic, after: string | null, ms: number, response: ServerResponse): Promise<void> {
-    if (this.#isClosed) return;
-    await new Promise<void>((resolve) => {
-      const wake = () => {
-        clearTimeout(timer);
-        topic.remove(waiter);
-        response.off('close', wake);
-        resolve();
-      };
-      const waiter = { wake };
-      const timer = setTimeout(wake, ms);
-      response.on('close', wake);
-      topic.add(waiter);
-      topic.listen(after);
-    });
+  /** Answers a long poll. */
+  poll<Page>(wanted: Poll<Page>): Promise<Page> {
+    return poll(wanted, () => this.#isClosed);
   }
 
   #beat(): void {

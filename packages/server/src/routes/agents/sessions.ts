@@ -126,8 +126,8 @@ export const SESSION_ROUTES = [
       const page = await read();
       const waitMs = waitOf(query);
       if (page.items.length > 0 || waitMs === 0) return json(page);
-      await services.hub.waitForMore(topic(), since, waitMs, response);
-      return json(await read());
+      const isEmpty = ({ items }: typeof page) => items.length === 0;
+      return json(await services.hub.poll({ topic: topic(), after: since, waitMs, response, read, isEmpty }));
     },
   ),
   route<unknown, SteeringEvent>(
