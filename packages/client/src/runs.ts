@@ -33,6 +33,7 @@ import {
   type RunStore,
   type RunSummary,
   type StoreLimits,
+  smallParts,
   TidemarkError,
   type VerifyReport,
 } from '@tidemark/core/portable';
@@ -201,7 +202,11 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
       const request = {
         method: 'POST',
         path: '/v1/restores',
-        query: { overDeleted: checkOptionalBoolean(options?.overDeleted, 'overDeleted') },
+        query: {
+          overDeleted: checkOptionalBoolean(options?.overDeleted, 'overDeleted'),
+          // Left out where it is not asked for: older servers do not know it.
+          keepEncoded: checkOptionalBoolean(options?.keepEncoded, 'keepEncoded') || undefined,
+        },
         body: lines.stream,
         type: LINES,
         isLong: true,
@@ -300,7 +305,9 @@ function checkedParts(parts: AsyncIterable<RunPart> | Iterable<RunPart>): AsyncI
     for await (const part of parts) {
       checkObject(part, 'part');
       if (part.run?.labels !== undefined) checkLabels(part.run.labels, 'labels');
-      yield part;
+      // Exports of older versions have parts larger than a server takes at once.
+      if (Array.isArray(part.events)) yield* smallParts(part);
+      else yield part;
     }
   })();
 }

@@ -29,4 +29,5 @@ export * from './contracts/schemas.ts';
 export * from './contracts/store.ts';
 export { blameRun } from './projections/run-blame.ts';
 export { createHandle, type HandleDefaults } from './runs/handle.ts';
+export { smallParts } from './runs/parts.ts';
 export { RunFold, reduceRun } from './runs/reducer.ts';

@@ -30,8 +30,8 @@ import type { TenancyEngine } from './engine/tenancy.ts';
 import { Jobs } from './jobs/store.ts';
 import { Kv } from './kv/store.ts';
 import { dropStates } from './projections/stored.ts';
-import { restoredPart } from './runs/exported.ts';
 import { recordOf } from './runs/prepare.ts';
+import { carriedPart } from './runs/restored.ts';
 import { Runs } from './runs/store.ts';
 
 /** Where calls that name no tenant work (GEN-10). */
@@ -82,7 +82,7 @@ export function engineOf(store: Store): Engine | null {
 /** The events of an exported part as readers of the store get them; without its codec for stores that were not assembled here. */
 export function recordsOf(store: Store, part: RunPart): RunEventRecord[] {
   const payloads = assembled.get(store)?.context.payloads ?? new Payloads(null);
-  const { head, events } = restoredPart(part);
+  const { head, events } = carriedPart(part);
   return events.map((event) => recordOf(payloads, head, event));
 }
 

@@ -16,6 +16,18 @@ function later(time: string): string {
   return new Date(Date.parse(time) + 1).toISOString();
 }
 
+/** A run store that says it restored what it should have refused. */
+function restoringDespite(isTaken: (error: unknown) => boolean): (runs: RunStore) => Partial<RunStore> {
+  return (runs) => ({
+    restoreRun: (parts, options) =>
+      runs
+        .restoreRun(parts, options)
+        .catch((error) =>
+          isTaken(error) ? { tenantId: '', runId: '', lastEventSeq: 0, restored: true } : Promise.reject(error),
+        ),
+  });
+}
+
 export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
   broken('exports-no-labels', 'exports a run without its labels', 'runs/export-has-the-whole-run', {
     runs: exporting((part) => ({ ...part, run: { ...part.run, labels: {} } })),
@@ -109,16 +121,16 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
     }),
   }),
   broken('takes-forged-parts', 'takes parts without a look at their links', 'runs/restore-refuses-forgeries', {
-    runs: (runs) => ({
-      restoreRun: (parts, options) =>
-        runs
-          .restoreRun(parts, options)
-          .catch((error) =>
-            isTidemarkError(error, 'CORRUPT_EVENT')
-              ? { tenantId: '', runId: '', lastEventSeq: 0, restored: true }
-              : Promise.reject(error),
-          ),
-    }),
+    runs: restoringDespite((error) => isTidemarkError(error, 'CORRUPT_EVENT')),
+  }),
+  broken('restores-any-size', 'takes restored payloads of any size', 'runs/restored-payloads-obey-the-limit', {
+    runs: restoringDespite((error) => isTidemarkError(error, 'PAYLOAD_TOO_LARGE')),
+  }),
+  broken('restores-the-future', 'takes restored events of any time', 'runs/restored-times-are-past', {
+    runs: restoringDespite((error) => isTidemarkError(error, 'INVALID_ARGUMENT') && error.field === 'persistedAt'),
+  }),
+  broken('restores-what-nobody-reads', 'keeps payloads it cannot decode', 'runs/restored-payloads-can-be-read', {
+    runs: (runs) => ({ restoreRun: (parts, options) => runs.restoreRun(parts, { ...options, keepEncoded: true }) }),
   }),
   broken('half-a-run', 'shows a run that is being restored', 'runs/restore-is-whole-or-hidden', {
     runs: (runs) => ({

@@ -92,7 +92,7 @@ function checkJson(value: unknown, path: string, depth: number, walk: Walk): voi
   }
 }
 
-function tooLarge(field: string, maxBytes: number): TidemarkError {
+export function tooLarge(field: string, maxBytes: number): TidemarkError {
   return new TidemarkError(
     'PAYLOAD_TOO_LARGE',
     `${field} is larger than ${maxBytes} bytes of JSON; store it as an artifact and keep the reference`,

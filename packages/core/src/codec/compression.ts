@@ -11,6 +11,9 @@ const WORTHWHILE = 0.7;
 /** Higher qualities save a few more percent and take three to seven times as long. */
 const QUALITY = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 
+/** More than any payload may have: a few bytes that were made for it could unfold to more than there is memory. */
+const BOUND = { maxOutputLength: 64 * 1024 * 1024 };
+
 /**
  * Compresses payloads that are larger than `above` bytes, by default 1 024, where that saves at least 30 %.
  *
@@ -34,7 +37,7 @@ export function compression(options: { above?: number } = {}): PayloadCodec {
     decode(payload, place) {
       if (payload.steps.at(-1) !== STEP) return payload;
       try {
-        return { ...payload, steps: payload.steps.slice(0, -1), data: brotliDecompressSync(payload.data) };
+        return { ...payload, steps: payload.steps.slice(0, -1), data: brotliDecompressSync(payload.data, BOUND) };
       } catch (cause) {
         throw codecFailed(place, 'its compressed form is damaged', payload.keyId, cause);
       }

@@ -174,10 +174,14 @@ export interface RunStore {
    * written. Sent again, or after a crash, it goes on where it was; until the last part the run is not readable. Over
    * a run that is there and is another, or has grown, it is `CONFLICT`; over a deleted one `RUN_DELETED` unless
    * `overDeleted`.
+   *
+   * Restored events obey the limits and rules of appended ones. Times more than 5 minutes ahead of the store's clock are refused with
+   * `INVALID_ARGUMENT`, and payloads that this store's codec cannot decode with `INVALID_PAYLOAD`. With `keepEncoded` encoded payloads are
+   * kept unread, for copies in stores without the keys: reading them fails with `CODEC_FAILED`.
    */
   restoreRun(
     parts: AsyncIterable<RunPart> | Iterable<RunPart>,
-    options?: CallOptions & { overDeleted?: boolean },
+    options?: CallOptions & { overDeleted?: boolean; keepEncoded?: boolean },
   ): Promise<RestoreResult>;
   /**
    * Removes a whole run that lies safe elsewhere, if `atSeq` is still its last sequence, else `SEQ_CONFLICT`, and if

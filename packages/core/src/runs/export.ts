@@ -7,6 +7,7 @@ import type { EngineCall, RunEngine, RunHead, RunKey, StoredRunEvent } from '../
 import { ChainReader, missingEvent } from './chain.ts';
 import { exportedEvent, exportedRun } from './exported.ts';
 import { liveHead } from './lookup.ts';
+import { smallParts } from './parts.ts';
 import { runNotFound } from './view.ts';
 
 const PART_EVENTS = 1_000;
@@ -24,7 +25,7 @@ export async function* exportParts(
     const page = await context.read(options, (call) => readPart(engine, run, head, { seq, chain }, call));
     chain = page.chain;
     seq = page.events.at(-1)!.runSeq;
-    yield { run: exportedRun(head), events: page.events.map(exportedEvent), isLast: seq === head.seq };
+    yield* smallParts({ run: exportedRun(head), events: page.events.map(exportedEvent), isLast: seq === head.seq });
   }
 }
 

@@ -15,7 +15,7 @@ import { isRunType, isStepType } from './transitions.ts';
 import { UUID_V4 } from './upcast.ts';
 import { checkTenant, type RunView } from './view.ts';
 
-const MAX_EXTRA_BYTES = 64 * 1024;
+export const MAX_EXTRA_BYTES = 64 * 1024;
 
 /** The fields that have a place of their own; all others are kept together. */
 const ENVELOPE = new Set([
@@ -89,7 +89,7 @@ export function checkUuid(value: unknown): string {
   throw invalidArgument('eventId', 'a version 4 UUID', value ?? null);
 }
 
-function checkStep(value: unknown, eventType: string): string | null {
+export function checkStep(value: unknown, eventType: string): string | null {
   const stepId = value === undefined ? null : checkId(value, 'stepId');
   if (stepId === null && isStepType(eventType)) throw invalidArgument('stepId', `given for ${eventType}`);
   if (stepId !== null && isRunType(eventType)) throw invalidArgument('stepId', `absent for ${eventType}`, stepId);
@@ -106,6 +106,16 @@ function encodeExtra(it: Record<string, unknown>): string | null {
     extra[key] = it[key];
   }
   return extra === null ? null : encodeJsonObject(extra, 'event', MAX_EXTRA_BYTES);
+}
+
+/** Throws unless every member may stand beside the fields that have a place of their own. */
+export function checkExtra(extra: Record<string, unknown>): void {
+  for (const key of Object.keys(extra)) {
+    if (ENVELOPE.has(key) || ASSIGNED.has(key))
+      throw invalidArgument(`extra.${key}`, 'absent: it has a place of its own');
+    checkExtension(key, extra[key]);
+  }
+  encodeJsonObject(extra, 'extra', MAX_EXTRA_BYTES);
 }
 
 function checkExtension(key: string, value: unknown): void {

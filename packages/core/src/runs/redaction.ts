@@ -11,7 +11,7 @@ import { payloadHashOf } from './chain.ts';
 import { fetchChecked } from './checked-page.ts';
 import type { SnapshotReader } from './snapshots.ts';
 
-const MAX_REASON_BYTES = 2_048;
+export const MAX_REASON_BYTES = 2_048;
 
 /** Which payload is to go, and who answers for it. */
 export interface RedactionRequest {

@@ -11,12 +11,13 @@ import type { RestoreResult, RunPart } from '../contracts/run-parts.ts';
 import { isTombstone, type RestoredPart, type RunEngine, type RunHead, type StoredRunEvent } from '../engine/runs.ts';
 import { tombstoneError } from './append.ts';
 import { ChainReader } from './chain.ts';
-import { restoredPart } from './exported.ts';
+import { restoredPart } from './restored.ts';
 import { nextRunStatus } from './transitions.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 export interface RestoreOptions extends CallOptions {
   overDeleted?: boolean;
+  keepEncoded?: boolean;
 }
 
 export async function restoreParts(
@@ -27,11 +28,12 @@ export async function restoreParts(
   options: RestoreOptions | undefined,
 ): Promise<RestoreResult> {
   const overDeleted = checkOptionalBoolean(options?.overDeleted, 'overDeleted');
+  const keepEncoded = checkOptionalBoolean(options?.keepEncoded, 'keepEncoded');
   if (!isIterable(parts)) throw invalidArgument('parts', 'the parts of an exported run', parts);
   let check: RestoreCheck | null = null;
   for await (const sent of parts) {
     if (check?.isComplete) throw invalidArgument('parts', 'at an end with the part that is the last');
-    const part = restoredPart(sent);
+    const part = restoredPart(sent, { context, keepEncoded });
     checkTenant(view, part.head.tenantId);
     const isFirst = check === null;
     check ??= new RestoreCheck(part.head);

@@ -177,7 +177,8 @@ class TargetArchiver implements Archiver {
   async restoreRun(runId: string, options: ArchivedRunOptions = {}): Promise<RestoreResult> {
     const located = (await this.#locate(runId, options)) ?? (await searchRun(this.#target, runId, options.tenantId));
     if (!located) throw notArchived(runId);
-    return this.#store.runs.restoreRun(this.#partsAt(runId, located), { timeoutMs: RESTORE_LIMIT_MS });
+    const restoring = { timeoutMs: RESTORE_LIMIT_MS, keepEncoded: true };
+    return this.#store.runs.restoreRun(this.#partsAt(runId, located), restoring);
   }
 
   async *readRun(runId: string, options: ArchivedRunOptions = {}): AsyncIterable<RunEventRecord> {

@@ -29,7 +29,11 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
 
   const restore = async (how: { overDeleted?: boolean } = {}) => {
     const parts = from.runs.exportRun(runId, options);
-    await to.runs.restoreRun(probed(parts, probe), { ...how, timeoutMs: RESTORE_LIMIT_MS });
+    await to.runs.restoreRun(probed(parts, probe), {
+      ...how,
+      keepEncoded: true,
+      timeoutMs: RESTORE_LIMIT_MS,
+    });
     return { copied: 1, same: 0 };
   };
 

@@ -31,21 +31,31 @@ export const RUN_ARCHIVE_ROUTES = [
       return sendLines(response, paced(call, store.runs.exportRun(params.runId!, { ...options, tenantId })));
     },
   ),
-  route<{ overDeleted?: boolean }>(
+  route<{ overDeleted?: boolean; keepEncoded?: boolean }>(
     {
       method: 'POST',
       path: '/v1/restores',
       scope: 'admin',
       summary: 'Put an exported run back, one part a line; sent again it goes on where it was',
-      query: Type.Object({ overDeleted: Type.Optional(Type.Boolean()) }),
+      query: Type.Object({
+        overDeleted: Type.Optional(Type.Boolean()),
+        keepEncoded: Type.Optional(
+          Type.Boolean({
+            description: 'Operators only: keep payloads that the store cannot decode. Those of others are refused.',
+          }),
+        ),
+      }),
       reads: [LINES],
       answers: { 200: RestoreResult },
       problems: ['CONFLICT', 'RUN_DELETED', 'CORRUPT_EVENT', 'TENANT_MISMATCH', 'PAYLOAD_TOO_LARGE', 'OUTCOME_UNKNOWN'],
     },
     async (call) => {
-      const { store, query, options, hold } = call;
+      const { store, query, options, principal, hold } = call;
       const { overDeleted } = query;
-      return json(await store.runs.restoreRun(whileHeld(hold, partsOf(call)), { ...options, overDeleted }));
+      // What nobody here can read would stop the operator's feed: only the operator may put it there.
+      const keepEncoded = query.keepEncoded === true && principal.tenantId === null;
+      const restoring = { ...options, overDeleted, keepEncoded };
+      return json(await store.runs.restoreRun(whileHeld(hold, partsOf(call)), restoring));
     },
   ),
   route<TenantQuery, { location: string; atSeq: number; rewrites?: number }>(

@@ -61,7 +61,7 @@ const importRuns = defineCommand({
         await reportRun(context, run);
         continue;
       }
-      const restored = await runs.restoreRun(run, { ...options, ...patient });
+      const restored = await runs.restoreRun(run, { ...options, ...patient, keepEncoded: true });
       await out.report({ ...restored }, restored.runId);
     }
   },

@@ -21,6 +21,7 @@ import { REDACTION_CASES } from './redaction.ts';
 import { REFRESH_CASES } from './refresh.ts';
 import { REMOVAL_CASES } from './removal.ts';
 import { RESTORE_CASES } from './restore.ts';
+import { RESTORE_RULE_CASES } from './restore-rules.ts';
 import { REWRITE_CASES } from './rewrites.ts';
 import { SNAPSHOT_CASES } from './snapshots.ts';
 import { TENANCY_CASES } from './tenancy.ts';
@@ -49,6 +50,7 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...EXPORT_CASES,
   ...ARCHIVE_CASES,
   ...RESTORE_CASES,
+  ...RESTORE_RULE_CASES,
   ...REDACTION_CASES,
   ...REWRITE_CASES,
   ...INLINE_PROJECTION_CASES,

@@ -1,0 +1,191 @@
+/**
+ * Carried runs on their way back. Restoring is an append: what is restored obeys the rules, limits and times of appended events, and its
+ * payloads can be read here, so that nobody can put into a store what stops its readers.
+ */
+import { decodeJson, encodeJsonObject, tooLarge } from '../checks/json.ts';
+import { checkLabels } from '../checks/labels.ts';
+import { checkInteger, checkTime } from '../checks/numbers.ts';
+import { checkId, checkObject, checkOneOf, checkOptionalId, checkText } from '../checks/text.ts';
+import { isEnvelope } from '../codec/envelope.ts';
+import type { StoreContext } from '../context.ts';
+import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { RunPart } from '../contracts/run-parts.ts';
+import type { RunStatus } from '../contracts/run-state.ts';
+import type { RestoredPart, RunHead, RunKey, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
+import type { Digest } from '../hash.ts';
+import { checkExtra, checkStep, checkUuid, MAX_EXTRA_BYTES, placeOf } from './prepare.ts';
+import { MAX_REASON_BYTES } from './redaction.ts';
+
+const STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'];
+const MAX_EVENTS = 1_000;
+/** Far more than there can be, and far enough from the largest safe integer to count on from. */
+const MAX_REWRITES = 2 ** 50;
+/** How far the clock of the store that wrote a run may be ahead of this one's. */
+const MAX_SKEW_MS = 5 * 60_000;
+
+/** Larger texts are not looked at. */
+const MAX_TEXT_BYTES = 64 * 1024 * 1024;
+
+/** What restored events are measured by. */
+export interface RestoreRules {
+  context: StoreContext;
+  /** Payloads that a codec encoded and this store cannot decode are kept as they are. */
+  keepEncoded: boolean;
+}
+
+interface Checks {
+  /** The latest time there can be, in milliseconds. */
+  latestMs: number;
+  payload(value: unknown, run: RunKey, idempotencyKey: string): string | null;
+}
+
+/** A part as engines take it; throws for what a store with these rules could not have written. */
+export function restoredPart(part: RunPart, rules: RestoreRules): RestoredPart {
+  return checkedPart(part, {
+    latestMs: rules.context.clock() + MAX_SKEW_MS,
+    payload: (value, run, idempotencyKey) => restoredPayload(value, run, idempotencyKey, rules),
+  });
+}
+
+/** A part that is only read: its shape is checked, and not whether a store here would take it. */
+export function carriedPart(part: RunPart): RestoredPart {
+  return checkedPart(part, { latestMs: Number.POSITIVE_INFINITY, payload: carriedPayload });
+}
+
+function checkedPart(part: RunPart, checks: Checks): RestoredPart {
+  const it = checkObject(part, 'part');
+  if (!Array.isArray(it.events) || it.events.length > MAX_EVENTS)
+    throw invalidArgument('part.events', `an array of at most ${MAX_EVENTS} events`);
+  if (typeof it.isLast !== 'boolean') throw invalidArgument('part.isLast', 'true or false', it.isLast ?? null);
+  const head = restoredHead(it.run, checks.latestMs);
+  const events = it.events.map((event) => restoredEvent(event, head, checks));
+  return { head, events, isLast: it.isLast };
+}
+
+function restoredHead(run: unknown, latestMs: number): RunHead {
+  const it = checkObject(run, 'part.run');
+  return {
+    tenantId: checkId(it.tenantId, 'tenantId'),
+    runId: checkId(it.runId, 'runId'),
+    projectId: checkId(it.projectId, 'projectId'),
+    environmentId: checkId(it.environmentId, 'environmentId'),
+    planId: checkId(it.planId, 'planId'),
+    planVersion: checkId(it.planVersion, 'planVersion'),
+    status: it.status === null ? null : checkOneOf(it.status, 'status', STATUSES),
+    seq: checkInteger(it.lastEventSeq, 'lastEventSeq', 1),
+    link: checkDigest(it.head, 'head'),
+    createdAt: checkPast(it.createdAt, 'createdAt', latestMs),
+    updatedAt: checkPast(it.updatedAt, 'updatedAt', latestMs),
+    labels: checkLabels(it.labels, 'labels'),
+    parentRunId: checkOptionalId(it.parentRunId, 'parentRunId'),
+    rewrites: it.rewrites === undefined ? 0 : checkInteger(it.rewrites, 'rewrites', 0, MAX_REWRITES),
+  };
+}
+
+function restoredEvent(event: unknown, run: RunKey, { latestMs, payload }: Checks): StoredRunEvent {
+  const it = checkObject(event, 'event');
+  const eventType = checkId(it.eventType, 'eventType');
+  const idempotencyKey = checkId(it.idempotencyKey, 'idempotencyKey');
+  return {
+    runSeq: checkInteger(it.runSeq, 'runSeq', 1),
+    eventId: checkUuid(it.eventId),
+    eventType,
+    emittedAt: checkTime(it.emittedAt, 'emittedAt'),
+    persistedAt: checkPast(it.persistedAt, 'persistedAt', latestMs),
+    projectId: checkId(it.projectId, 'projectId'),
+    environmentId: checkId(it.environmentId, 'environmentId'),
+    planId: checkId(it.planId, 'planId'),
+    planVersion: checkId(it.planVersion, 'planVersion'),
+    engineAttemptId: checkInteger(it.engineAttemptId, 'engineAttemptId', 1),
+    logicalAttemptId: checkInteger(it.logicalAttemptId, 'logicalAttemptId', 1),
+    idempotencyKey,
+    stepId: checkStep(it.stepId ?? undefined, eventType),
+    extra: restoredExtra(it.extra),
+    payload: payload(it.payload, run, idempotencyKey),
+    commitIndex: checkInteger(it.commitIndex, 'commitIndex', 1),
+    link: checkDigest(it.link, 'link'),
+    ...(it.redaction === undefined ? undefined : { redaction: restoredRedaction(it.redaction, latestMs) }),
+  };
+}
+
+function restoredRedaction(redaction: unknown, latestMs: number): StoredRedaction {
+  const it = checkObject(redaction, 'redaction');
+  checkDigest(it.payloadHash, 'redaction.payloadHash');
+  return {
+    payloadHash: it.payloadHash as string,
+    at: checkPast(it.at, 'redaction.at', latestMs),
+    by: checkId(it.by, 'redaction.by'),
+    reason: checkText(it.reason, 'redaction.reason', MAX_REASON_BYTES),
+  };
+}
+
+function checkDigest(value: unknown, field: string): Digest {
+  if (typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)) return Buffer.from(value, 'hex').toString('latin1');
+  throw invalidArgument(field, 'a SHA-256 in hex', value ?? null);
+}
+
+/** A time that the store itself could have stamped: times of later events never go back behind it. */
+function checkPast(value: unknown, field: string, latestMs: number): number {
+  const ms = Date.parse(checkTime(value, field));
+  if (ms <= latestMs) return ms;
+  throw invalidArgument(field, "not in the future of the store's clock by more than 5 minutes", value);
+}
+
+/** Other fields of an event: none of those that have a place of their own, or they would hide what is stored there. */
+function restoredExtra(value: unknown): string | null {
+  if (value === null) return null;
+  const text = checkText(value, 'extra', MAX_EXTRA_BYTES);
+  checkExtra(objectOf(text, 'extra'));
+  return text;
+}
+
+function restoredPayload(
+  value: unknown,
+  run: RunKey,
+  idempotencyKey: string,
+  { context, keepEncoded }: RestoreRules,
+): string | null {
+  if (value === null) return null;
+  const { limits, payloads } = context;
+  const maxBytes = limits.eventPayloadBytes;
+  if (typeof value === 'string' && value.length > encodedBytes(maxBytes)) throw tooLarge('payload', maxBytes);
+  const stored = checkText(value, 'payload', MAX_TEXT_BYTES);
+  let text: string;
+  try {
+    text = payloads.open(stored, placeOf(run, { idempotencyKey }));
+  } catch (cause) {
+    if (!isTidemarkError(cause, 'CODEC_FAILED')) throw cause;
+    if (keepEncoded && isEnvelope(stored)) return stored;
+    throw unreadable(cause);
+  }
+  encodeJsonObject(objectOf(text, 'payload'), 'payload', maxBytes);
+  return stored;
+}
+
+function carriedPayload(value: unknown): string | null {
+  if (value === null) return null;
+  const text = checkText(value, 'payload', MAX_TEXT_BYTES);
+  objectOf(text, 'payload');
+  return text;
+}
+
+/** The size of a payload of so many bytes once a codec has encoded it, with room for what codecs add. */
+function encodedBytes(bytes: number): number {
+  return 2 * bytes + 4_096;
+}
+
+function unreadable(cause: TidemarkError): TidemarkError {
+  return new TidemarkError(
+    'INVALID_PAYLOAD',
+    `payload must be one that this store can decode: ${cause.message}. Open it with the codec of the store that wrote the run, or restore with \`keepEncoded\``,
+    { field: 'payload', rule: 'one that this store can decode', cause },
+  );
+}
+
+function objectOf(text: string, field: string): Record<string, unknown> {
+  try {
+    return checkObject(decodeJson(text), field);
+  } catch {
+    throw invalidArgument(field, 'the JSON text of an object, or null', text);
+  }
+}
