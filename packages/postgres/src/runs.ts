@@ -261,10 +261,10 @@ export class PostgresRuns implements RunEngine {
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
     const isPlace = (values: unknown[]) =>
       values.length === 3 &&
-      Number.isSafeInteger(values[0]) &&
+      isEpoch(values[0]) &&
       typeof values[1] === 'string' &&
       Number.isSafeInteger(values[2]) &&
-      /^\d{1,20}$/.test(values[1]);
+      /^\d{1,19}$/.test(values[1]);
     const [epoch, xid, position] =
       after === null ? [0, '0', 0] : decodeCursor<[number, string, number]>(after, isPlace);
     const reach = call.tenantId === undefined || call.tenantId === null ? 'all' : [call.tenantId];
@@ -354,6 +354,11 @@ const DELETE_EVENTS = `
   DELETE FROM @run_events WHERE run_id = $1 AND tenant_id = $2 AND run_seq > (
     SELECT max(run_seq) - $3::bigint FROM @run_events WHERE run_id = $1 AND tenant_id = $2)
   AND EXISTS (SELECT 1 FROM @runs WHERE run_id = $1 AND tenant_id = $2 AND ${IS_GONE})`;
+
+/** The column is an `integer`: a larger number would fail in the database. */
+function isEpoch(value: unknown): boolean {
+  return Number.isInteger(value) && Math.abs(value as number) < 2 ** 31;
+}
 
 /**
  * In the order of transactions, and never beyond the oldest one still open: an event that is about to be committed

@@ -39,7 +39,7 @@ export interface Commit {
 }
 
 /** The last commit of a bucket that was given whole, or with `:n` the one of which n entries were; empty at the start. */
-const PLACE = /^$|^\d+-\d+(:\d+)?$/;
+const PLACE = /^$|^\d{1,19}-\d{1,19}(:\d{1,15})?$/;
 
 export async function readFeed(
   commands: Commands,

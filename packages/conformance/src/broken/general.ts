@@ -1,4 +1,5 @@
 /** Stores that are broken as a whole: info, errors, bounds and closing. */
+import { TidemarkError } from '@tidemark/core';
 import { type BrokenStore, broken } from './wrap.ts';
 
 export const BROKEN_GENERAL: readonly BrokenStore[] = [
@@ -25,6 +26,15 @@ export const BROKEN_GENERAL: readonly BrokenStore[] = [
     runs: (runs) => ({
       projectSnapshot: (runId, options) =>
         runs.projectSnapshot(runId, options).catch((error: Error) => Promise.reject(new Error(error.message))),
+    }),
+  })),
+  broken('cursors-trusted', 'hands cursors to its database unread', 'general/forged-cursors-are-arguments', () => ({
+    runs: (runs) => ({
+      listRuns: async (options) => {
+        if (Buffer.from(options?.cursor ?? '', 'base64url').includes('\\u0000'))
+          throw new TidemarkError('STORAGE_ERROR', 'invalid byte sequence for encoding "UTF8": 0x00');
+        return runs.listRuns(options);
+      },
     }),
   })),
   broken('abort-ignored', 'writes although the call was aborted', 'general/aborted-calls-write-nothing', () => ({

@@ -6,6 +6,7 @@ import { AGENT_CASES } from './agents/index.ts';
 import { ARTIFACT_CASES } from './artifacts.ts';
 import { CLOCK_CASES } from './clocks.ts';
 import { CODEC_CASES } from './codec/index.ts';
+import { CURSOR_CASES } from './cursors.ts';
 import { CLOSING_CASES, GENERAL_CASES } from './general.ts';
 import { JOB_CASES } from './jobs/index.ts';
 import { KV_CASES } from './kv/index.ts';
@@ -13,6 +14,7 @@ import { RUN_CASES } from './runs/index.ts';
 
 export const ALL_CASES: readonly ConformanceCase[] = [
   ...GENERAL_CASES,
+  ...CURSOR_CASES,
   ...CLOCK_CASES,
   ...CODEC_CASES,
   ...ADMIN_CASES,

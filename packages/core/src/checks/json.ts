@@ -225,11 +225,16 @@ export function sameJson(a: unknown, b: unknown): boolean {
 export function decodeCursor<T extends unknown[]>(cursor: string, check: (values: unknown[]) => boolean): T {
   try {
     const values: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    if (Array.isArray(values) && check(values)) return values as T;
+    if (Array.isArray(values) && values.every(isStorable) && check(values)) return values as T;
   } catch {
     // Falls through: a cursor that does not parse is as foreign as one that does not fit.
   }
   throw invalidArgument('cursor', 'one that this list gave as `next`', cursor);
+}
+
+/** Engines refuse NUL and lone surrogates in texts, and no id has them. */
+function isStorable(value: unknown): boolean {
+  return typeof value !== 'string' || (value.isWellFormed() && !value.includes('\0'));
 }
 
 export function encodeCursor(values: unknown[]): string {
