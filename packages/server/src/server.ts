@@ -19,6 +19,7 @@ import { Work } from './limits/work.ts';
 import { limitsWith, type SomeLimits } from './limits.ts';
 import { type Logger, stderrLogger } from './logger.ts';
 import { Metrics, metricsHandler } from './metrics.ts';
+import { readinessOf } from './readiness.ts';
 import { ROUTES } from './routes/index.ts';
 import { SecurityLog } from './security-log.ts';
 import { inspectorPages } from './static.ts';
@@ -103,7 +104,8 @@ export function createServer(options: ServerOptions): TidemarkServer {
   shareGauges(metrics, shares);
   const hub = new Hub(new RunHints(store), metrics, shares, limits.streams);
   let isClosing = false;
-  const isReady = async () => !isClosing && (await store.ping().catch(() => false));
+  const readiness = readinessOf(store);
+  const notReady = async () => (isClosing ? 'The server is stopping' : readiness());
   const cursors = new FeedCursors(auth.loopbackOnly ? null : store, options.acceptsOldCursors ?? false);
   // Where everybody is let in there is nobody to count or to name.
   const callers = auth.loopbackOnly ? null : new Callers(limits, (limit) => metrics.count('limited', { limit }));
@@ -117,7 +119,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     limits,
     memory,
     document: openApiDocument(),
-    isReady,
+    notReady,
   };
   const onLost = (error: unknown) => logger.error({ event: 'audit_outcome_lost', error });
   const audit = auth.loopbackOnly ? null : new Audit(store, onLost);

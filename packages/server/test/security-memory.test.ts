@@ -81,6 +81,19 @@ describe('many members', () => {
   });
 });
 
+describe('labels of artifacts', () => {
+  it.each(['null', '[]', '5', '"x"', '', '{', 'x'.repeat(20_000_000)])(
+    'are objects, or refused: %.10s',
+    async (label) => {
+      const { url } = await startServer();
+      const headers = { 'content-type': 'application/vnd.tidemark.artifact' };
+      const answer = await send(`${url}/v1/artifacts`, 'POST', `${label}\nbytes`, headers);
+      expect([400, 413, 422]).toContain(answer.status);
+      expect((await send(`${url}/v1/artifacts`, 'POST', '{}\nbytes', headers)).status).toBeLessThan(300);
+    },
+  );
+});
+
 describe('names in answers', () => {
   it('are cut, in the body and in the query', { timeout: LIMIT_MS }, async () => {
     const { url } = await startServer();

@@ -34,13 +34,14 @@ export const INFO_ROUTES = [
       method: 'GET',
       path: '/readyz',
       scope: null,
-      summary: 'Whether the store answers and the server takes work',
+      summary: 'Whether the store answers and takes writes, and the server takes work',
       answers: { 200: Live },
       problems: ['UNAVAILABLE'],
     },
     async ({ services }) => {
-      if (await services.isReady()) return json({ ok: true });
-      throw new Refusal(503, 'UNAVAILABLE', 'The store does not answer, or the server is stopping');
+      const reason = await services.notReady();
+      if (reason === null) return json({ ok: true });
+      throw new Refusal(503, 'UNAVAILABLE', reason);
     },
   ),
   route(

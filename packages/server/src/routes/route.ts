@@ -28,8 +28,8 @@ export interface Services {
   readonly memory: MemoryBudget;
   /** The OpenAPI document. */
   readonly document: object;
-  /** False once the server is stopping. */
-  isReady(): Promise<boolean>;
+  /** Returns why the server takes no work now, or `null`. */
+  notReady(): Promise<string | null>;
 }
 
 /** One request on its way through a route. */
