@@ -1,34 +1,78 @@
-/** Wrong requests to every route of a server on SQLite: only documented answers, never a 500. `--rounds 300 --seed N`. */
+/**
+ * Wrong and heavy requests to every route by every role: stranger, reader, tenant, tenant's admin and operator. Only documented answers, no
+ * failure but 503 with a reason, an event loop that keeps its time, and memory within the budget. `--seconds 60 --seed N --url sqlite:…`;
+ * `--rounds 300` stops after so many requests to each route instead.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createServer } from '@tidemark/server';
-import { sqliteStore } from '@tidemark/sqlite';
 import { newSeed } from './random.ts';
-import { fuzzServer } from './server-fuzzing.ts';
+import { type FuzzReport, fuzzServer } from './server-fuzzing.ts';
+import { IdleProcess, RolesServer } from './server-roles.ts';
+
+const MEGABYTE = 1024 * 1024;
+/** Above what an idle process has on the same machine. */
+const MOST_DELAY_MS = 200;
+/** What a server holds besides the budget: its code, the store's caches and young garbage. */
+const BASE_BYTES = 512 * MEGABYTE;
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '300' }, seed: { type: 'string', default: String(newSeed() | 0) } },
+  options: {
+    seconds: { type: 'string', default: '60' },
+    rounds: { type: 'string' },
+    seed: { type: 'string', default: String(newSeed() | 0) },
+    url: { type: 'string' },
+  },
 });
 
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-fuzz-'));
-const store = await sqliteStore(join(folder, 'store.db'));
-const server = createServer({ store, inspector: false });
+const server = await RolesServer.start(values.url ?? `sqlite:${join(folder, 'store.db')}`);
+const idle = await IdleProcess.start();
 try {
-  const { requests, statuses, problems } = await fuzzServer(
-    await server.listen(),
-    Number(values.rounds),
-    Number(values.seed),
+  const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
+  const until = rounds === undefined ? Date.now() + Number(values.seconds) * 1_000 : undefined;
+  const fuzz = { url: server.url, seed: Number(values.seed), heavy: true } as const;
+  const reports = await Promise.all(
+    Object.entries(server.tokens).map(async ([role, token]) => ({
+      role,
+      report: await fuzzServer({ ...fuzz, role, token, ...(until === undefined ? { rounds } : { until }) }),
+    })),
   );
+  const problems = reports.flatMap(({ role, report }) => report.problems.map((it) => `${role}: ${it}`));
+  for (const { role, report } of reports) console.log(`server-fuzz: ${role}: ${told(report)}`);
+  problems.push(...(await measured()));
   for (const problem of problems) console.error(problem);
-  const counted = [...statuses].sort().map(([status, count]) => `${count} × ${status}`);
-  console.log(
-    `server-fuzz: ${requests} requests, ${counted.join(', ')}, ${problems.length} problems, seed ${values.seed}`,
-  );
+  const requests = reports.reduce((sum, { report }) => sum + report.requests, 0);
+  console.log(`server-fuzz: ${requests} requests, ${problems.length} problems, seed ${values.seed}`);
   if (problems.length > 0) process.exitCode = 1;
 } finally {
-  await server.close();
-  await store.close();
+  await server.stop();
   rmSync(folder, { recursive: true });
+}
+
+function told({ requests, statuses }: FuzzReport): string {
+  const counted = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
+  return `${requests} requests, ${counted.join(', ')}`;
+}
+
+/** Prints what the server measured, and returns what is wrong with it. */
+async function measured(): Promise<string[]> {
+  const [found, idleMs] = [await server.measure(), await idle.end()];
+  if (!found) return ['the server is gone'];
+  const { delayMs, heapBytes, residentBytes, heapLimitBytes } = found;
+  const page = await (await fetch(`${server.url}/metrics`)).text();
+  const gauge = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(page)?.[1] ?? Number.NaN);
+  const budgetBytes = gauge('tidemark_memory_budget_bytes');
+  const mb = (bytes: number) => `${Math.round(bytes / MEGABYTE)} MB`;
+  const ms = (time: number) => `${time.toFixed(1)} ms`;
+  console.log(
+    `server-fuzz: event loop ${ms(delayMs.median)} median, ${ms(delayMs.p99)} p99, ${ms(delayMs.p999)} p99.9, ${ms(delayMs.most)} at most (an idle process beside it: ${ms(idleMs)} p99.9); ` +
+      `heap ${mb(heapBytes)} of ${mb(heapLimitBytes)}, resident ${mb(residentBytes)}, budget ${mb(budgetBytes)}, ` +
+      `${gauge('tidemark_memory_refusals_total')} refused for it, ${gauge('tidemark_memory_reserved_bytes')} bytes reserved at the end`,
+  );
+  const problems: string[] = [];
+  if (delayMs.p999 > MOST_DELAY_MS + idleMs) problems.push(`the event loop was late by ${ms(delayMs.p999)} (p99.9)`);
+  if (residentBytes > budgetBytes + BASE_BYTES) problems.push(`the server grew to ${mb(residentBytes)}`);
+  return problems;
 }

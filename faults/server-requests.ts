@@ -137,16 +137,56 @@ function bodyOfType(type: string, { bodies }: Operation): fc.Arbitrary<Buffer> {
   return fc.oneof({ weight: 4, arbitrary: text.map((it) => Buffer.from(it)) }, { weight: 1, arbitrary: brokenBody });
 }
 
-function contentOf(operation: Operation): fc.Arbitrary<{ type: string | null; body: Buffer | null }> {
+const MEGABYTE = 1024 * 1024;
+/** Texts that keep slow patterns busy. */
+const PUMPS = ['eyJ-', 'tmk_', 'a://a', 'Bearer ', '?token=', '/', '\\', '"', '.', '\0', '\ud800'];
+const pumped = fc.record({ pump: fc.constantFrom(...PUMPS), length: fc.constantFrom(1_000, 10_000, 200_000) });
+const PUMPED_QUERY = 8_000;
+
+/** Bodies that are small to send and costly to take: many members, long names, deep values, one endless line. */
+const heavyBody = fc
+  .record({
+    shape: fc.constantFrom('items', 'fields', 'name', 'events', 'line', 'deep'),
+    size: fc.constantFrom(1, 4),
+    text: pumped,
+  })
+  .map(({ shape, size, text: { pump, length } }) => {
+    const bytes = size * MEGABYTE;
+    const name = JSON.stringify(pump.repeat(length / pump.length));
+    switch (shape) {
+      case 'items':
+        return `{"keys":[${'1,'.repeat(bytes / 2)}1]}`;
+      case 'fields':
+        return `{"fields":{${Array.from({ length: bytes / 16 }, (_, n) => `"f${n}":"x"`).join()}}}`;
+      case 'name':
+        return `{"fields":{${name}:[]},${name}:${name}}`;
+      case 'events':
+        return `[${'{},'.repeat(bytes / 3)}{}]`;
+      case 'line':
+        return `{"payload":{"a":"${'x'.repeat(bytes)}`;
+      default:
+        return `{"payload":${'{"a":'.repeat(bytes / 16)}`;
+    }
+  })
+  .map((text) => Buffer.from(text));
+
+function contentOf(operation: Operation, heavy: boolean): fc.Arbitrary<{ type: string | null; body: Buffer | null }> {
   const types = Object.keys(operation.bodies);
   const none = { type: null, body: null };
   if (types.length === 0) return fc.constantFrom(none, none, { type: 'application/json', body: Buffer.from('{}') });
   const right = types.map((type) => bodyOfType(type, operation).map((body) => ({ type, body })));
   const odd = fc.constantFrom(null, 'text/plain', 'application/json; charset=x', 'x', '/');
   return fc.oneof(
+    ...(heavy ? [{ weight: 1, arbitrary: fc.record({ type: fc.constantFrom(...types), body: heavyBody }) }] : []),
     { weight: 9, arbitrary: fc.oneof(...right) },
     { weight: 1, arbitrary: fc.record({ type: odd, body: brokenBody }) },
   );
+}
+
+/** As long as a name and its value may be together in a URL, encoded. */
+function longQuery(pump: string): string {
+  const encoded = encodeURIComponent(pump.toWellFormed()).length;
+  return pump.repeat(Math.floor(PUMPED_QUERY / 2 / encoded));
 }
 
 function json(value: unknown): string {
@@ -183,12 +223,15 @@ const headers = fc.record({
 const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
 
 /** Requests to an operation; now and then with a method it does not take. */
-export function wildRequests(operation: Operation): fc.Arbitrary<WildRequest> {
+export function wildRequests(operation: Operation, heavy = false): fc.Arbitrary<WildRequest> {
   const places = [...operation.path.matchAll(/\{\w+\}/g)];
   const query = operation.parameters.filter(({ in: place }) => place === 'query').map(parameterOf);
   const unknown = fc.oneof(
     { weight: 19, arbitrary: fc.constant<[string, string][]>([]) },
     { weight: 1, arbitrary: fc.constantFrom<[string, string][]>([['unknown', 'x']], [['__proto__', 'x']]) },
+    ...(heavy
+      ? [{ weight: 1, arbitrary: pumped.map(({ pump }): [string, string][] => [[longQuery(pump), longQuery(pump)]]) }]
+      : []),
   );
   return fc
     .record({
@@ -199,13 +242,13 @@ export function wildRequests(operation: Operation): fc.Arbitrary<WildRequest> {
       segments: fc.tuple(...places.map(() => segment)),
       query: fc.tuple(...query, unknown),
       headers,
-      content: contentOf(operation),
+      content: contentOf(operation, heavy),
     })
     .map(({ method, segments, query, headers, content }) => {
       const left = [...segments] as string[];
       const path = operation.path.replaceAll(/\{\w+\}/g, () => left.shift()!);
       const text = new URLSearchParams(
-        query.flat().map(([name, value]): [string, string] => [name, value.toWellFormed()]),
+        query.flat().map(([name, value]): [string, string] => [name.toWellFormed(), value.toWellFormed()]),
       ).toString();
       const all = { ...headers, ...(content.type === null ? {} : { 'content-type': content.type }) };
       const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined);

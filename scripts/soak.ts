@@ -24,7 +24,7 @@ const RIGS: Record<string, string[]> = {
   erasure: ['--crashes', '100'],
   'tail-memory': [],
   projectors: [],
-  'server-fuzz': ['--rounds', '300'],
+  'server-fuzz': ['--seconds', '3600'],
   'server-streams': [],
   'server-stalls': [],
   'server-kill': ['--kills', '20'],

@@ -12,7 +12,7 @@ it('gives only documented answers to wrong requests, and goes on', { timeout: 12
   const logged: unknown[] = [];
   const log = (entry: unknown) => void logged.push(entry);
   const { url } = await startServer({ logger: { info: log, error: log }, inspector: false });
-  const { requests, statuses, problems } = await fuzzServer(url, ROUNDS, seed);
+  const { requests, statuses, problems } = await fuzzServer({ url, rounds: ROUNDS, seed });
   expect(problems).toEqual([]);
   expect(requests).toBeGreaterThan(900);
   expect([...statuses.keys()].filter((it) => it >= 500)).toEqual([]);

@@ -118,13 +118,24 @@ describe('the budget', () => {
     await expect.poll(() => reserved(url)).toBe(0);
   });
 
-  it('refuses chunks of one byte, each of which costs far more', { timeout: LIMIT_MS }, async () => {
-    const { url } = await startServer({ limits: { memoryBytes: 16 * MEGABYTE } });
-    const answer = await sendPieces(`${url}/v1/kv-lookup`, repeated(' ', 200_000), {
-      'content-type': 'application/json',
-    });
-    expect(answer.status).toBe(413);
-    expect(JSON.parse(answer.text)).toMatchObject({ field: 'memory' });
+  it('counts chunks of one byte as what they are together', { timeout: LIMIT_MS }, async () => {
+    const { url } = await startServer({ limits: { memoryBytes: 4 * MEGABYTE } });
+    const json = { 'content-type': 'application/json' };
+    const body = `{"keys":["${'x'.repeat(400)}"]${' '.repeat(3_000)}}`;
+    expect((await sendPieces(`${url}/v1/kv-lookup`, body, json)).status).toBe(200);
+    const bulk = [...JSON.stringify(runEvent('run'))].map((it) => Buffer.from(it));
+    expect((await sendPieces(`${url}/v1/events`, bulk, { 'content-type': LINES })).text).toContain('"status":201');
+    const refused = await sendPieces(`${url}/v1/kv-lookup`, repeated(' '.repeat(100), 10_000), json);
+    expect(refused.status).toBe(413);
+    expect(JSON.parse(refused.text)).toMatchObject({ field: 'memory' });
+    for (const [path, type] of [
+      ['/v1/kv-lookup', 'application/json'],
+      ['/v1/events', LINES],
+      ['/v1/artifacts', 'application/vnd.tidemark.artifact'],
+    ] as const) {
+      const crumbs = await sendPieces(`${url}${path}`, repeated(' ', 10_000), { 'content-type': type });
+      expect(crumbs.status, path).toBe(413);
+    }
     await expect.poll(() => reserved(url)).toBe(0);
   });
 

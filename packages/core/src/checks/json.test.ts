@@ -89,6 +89,15 @@ describe('parseJsonText (GEN-4)', () => {
     expect(() => parseJsonText('[[],[],[],[],[],[]]', 'body', bounds)).toThrow(/more than 10 members/);
   });
 
+  it('refuses an object of too many members, but not arrays of as many', () => {
+    const bounds = { maxNames: 3 };
+    expect(parseJsonText('[[1,2,3,4,5],{"a":1,"b":2,"c":{"d":[1,2,3,4],"e":1}}]', 'body', bounds)).toBeTruthy();
+    expect(() => parseJsonText('[1,2,3,4,{"a":1,"b":[1,2],"c":1,"d":1}]', 'body', bounds)).toThrow(
+      expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE', rule: 'at most 3 members in one object' }),
+    );
+    expect(() => parseJsonText(']]]],,,,', 'body', bounds)).toThrow(expect.objectContaining({ rule: 'JSON' }));
+  });
+
   it('says what is not JSON', () => {
     expect(() => parseJsonText('{a:1}', 'body')).toThrow(/body is not JSON/);
   });

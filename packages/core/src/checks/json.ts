@@ -118,6 +118,8 @@ export interface JsonBounds {
   maxDepth?: number;
   /** Members of all objects and items of all arrays together; default: as many as fit in the text. */
   maxMembers?: number;
+  /** Members of one object; default: as many as fit in the text. Building a large object takes far longer than a large array. */
+  maxNames?: number;
 }
 
 /**
@@ -125,17 +127,21 @@ export interface JsonBounds {
  * double range), nesting that would later break readers, and more members than the caller allows, all before anything is built.
  */
 export function parseJsonText(text: string, field: string, bounds: JsonBounds = {}): unknown {
-  const { maxDepth = MAX_JSON_DEPTH, maxMembers = Number.POSITIVE_INFINITY } = bounds;
+  const { maxDepth = MAX_JSON_DEPTH, maxMembers = Number.POSITIVE_INFINITY, maxNames = ANY_NUMBER } = bounds;
   let depth = 0;
   let members = 0;
+  // Members of the object at each depth; those of arrays start far below any limit.
+  const names = [0];
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
     if (char === 0x22) {
       at = endOfString(text, at);
     } else if (char === 0x2c) {
       if (++members > maxMembers) throw tooManyMembers(field, maxMembers);
+      if (++names[depth]! >= maxNames) throw tooManyMembers(field, maxNames, ' in one object');
     } else if (char === 0x7b || char === 0x5b) {
       if (++depth > maxDepth) throw invalidPayload(field, `nested at most ${maxDepth} levels deep`);
+      names[depth] = char === 0x7b ? 0 : -ANY_NUMBER;
       if (++members > maxMembers) throw tooManyMembers(field, maxMembers);
     } else if (char === 0x7d || char === 0x5d) {
       depth--;
@@ -153,6 +159,8 @@ export function parseJsonText(text: string, field: string, bounds: JsonBounds = 
     });
   }
 }
+
+const ANY_NUMBER = 2 ** 30;
 
 /** Shorter integers are below 2^53. */
 const LEAST_UNSAFE = 16;
@@ -177,11 +185,9 @@ function checkNumber(text: string, start: number, field: string): number {
   return end;
 }
 
-function tooManyMembers(field: string, maxMembers: number): TidemarkError {
-  return new TidemarkError('PAYLOAD_TOO_LARGE', `${field} has more than ${maxMembers} members; send less at once`, {
-    field,
-    rule: `at most ${maxMembers} members`,
-  });
+function tooManyMembers(field: string, maxMembers: number, where = ''): TidemarkError {
+  const message = `${field} has more than ${maxMembers} members${where}; send less at once`;
+  return new TidemarkError('PAYLOAD_TOO_LARGE', message, { field, rule: `at most ${maxMembers} members${where}` });
 }
 
 function endOfString(text: string, start: number): number {

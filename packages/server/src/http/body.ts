@@ -3,17 +3,19 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { parseJsonText } from '@tidemark/core';
 import type { MemoryLease } from '../limits/memory-budget.ts';
+import { Pieces } from './pieces.ts';
 import { Refusal } from './refusal.ts';
 
 const NEWLINE = 0x0a;
 /** A value of 64 levels, inside the members and lists that carry it; the store counts the value's own. */
 const MAX_DEPTH = 72;
+/** One object of so many members takes about 50 ms to build. */
+const MAX_NAMES = 50_000;
 /** A body is there as bytes, as text and as values at the same time; how many values, their limit says. */
 export const FORMS_OF_A_BODY = 4;
-/** What a chunk costs besides its bytes: a body in chunks of one byte would be hundreds of times its size. */
-const CHUNK_BYTES = 256;
-const DRAIN_MS = 5_000;
+const DRAIN_MS = 3_000;
 const DRAIN_BYTES = 64 * 1024 * 1024;
+const DRAIN_CHUNKS = 8_192;
 
 /** The type a body is declared to be, without its parameters. */
 export function contentTypeOf(request: IncomingMessage): string {
@@ -41,12 +43,35 @@ function cutOff(): Refusal {
   return new Refusal(400, 'ABORTED', 'The request ended before its body did');
 }
 
+/** So many chunks may be of any size; more of them must have some bytes each, or taking them costs more than what they carry. */
+const FREE_CHUNKS = 4_096;
+const LEAST_CHUNK_BYTES = 32;
+
+/** Counts the chunks of a body, and refuses one that comes in crumbs. */
+class ChunkCount {
+  #chunks = 0;
+  #bytes = 0;
+
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (++this.#chunks <= FREE_CHUNKS || this.#bytes >= this.#chunks * LEAST_CHUNK_BYTES) return;
+    throw new Refusal(413, 'PAYLOAD_TOO_LARGE', 'The body comes in too many small chunks; send larger ones', {
+      field: 'body',
+      rule: `chunks of at least ${LEAST_CHUNK_BYTES} bytes on average`,
+    });
+  }
+}
+
 /** The chunks of a body that ends where it should. Whoever stops early leaves the socket alone: it still has to answer. */
 export async function* wholeOf(request: IncomingMessage): AsyncGenerator<Buffer> {
+  const count = new ChunkCount();
   try {
-    yield* request.iterator({ destroyOnReturn: false });
-  } catch {
-    throw cutOff();
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      count.add(chunk);
+      yield chunk;
+    }
+  } catch (error) {
+    throw error instanceof Refusal ? error : cutOff();
   }
 }
 
@@ -54,24 +79,26 @@ export async function* wholeOf(request: IncomingMessage): AsyncGenerator<Buffer>
 export function readBody(request: IncomingMessage, maxBytes: number, memory: MemoryLease): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = [];
-    let size = 0;
+    const pieces = new Pieces();
+    const count = new ChunkCount();
     const refuse = (error: unknown) => {
-      chunks = [];
       request.pause();
+      request.removeListener('data', take);
+      pieces.take();
       reject(error);
     };
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > maxBytes) return refuse(tooLarge(maxBytes));
+    const take = (chunk: Buffer) => {
+      if (pieces.bytes + chunk.length > maxBytes) return refuse(tooLarge(maxBytes));
       try {
-        memory.grow(FORMS_OF_A_BODY * chunk.length + CHUNK_BYTES);
+        count.add(chunk);
+        memory.grow(FORMS_OF_A_BODY * chunk.length + pieces.costOf(chunk));
       } catch (error) {
         return refuse(error);
       }
-      chunks.push(chunk);
-    });
-    request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)));
+      pieces.add(chunk);
+    };
+    request.on('data', take);
+    request.on('end', () => resolve(pieces.take()));
     request.on('error', () => reject(cutOff()));
     request.on('close', () => {
       if (!request.complete) reject(cutOff());
@@ -81,7 +108,12 @@ export function readBody(request: IncomingMessage, maxBytes: number, memory: Mem
 
 /** The JSON value that bytes are, of at most as many members. */
 export function parseJson(bytes: Buffer, maxMembers: number): unknown {
-  if (isUtf8(bytes)) return parseJsonText(bytes.toString(), 'body', { maxDepth: MAX_DEPTH, maxMembers });
+  if (isUtf8(bytes))
+    return parseJsonText(bytes.toString(), 'body', {
+      maxDepth: MAX_DEPTH,
+      maxMembers,
+      maxNames: MAX_NAMES,
+    });
   throw new Refusal(422, 'INVALID_PAYLOAD', 'The body is not UTF-8', { field: 'body', rule: 'JSON in UTF-8' });
 }
 
@@ -114,8 +146,7 @@ export async function* readLines(
 export class PartialLine {
   readonly #maxBytes: number;
   readonly #memory: MemoryLease;
-  #pieces: Buffer[] = [];
-  #bytes = 0;
+  readonly #pieces = new Pieces();
   #reserved = 0;
 
   constructor(maxBytes: number, memory: MemoryLease) {
@@ -124,24 +155,21 @@ export class PartialLine {
   }
 
   add(piece: Buffer): void {
-    if (this.#bytes + piece.length > this.#maxBytes) throw tooLarge(this.#maxBytes);
-    const cost = piece.length + CHUNK_BYTES;
+    if (this.#pieces.bytes + piece.length > this.#maxBytes) throw tooLarge(this.#maxBytes);
+    const cost = this.#pieces.costOf(piece);
     this.#memory.grow(cost);
     this.#reserved += cost;
-    this.#pieces.push(piece);
-    this.#bytes += piece.length;
+    this.#pieces.add(piece);
   }
 
   /** The whole line. */
   end(piece: Buffer): Buffer {
-    if (this.#bytes + piece.length > this.#maxBytes) throw tooLarge(this.#maxBytes);
-    if (this.#bytes === 0) return piece;
-    const line = Buffer.concat([...this.#pieces, piece]);
+    if (this.#pieces.bytes + piece.length > this.#maxBytes) throw tooLarge(this.#maxBytes);
+    if (this.#pieces.bytes === 0) return piece;
+    this.#pieces.add(piece);
     this.#memory.shrink(this.#reserved);
-    this.#pieces = [];
-    this.#bytes = 0;
     this.#reserved = 0;
-    return line;
+    return this.#pieces.take();
   }
 }
 
@@ -155,12 +183,16 @@ function isBlank(line: Buffer): boolean {
  */
 export function drain(request: IncomingMessage): void {
   if (request.readableEnded || !hasBody(request)) return;
-  let bytes = 0;
-  const timer = setTimeout(() => request.destroy(), DRAIN_MS);
-  request.on('close', () => clearTimeout(timer));
+  let [bytes, chunks, bytesBefore] = [0, 0, -1];
+  // Twice without a byte in between: after a stall of this process, timers run before what has arrived is read.
+  const timer = setInterval(() => {
+    if (bytes === bytesBefore) request.destroy();
+    bytesBefore = bytes;
+  }, DRAIN_MS);
+  request.on('close', () => clearInterval(timer));
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > DRAIN_BYTES) request.destroy();
+    if (bytes > DRAIN_BYTES || ++chunks > DRAIN_CHUNKS) request.destroy();
   });
   request.resume();
 }

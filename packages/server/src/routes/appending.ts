@@ -13,10 +13,12 @@ import type { Call } from './route.ts';
 /** Lines that are under way at a time: what one commit holds, in the few chunks they arrive in. */
 const BATCH = 500;
 const BATCHES = 8;
-/** Lines of a batch while tenants are held to their shares: others come in between. */
-const SMALL_BATCH = 32;
 /** And not more bytes than this: lines may be large. */
 const BYTES_UNDER_WAY = 8 * 1024 * 1024;
+/** Lines of a batch while tenants are held to their shares: others come in between. */
+const SMALL_BATCH = 32;
+/** What a store takes at once. */
+const MOST_EVENTS = 1_000;
 
 export interface AppendQuery {
   expectedSeq?: number;
@@ -35,7 +37,9 @@ export async function append(
   const options = optionsOf(call);
   if (body === undefined) return sendBatches(response, appendLines(call, options, complete));
   if (Array.isArray(body)) {
-    const results = await store.runs.appendEvents(body.map(complete), options);
+    // A list that the store will refuse is not worth completing.
+    const events = body.length > MOST_EVENTS ? body : body.map(complete);
+    const results = await store.runs.appendEvents(events, options);
     services.metrics.appendedEvents += results.filter((it) => it.persisted).length;
     return json({ items: results });
   }
@@ -105,7 +109,7 @@ async function* appendLines(
 
 function eventOf(line: Buffer, maxMembers: number): RunEventInput {
   const event = parseJson(line, maxMembers);
-  if (typeof event === 'object' && event !== null) return event as RunEventInput;
+  if (typeof event === 'object' && event !== null && !Array.isArray(event)) return event as RunEventInput;
   throw invalidArgument('event', 'a JSON object', event);
 }
 

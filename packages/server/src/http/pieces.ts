@@ -1,0 +1,64 @@
+/**
+ * The pieces that a body or a line arrives in, until it is whole. Small ones are copied together: each is an object of its own, and a body
+ * in chunks of one byte would take a thousand times its size.
+ */
+
+const SMALL_BYTES = 4_096;
+const BLOCK_BYTES = 64 * 1024;
+/** What a piece costs besides its bytes. */
+const PIECE_BYTES = 512;
+
+export class Pieces {
+  #pieces: Buffer[] = [];
+  #block: Buffer | null = null;
+  #blockBytes = 0;
+  /** Of all pieces together. */
+  bytes = 0;
+
+  /** The memory that keeping a piece would take. */
+  costOf({ length }: Buffer): number {
+    return this.#isJoined(length) ? (this.#fits(length) ? 0 : BLOCK_BYTES) : length + PIECE_BYTES;
+  }
+
+  add(piece: Buffer): void {
+    this.bytes += piece.length;
+    if (this.#isJoined(piece.length)) this.#join(piece);
+    else {
+      this.#endBlock();
+      this.#pieces.push(piece);
+    }
+  }
+
+  /** All bytes in order; nothing is kept here any more. */
+  take(): Buffer {
+    this.#endBlock();
+    const whole = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.bytes);
+    this.#pieces = [];
+    this.bytes = 0;
+    return whole;
+  }
+
+  /** The first piece stays as it is: most bodies have no other. */
+  #isJoined(length: number): boolean {
+    return length < SMALL_BYTES && (this.#pieces.length > 0 || this.#block !== null);
+  }
+
+  #fits(length: number): boolean {
+    return this.#block !== null && this.#blockBytes + length <= BLOCK_BYTES;
+  }
+
+  #join(piece: Buffer): void {
+    if (!this.#fits(piece.length)) {
+      this.#endBlock();
+      this.#block = Buffer.allocUnsafe(BLOCK_BYTES);
+    }
+    piece.copy(this.#block!, this.#blockBytes);
+    this.#blockBytes += piece.length;
+  }
+
+  #endBlock(): void {
+    if (this.#block !== null) this.#pieces.push(this.#block.subarray(0, this.#blockBytes));
+    this.#block = null;
+    this.#blockBytes = 0;
+  }
+}
