@@ -166,10 +166,9 @@ export class PartialLine {
   end(piece: Buffer): Buffer {
     if (this.#pieces.bytes + piece.length > this.#maxBytes) throw tooLarge(this.#maxBytes);
     if (this.#pieces.bytes === 0) return piece;
-    this.#pieces.add(piece);
     this.#memory.shrink(this.#reserved);
     this.#reserved = 0;
-    return this.#pieces.take();
+    return this.#pieces.take(piece);
   }
 }
 
@@ -186,9 +185,12 @@ export function drain(request: IncomingMessage): void {
   let [bytes, chunks, bytesBefore] = [0, 0, -1];
   // Twice without a byte in between: after a stall of this process, timers run before what has arrived is read.
   const timer = setInterval(() => {
-    if (bytes === bytesBefore) request.destroy();
+    // Whole by now, although its end was not announced here: the connection may serve another request already.
+    if (request.complete) clearInterval(timer);
+    else if (bytes === bytesBefore) request.destroy();
     bytesBefore = bytes;
   }, DRAIN_MS);
+  request.on('end', () => clearInterval(timer));
   request.on('close', () => clearInterval(timer));
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;

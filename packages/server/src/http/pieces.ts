@@ -29,10 +29,11 @@ export class Pieces {
     }
   }
 
-  /** All bytes in order; nothing is kept here any more. */
-  take(): Buffer {
+  /** All bytes in order, and a last piece that need not be kept before; nothing is kept here any more. */
+  take(last?: Buffer): Buffer {
     this.#endBlock();
-    const whole = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.bytes);
+    if (last !== undefined) this.#pieces.push(last);
+    const whole = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces);
     this.#pieces = [];
     this.bytes = 0;
     return whole;
