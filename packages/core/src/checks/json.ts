@@ -130,18 +130,17 @@ export function parseJsonText(text: string, field: string, bounds: JsonBounds = 
   const { maxDepth = MAX_JSON_DEPTH, maxMembers = Number.POSITIVE_INFINITY, maxNames = ANY_NUMBER } = bounds;
   let depth = 0;
   let members = 0;
-  // Members of the object at each depth; those of arrays start far below any limit.
-  const names = [0];
+  NAMES[0] = 0;
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
     if (char === 0x22) {
       at = endOfString(text, at);
     } else if (char === 0x2c) {
       if (++members > maxMembers) throw tooManyMembers(field, maxMembers);
-      if (++names[depth]! >= maxNames) throw tooManyMembers(field, maxNames, ' in one object');
+      if (++NAMES[depth]! >= maxNames) throw tooManyMembers(field, maxNames, ' in one object');
     } else if (char === 0x7b || char === 0x5b) {
       if (++depth > maxDepth) throw invalidPayload(field, `nested at most ${maxDepth} levels deep`);
-      names[depth] = char === 0x7b ? 0 : -ANY_NUMBER;
+      NAMES[depth] = char === 0x7b ? 0 : -ANY_NUMBER;
       if (++members > maxMembers) throw tooManyMembers(field, maxMembers);
     } else if (char === 0x7d || char === 0x5d) {
       depth--;
@@ -161,6 +160,8 @@ export function parseJsonText(text: string, field: string, bounds: JsonBounds = 
 }
 
 const ANY_NUMBER = 2 ** 30;
+/** Members of the object at each depth while a text is scanned; those of arrays start far below any limit. */
+const NAMES = new Int32Array(256);
 
 /** Shorter integers are below 2^53. */
 const LEAST_UNSAFE = 16;

@@ -106,14 +106,13 @@ export function readBody(request: IncomingMessage, maxBytes: number, memory: Mem
   });
 }
 
+/** One object for all, since lines of bulk appends are many. */
+const BOUNDS = { maxDepth: MAX_DEPTH, maxMembers: 0, maxNames: MAX_NAMES };
+
 /** The JSON value that bytes are, of at most as many members. */
 export function parseJson(bytes: Buffer, maxMembers: number): unknown {
-  if (isUtf8(bytes))
-    return parseJsonText(bytes.toString(), 'body', {
-      maxDepth: MAX_DEPTH,
-      maxMembers,
-      maxNames: MAX_NAMES,
-    });
+  BOUNDS.maxMembers = maxMembers;
+  if (isUtf8(bytes)) return parseJsonText(bytes.toString(), 'body', BOUNDS);
   throw new Refusal(422, 'INVALID_PAYLOAD', 'The body is not UTF-8', { field: 'body', rule: 'JSON in UTF-8' });
 }
 
