@@ -202,7 +202,7 @@ export class Application {
     const { shares, work } = this.#parts.services;
     const block = blockOf(Number(admitted.asked.request.headers['content-length'] ?? 0));
     if (block > 0) await shares.space(account, block);
-    await work.begin(account, heavy);
+    await work.begin(account, heavy, false);
     try {
       await shares.enter(account, COST.request + heavy);
       return await this.#answer(admitted);

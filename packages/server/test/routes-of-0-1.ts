@@ -1,4 +1,7 @@
-/** What the scopes `read`, `append` and `admin` opened in version 0.1, route by route: keys from then must keep exactly that. */
+/**
+ * What the scopes `read`, `append` and `admin` opened in version 0.1, route by route: keys from then must keep exactly that. Only
+ * where an archived run lies moved from `read` to `admin`: a location opens the archive to whoever can name it.
+ */
 
 export const ROUTES_OF_0_1: Readonly<Record<'read' | 'append' | 'admin', readonly string[]>> = {
   read: [
@@ -11,7 +14,6 @@ export const ROUTES_OF_0_1: Readonly<Record<'read' | 'append' | 'admin', readonl
     'GET /v1/runs/{runId}/integrity',
     'GET /v1/runs/{runId}/events',
     'GET /v1/runs/{runId}/events/{runSeq}',
-    'GET /v1/runs/{runId}/archive',
     'GET /v1/events',
     'GET /v1/kv',
     'POST /v1/kv-scan',
@@ -86,6 +88,7 @@ export const ROUTES_OF_0_1: Readonly<Record<'read' | 'append' | 'admin', readonl
     'POST /v1/runs/{runId}/events/{runSeq}/redact',
     'GET /v1/runs/{runId}/export',
     'POST /v1/restores',
+    'GET /v1/runs/{runId}/archive',
     'POST /v1/runs/{runId}/archive',
     'DELETE /v1/sessions/{sessionId}',
     'POST /v1/artifact-sweep',

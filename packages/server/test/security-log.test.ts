@@ -108,7 +108,7 @@ describe('the audit log', () => {
     expect(await statusOf(`${url}/v1/admin/tenants`, bearing(reader.key))).toBe(403);
     expect(await statusOf(`${url}/v1/runs/r?tenant=other`, bearing(admin.key), 'DELETE')).toBe(403);
     expect(await statusOf(`${url}/v1/runs/r?nonsense=1`, bearing(admin.key), 'DELETE')).toBe(400);
-    expect(await statusOf(`${url}/v1/doctor`, bearing(admin.key))).toBe(200);
+    expect(await statusOf(`${url}/v1/admin/tenants`, bearing(admin.key))).toBe(200);
     expect(await auditedBy(secured, `key:${reader.info.id}`)).toEqual([
       ['DELETE /v1/runs/{runId}', 'RunFailed', { errorCode: 'FORBIDDEN', refused: true }],
       ['GET /v1/admin/tenants', 'RunFailed', { errorCode: 'FORBIDDEN', refused: true }],
@@ -116,7 +116,7 @@ describe('the audit log', () => {
     expect(await auditedBy(secured, `key:${admin.info.id}`)).toEqual([
       ['DELETE /v1/runs/{runId}', 'RunFailed', { errorCode: 'TENANT_MISMATCH', refused: true }],
       ['DELETE /v1/runs/{runId}', 'RunFailed', { errorCode: 'INVALID_ARGUMENT', refused: true }],
-      ['GET /v1/doctor', 'RunCompleted', { status: 200 }],
+      ['GET /v1/admin/tenants', 'RunCompleted', { status: 200 }],
     ]);
     expect(linesOf(secured, 'admin_refused')).toHaveLength(4);
     expect(linesOf(secured, 'admin_action')).toHaveLength(1);

@@ -109,8 +109,8 @@ function opens(scope: Scope, { name, scope: wanted }: Operation): boolean {
   return wanted === scope || wanted === 'store:read';
 }
 
-/** Streams need the scopes of their topics, and metrics an operator. */
-const NOT_BY_SCOPE_ALONE = new Set(['GET /v1/stream', 'GET /metrics']);
+/** Streams need the scopes of their topics; metrics and the doctor need an operator. */
+const NOT_BY_SCOPE_ALONE = new Set(['GET /v1/stream', 'GET /metrics', 'GET /v1/doctor']);
 
 describe('scopes', () => {
   it('open exactly their own routes, each of them on every route', { timeout: 3 * LIMIT_MS }, async () => {

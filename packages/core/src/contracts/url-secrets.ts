@@ -5,8 +5,7 @@
 
 const HIDDEN = '***';
 
-const SCHEMES = 'memory|sqlite|file|postgres|postgresql|redis|rediss|valkey|nats|tls|ws|wss|http|https';
-const KNOWN_SCHEME = new RegExp(`^(${SCHEMES}):`, 'i');
+const KNOWN_SCHEME = /^(memory|sqlite|file|postgres|postgresql|redis|rediss|valkey|nats|tls|ws|wss|http|https):/i;
 /** Schemes whose URLs are names of files: no user, no host. */
 const FILE_SCHEMES = new Set(['memory', 'sqlite', 'file']);
 const LONGEST_SCHEME = 20;

@@ -43,7 +43,7 @@ const MOST_LEVEL = 4;
 const BURST_MS = 15;
 /** A tenant counts as active for so many control steps after its last request. */
 const ACTIVE_STEPS = 20;
-const LONGEST_WAIT_MS = 30_000;
+export const LONGEST_WAIT_MS = 30_000;
 const BLOCKS_APART = 100;
 const MANY_ACCOUNTS = 10_000;
 
@@ -242,7 +242,7 @@ export class Shares {
   }
 }
 
-function overShare(): Refusal {
+export function overShare(): Refusal {
   return new Refusal(
     429,
     'OVERLOADED',

@@ -2,7 +2,7 @@
  * Bounds the heavy work of each tenant that is under way at a time. A store serves its calls in the order they came: what one
  * tenant has begun already, all others have to wait for.
  */
-import type { Shares } from './shares.ts';
+import { LONGEST_WAIT_MS, overShare, type Shares } from './shares.ts';
 
 /** Milliseconds of work by estimate, while the process has time left and while tenants are held to their shares. */
 const MOST_MS = 150;
@@ -11,6 +11,8 @@ const MOST_PACED_MS = 10;
 interface Waiting {
   cost: number;
   begin(): void;
+  /** Ends the wait of one that is not patient. */
+  timer?: NodeJS.Timeout;
 }
 
 interface Lane {
@@ -26,15 +28,26 @@ export class Work {
     this.#shares = shares;
   }
 
-  /** Begins work, or returns a promise of its turn. `end` must follow with the same cost. One piece is always let through. */
-  begin(account: string, cost: number): Promise<void> | undefined {
+  /**
+   * Begins work, or returns a promise of its turn. `end` must follow with the same cost. One piece is always let through. Whoever
+   * is not patient is refused after a while: a sender that stalls holds up its own tenant, and not without end.
+   */
+  begin(account: string, cost: number, isPatient = true): Promise<void> | undefined {
     const lane = this.#lanes.get(account) ?? { underWay: 0, waiting: [] };
     this.#lanes.set(account, lane);
     if (lane.waiting.length === 0 && this.#fits(lane, cost)) {
       lane.underWay += cost;
       return undefined;
     }
-    return new Promise((begin) => lane.waiting.push({ cost, begin }));
+    return new Promise((begin, reject) => {
+      const waiting: Waiting = { cost, begin };
+      lane.waiting.push(waiting);
+      if (isPatient) return;
+      waiting.timer = setTimeout(() => {
+        lane.waiting.splice(lane.waiting.indexOf(waiting), 1);
+        reject(overShare());
+      }, LONGEST_WAIT_MS);
+    });
   }
 
   /** The next begins in a later turn of the event loop, in which others are heard first. */
@@ -43,6 +56,7 @@ export class Work {
     lane.underWay = Math.max(0, lane.underWay - cost);
     for (let next = lane.waiting[0]; next && this.#fits(lane, next.cost); next = lane.waiting[0]) {
       lane.waiting.shift();
+      clearTimeout(next.timer);
       lane.underWay += next.cost;
       setImmediate(next.begin);
     }
