@@ -1,8 +1,8 @@
 /**
- * One actor sends batches over two runs with tight time limits, while the other keeps both runs busy. An append that fails
- * and says that nothing was written has written nothing; one that is not sure says so and carries the write.
+ * One actor sends batches over two runs with tight time limits, while the other keeps both runs busy. An append that succeeds
+ * has stored both events, one that is rejected has stored none, and one whose outcome is unknown carries the write.
  */
-import { isTidemarkError, type RunEventInput, type Store } from '@tidemark/core';
+import { isTidemarkError, type Store } from '@tidemark/core';
 import { runEvent } from '../run-event.ts';
 import { ignoring, until } from './actors.ts';
 import type { Race } from './race.ts';
@@ -20,35 +20,38 @@ export const TWO_RUN_BATCHES: Race = {
     const load = (store: Store) =>
       until(done.signal, () => store.runs.appendEvent(runEvent(two, undefined, { filler })).catch(late));
     const loads = [load(a), load(a), load(a), load(b), load(b)];
-    const problems: string[] = [];
-    let failed = 0;
+    const settled: { key: string; error: unknown }[] = [];
     for (let batch = 0; batch < BATCHES; batch++) {
       const events = [runEvent(one, `${batch}`), runEvent(two, `${batch}`)];
       const error = await a.runs.appendEvents(events, { timeoutMs: random.between(1, 12) }).then(
         () => null,
         (reason: unknown) => reason,
       );
-      if (error === null) continue;
-      failed++;
-      const stored = await storedOf(a, events);
-      if (!isTidemarkError(error)) problems.push(`an append failed with ${error}`);
-      else if (error.outcome === 'rejected' && stored > 0)
-        problems.push(`${error.code} says that nothing was written, and ${stored} of 2 runs have their event`);
-      else if (error.outcome === 'unknown' && error.write === undefined)
-        problems.push('an unknown outcome has no write');
+      settled.push({ key: `${batch}`, error });
     }
     done.abort();
     await Promise.all(loads);
-    return { checks: failed, problems };
+    const stored = [await keysOf(a, one), await keysOf(a, two)];
+    const problems = settled.flatMap(({ key, error }) => {
+      const count = stored.filter((keys) => keys.has(key)).length;
+      return problemOf(error, count) ?? [];
+    });
+    return { checks: settled.length, problems };
   },
 };
 
-/** How many of the events are stored, some time after their append failed. */
-async function storedOf(store: Store, events: readonly RunEventInput[]): Promise<number> {
-  let stored = 0;
-  for (const { runId, idempotencyKey } of events) {
-    for await (const event of store.runs.readEvents(runId, { tenantId: 'default' }))
-      if (event.idempotencyKey === idempotencyKey) stored++;
-  }
-  return stored;
+/** What is wrong with the outcome of a batch of which so many events are stored; `null` when nothing is. */
+function problemOf(error: unknown, stored: number): string | null {
+  if (error === null) return stored === 2 ? null : `an append succeeded, and ${stored} of 2 runs have their event`;
+  if (!isTidemarkError(error)) return `an append failed with ${error}`;
+  if (error.outcome === 'rejected' && stored > 0)
+    return `${error.code} says that nothing was written, and ${stored} of 2 runs have their event`;
+  if (error.outcome === 'unknown' && error.write === undefined) return 'an unknown outcome has no write';
+  return null;
+}
+
+async function keysOf(store: Store, runId: string): Promise<Set<string>> {
+  const keys = new Set<string>();
+  for await (const { idempotencyKey } of store.runs.readEvents(runId, { tenantId: 'default' })) keys.add(idempotencyKey);
+  return keys;
 }
