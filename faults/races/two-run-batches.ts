@@ -52,6 +52,7 @@ function problemOf(error: unknown, stored: number): string | null {
 
 async function keysOf(store: Store, runId: string): Promise<Set<string>> {
   const keys = new Set<string>();
-  for await (const { idempotencyKey } of store.runs.readEvents(runId, { tenantId: 'default' })) keys.add(idempotencyKey);
+  for await (const { idempotencyKey } of store.runs.readEvents(runId, { tenantId: 'default' }))
+    keys.add(idempotencyKey);
   return keys;
 }
