@@ -27,7 +27,7 @@ export * from './contracts/runs.ts';
 export * from './contracts/schemas.ts';
 export * from './contracts/store.ts';
 export { defineEvents } from './events/define.ts';
-export { isTerminal, mayMove } from './jobs/states.ts';
+export { isTerminal } from './jobs/states.ts';
 export { compareKeys, compareValues } from './kv/order.ts';
 export { numberOf, textOf } from './kv/values.ts';
 export { createMemoryStore } from './memory/store.ts';

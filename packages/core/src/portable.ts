@@ -27,6 +27,7 @@ export * from './contracts/run-state.ts';
 export * from './contracts/runs.ts';
 export * from './contracts/schemas.ts';
 export * from './contracts/store.ts';
+export { isTerminal, mayMove } from './jobs/states.ts';
 export { blameRun } from './projections/run-blame.ts';
 export { createHandle, type HandleDefaults } from './runs/handle.ts';
 export { smallParts } from './runs/parts.ts';

@@ -1,6 +1,5 @@
--- Where a job stands in the index: the rule of core/jobs/places.ts, in the same step as the record.
-
-local STATES = { pending = true, claimed = true, running = true, completed = true, failed = true, cancelled = true }
+-- Where a job stands in the index: the rule of core/jobs/places.ts, in the same step as the record. `STATES` and `HELD` come from
+-- core's table of states (scripts.ts).
 
 local DIGITS = 15
 
@@ -31,7 +30,7 @@ local function placesOf(record, jobType)
   local function add(kind, at) places[#places + 1] = kind .. '/' .. jobType .. '/' .. at end
   if state == 'pending' then add('ready', rank(of[6]) .. (createdAt or never)) end
   if state == 'failed' and of[8] then add('unannounced', updatedAt) end
-  if state ~= 'claimed' and state ~= 'running' then return places end
+  if not HELD[state] then return places end
   if timeoutAt then add('lease', timeoutAt) end
   if claimId and #claimId <= 100 and string.find(claimId, '^[%w_-]+$') then add('claim', claimId) end
   return places

@@ -1,6 +1,8 @@
 /** The Lua scripts in `scripts/`: every write is one of them, so that it happens whole or not at all. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { JOB_STATES } from '@tidemark/core';
+import { HELD_STATES } from '@tidemark/core/engine';
 
 export interface Script {
   text: string;
@@ -10,9 +12,19 @@ export interface Script {
 
 const DIRECTORY = new URL('../scripts/', import.meta.url);
 
+/** What a script takes from core, so that no list stands in both. */
+const FROM_CORE: Record<string, string> = {
+  places: `${tableOf('STATES', JOB_STATES)}\n${tableOf('HELD', HELD_STATES)}\n`,
+};
+
+function tableOf(name: string, words: readonly string[]): string {
+  return `local ${name} = { ${words.map((word) => `${word} = true`).join(', ')} }`;
+}
+
 /** A script made of these files, each using what those before it define. */
 function scriptOf(...names: string[]): Script {
-  const text = names.map((name) => readFileSync(new URL(`${name}.lua`, DIRECTORY), 'utf8')).join('\n');
+  const textOf = (name: string) => (FROM_CORE[name] ?? '') + readFileSync(new URL(`${name}.lua`, DIRECTORY), 'utf8');
+  const text = names.map(textOf).join('\n');
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 

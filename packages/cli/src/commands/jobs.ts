@@ -4,8 +4,8 @@ import {
   invalidArgument,
   type Job,
   type JobRef,
-  type JobState,
   type JobStore,
+  LISTED_JOB_STATES,
   type OverdueJob,
   TidemarkError,
 } from '@tidemark/core';
@@ -16,15 +16,6 @@ import { choice, duration, integer, one, pairs, required, text, toggle, withDefa
 import type { View } from '../output.ts';
 import { limitOption, upTo } from '../pages.ts';
 
-const STATES = [
-  'pending',
-  'delayed',
-  'claimed',
-  'running',
-  'completed',
-  'failed',
-  'cancelled',
-] as const satisfies readonly (JobState | 'delayed')[];
 /** What is of interest when no state is named: all that has not ended well. */
 const UNFINISHED = ['running', 'claimed', 'pending', 'delayed', 'failed'] as const;
 const JOB = one('type and id of the job: email-send/mail-1');
@@ -69,7 +60,7 @@ const list = defineCommand({
   details: 'Without --state, those that have not ended well: running, claimed, pending, delayed and failed.',
   effect: 'ro',
   options: {
-    state: choice(STATES, 'only in this state; failed are the dead ones'),
+    state: choice(LISTED_JOB_STATES, 'only in this state; failed are the dead ones'),
     type: text('type', 'only of this type'),
     stuck: duration('duration', 'only those that need a push: past their lease, or unchanged for so long'),
     limit: limitOption,

@@ -4,7 +4,13 @@
  */
 import type { CallOptions, Duration, Page, PageOptions } from './common.ts';
 
-export type JobState = 'pending' | 'claimed' | 'running' | 'completed' | 'failed' | 'cancelled';
+/** Every state of a job; `completed`, `failed` and `cancelled` are final. */
+export const JOB_STATES = ['pending', 'claimed', 'running', 'completed', 'failed', 'cancelled'] as const;
+export type JobState = (typeof JOB_STATES)[number];
+
+/** What jobs are listed by: a state, or `delayed` for pending jobs that wait for their time. */
+export const LISTED_JOB_STATES = [...JOB_STATES, 'delayed'] as const;
+export type ListedJobState = (typeof LISTED_JOB_STATES)[number];
 
 /** The fields of a task record, by the names the specification gives them; times in milliseconds on the engine's clock. */
 export interface JobFields {
@@ -155,9 +161,9 @@ export interface JobStore {
    * Jobs of a state, by type, the one untouched for longest first. `delayed` are the pending ones that wait for their
    * time, the next one first; `failed` is the list of dead jobs.
    */
-  list(state: JobState | 'delayed', options?: PageOptions & { taskType?: string }): Promise<Page<Job>>;
+  list(state: ListedJobState, options?: PageOptions & { taskType?: string }): Promise<Page<Job>>;
   /** Task types that have a job in a state. */
-  types(state: JobState | 'delayed', options?: CallOptions): Promise<string[]>;
+  types(state: ListedJobState, options?: CallOptions): Promise<string[]>;
   /**
    * Jobs of a type that need a push (KV-8), found through an index: leases that have ended, held jobs not updated for
    * `threshold`, delayed ones whose time has come, jobs failed by a sweep and not announced for `threshold`, and

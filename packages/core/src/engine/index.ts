@@ -18,6 +18,7 @@ export { hideUrlSecrets, holdsSecret, shownUrl } from '../contracts/url-secrets.
 export { GroupCommit } from '../group-commit.ts';
 export { type Digest, digestBytes, digestOf, sha256, sha256Hex } from '../hash.ts';
 export { jobTypeOf, placesOf } from '../jobs/places.ts';
+export { HELD_STATES } from '../jobs/states.ts';
 export { keyedAgents } from '../keyed/agents/agents.ts';
 export { keyedArtifacts } from '../keyed/artifacts.ts';
 export { Turns } from '../keyed/contention.ts';

@@ -6,7 +6,7 @@ import type { JobClaim, JobFields, JobRef, JobState, NewJob, OverdueJob, Overdue
 import { encodeFields, encodeValue } from '../kv/values.ts';
 import { CLAIM_ID, JOB_PREFIX } from './places.ts';
 import { DEFAULT_RETRIES, jobKey } from './record.ts';
-import { isJobState, isTerminal } from './states.ts';
+import { isJobState, isTerminal, JOB_MOVES } from './states.ts';
 
 export const DEFAULT_LEASE_MS = 60_000;
 const MAX_PRIORITY = 1_000;
@@ -38,11 +38,11 @@ const OWN_FIELDS: Record<keyof JobFields, true> = {
 
 /** The states in which a job can be overdue for a reason. */
 const STATES_OF: Record<OverdueReason, readonly JobState[]> = {
-  'lease ended': ['claimed', 'running'],
-  'not updated': ['claimed', 'running'],
-  'not claimed': ['pending'],
-  due: ['pending'],
-  'not announced': ['failed'],
+  'lease ended': JOB_MOVES.takeBack.from,
+  'not updated': JOB_MOVES.takeBack.from,
+  'not claimed': JOB_MOVES.signal.from,
+  due: JOB_MOVES.release.from,
+  'not announced': JOB_MOVES.announce.from,
 };
 
 const REASONS = Object.keys(STATES_OF) as OverdueReason[];

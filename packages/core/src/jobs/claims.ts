@@ -13,6 +13,7 @@ import { claimed, released } from './moves.ts';
 import { scanJobs } from './placed.ts';
 import { padded, placeRange, timeOf } from './places.ts';
 import { isHeldBy, jobName, jobOf, stateOf } from './record.ts';
+import { JOB_MOVES, mayMove } from './states.ts';
 
 /** How many ready jobs are looked at besides those that are needed. */
 const SPARE = 4;
@@ -91,7 +92,7 @@ export class Claimer {
   async takeOne(job: JobRef, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const { key } = jobName(this.#tenantId, job);
     let { applied, record } = await this.#records.write(this.#taking(key, by, pendingSince(null)), call);
-    if (!applied && record && stateOf(record) === 'pending') {
+    if (!applied && record && mayClaim(record)) {
       const runAt = timeOf(record.fields, 'run_at');
       if (runAt !== null && runAt > (await this.#records.now(call))) return null;
       refuseIfOver(call);
@@ -287,9 +288,15 @@ function newCrowd(): Crowd {
   return { taking, taken, spread: 1, looking: Promise.resolve(), next: undefined, joined: 0, waitUntil: never };
 }
 
+function mayClaim(record: StoredRecord): boolean {
+  const state = stateOf(record);
+  return state !== null && mayMove(state, 'claim');
+}
+
 /** What must hold of a job that is ready or due: it is pending, and to run when it was seen to be. */
 function pendingSince(runAt: Uint8Array | null): RecordWrite['expect'] {
-  return { fields: new Map([...fieldsOf({ state: 'pending' }), ['run_at', runAt] as const]) };
+  const [state] = JOB_MOVES.claim.from;
+  return { fields: new Map([...fieldsOf({ state }), ['run_at', runAt] as const]) };
 }
 
 /** The part of a ready place that is its priority's. */

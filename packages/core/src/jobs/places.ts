@@ -9,7 +9,9 @@
  * - `claim/{type}/{claim_id}`: claimed and running jobs by their claim, to find what a claim sent again has taken;
  * - `unannounced/{type}/{updated_at}`: failed jobs whose end nobody was told of yet.
  */
+import { JOB_STATES } from '../contracts/jobs.ts';
 import type { Fields } from '../engine/records.ts';
+import { HELD_STATES } from './states.ts';
 
 /** Keys of jobs start with this; the type and the id follow, parted by a dot (KV-6). */
 export const JOB_PREFIX = 'gbe.state.tasks.';
@@ -17,7 +19,8 @@ export const JOB_PREFIX = 'gbe.state.tasks.';
 const JOB_KEY = /^gbe\.state\.tasks\.([A-Za-z0-9_-]{1,100})\.(.+)$/s;
 /** Claim ids that the index knows; `claim` takes no others. */
 export const CLAIM_ID = /^[A-Za-z0-9_-]{1,100}$/;
-const STATE = /^(pending|claimed|running|completed|failed|cancelled)$/;
+const STATES: ReadonlySet<string> = new Set(JOB_STATES);
+const HELD: ReadonlySet<string> = new Set(HELD_STATES);
 /** Times that fit the index; anything else counts as absent. */
 const TIME = /^(0|[1-9][0-9]{0,14})$/;
 const WHOLE = /^(0|[1-9][0-9]{0,15})$/;
@@ -35,7 +38,7 @@ export function jobTypeOf(key: string): string | null {
 export function placesOf(key: string, fields: Fields): string[] {
   const type = jobTypeOf(key);
   const state = textOf(fields, 'state');
-  if (type === null || !STATE.test(state)) return [];
+  if (type === null || !STATES.has(state)) return [];
   const [createdAt, runAt, timeoutAt] = [
     time(fields, 'created_at'),
     time(fields, 'run_at'),
@@ -46,7 +49,7 @@ export function placesOf(key: string, fields: Fields): string[] {
   const places = [`${state}/${type}/${updatedAt}`];
   if (state === 'pending') places.push(`ready/${type}/${MIDDLE_RANK - priorityOf(fields)}${createdAt ?? padded('0')}`);
   if (state === 'failed' && fields.has('unannounced')) places.push(`unannounced/${type}/${updatedAt}`);
-  if (state !== 'claimed' && state !== 'running') return places;
+  if (!HELD.has(state)) return places;
   const claimId = textOf(fields, 'claim_id');
   if (timeoutAt !== null) places.push(`lease/${type}/${timeoutAt}`);
   if (CLAIM_ID.test(claimId)) places.push(`claim/${type}/${claimId}`);

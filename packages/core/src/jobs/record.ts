@@ -3,7 +3,7 @@ import type { Job, JobRef, JobState } from '../contracts/jobs.ts';
 import type { RecordName, StoredRecord } from '../engine/records.ts';
 import { textField } from '../keyed/fields.ts';
 import { countOf, JOB_PREFIX, jobTypeOf, priorityOf, timeOf } from './places.ts';
-import { isJobState } from './states.ts';
+import { isHeld, isJobState } from './states.ts';
 
 /** How often a job may be sent back when it does not say. */
 export const DEFAULT_RETRIES = 3;
@@ -24,8 +24,7 @@ export function stateOf(record: Pick<StoredRecord, 'fields'> | null | undefined)
 
 /** Whether a claim holds the job. */
 export function isHeldBy(record: StoredRecord, claimId: string): boolean {
-  const state = stateOf(record);
-  return (state === 'claimed' || state === 'running') && textField(record, 'claim_id') === claimId;
+  return isHeld(stateOf(record)) && textField(record, 'claim_id') === claimId;
 }
 
 /** The job in a record, `null` when it is none: whoever writes KV may have put anything there. */

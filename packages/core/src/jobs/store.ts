@@ -8,18 +8,20 @@ import { checkId, checkObject, checkOneOf, checkOptionalBoolean, checkOptionalId
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration, Page, PageOptions } from '../contracts/common.ts';
 import { TidemarkError } from '../contracts/errors.ts';
-import type {
-  ClaimedJob,
-  ClaimOptions,
-  Job,
-  JobClaim,
-  JobRef,
-  JobRequest,
-  JobState,
-  JobStore,
-  NewJob,
-  OverdueJob,
-  RecoveredJob,
+import {
+  type ClaimedJob,
+  type ClaimOptions,
+  type Job,
+  type JobClaim,
+  type JobRef,
+  type JobRequest,
+  type JobState,
+  type JobStore,
+  LISTED_JOB_STATES,
+  type ListedJobState,
+  type NewJob,
+  type OverdueJob,
+  type RecoveredJob,
 } from '../contracts/jobs.ts';
 import type { Records, StoredRecord } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
@@ -42,11 +44,8 @@ import { advanced, alive, cancelled, completed, failed, type Move, requeued, sen
 import { scanJobs } from './placed.ts';
 import { placeRange } from './places.ts';
 import { jobName, jobOf, stateOf } from './record.ts';
-import { claimLost, isTerminal } from './states.ts';
+import { claimLost, JOB_MOVES, mayMove } from './states.ts';
 import { findOverdue, type RequestMark, recoverJob } from './sweeps.ts';
-
-type ListedState = JobState | 'delayed';
-const LISTED: readonly ListedState[] = ['pending', 'claimed', 'running', 'completed', 'failed', 'cancelled', 'delayed'];
 
 export class Jobs implements JobStore {
   readonly #context: StoreContext;
@@ -174,7 +173,7 @@ export class Jobs implements JobStore {
     return this.#context.write(options, again, (call) =>
       this.#contention.settle(call, async () => {
         const stored = jobOf(this.#key(ref), await this.#read(ref, call));
-        if (!stored || isTerminal(stored.state)) return stored;
+        if (!stored || !mayMove(stored.state, 'cancel')) return stored;
         // Conditional on the state alone: signs of life from its worker need not stop it.
         const expect = { fields: fieldsOf({ state: stored.state }) };
         return (await this.#change(ref, cancelled(ttlMs), expect, call, request)) ?? CONFLICT;
@@ -190,19 +189,19 @@ export class Jobs implements JobStore {
     return this.#context.write(options, again, async (call) => {
       const seen = stateOf(await this.#read(ref, call));
       // Any other state is refused by the write itself, which knows whether this very request was carried out before.
-      const state = seen === 'cancelled' ? 'cancelled' : 'failed';
+      const state = seen !== null && mayMove(seen, 'requeue') ? seen : 'failed';
       const moved = await this.#change(ref, requeued(delayMs), { fields: fieldsOf({ state }) }, call, request);
       if (moved) return moved;
       const now = stateOf(await this.#read(ref, call));
       throw conflict(
-        `Only a failed or cancelled job can be requeued; this one ${now ? `is ${now}` : 'is not there'}`,
+        `Only a ${JOB_MOVES.requeue.from.join(' or ')} job can be requeued; this one ${now ? `is ${now}` : 'is not there'}`,
         now,
       );
     });
   }
 
-  async list(state: ListedState, options?: PageOptions & { taskType?: string }): Promise<Page<Job>> {
-    checkOneOf(state, 'state', LISTED);
+  async list(state: ListedJobState, options?: PageOptions & { taskType?: string }): Promise<Page<Job>> {
+    checkOneOf(state, 'state', LISTED_JOB_STATES);
     const taskType = options?.taskType === undefined ? undefined : checkTaskType(options.taskType);
     const limit = checkLimit(options?.limit, 100, 1_000);
     const range = placeRange(state, taskType);
@@ -215,8 +214,8 @@ export class Jobs implements JobStore {
     return last ? { items, next: encodeCursor([last.place, last.key]) } : { items };
   }
 
-  async types(state: ListedState, options?: CallOptions): Promise<string[]> {
-    checkOneOf(state, 'state', LISTED);
+  async types(state: ListedJobState, options?: CallOptions): Promise<string[]> {
+    checkOneOf(state, 'state', LISTED_JOB_STATES);
     return this.#context.read(options, async (call) => {
       const types: string[] = [];
       const { to, ...range } = placeRange(state);
@@ -254,7 +253,8 @@ export class Jobs implements JobStore {
 
   async announced(job: JobRef, options?: CallOptions): Promise<void> {
     const name = jobName(this.#tenantId, checkJobRef(job));
-    const [expect, set] = [{ fields: fieldsOf({ state: 'failed' }) }, fieldsOf({ unannounced: null })];
+    const [state] = JOB_MOVES.announce.from;
+    const [expect, set] = [{ fields: fieldsOf({ state }) }, fieldsOf({ unannounced: null })];
     await this.#context.write(options, { method: 'announced', job }, (call) =>
       this.#records.write({ name, mode: 'merge', expect, set, brief: true }, call),
     );

@@ -1,6 +1,6 @@
 /** Jobs that do not move: held by a silent worker, failed for good, taken by nobody, or tried again and again. */
-import type { Job, OverdueJob } from '@tidemark/core/portable';
-import { jobTypes, type ListedState, listJobs, overdueJobs } from '../jobs/api.ts';
+import type { Job, ListedJobState, OverdueJob } from '@tidemark/core/portable';
+import { jobTypes, listJobs, overdueJobs } from '../jobs/api.ts';
 import { outlookOf } from '../jobs/outlook.ts';
 import type { Tenant } from '../live/tenant.ts';
 import { tidemarkLine } from '../parts/command-line.tsx';
@@ -14,7 +14,7 @@ const THRESHOLD = '5m';
 const MOST = 200;
 /** As many overdue jobs of a type as the server gives at once. */
 const MOST_OVERDUE = 100;
-const UNFINISHED: readonly ListedState[] = ['pending', 'claimed', 'running'];
+const UNFINISHED: readonly ListedJobState[] = ['pending', 'claimed', 'running'];
 
 export interface JobConcerns {
   stuck: Concern[];
@@ -24,7 +24,7 @@ export interface JobConcerns {
 }
 
 export async function jobConcerns(tenant: Tenant, signal: AbortSignal): Promise<JobConcerns> {
-  const list = async (state: ListedState) => (await listJobs({ state, limit: MOST, tenant }, signal)).items;
+  const list = async (state: ListedJobState) => (await listJobs({ state, limit: MOST, tenant }, signal)).items;
   const [failed, delayed, types] = await Promise.all([
     list('failed'),
     list('delayed'),

@@ -1,11 +1,10 @@
 /** What the views of jobs ask the server. */
-import type { Job, JobRef, JobState, OverdueJob, Page, RecoveredJob } from '@tidemark/core/portable';
+import type { Job, JobRef, ListedJobState, OverdueJob, Page, RecoveredJob } from '@tidemark/core/portable';
 import { ask, resource } from '../live/http.ts';
 import type { Tenant } from '../live/tenant.ts';
 
-export type ListedState = JobState | 'delayed';
 /** In the order a job goes through them. */
-export const LISTED_STATES: readonly ListedState[] = [
+export const LISTED_STATES: readonly ListedJobState[] = [
   'delayed',
   'pending',
   'claimed',
@@ -16,7 +15,7 @@ export const LISTED_STATES: readonly ListedState[] = [
 ];
 
 export interface JobsWanted {
-  state: ListedState;
+  state: ListedJobState;
   taskType?: string | undefined;
   limit: number;
   tenant: Tenant;
@@ -26,7 +25,7 @@ export function listJobs(wanted: JobsWanted, signal: AbortSignal): Promise<Page<
   return ask(resource('jobs'), { query: { ...wanted }, signal });
 }
 
-export async function jobTypes(state: ListedState, tenant: Tenant, signal: AbortSignal): Promise<string[]> {
+export async function jobTypes(state: ListedJobState, tenant: Tenant, signal: AbortSignal): Promise<string[]> {
   return (await ask<{ items: string[] }>(resource('job-types'), { query: { state, tenant }, signal })).items;
 }
 

@@ -1,19 +1,19 @@
 /** The jobs of each state, read anew when something moves. */
-import type { Job, Page } from '@tidemark/core/portable';
+import type { Job, ListedJobState, Page } from '@tidemark/core/portable';
 import { useEffect, useRef } from 'preact/hooks';
 import { type Resource, useResource } from '../live/resource.ts';
 import { storeInfo } from '../live/store-info.ts';
 import { useTopic } from '../live/stream.ts';
 import type { Tenant } from '../live/tenant.ts';
 import { encodeSegment } from '../shell/segments.ts';
-import { LISTED_STATES, type ListedState, listJobs } from './api.ts';
+import { LISTED_STATES, listJobs } from './api.ts';
 
 const JOB_PREFIX = 'gbe.state.tasks.';
 const COLUMN = 100;
 /** However fast jobs move, the board is read no more often than this. */
 const PAUSE_MS = 700;
 
-export type Board = ReadonlyMap<ListedState, Page<Job>>;
+export type Board = ReadonlyMap<ListedJobState, Page<Job>>;
 
 /** The board of a tenant, of all types or of one. */
 export function useBoard(taskType: string | undefined, tenant: Tenant): Resource<Board> {
@@ -36,7 +36,7 @@ export function useBoard(taskType: string | undefined, tenant: Tenant): Resource
 }
 
 async function readBoard(taskType: string | undefined, tenant: Tenant, signal: AbortSignal): Promise<Board> {
-  const read = async (state: ListedState) =>
+  const read = async (state: ListedJobState) =>
     [state, await listJobs({ state, taskType, limit: COLUMN, tenant }, signal)] as const;
   return new Map(await Promise.all(LISTED_STATES.map(read)));
 }

@@ -1,5 +1,5 @@
 /** What a reader can do with a job: send it back to the queue, or end it; each with the command line that does the same. */
-import type { Job } from '@tidemark/core/portable';
+import { type Job, mayMove } from '@tidemark/core/portable';
 import { useState } from 'preact/hooks';
 import { useAction } from '../live/action.ts';
 import type { Tenant } from '../live/tenant.ts';
@@ -25,11 +25,11 @@ export function commandOf(job: Job, tenant: Tenant): string {
 }
 
 function canRequeue({ state }: Job): boolean {
-  return state === 'failed' || state === 'cancelled';
+  return mayMove(state, 'requeue');
 }
 
 function canCancel({ state }: Job): boolean {
-  return state === 'pending' || state === 'claimed' || state === 'running';
+  return mayMove(state, 'cancel');
 }
 
 export function JobActions({ job, tenant, onDone }: JobActionsProps) {

@@ -1,5 +1,5 @@
 /** What is told about jobs, to whom (003, KV-8): signals that work waits, goes on or has ended. The store stays the truth. */
-import type { Job, JobState } from '@tidemark/core';
+import { isTerminal, type Job, type JobState } from '@tidemark/core';
 
 /** `queue`: a job waits to be claimed. `progress`: one has reached a step. `terminal`: one has ended. */
 export type SignalKind = 'queue' | 'progress' | 'terminal';
@@ -37,5 +37,5 @@ export function signalOf(job: Job, kind: SignalKind = kindOf(job.state)): JobSig
 
 function kindOf(state: JobState): SignalKind {
   if (state === 'pending') return 'queue';
-  return state === 'claimed' || state === 'running' ? 'progress' : 'terminal';
+  return isTerminal(state) ? 'terminal' : 'progress';
 }

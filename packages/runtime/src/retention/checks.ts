@@ -1,12 +1,12 @@
 /** Checks policies before anything is looked at: what is not said clearly must remove nothing. */
-import { type Duration, invalidArgument, isTerminal, type RunStatus } from '@tidemark/core';
+import { type Duration, invalidArgument, isTerminal, JOB_STATES, type RunStatus } from '@tidemark/core';
 import { checkDuration, checkId, checkInteger } from '@tidemark/core/engine';
 import type { CheckedPolicy } from './keeper.ts';
 import type { EndedJobState, JobPolicy, RunPolicy } from './policies.ts';
 
 const ENDED: readonly RunStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED'];
 const STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', ...ENDED];
-const ENDED_JOBS: readonly EndedJobState[] = ['completed', 'failed', 'cancelled'];
+const ENDED_JOBS = JOB_STATES.filter((state): state is EndedJobState => isTerminal(state));
 
 /** A policy with its age in milliseconds; `keep` needs none. */
 export type AgedPolicy<P> = Omit<P, 'action' | 'olderThan'> & CheckedPolicy & { olderThanMs: number };
@@ -53,10 +53,7 @@ export function checkRunPolicy(policy: RunPolicy, field: string, canArchive: boo
 
 /** The states a job policy speaks of; only jobs that have ended may go. */
 export function checkJobStates(policy: JobPolicy, field: string): EndedJobState[] {
-  const states = chosen(policy.state, ENDED_JOBS, ENDED_JOBS, `${field}.state`);
-  if (!states.every((state) => isTerminal(state)))
-    throw invalidArgument(`${field}.state`, 'a state of jobs that ended');
-  return states;
+  return chosen(policy.state, ENDED_JOBS, ENDED_JOBS, `${field}.state`);
 }
 
 function chosen<T>(

@@ -1,15 +1,14 @@
 /** Schemas of jobs. */
+import { JOB_STATES } from '@tidemark/core';
 import Type from 'typebox';
 import { Count, Duration, Id, Json, RequestId } from './common.ts';
-
-const STATES = ['pending', 'claimed', 'running', 'completed', 'failed', 'cancelled'];
 
 export const Job = Type.Object(
   {
     taskType: Type.String(),
     taskId: Id,
     key: Id,
-    state: Type.Enum(STATES),
+    state: Type.Enum([...JOB_STATES]),
     worker: Type.Optional(Id),
     currentStep: Type.Optional(Type.Integer()),
     stepCount: Type.Optional(Type.Integer()),
