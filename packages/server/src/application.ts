@@ -8,7 +8,7 @@ import { entryOf, isAudited, type RefusalRation, statusOf } from './audit/reques
 import { type Admission, NOBODY } from './auth/admission.ts';
 import type { Holds } from './auth/holds.ts';
 import type { Principal } from './auth.ts';
-import { ANSWERED, type Answer, LINES, sendAnswer } from './http/answer.ts';
+import { ANSWERED, type Answer, LINES, longListText, sendAnswer } from './http/answer.ts';
 import { contentTypeOf, drain, parseJson, readBody, refuseEncoded } from './http/body.ts';
 import { beginExchange, type Exchange, FailureLog } from './http/exchange.ts';
 import { idOfSegment } from './http/ids.ts';
@@ -184,7 +184,8 @@ export class Application {
     await audit.refused(entryOf(mounted.route, principal, match.segments, {}, principal.tenantId), code, leftOut);
   }
 
-  async #takeTurn(admitted: Admitted): Promise<number> {
+  /** Not async: it is on the road of every request, which rarely waits here. */
+  #takeTurn(admitted: Admitted): Promise<number> {
     const { mounted, principal, request } = admitted.asked;
     const { services } = this.#parts;
     if (mounted.isList) services.callers?.admitScan(principal);
@@ -193,17 +194,17 @@ export class Application {
     if (heavy > 0) return this.#takeHeavyTurn(admitted, account, heavy);
     // Before the body is read: while a tenant waits for its share, its bodies stay in their sockets.
     const turn = services.shares.enter(account, COST.request);
-    if (turn) await turn;
-    return this.#answer(admitted);
+    return turn ? turn.then(() => this.#answer(admitted)) : this.#answer(admitted);
   }
 
   /** Large bodies and long lists: a bounded amount of them is under way for each tenant. */
   async #takeHeavyTurn(admitted: Admitted, account: string, heavy: number): Promise<number> {
     const { shares, work } = this.#parts.services;
     const block = blockOf(Number(admitted.asked.request.headers['content-length'] ?? 0));
-    if (block > 0) await shares.space(account, block);
     await work.begin(account, heavy, false);
     try {
+      // Only now: bodies that queued while nobody else was active would otherwise follow each other without a gap.
+      if (block > 0) await shares.space(account, block);
       await shares.enter(account, COST.request + heavy);
       return await this.#answer(admitted);
     } finally {
@@ -290,10 +291,10 @@ function kindOf({ status, error: { code, field } }: Refusal): SecurityKind | nul
 }
 
 /** Sends a page of a list, and charges its caller for the rows and bytes. */
-function sendList(call: Call<KnownParameters>, answer: Answer): number {
+async function sendList(call: Call<KnownParameters>, answer: Answer): Promise<number> {
   const { query, response } = call;
   const before = response.socket?.bytesWritten ?? 0;
-  const status = sendAnswer(response, answer);
+  const status = sendAnswer(response, answer, await longListText(answer));
   // A filter may have dropped most of the rows that were read.
   const rows = Math.max(rowsOf(answer) ?? 0, query.filter === undefined ? 0 : (query.limit ?? 0));
   chargeScan(call, rows, (response.socket?.bytesWritten ?? before) - before);
@@ -304,8 +305,10 @@ function sendList(call: Call<KnownParameters>, answer: Answer): number {
 function heavyCostOf({ route, isList }: MountedRoute, query: KnownParameters, request: IncomingMessage): number {
   const { accept, 'content-length': length } = request.headers;
   if (length !== undefined) {
+    const heavy = heavyBytes(Number(length));
+    if (heavy === 0) return 0;
     const isLines = route.reads !== undefined && !isJson(contentTypeOf(request));
-    return isLines ? 0 : heavyBytes(Number(length));
+    return isLines ? 0 : heavy;
   }
   const isLong = isList && query.wait === undefined && accept?.includes(LINES) !== true;
   return isLong ? heavyList(query.limit) : 0;

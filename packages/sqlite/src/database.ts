@@ -30,7 +30,7 @@ export interface CommitListener {
 }
 
 const POLL_MS = 50;
-const LONGEST_TURN_MS = 10;
+const LONGEST_TURN_MS = 3;
 const FIRST_WAIT_MS = 1;
 const LONGEST_WAIT_MS = 8;
 /** How long others' writes are taken as a sign that they want to write again. */

@@ -44,6 +44,7 @@ import { translateError } from './errors.ts';
 import { INSERT_EVENT, type RestoreOutcome, writePart } from './run-restore.ts';
 
 const MAX_CACHED_HEADS = 50_000;
+const LIST_SLICE = 200;
 /** Events removed in one transaction, so that other writers never wait long. */
 const REMOVE_STEP = 500;
 const NOTHING_STORED: ReadonlyMap<string, StoredRunEvent> = new Map();
@@ -171,11 +172,18 @@ export class SqliteRuns implements RunEngine, CommitListener {
     return rows.map((row) => row.tenant_id);
   }
 
-  list(query: RunQuery, call: EngineCall): Promise<RunHead[]> {
-    const { sql, params } = runListSql(query, HAS_LABEL);
-    return this.#database.reading(call, (connection) =>
-      connection.allArrays(nativeSql(sql), ...params).map((row) => headOf(row) as RunHead),
-    );
+  /** Read in slices: one statement for a long page would keep the event loop for ten milliseconds and more. */
+  async list(query: RunQuery, call: EngineCall): Promise<RunHead[]> {
+    const heads: RunHead[] = [];
+    for (;;) {
+      const limit = Math.min(LIST_SLICE, query.limit - heads.length);
+      const { sql, params } = runListSql({ ...query, after: heads.at(-1) ?? query.after, limit }, HAS_LABEL);
+      const slice = await this.#database.reading(call, (connection) =>
+        connection.allArrays(nativeSql(sql), ...params).map((row) => headOf(row) as RunHead),
+      );
+      heads.push(...slice);
+      if (slice.length < limit || heads.length >= query.limit) return heads;
+    }
   }
 
   async loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null> {

@@ -1,5 +1,6 @@
 /** Answers: JSON at once, lines as they come, and how both wait for a reader that is slow. */
 import type { ServerResponse } from 'node:http';
+import { inParts } from '@tidemark/core/engine';
 import { problemOf } from './problems.ts';
 
 /** What a handler gives: a JSON answer, or `ANSWERED` when it has written the response itself. */
@@ -26,13 +27,33 @@ export function created(isNew: boolean, body: unknown): Answer {
 
 export const NOTHING: Answer = { status: 204 };
 
-/** Writes an answer in one piece. */
-export function sendAnswer(response: ServerResponse, { status = 200, headers, body }: Answer): number {
+/** Items of a list that are turned into text at once. */
+const SLICE = 200;
+
+/** The text of a long list, made in slices so that other requests are served in between; `undefined` for other answers. */
+export async function longListText({ body }: Answer): Promise<string | undefined> {
+  const items = (body as { items?: unknown } | null | undefined)?.items;
+  if (!Array.isArray(items) || items.length <= SLICE) return undefined;
+  const { items: _, ...rest } = body as Record<string, unknown>;
+  const slices: string[] = [];
+  for (const slice of inParts(items, SLICE)) {
+    slices.push(JSON.stringify(slice).slice(1, -1));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const others = JSON.stringify(rest).slice(1);
+  return `{"items":[${slices.join(',')}]${others === '}' ? '' : ','}${others}`;
+}
+
+/** Writes an answer in one piece; `text` is its body, where it was made before. */
+export function sendAnswer(
+  response: ServerResponse,
+  { status = 200, headers, body }: Answer,
+  text = JSON.stringify(body),
+): number {
   if (body === undefined) {
     response.writeHead(status === 200 ? 204 : status, headers).end();
     return response.statusCode;
   }
-  const text = JSON.stringify(body);
   const length = Buffer.byteLength(text);
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers });
   // As text it goes out in one piece with its head; bytes would be written apart.

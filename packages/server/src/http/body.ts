@@ -19,7 +19,9 @@ const DRAIN_CHUNKS = 8_192;
 
 /** The type a body is declared to be, without its parameters. */
 export function contentTypeOf(request: IncomingMessage): string {
-  return (request.headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
+  const type = request.headers['content-type'] ?? '';
+  if (type === 'application/json') return type;
+  return type.split(';', 1)[0]!.trim().toLowerCase();
 }
 
 /** Encoded bodies could hide any size: they are refused. */
