@@ -1,6 +1,7 @@
 /** Runs the benchmarks of the engines that are named, prints a table, and writes the figures as JSON. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { compareWith } from './against.ts';
 import { benchCodec } from './codec.ts';
 import { benchCopying } from './copying.ts';
 import { benchInspector } from './inspector.ts';
@@ -32,9 +33,13 @@ const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) =
 
 const quick = process.argv.includes('--quick');
 const named = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+if (named[0] === 'against') {
+  await compareWith(process.argv.slice(3));
+  process.exit();
+}
 const unknown = named.find((name) => !(name in ENGINES));
 if (unknown !== undefined) {
-  console.error(`There is no benchmark for ${unknown}; choose from ${Object.keys(ENGINES).join(', ')}`);
+  console.error(`There is no benchmark for ${unknown}; choose from ${Object.keys(ENGINES).join(', ')}, against`);
   process.exit(2);
 }
 

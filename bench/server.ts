@@ -74,7 +74,7 @@ function someEvents(count: number) {
 }
 
 /** Each connection sends its next event when the last one is answered. */
-function postsTo(url: string, count: number): Round {
+export function postsTo(url: string, count: number): Round {
   return () => {
     const { host, hostname, port } = new URL(url);
     const requests = someEvents(count).map((event) => {
@@ -121,7 +121,7 @@ function isWhole(answer: string): boolean {
   return length === undefined ? answer.endsWith('0\r\n\r\n') : answer.length >= end + 4 + Number(length);
 }
 
-function linesTo(url: string, count: number): Round {
+export function linesTo(url: string, count: number): Round {
   return () => {
     const body = someEvents(count)
       .map((event) => `${JSON.stringify(event)}\n`)

@@ -1,0 +1,58 @@
+/**
+ * One side of `npm run bench -- against REV`: does the rounds it is asked for on standard input, in the process whose CPU counts.
+ * It is copied into the other revision's tree, so it uses only what both have: `open`, appends, KV and the server.
+ */
+import { createInterface } from 'node:readline';
+import { createMemoryStore } from '@tidemark/core';
+import { createServer } from '@tidemark/server';
+import { open } from 'tidemark';
+import { appendAll, makeEvents } from './events.ts';
+
+const CALLERS = 64;
+const KEYS = 1_000;
+const RUNS = 1_000;
+
+const [workload = '', place = ''] = process.argv.slice(2);
+const store = place === '' ? createMemoryStore() : await open(place);
+const keyOf = (index: number) => `state.${(index * 7_919) % KEYS}`;
+
+/** Calls `work` so many times, by 64 callers at once. */
+async function repeat(times: number, work: (index: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const call = async () => {
+    while (next < times) await work(next++);
+  };
+  await Promise.all(Array.from({ length: CALLERS }, call));
+}
+
+let isFilled = false;
+
+/** Prepares a round of a workload; what it returns is measured. `serve` has none: its callers are in the parent. */
+const WORKLOADS: Record<string, (units: number) => Promise<() => Promise<unknown>>> = {
+  async append(units) {
+    const events = makeEvents(units, (index) => `run-${index % RUNS}`);
+    return () => appendAll((event) => store.runs.appendEvent(event), events, CALLERS);
+  },
+  async set(units) {
+    return () => repeat(units, (index) => store.kv.setField(keyOf(index), 'worker', `worker-${index}`));
+  },
+  async get(units) {
+    if (!isFilled) await repeat(KEYS, (index) => store.kv.put(keyOf(index), { state: 'pending', worker: 'none' }));
+    isFilled = true;
+    return () => repeat(units, (index) => store.kv.get(keyOf(index)));
+  },
+};
+
+const url = workload === 'serve' ? await createServer({ store }).listen() : '';
+console.log(JSON.stringify({ url }));
+for await (const line of createInterface({ input: process.stdin })) {
+  const units = Number(line);
+  // A number is a round to do here; 0 asks what the process has used, before and after a round that comes from outside.
+  const work = units === 0 ? null : await WORKLOADS[workload]!(units);
+  const before = work ? process.cpuUsage() : undefined;
+  await work?.();
+  const { user, system } = process.cpuUsage(before);
+  console.log(JSON.stringify({ cpuUs: user + system }));
+}
+await store.close();
+process.exit();

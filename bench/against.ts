@@ -1,0 +1,164 @@
+/**
+ * `npm run bench -- against REV`: CPU per operation of this tree against another revision, in alternating rounds of the same
+ * work. Time depends on the disk and on whoever else is busy; CPU of the process is what a change of ours can make worse.
+ * `--rounds 10 --only append,post --engines memory,sqlite,postgres,redis,nats`.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { ROOT, SOURCE_FLAGS } from '../scripts/processes.ts';
+import { type ServerName, startOwnServer } from '../scripts/servers/index.ts';
+import { median, type Round } from './measure.ts';
+import { linesTo, postsTo } from './server.ts';
+
+const CHILD = 'against-child.ts';
+/** Rounds before anything counts. As many for both: what a store holds decides what collecting garbage costs. */
+const WARM_ROUNDS = 10;
+const MOST = 1.03;
+
+/** Operations of a round of each workload. */
+const CALLS = { append: 10_000, set: 10_000, get: 20_000 };
+const REQUESTS: Record<string, { units: number; round: (url: string, units: number) => Round }> = {
+  post: { units: 10_000, round: postsTo },
+  bulk: { units: 20_000, round: linesTo },
+};
+
+/** A process of one revision that does rounds when asked. */
+class Side {
+  readonly #child: ChildProcess;
+  readonly #answers: AsyncIterator<string>;
+  url = '';
+
+  private constructor(tree: string, workload: string, place: string) {
+    const args = [...SOURCE_FLAGS, join(tree, 'bench', CHILD), workload, place];
+    this.#child = spawn(process.execPath, args, { cwd: tree, stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#answers = createInterface({ input: this.#child.stdout! })[Symbol.asyncIterator]();
+  }
+
+  static async start(tree: string, workload: string, place: string): Promise<Side> {
+    const side = new Side(tree, workload, place);
+    side.url = (await side.#answer<{ url: string }>()).url;
+    return side;
+  }
+
+  /** Microseconds of CPU that so many operations took; for 0, those of the process so far. */
+  async cpuOf(units: number): Promise<number> {
+    this.#child.stdin!.write(`${units}\n`);
+    return (await this.#answer<{ cpuUs: number }>()).cpuUs;
+  }
+
+  stop(): void {
+    this.#child.kill();
+  }
+
+  async #answer<T>(): Promise<T> {
+    const { value, done } = await this.#answers.next();
+    if (done) throw new Error('A side of the comparison ended; see its words above');
+    return JSON.parse(value) as T;
+  }
+}
+
+/** Microseconds of CPU per operation in one round of a side. */
+type Cost = (side: Side) => Promise<number>;
+
+function costOfCalls(units: number): Cost {
+  return async (side) => (await side.cpuOf(units)) / units;
+}
+
+function costOfRequests({ units, round }: (typeof REQUESTS)[string]): Cost {
+  return async (side) => {
+    const work = round(side.url, units)();
+    const before = await side.cpuOf(0);
+    await work();
+    return ((await side.cpuOf(0)) - before) / units;
+  };
+}
+
+/** Medians of this tree and the other, and of the ratios of neighbouring rounds. */
+async function compare(
+  trees: readonly [string, string],
+  places: readonly [string, string],
+  what: string,
+  rounds: number,
+) {
+  const request = REQUESTS[what];
+  const cost = request ? costOfRequests(request) : costOfCalls(CALLS[what as keyof typeof CALLS]);
+  const child = request ? 'serve' : what;
+  const sides = [await Side.start(trees[0], child, places[0]), await Side.start(trees[1], child, places[1])] as const;
+  try {
+    for (let round = 0; round < WARM_ROUNDS; round++) for (const side of sides) await cost(side);
+    const costs: [number, number][] = [];
+    for (let round = 0; round < rounds; round++) {
+      const pair: [number, number] = [0, 0];
+      for (const at of round % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) pair[at] = await cost(sides[at]);
+      costs.push(pair);
+    }
+    return {
+      ours: median(costs.map(([ours]) => ours)),
+      theirs: median(costs.map(([, theirs]) => theirs)),
+      ratio: median(costs.map(([ours, theirs]) => ours / theirs)),
+    };
+  } finally {
+    for (const side of sides) side.stop();
+  }
+}
+
+/** Two empty places of an engine, and how to remove them. */
+async function placesOf(
+  engine: string,
+  scratch: string,
+): Promise<{ places: [string, string]; end: () => Promise<void> }> {
+  const end = async () => undefined;
+  if (engine === 'memory') return { places: ['', ''], end };
+  if (engine === 'sqlite') {
+    // In memory where there is such a place: a busy disk costs CPU too.
+    const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : scratch, 'sqlite-'));
+    const remove = async () => rmSync(folder, { recursive: true, force: true });
+    return { places: [`sqlite:${folder}/ours.db`, `sqlite:${folder}/theirs.db`], end: remove };
+  }
+  const servers = await Promise.all([startOwnServer(engine as ServerName), startOwnServer(engine as ServerName)]);
+  return {
+    places: [servers[0].url, servers[1].url],
+    end: async () => void (await Promise.all(servers.map((server) => server.stop()))),
+  };
+}
+
+/** Checks the other revision out, compares every workload and prints the ratios. */
+export async function compareWith(args: string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      rounds: { type: 'string', default: '10' },
+      only: { type: 'string', default: [...Object.keys(CALLS), ...Object.keys(REQUESTS)].join(',') },
+      engines: { type: 'string', default: 'memory,sqlite,postgres,redis,nats' },
+    },
+  });
+  const [revision] = positionals;
+  if (revision === undefined) throw new Error('Name the revision to compare with: npm run bench -- against REV');
+  const scratch = mkdtempSync(join(tmpdir(), 'tidemark-against-'));
+  const other = join(scratch, 'tree');
+  execFileSync('git', ['worktree', 'add', '--detach', other, revision], { cwd: ROOT, stdio: 'ignore' });
+  try {
+    execFileSync('npm', ['ci', '--ignore-scripts'], { cwd: other, stdio: 'ignore' });
+    copyFileSync(join(import.meta.dirname, CHILD), join(other, 'bench', CHILD));
+    const only = values.only.split(',');
+    for (const engine of values.engines.split(',')) {
+      // The server's own cost does not depend on the engine. In memory, garbage of a growing store would drown it.
+      for (const what of only.filter((it) => !(it in REQUESTS) || engine === 'sqlite')) {
+        const { places, end } = await placesOf(engine, scratch);
+        const { ours, theirs, ratio } = await compare([ROOT, other], places, what, Number(values.rounds)).finally(end);
+        const verdict = ratio <= MOST ? 'kept' : 'MISSED';
+        console.log(
+          `${what} on ${engine}: ${ours.toFixed(1)} µs of CPU an operation against ${theirs.toFixed(1)}, ratio ${ratio.toFixed(3)} (≤ ${MOST}, ${verdict})`,
+        );
+      }
+    }
+  } finally {
+    execFileSync('git', ['worktree', 'remove', '--force', other], { cwd: ROOT, stdio: 'ignore' });
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
