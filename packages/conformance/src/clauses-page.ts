@@ -11,6 +11,7 @@ export function renderClausesPage(): string {
     '',
     `Each clause of the specification and each ruling, and the cases that show it on every store. The kit has ${ALL_CASES.length} cases: ${counts.join(', ')}.`,
     'Run them with `npx tidemark-conformance ./my-store.js#createStore`, or one clause with `--only RUN-4`.',
+    'Where no case can show a clause, the last column names the files that do.',
     '',
     ...CLAUSE_GROUPS.flatMap(({ title, clauses }) => [
       `## ${title}`,
@@ -38,7 +39,12 @@ function rowsOf(clauses: readonly Clause[]): string[] {
 
 function row(clauses: readonly Clause[], shownBy: string): string {
   const asked = clauses.map(({ level, says }) => (level === 'RULING' ? says : `${level}: ${says}`)).join('<br>');
-  return `| ${[clauses[0]!.id, asked, shownBy].map(cell).join(' | ')} |`;
+  return `| ${[linked(clauses[0]!), asked, shownBy].map(cell).join(' | ')} |`;
+}
+
+/** The id of a ruling leads to its text. */
+function linked({ id, level }: Clause): string {
+  return level === 'RULING' ? `[${id}](rulings.md#${id.toLowerCase()})` : id;
 }
 
 function casesFor(id: string): string {

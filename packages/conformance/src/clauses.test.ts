@@ -1,8 +1,12 @@
 /** No clause is forgotten, and no case claims one that does not exist. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ALL_CASES } from './cases/index.ts';
 import { CLAUSES } from './clauses.ts';
 import { renderClausesPage } from './clauses-page.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
 
 describe('clauses', () => {
   const known = new Set(CLAUSES.map((clause) => clause.id));
@@ -25,6 +29,15 @@ describe('clauses', () => {
       CLAUSES.filter((clause) => clause.id === id).every((clause) => clause.elsewhere !== undefined),
     );
     expect(elsewhere).toEqual([]);
+  });
+
+  it('name files that exist where no case shows them', () => {
+    for (const { id, says, elsewhere } of CLAUSES) {
+      if (elsewhere === undefined) continue;
+      const files = [...elsewhere.matchAll(/`([^`]+)`/g)].map(([, file]) => file!);
+      expect(files.length, `${id}: ${says}`).toBeGreaterThan(0);
+      for (const file of files) expect([file, existsSync(join(ROOT, file))]).toEqual([file, true]);
+    }
   });
 
   it('have a page that names every one of them', () => {

@@ -1,8 +1,6 @@
 /** What document 000 asks of agents and artifacts. */
 import { type Clause, place } from './clause.ts';
 
-const EACH_ENGINE = 'a setting of each engine, shown by its doctor and its own tests';
-
 export const DOCUMENT_000: readonly Clause[] = [
   ...place(
     '000 save_event',
@@ -79,23 +77,35 @@ export const DOCUMENT_000: readonly Clause[] = [
   ...place(
     '000 errors',
     ['MUST', 'reads of what is not there are no errors'],
-    ['MUST', 'errors never crash the runtime', 'failSafe(store) of GEN-1, which has its own tests'],
+    [
+      'MUST',
+      'errors never crash the runtime',
+      'failSafe(store) of GEN-1: `packages/core/src/wrappers/wrappers.test.ts`',
+    ],
     [
       'SHOULD',
       'failures are logged with event, trace, method and exception',
-      'failSafe(store) of GEN-1, which has its own tests',
+      'failSafe(store) of GEN-1: `packages/core/src/wrappers/wrappers.test.ts`',
     ],
   ),
   ...place('000 admin', [
     'SHOULD',
     'history and replay from a command line, over a named factory',
-    'arrives with the command line',
+    '`packages/cli/test/history.test.ts`',
   ]),
-  ...place('000 pooling', ['SHOULD', 'connections are pooled and time limits set', EACH_ENGINE]),
+  ...place('000 pooling', [
+    'SHOULD',
+    'connections are pooled and time limits set',
+    '`packages/postgres/test/faults.test.ts`, `packages/redis/test/faults.test.ts`, `packages/nats/test/faults.test.ts`',
+  ]),
   ...place('000 batching', [
     'MAY',
     'events are written in batches of 100',
-    'the batching store has its own tests (AGT-12)',
+    'the batching store of AGT-12: `packages/core/src/wrappers/wrappers.test.ts`',
   ]),
-  ...place('000 indexes', ['SHOULD', 'indexes by trace and time, and by expiry', EACH_ENGINE]),
+  ...place('000 indexes', [
+    'SHOULD',
+    'indexes by trace and time, and by expiry',
+    '`packages/sqlite/migrations/0003_agents.sql`, `packages/postgres/migrations/0003_agents.sql`',
+  ]),
 ];

@@ -6,7 +6,7 @@ export interface Clause {
   level: 'MUST' | 'MUST NOT' | 'SHOULD' | 'SHOULD NOT' | 'MAY' | 'RULING';
   /** In our own words. */
   says: string;
-  /** Why no case of the kit shows it, and what does. */
+  /** The files that show it where no case can, in backticks and from the root of the repository. */
   elsewhere?: string;
 }
 

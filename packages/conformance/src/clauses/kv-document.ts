@@ -5,7 +5,7 @@ export const DOCUMENT_003: readonly Clause[] = [
   ...place('003 connect', [
     'MUST',
     'a store is opened from a configuration',
-    'opening is each engine’s own; the kit is handed an open store',
+    'the kit is handed an open store; `packages/tidemark/src/open.test.ts`',
   ]),
   ...place('003 close', ['MUST', 'a store is closed; what was acknowledged outlives it where the engine is durable']),
   ...place('003 get', ['MUST', 'get gives the whole record or nothing']),
@@ -41,11 +41,11 @@ export const DOCUMENT_003: readonly Clause[] = [
   ...place('003 signals', [
     'MUST',
     'queue, progress and terminal events are published after the write',
-    'tests of the runtime, whose sweeper and workers publish them',
+    '`packages/runtime/test/sweeper.test.ts`, `packages/runtime/test/worker.test.ts`, `packages/runtime/test/publishers.test.ts`',
   ]),
   ...place('003 NATS notes', [
     'MUST',
     'TTL per key and field operations where the engine has none',
-    'the same cases run on the NATS engine',
+    'the same cases on NATS: `packages/nats/test/conformance-kv.test.ts`',
   ]),
 ];

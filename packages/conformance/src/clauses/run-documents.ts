@@ -1,8 +1,7 @@
 /** What documents 004, 001 and 002 ask of runs. */
 import { type Clause, place } from './clause.ts';
 
-const PROJECTOR = 'arrives with the projector (RUN-14)';
-const POSTGRES = 'a matter of the Postgres engine and its own tests';
+const PROJECTOR = '`packages/runtime/test/projector.test.ts`';
 
 export const DOCUMENT_004: readonly Clause[] = [
   ...place(
@@ -66,13 +65,17 @@ export const DOCUMENT_001: readonly Clause[] = [
       'MUST',
       'a reader is never left with an event behind its watermark (RUN-2 replaces the example of the late event)',
     ],
-    ['MUST', 'a projector that meets a hole marks the run stale, resyncs and goes on', PROJECTOR],
+    [
+      'MUST',
+      'a projector that meets a hole marks the run stale, resyncs and goes on',
+      `${PROJECTOR}, \`packages/core/src/runs/snapshots.test.ts\``,
+    ],
   ),
   ...place('001 §5', ['MUST', 'snapshots are derived from events and are no source of truth']),
   ...place('001 §5.1', ['MUST', 'a snapshot can be read from storage or projected on demand']),
   ...place(
     '001 §5.2',
-    ['MUST', 'the projector lags by at most a second in normal operation', PROJECTOR],
+    ['MUST', 'the projector lags by at most a second in normal operation', '`faults/projectors.ts`'],
     ['MUST', 'a lag above 5 s raises PROJECTOR_LAG_HIGH, above 10 s a resync', PROJECTOR],
   ),
   ...place('001 §6', [
@@ -85,7 +88,11 @@ export const DOCUMENT_002: readonly Clause[] = [
   ...place(
     '002 §1',
     ['SHOULD', 'every envelope field is stored and read back'],
-    ['SHOULD', 'one table with unique (run, sequence) and unique (run, key)', POSTGRES],
+    [
+      'SHOULD',
+      'one table with unique (run, sequence) and unique (run, key)',
+      '`packages/postgres/migrations/0001_runs.sql`, `packages/postgres/test/concurrency.test.ts`',
+    ],
   ),
   ...place(
     '002 §2',
@@ -93,7 +100,7 @@ export const DOCUMENT_002: readonly Clause[] = [
     [
       'SHOULD',
       'by a locking read of the maximum or a sequence per run (RUN-3 replaces both: they fail when run)',
-      POSTGRES,
+      '`packages/postgres/test/concurrency.test.ts`, `packages/postgres/test/isolation.test.ts`',
     ],
   ),
   ...place(
@@ -102,14 +109,22 @@ export const DOCUMENT_002: readonly Clause[] = [
     [
       'SHOULD',
       'duplicates are told by the age of the row (RUN-4 forbids it)',
-      'a broken store of the kit does this and is caught',
+      'a store that does this is caught: `packages/conformance/src/broken/broken.test.ts`',
     ],
   ),
   ...place('002 §4', ['SHOULD', 'pages are read by watermark, ascending, with a limit']),
   ...place(
     '002 §5',
     ['SHOULD', 'a snapshot is kept up to date with the log'],
-    ['SHOULD', 'by a materialised view or trigger (RUN-13 replaces both: they fail when run)', POSTGRES],
+    [
+      'SHOULD',
+      'by a materialised view or trigger (RUN-13 replaces both: they fail when run)',
+      '`packages/postgres/test/conformance-plain.test.ts`',
+    ],
   ),
-  ...place('002 §6', ['SHOULD', 'partitions and indexes for large workloads', POSTGRES]),
+  ...place('002 §6', [
+    'SHOULD',
+    'partitions and indexes for large workloads',
+    '`packages/postgres/test/conformance-installed.test.ts`, `packages/postgres/src/payload-index.test.ts`',
+  ]),
 ];
