@@ -1,9 +1,13 @@
 /**
- * `npm run check`: types, lint and format, unused code, layering. One line per check; only a failed one shows its output.
+ * `npm run check`: types, lint and format, unused code, layering, documents and generated pages. One line per check; only a
+ * failed one shows its output.
  * Arguments name the checks to run: `npm run check -- types lint`.
  */
 
-import { runQuietly, toolPath } from './processes.ts';
+import { join } from 'node:path';
+import { ROOT, runQuietly, toolPath } from './processes.ts';
+
+const SCRIPT = join(ROOT, 'scripts/run.js');
 
 const CHECKS = [
   { name: 'types', tool: toolPath('typescript', 'tsc'), args: ['-b'] },
@@ -14,6 +18,8 @@ const CHECKS = [
     tool: toolPath('dependency-cruiser', 'depcruise'),
     args: ['--output-type', 'err-long', 'packages', 'scripts', 'examples'],
   },
+  { name: 'documents', tool: SCRIPT, args: ['documents'] },
+  { name: 'pages', tool: SCRIPT, args: ['docs', '--check'] },
 ];
 /** More at once only makes each of them slower on the two cores of a small CI machine. */
 const AT_ONCE = 2;
