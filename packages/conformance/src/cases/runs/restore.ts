@@ -55,7 +55,8 @@ const FORGERIES: Record<string, (parts: RunPart[]) => void> = {
 async function readTo(runs: RunStore, from: string, last: string): Promise<{ seen: string[]; after: string }> {
   const seen: string[] = [];
   for (let after = from; ; ) {
-    const page = await runs.feedPage({ after, limit: 500, wait: 5_000 });
+    // A transaction of another case that stalls may hold the feed up for longer than a call takes.
+    const page = await runs.feedPage({ after, limit: 500, wait: 30_000 });
     seen.push(...page.items.map(({ event }) => `${event.runId} ${event.runSeq}`));
     expect(page.next !== after, `the feed ends before ${last}`);
     after = page.next!;
