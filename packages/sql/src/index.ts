@@ -13,7 +13,6 @@ export {
 } from './database.ts';
 export { settleRaces } from './records/races.ts';
 export { type SqlRecords, sqlRecords } from './records.ts';
-export { redactInside } from './redaction.ts';
 export { runListSql } from './run-list.ts';
 export { EVENT_COLUMNS, type EventValue, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent, valuesOfHead } from './runs.ts';
 export { sqlTenancy } from './tenancy.ts';

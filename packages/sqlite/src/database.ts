@@ -314,7 +314,7 @@ async function migrate(writer: Connection, path: string, context: StoreContext, 
   const isCurrent = (): boolean => {
     const applied = appliedMigrations(writer);
     checkReadable(applied, newest, path);
-    return (applied.at(-1)?.version ?? 0) >= newest;
+    return migrations.every(({ version }) => applied.some((it) => it.version === version));
   };
   if (await retryWhileBusy(call, path, isCurrent)) return;
   for (const migration of migrations) {

@@ -38,6 +38,7 @@ export function examine(path: string, connection: Connection): DoctorFinding[] {
     ['WAL size', () => walSize(path)],
     ['preloaded libraries', () => preloads()],
     ['permissions', () => permissions(path)],
+    ['append-only', () => appendOnly(connection)],
     ['quick_check', () => quickCheck(connection)],
   ];
   return checks.map(([check, look]) => {
@@ -165,6 +166,28 @@ function preloads(): DoctorFinding {
     status: 'fail',
     message: `${liar} is preloaded`,
     fix: 'Start the process without LD_PRELOAD',
+  };
+}
+
+/** The triggers that keep other programs from changing events. */
+const GUARDS = [
+  'run_events_never_change',
+  'run_events_never_replaced',
+  'run_events_guard_meets_replace',
+  'run_events_go_with_their_run',
+  'run_events_count_redactions',
+];
+
+function appendOnly(connection: Connection): DoctorFinding {
+  const check = 'append-only';
+  const triggers = connection.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'trigger'");
+  const missing = GUARDS.filter((guard) => !triggers.some(({ name }) => name === guard));
+  if (missing.length === 0) return { check, status: 'ok', message: 'triggers keep events from being changed' };
+  return {
+    check,
+    status: 'fail',
+    message: `Somebody dropped ${missing.join(', ')}: other programs can change events in the file`,
+    fix: 'Verify every run, then create the triggers again as the migrations of @tidemark/sqlite have them',
   };
 }
 

@@ -96,7 +96,10 @@ describe('a file of another version', () => {
 
 /** Takes a file back to the schema before the migration `rewrites`. */
 const SINCE_REWRITES = [
-  "DELETE FROM tidemark_migrations WHERE name IN ('rewrites', 'requests')",
+  "DELETE FROM tidemark_migrations WHERE name IN ('rewrites', 'requests', 'guards')",
+  'DROP TRIGGER run_events_never_replaced',
+  'DROP TRIGGER run_events_count_redactions',
+  'DROP TABLE run_events_guard',
   'ALTER TABLE runs DROP COLUMN rewrites',
   'ALTER TABLE run_snapshots DROP COLUMN rewrites',
   'DROP TABLE requests',

@@ -32,7 +32,6 @@ import {
   eventOf,
   HEAD_COLUMNS,
   headOf,
-  redactInside,
   runListSql,
   type SqlRecords,
   valuesOfEvent,
@@ -41,6 +40,7 @@ import {
 import { type Connection, connectionOf } from './connection.ts';
 import { type CommitListener, type Database, nativeSql, OpenTransaction } from './database.ts';
 import { translateError } from './errors.ts';
+import { redactInside } from './redaction.ts';
 import { INSERT_EVENT, type RestoreOutcome, writePart } from './run-restore.ts';
 
 const MAX_CACHED_HEADS = 50_000;
@@ -266,7 +266,7 @@ export class SqliteRuns implements RunEngine, CommitListener {
 
   redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean> {
     return this.#database.write(async (tx) => {
-      const outcome = await redactInside(tx, this.#database, run, runSeq, redaction);
+      const outcome = await redactInside(tx, run, runSeq, redaction);
       if (outcome === 'changed') this.#countRewrite(run);
       return outcome !== 'missing';
     }, call);
@@ -334,7 +334,9 @@ function writeAppend(connection: Connection, append: RunAppend, head: Head, now:
   const plan = planAppend(append, head, readStored(connection, append, head), now);
   for (const row of plan.rows) {
     if (connection.run(INSERT_EVENT, append.run.tenantId, append.run.runId, ...valuesOfEvent(row)) !== 1) {
-      throw new Error(`Key ${row.idempotencyKey} of run ${append.run.runId} was taken while the run was locked`);
+      throw new Error(
+        `Key ${row.idempotencyKey} or sequence ${row.runSeq} of run ${append.run.runId} was taken while the run was locked`,
+      );
     }
   }
   return plan;
