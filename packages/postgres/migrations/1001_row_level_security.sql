@@ -54,9 +54,8 @@ BEGIN
     EXECUTE format('GRANT SELECT ON %s TO tidemark_reader', tenant_table);
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO tidemark_writer, tidemark_admin', tenant_table);
   END LOOP;
-  -- Append-only by privilege too, but for redaction; the trigger lets that pass, and whole runs go.
+  -- Append-only by privilege too: redactions pass through redact_event, and the trigger lets whole runs go.
   REVOKE UPDATE ON @run_events FROM tidemark_writer, tidemark_admin;
-  GRANT UPDATE (payload, redaction) ON @run_events TO tidemark_writer, tidemark_admin;
   GRANT SELECT ON @feed_epochs, @tidemark_migrations TO tidemark_reader, tidemark_writer, tidemark_admin;
   GRANT INSERT ON @feed_epochs TO tidemark_admin;
   EXECUTE format('GRANT USAGE ON SCHEMA %s TO tidemark_reader, tidemark_writer, tidemark_admin', home);

@@ -2,6 +2,7 @@
 import type { DoctorFinding } from '@tidemark/core';
 import type pg from 'pg';
 import { dataChecksums, loggedTables, mustBe, synchronousCommit, synchronousStandbys } from './doctor-durability.ts';
+import { appendOnly } from './doctor-guards.ts';
 import { clock, connections, feedHorizon, idleTransactions, pooler } from './doctor-sessions.ts';
 import { loginRole, rowLevelSecurity } from './doctor-tenants.ts';
 import { type Finding, ok, one, type Patient, settingOf, unreadable, withPatient } from './patient.ts';
@@ -22,6 +23,7 @@ const CHECKS: Record<string, (patient: Patient) => Promise<Finding>> = {
   'logged tables': loggedTables,
   synchronous_commit: synchronousCommit,
   'synchronous standbys': synchronousStandbys,
+  'append-only': appendOnly,
   'row-level security': rowLevelSecurity,
   'login role': loginRole,
   'collation version': collationVersion,

@@ -2,6 +2,7 @@
  * Row-level security as production has it: tables of an owner who is no superuser, and a login that owns nothing. The
  * server itself keeps tenants apart, whatever statement reaches it (GEN-10).
  */
+import { createHash } from 'node:crypto';
 import { registerConformance, type StoreUnderTest } from '@tidemark/conformance';
 import type { Store } from '@tidemark/core';
 import type pg from 'pg';
@@ -177,28 +178,60 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
           client
             .query(`BEGIN; SET LOCAL ROLE ${role}; SET LOCAL tidemark.tenants = '["a"]'; ${sql}`)
             .finally(() => client.query('ROLLBACK'));
-        await expect(attempt("UPDATE tidemark.run_events SET event_type = 'x'")).rejects.toMatchObject({
-          code: PERMISSION_DENIED,
-        });
-        await expect(attempt('TRUNCATE tidemark.run_events')).rejects.toMatchObject({ code: PERMISSION_DENIED });
-        await expect(attempt('SELECT * FROM tidemark.run_events_p0')).rejects.toMatchObject({
-          code: PERMISSION_DENIED,
-        });
+        for (const refused of [
+          "UPDATE tidemark.run_events SET event_type = 'x'",
+          "UPDATE tidemark.run_events SET redaction = '{}', payload = NULL",
+          'TRUNCATE tidemark.run_events',
+          'TRUNCATE tidemark.run_events_p0',
+          'SELECT * FROM tidemark.run_events_p0',
+          'SELECT tidemark.confine_tenants()',
+          'ALTER TABLE tidemark.run_events DISABLE TRIGGER ALL',
+          'DROP TRIGGER run_events_never_change ON tidemark.run_events',
+          'SET LOCAL session_replication_role = replica',
+        ])
+          await expect(attempt(refused), refused).rejects.toMatchObject({ code: PERMISSION_DENIED });
         await expect(attempt('DELETE FROM tidemark.run_events')).rejects.toThrow('append-only');
       }
     });
 
-    it('lets a writer redact payloads and remove whole runs, as the store does, and nothing else', async () => {
-      const client = await openClient(writer);
-      const attempt = (sql: string) =>
-        client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'; ${sql}`).finally(() => client.query('ROLLBACK'));
-      const redaction = "redaction = '{}', payload = NULL";
-      await attempt(`UPDATE tidemark.run_events SET ${redaction}`);
-      await expect(attempt("UPDATE tidemark.run_events SET payload = '{}'")).rejects.toThrow('append-only');
-      await expect(attempt(`UPDATE tidemark.run_events SET ${redaction}, run_seq = 7`)).rejects.toMatchObject({
-        code: PERMISSION_DENIED,
+    it('lets reader and strangers redact nothing, a writer only in the tenants of its list (RUN-15)', async () => {
+      const store = await openStore(app, OPTIONS);
+      const payload = { text: 'secret' };
+      const targets = ['mine', 'theirs'].map((tenantId) => ({ ...runEvent('target', '1', payload), tenantId }));
+      await store.runs.appendEvents(targets);
+      const payloadHash = createHash('sha256').update(JSON.stringify(payload)).digest('hex');
+      const redact = async (url: string, tenantId: string, hash: string, start = '') => {
+        const client = await openClient(url);
+        await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["mine"]'; ${start}`);
+        const redaction = JSON.stringify({ payloadHash: hash, at: 1, by: 'somebody else', reason: 'r' });
+        const { rows } = await client.query("SELECT tidemark.redact_event($1, 'target', 1, $2) AS outcome", [
+          tenantId,
+          redaction,
+        ]);
+        const changed = await client.query(
+          "SELECT e.redacted_as, r.rewrites FROM tidemark.run_events e JOIN tidemark.runs r USING (tenant_id, run_id) WHERE run_id = 'target' AND redaction IS NOT NULL",
+        );
+        const list = await client.query("SELECT current_setting('tidemark.tenants') AS list");
+        await client.query('ROLLBACK');
+        return { outcome: rows[0].outcome, changed: changed.rows, list: list.rows[0].list };
+      };
+      await expect(redact(reader, 'mine', payloadHash)).rejects.toMatchObject({ code: PERMISSION_DENIED });
+      await expect(redact(writer, 'mine', '0'.repeat(64))).rejects.toThrow('append-only');
+      expect(await redact(writer, 'theirs', payloadHash)).toMatchObject({ outcome: 'missing', changed: [] });
+      expect(await redact(writer, 'mine', payloadHash)).toEqual({
+        outcome: 'changed',
+        changed: [{ redacted_as: 'writer', rewrites: '1' }],
+        list: '["mine"]',
       });
-      await attempt("UPDATE tidemark.runs SET removed = '{}'; DELETE FROM tidemark.run_events");
+      const asAdmin = await redact(app, 'theirs', payloadHash, 'SET LOCAL ROLE tidemark_admin');
+      expect(asAdmin).toMatchObject({ outcome: 'changed', changed: [{ redacted_as: 'app', rewrites: '1' }] });
+    });
+
+    it('lets a writer remove whole runs, as the store does', async () => {
+      const client = await openClient(writer);
+      await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'`);
+      await client.query("UPDATE tidemark.runs SET removed = '{}'; DELETE FROM tidemark.run_events");
+      await client.query('ROLLBACK');
     });
 
     it('evaluates the list once a statement', async () => {

@@ -1,0 +1,25 @@
+/** The doctor's look at what keeps events from being changed: the triggers of the log and of each of its partitions. */
+import { all, type Finding, ok, type Patient } from './patient.ts';
+
+/** Triggers that are missing or switched off, by table. A partition has its own trigger against TRUNCATE. */
+const MISSING_GUARDS = `
+  WITH logs AS (
+    SELECT c.oid FROM pg_class c WHERE c.relnamespace = $1::regnamespace AND c.relname = 'run_events'
+    UNION SELECT tree.relid FROM pg_class c, pg_partition_tree(c.oid) AS tree
+    WHERE c.relnamespace = $1::regnamespace AND c.relname = 'run_events'
+  )
+  SELECT logs.oid::regclass::text AS table, guard FROM logs
+  CROSS JOIN unnest(ARRAY['run_events_never_change', 'run_events_never_truncated']) AS guard
+  WHERE NOT EXISTS (
+    SELECT 1 FROM pg_trigger t WHERE t.tgrelid = logs.oid AND t.tgname = guard AND t.tgenabled IN ('O', 'A'))
+  ORDER BY 1, 2`;
+
+export async function appendOnly(patient: Patient): Promise<Finding> {
+  const missing = await all(patient, MISSING_GUARDS, [`"${patient.schema}"`]);
+  if (missing.length === 0) return ok('triggers keep events from being changed, removed singly and truncated');
+  return {
+    status: 'fail',
+    message: `Missing or switched off: ${missing.map(({ table, guard }) => `${guard} on ${table}`).join(', ')}`,
+    fix: `Verify every run; then, as the owner of the tables, SELECT ${patient.schema}.guard_partitions() for new partitions, or ALTER TABLE … ENABLE TRIGGER`,
+  };
+}
