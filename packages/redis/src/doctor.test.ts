@@ -2,6 +2,7 @@
 import { createClient } from '@redis/client';
 import type { DoctorFinding, Store } from '@tidemark/core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { fillTenant } from '../../../faults/tenant-contents.ts';
 import { startOwnServer } from '../../../scripts/servers/index.ts';
 import type { RunningServer } from '../../../scripts/servers/start.ts';
 import { openStore, WITHOUT_REDIS } from '../test/servers.ts';
@@ -40,12 +41,45 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     onTestFinished(async () => void (await client.configSet(name, before)));
   }
 
+  /** The URL of a login with the rights that docs/redis.md shows. */
+  async function confinedLogin(): Promise<string> {
+    const rights =
+      '+@all -@admin -@dangerous +info +config|get +cluster|info +cluster|slots +cluster|shards +acl|whoami +acl|dryrun';
+    await client.sendCommand([
+      'ACL',
+      'SETUSER',
+      'app',
+      'on',
+      '>secret',
+      '~tidemark:*',
+      '&tidemark:*',
+      ...rights.split(' '),
+    ]);
+    return server.url.replace('redis://', 'redis://app:secret@');
+  }
+
   it('finds nothing to mend on a server as it should be, where an acknowledged write survives a power cut', async () => {
-    const store = await openStore(server.url, { durability: 'require' });
+    const store = await openStore(await confinedLogin(), { prefix: 'tidemark', durability: 'require' });
     const { ok, durability, findings } = await store.doctor();
     expect(findings.filter(({ status }) => status !== 'ok')).toEqual([]);
     expect([ok, durability, store.info.durability]).toEqual([true, 'host-crash', 'host-crash']);
     expect(findings.length).toBeGreaterThan(12);
+  });
+
+  it('warns of a login that may empty the server; one that may not can still use every part of the store', async () => {
+    const open = await openStore(server.url);
+    expect(await findingOf(open, 'login')).toMatchObject({
+      status: 'warn',
+      message: expect.stringContaining('FLUSHALL'),
+    });
+    const url = await confinedLogin();
+    await fillTenant(await openStore(url, { prefix: 'tidemark' }), 'acme');
+    const confined = createClient({ url });
+    confined.on('error', () => {});
+    await confined.connect();
+    onTestFinished(() => confined.destroy());
+    for (const command of [['FLUSHALL'], ['FLUSHDB'], ['SWAPDB', '0', '1'], ['CONFIG', 'SET', 'appendonly', 'no']])
+      await expect(confined.sendCommand(command), command.join(' ')).rejects.toThrow('NOPERM');
   });
 
   it.each([

@@ -26,6 +26,7 @@ const CHECKS: Record<string, Check> = {
   'min-replicas-to-write': minReplicas,
   WAITAOF: waitAof,
   'cluster state': clusterState,
+  login,
   clock,
 };
 
@@ -212,6 +213,22 @@ function clusterState({ cluster, info }: ServerFacts): Finding {
     status: state === undefined ? 'unknown' : 'fail',
     message: state === undefined ? 'The server refuses CLUSTER INFO' : `The cluster is ${state}: it takes no commands`,
     fix: 'redis-cli --cluster check, then --cluster fix',
+  };
+}
+
+/** Redis has no rows that refuse to change: what protects the log is what the login may not do. */
+function login({ login }: ServerFacts): Finding {
+  if (login === null)
+    return {
+      status: 'unknown',
+      message: 'The server refuses ACL WHOAMI or ACL DRYRUN, so that the rights of this login cannot be read',
+      fix: 'Let this login use both (+acl|whoami +acl|dryrun), or look it up where the service is managed',
+    };
+  if (!login.mayFlush) return ok(`${login.name} may not empty the server`);
+  return {
+    status: 'warn',
+    message: `${login.name} may empty the server with FLUSHALL`,
+    fix: 'Connect as a login of its own, with the ACL that docs/redis.md shows',
   };
 }
 

@@ -12,6 +12,8 @@ export interface ServerFacts {
   config: ReadonlyMap<string, string> | null;
   cluster: ReadonlyMap<string, string> | null;
   hasWaitAof: boolean | null;
+  /** Of the login this process uses: its name, and whether it may empty the server. */
+  login: { name: string; mayFlush: boolean } | null;
   /** How far the server's clock is ahead of ours, in milliseconds. */
   clockAheadMs: number;
 }
@@ -53,6 +55,7 @@ async function factsOfServer(connection: Connection): Promise<ServerFacts> {
       const [found] = (await connection.send(['COMMAND', 'INFO', 'WAITAOF'])) as unknown[];
       return found !== null;
     }),
+    login: await unlessRefused(async () => loginOf(connection)),
     clockAheadMs: Math.round(Number(time[0]) * 1_000 + Number(time[1]) / 1_000 - now),
   };
 }
@@ -62,6 +65,12 @@ async function configOf(connection: Connection): Promise<Map<string, string>> {
   const config = new Map<string, string>();
   for (let at = 0; at < flat.length; at += 2) config.set(flat[at]!.toString(), flat[at + 1]!.toString());
   return config;
+}
+
+async function loginOf(connection: Connection): Promise<ServerFacts['login']> {
+  const name = String(await connection.send(['ACL', 'WHOAMI']));
+  const answer = String(await connection.send(['ACL', 'DRYRUN', name, 'FLUSHALL']));
+  return { name, mayFlush: answer === 'OK' };
 }
 
 async function unlessRefused<T>(ask: () => Promise<T>): Promise<T | null> {
