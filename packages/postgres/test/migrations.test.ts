@@ -1,21 +1,18 @@
 /** Setting up by hand, several schemas in one database, and a dump restored into another cluster. */
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { type FeedItem, isTidemarkError } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { postgresClient } from '../../../scripts/fixtures/postgres-client.ts';
 import { runQuietly } from '../../../scripts/processes.ts';
 import { startOwnServer } from '../../../scripts/servers/index.ts';
-import { findProgram } from '../../../scripts/servers/install.ts';
-import { postgres } from '../../../scripts/servers/postgres.ts';
 import { migrationScript, postgresStore } from '../src/index.ts';
 import { keysOf, newDatabase, openStore, readFeed, runEvent, WITHOUT_POSTGRES } from './databases.ts';
 import { createDatabase, withClient } from './servers.ts';
 
-/** A client program that comes with the installed server; those of npm have none. */
-async function runClient(name: string, ...args: string[]): Promise<void> {
-  const server = findProgram(postgres);
-  const { code, output } = await runQuietly(server ? join(dirname(realpathSync(server)), name) : name, args);
+async function runClient(name: 'psql' | 'pg_dump' | 'pg_restore', ...args: string[]): Promise<void> {
+  const { code, output } = await runQuietly(postgresClient(name), args);
   expect(code, output).toBe(0);
 }
 

@@ -1,0 +1,38 @@
+/** The directories of NATS servers that hold stores of released versions open and go on with the code of today (UPG-1). */
+import { join } from 'node:path';
+import type { Store } from '@tidemark/core';
+import { describe, it, onTestFinished } from 'vitest';
+import { checkContents, checkContinuing } from '../../../scripts/fixtures/checks.ts';
+import { type Fixture, fixturesOf } from '../../../scripts/fixtures/packed.ts';
+import { startKind } from '../../../scripts/servers/index.ts';
+import { nats } from '../../../scripts/servers/nats.ts';
+import { natsStore } from '../src/index.ts';
+import { WITHOUT_NATS } from './servers.ts';
+
+/** Starts a server on the files of the fixture and opens the store in it. */
+async function opened(fixture: Fixture): Promise<{ store: Store; archive: string }> {
+  const server = await startKind({
+    ...nats,
+    prepare: async ({ directory }) => {
+      fixture.unpack(directory);
+      return undefined;
+    },
+  });
+  onTestFinished(() => server.stop());
+  const store = await natsStore({ url: server.url });
+  onTestFinished(() => store.close());
+  return { store, archive: join(server.started!.directory, 'archive') };
+}
+
+describe.skipIf(WITHOUT_NATS)('a directory', () => {
+  describe.each(fixturesOf('nats'))('of version $version', (fixture) => {
+    it('holds what was written', async () => {
+      await checkContents((await opened(fixture)).store, fixture);
+    });
+
+    it('goes on where it was', async () => {
+      const { store, archive } = await opened(fixture);
+      await checkContinuing(store, fixture, archive);
+    });
+  });
+});
