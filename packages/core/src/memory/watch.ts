@@ -35,7 +35,8 @@ export class ChangeQueue {
           `The watcher is more than ${MAX_QUEUED} changes behind; scan the prefix and watch again`,
         );
       }
-      if (this.#queued.length === 0) await this.#next();
+      // A consumer may have aborted while it handled the last change: nothing would wake us then.
+      if (this.#queued.length === 0 && !this.#signal.aborted) await this.#next();
     }
   }
 
