@@ -17,6 +17,11 @@ export function pageOf<Row, Item>(
   return { items, next: encodeCursor([list, keyOf(rows[limit - 1]!)]) };
 }
 
+/** The page with the names of what was left out of it, if anything was. */
+export function withDamage<P extends Page<unknown>>(page: P, names: readonly string[]): P {
+  return names.length === 0 ? page : { ...page, damaged: [...(page.damaged ?? []), ...names] };
+}
+
 /** The items, so many at a time. */
 export function* inParts<T>(items: readonly T[], size: number): Generator<T[], void, undefined> {
   for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size);

@@ -8,6 +8,7 @@ import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { EventEngine, FlowEventRow } from '../engine/agents.ts';
 import { boundedItems, collectPages } from '../paging.ts';
+import { Damage } from '../sums.ts';
 import { eventIdentity } from './fingerprint.ts';
 
 const MAX_BATCH = 1_000;
@@ -38,9 +39,12 @@ export function createEvents(context: StoreContext, engine: EventEngine, tenantI
 
     async *readHistory(traceId, options) {
       const trace = checkOptionalId(traceId, 'traceId');
+      const damage = new Damage();
       for await (const row of boundedItems(context, options, (call) => engine.read(tenantId, trace, call))) {
-        yield eventOf(context, tenantId, row);
+        const event = damage.attempt(() => eventOf(context, tenantId, row));
+        if (event) yield event;
       }
+      damage.report();
     },
   };
 }
@@ -56,8 +60,14 @@ function prepareEvent(context: StoreContext, tenantId: string, event: StoredEven
   const eventId = checkOptionalId(event.eventId, field('eventId'));
   const text = encodeJsonObject(event.payload, field('payload'), context.limits.eventPayloadBytes);
   const id = eventIdentity(eventId, [traceId, ts, kind, nodeName, nodeId, event.payload]);
-  const payload = context.payloads.encode(text, placeOf(tenantId, { traceId, id }));
-  return { traceId, id, ts, kind, nodeName, nodeId, eventId, payload };
+  const row = { traceId, id, ts, kind, nodeName, nodeId, eventId };
+  const payload = context.payloads.encode(text, placeOf(tenantId, row), besideOf(row));
+  return { ...row, payload };
+}
+
+/** What a row holds beside its payload, for the sum of both. */
+export function besideOf({ ts, kind, nodeName, nodeId, eventId }: Omit<FlowEventRow, 'payload'>): string {
+  return JSON.stringify([ts, kind, nodeName, nodeId, eventId]);
 }
 
 /** Ids are never empty: events of no trace share their place with none (GEN-5). */
@@ -72,7 +82,7 @@ function eventOf(context: StoreContext, tenantId: string, row: FlowEventRow): St
     kind: row.kind,
     nodeName: row.nodeName,
     nodeId: row.nodeId,
-    payload: context.payloads.decode(row.payload, placeOf(tenantId, row)),
+    payload: context.payloads.decode(row.payload, placeOf(tenantId, row), besideOf(row)),
     ...(row.eventId === null ? {} : { eventId: row.eventId }),
   };
 }

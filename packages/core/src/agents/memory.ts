@@ -7,7 +7,7 @@ import type { MemoryCapability } from '../contracts/agents.ts';
 import type { JsonObject } from '../contracts/common.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { MemoryEngine } from '../engine/agents.ts';
-import { cursorKey, pageOf } from '../paging.ts';
+import { cursorKey, pageOf, withDamage } from '../paging.ts';
 
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
@@ -61,10 +61,11 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
       const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
       const prefix = checkPrefix(options?.prefix ?? '', 'prefix');
       const after = cursorKey('memory', options?.cursor);
+      const damaged: string[] = [];
       const rows = await context.read(options, (call) =>
-        engine.list(tenantId, { prefix, after, limit: limit + 1 }, call),
+        engine.list(tenantId, { prefix, after, limit: limit + 1 }, { ...call, damaged }),
       );
-      return pageOf(
+      const page = pageOf(
         'memory',
         rows,
         limit,
@@ -73,6 +74,7 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
           return { key: row.key, version: row.version, updatedAt: timeText(row.updatedAt) };
         },
       );
+      return withDamage(page, damaged);
     },
 
     async deleteMemoryState(key, options) {

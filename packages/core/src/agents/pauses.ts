@@ -11,7 +11,7 @@ import type { CallOptions, JsonObject } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { PauseEngine } from '../engine/agents.ts';
 import { sha256Hex } from '../hash.ts';
-import { cursorKey, pageOf } from '../paging.ts';
+import { cursorKey, pageOf, withDamage } from '../paging.ts';
 import { encodeReason, infoOf } from './pause-reason.ts';
 
 const DEFAULT_TTL_MS = 3_600_000;
@@ -113,14 +113,16 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       const after = cursorKey('pauses', options?.cursor);
       const sessionId = checkOptionalId(options?.sessionId, 'sessionId');
       const range = { after, limit: limit + 1, sessionId };
-      const pauses = await context.read(options, (call) => engine.list(tenantId, range, call));
-      return pageOf(
+      const damaged: string[] = [];
+      const pauses = await context.read(options, (call) => engine.list(tenantId, range, { ...call, damaged }));
+      const page = pageOf(
         'pauses',
         pauses,
         limit,
         (pause) => pause.pauseId,
         (pause) => infoOf(context, tenantId, pause),
       );
+      return withDamage(page, damaged);
     },
   };
 }

@@ -6,6 +6,7 @@ import type { StoreContext } from '../context.ts';
 import type { PlannerEvent, PlannerEventCapability } from '../contracts/agents.ts';
 import type { PlannerEventEngine } from '../engine/agents.ts';
 import { boundedItems, collectPages } from '../paging.ts';
+import { Damage } from '../sums.ts';
 import { eventIdentity } from './fingerprint.ts';
 
 /** The planner event capability of one tenant. */
@@ -33,9 +34,12 @@ export function createPlannerEvents(
 
     async *readPlannerEvents(traceId, options) {
       checkId(traceId, 'traceId');
+      const damage = new Damage();
       for await (const body of boundedItems(context, options, (call) => engine.read(tenantId, traceId, call))) {
-        yield context.payloads.decode<PlannerEvent>(body, placeOf(traceId));
+        const event = damage.attempt(() => context.payloads.decode<PlannerEvent>(body, placeOf(traceId)));
+        if (event) yield event;
       }
+      damage.report();
     },
   };
 }

@@ -4,6 +4,8 @@ import { checkId, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { SessionListOptions, SessionPage } from '../contracts/agents.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
+import { withDamage } from '../paging.ts';
+import { corruptValue, Damage } from '../sums.ts';
 
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 10_000;
@@ -41,9 +43,22 @@ export async function readSessionPage<T>(
   const range = { ...checkFilter(options), limit: limit + 1 };
   const { items, cursorFound } = await context.read(options, (call) => engine.page(tenantId, sessionId, range, call));
   const kept = items.slice(0, limit);
-  const page: SessionPage<T> = { items: kept.map((item) => decodeItem<T>(log, sessionId, item)), cursorFound };
+  const damage = new Damage();
+  const read = kept.flatMap((item) => damage.attempt(() => [decodeItem<T>(log, sessionId, item)]) ?? []);
+  const page: SessionPage<T> = { items: read, cursorFound };
   if (items.length > limit) page.next = kept.at(-1)!.id;
-  return page;
+  return withDamage(page, damage.names);
+}
+
+/** The items of a page, as a list that is complete or fails. */
+export async function listSession<T>(
+  log: SessionLog,
+  sessionId: string,
+  options: SessionListOptions | undefined,
+): Promise<T[]> {
+  const { items, damaged = [] } = await readSessionPage<T>(log, sessionId, options);
+  if (damaged[0] !== undefined) throw corruptValue(log.kind, damaged[0]);
+  return items;
 }
 
 /** The parts of the options that choose items. */

@@ -4,7 +4,7 @@ import { checkId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { SessionCapability } from '../contracts/agents.ts';
 import type { SessionEngine } from '../engine/agents.ts';
-import { cursorKey, pageOf } from '../paging.ts';
+import { cursorKey, pageOf, withDamage } from '../paging.ts';
 
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
@@ -15,14 +15,18 @@ export function createSessions(context: StoreContext, engine: SessionEngine, ten
     async listSessions(options) {
       const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
       const after = cursorKey('sessions', options?.cursor);
-      const rows = await context.read(options, (call) => engine.list(tenantId, { after, limit: limit + 1 }, call));
-      return pageOf(
+      const damaged: string[] = [];
+      const rows = await context.read(options, (call) =>
+        engine.list(tenantId, { after, limit: limit + 1 }, { ...call, damaged }),
+      );
+      const page = pageOf(
         'sessions',
         rows,
         limit,
         (session) => session.sessionId,
         (session) => session,
       );
+      return withDamage(page, damaged);
     },
 
     async deleteSession(sessionId, options) {

@@ -6,7 +6,7 @@ import type { StoreContext } from '../context.ts';
 import type { SteeringCapability, SteeringEvent, SteeringEventType } from '../contracts/agents.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
 import { sanitizeSteering } from './sanitize.ts';
-import { encodeItem, readSessionPage, type SessionLog } from './session-log.ts';
+import { encodeItem, listSession, readSessionPage, type SessionLog } from './session-log.ts';
 
 const TYPES: readonly SteeringEventType[] = [
   'INJECT_CONTEXT',
@@ -32,7 +32,7 @@ export function createSteering(context: StoreContext, engine: SessionLogEngine, 
     },
 
     async listSteering(sessionId, options) {
-      return (await readSessionPage<SteeringEvent>(log, sessionId, options)).items;
+      return listSession<SteeringEvent>(log, sessionId, options);
     },
 
     async listSteeringPage(sessionId, options) {

@@ -6,6 +6,7 @@ import type { StoreContext } from '../context.ts';
 import type { TaskCapability, TaskState, TaskStatus, TaskType } from '../contracts/agents.ts';
 import type { TaskEngine, TaskRow } from '../engine/agents.ts';
 import { boundedItems, collectPages } from '../paging.ts';
+import { Damage } from '../sums.ts';
 
 const STATUSES: readonly TaskStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETE', 'FAILED', 'CANCELLED'];
 const TYPES: readonly TaskType[] = ['FOREGROUND', 'BACKGROUND'];
@@ -30,9 +31,12 @@ export function createTasks(context: StoreContext, engine: TaskEngine, tenantId:
 
     async *readTasks(sessionId, options) {
       checkId(sessionId, 'sessionId');
+      const damage = new Damage();
       for await (const body of boundedItems(context, options, (call) => engine.read(tenantId, sessionId, call))) {
-        yield context.payloads.decode<TaskState>(body, placeOf(sessionId));
+        const task = damage.attempt(() => context.payloads.decode<TaskState>(body, placeOf(sessionId)));
+        if (task) yield task;
       }
+      damage.report();
     },
   };
 }

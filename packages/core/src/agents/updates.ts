@@ -7,7 +7,8 @@ import type { StateUpdate, UpdateCapability, UpdateType } from '../contracts/age
 import type { CallOptions } from '../contracts/common.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
 import { follow } from '../live.ts';
-import { checkFilter, decodeItem, encodeItem, readSessionPage, type SessionLog } from './session-log.ts';
+import { Damage } from '../sums.ts';
+import { checkFilter, decodeItem, encodeItem, listSession, readSessionPage, type SessionLog } from './session-log.ts';
 
 const TYPES: readonly UpdateType[] = [
   'THINKING',
@@ -33,7 +34,7 @@ export function createUpdates(context: StoreContext, engine: SessionLogEngine, t
     },
 
     async listUpdates(sessionId, options) {
-      return (await readSessionPage<StateUpdate>(log, sessionId, options)).items;
+      return listSession<StateUpdate>(log, sessionId, options);
     },
 
     async listUpdatesPage(sessionId, options) {
@@ -49,7 +50,11 @@ export function createUpdates(context: StoreContext, engine: SessionLogEngine, t
         return items;
       };
       for await (const item of follow(context, options, readPage, (call) => engine.wait(tenantId, sessionId, call))) {
-        yield decodeItem<StateUpdate>(log, sessionId, item);
+        const damage = new Damage();
+        const update = damage.attempt(() => decodeItem<StateUpdate>(log, sessionId, item));
+        if (update) yield update;
+        // A tail has no end to fail at, and what comes later must not wait for a repair.
+        else process.emitWarning(`A tail left out the damaged update ${damage.names[0]}`, 'TidemarkDamage');
       }
     },
   };

@@ -39,7 +39,7 @@ describe('artifacts (AGT-11)', () => {
     const { store, engine } = open();
     const { id } = await store.putText('text');
     engine.getBlob = async () => null;
-    const gone = { code: 'STORAGE_ERROR', message: expect.stringContaining('are missing or altered') };
+    const gone = { code: 'CORRUPT_VALUE', message: expect.stringContaining('are missing or altered') };
     await expect(store.get(id)).rejects.toMatchObject(gone);
     const stream = (await store.getStream(id))!;
     await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject(gone);

@@ -79,7 +79,8 @@ export async function* verified(
 
 export function corrupt(sha256: string): TidemarkError {
   return new TidemarkError(
-    'STORAGE_ERROR',
+    'CORRUPT_VALUE',
     `The stored bytes of SHA-256 ${sha256} are missing or altered; restore them from a backup or store the artifact again`,
+    { field: sha256, rule: 'what was stored' },
   );
 }

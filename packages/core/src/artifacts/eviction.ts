@@ -42,8 +42,10 @@ export class Eviction {
   async #neighbours(owner: string, match: ArtifactMatch, id: string, call: EngineCall): Promise<Candidate[]> {
     const found: Candidate[] = [];
     const now = this.#context.clock();
+    // A damaged neighbour is not counted, and keeps nobody from storing.
+    const counted = { ...call, damaged: [] };
     for (let after: string | null = null; ; ) {
-      const page: ArtifactRow[] = await this.#engine.listRefs(owner, match, { after, limit: NEIGHBOURS_PAGE }, call);
+      const page: ArtifactRow[] = await this.#engine.listRefs(owner, match, { after, limit: NEIGHBOURS_PAGE }, counted);
       found.push(...page.filter((row) => row.id !== id && isLive(row, now)));
       if (page.length < NEIGHBOURS_PAGE) return found;
       after = page.at(-1)!.id;

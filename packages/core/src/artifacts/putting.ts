@@ -99,16 +99,9 @@ export class Putting {
     const stored = await this.#engine.getRef(owner, id, call);
     const createdAt = stored && isLive(stored, now) ? stored.createdAt : now;
     const expiresAt = ttlMs === null ? null : now + ttlMs;
-    const encoded = encodeSource(payloads, owner, id, sha256, source);
-    const about = { sizeBytes, mimeType, filename, ...parts, namespace, source: encoded };
-    return {
-      id,
-      sha256: storedNameOf(payloads, owner, sha256),
-      ...about,
-      createdAt,
-      accessedAt: now,
-      expiresAt,
-    };
+    const about = { sizeBytes, mimeType, filename, ...parts, namespace };
+    const row = { id, sha256: storedNameOf(payloads, owner, sha256), ...about, createdAt, expiresAt };
+    return { ...row, source: encodeSource(payloads, owner, row, sha256, source), accessedAt: now };
   }
 }
 

@@ -43,7 +43,7 @@ export class Reading {
       try {
         return await this.#collect(scope.owner, row, call);
       } catch (error) {
-        if (!isTidemarkError(error, 'STORAGE_ERROR', 'UNAVAILABLE')) throw error;
+        if (!isTidemarkError(error, 'STORAGE_ERROR', 'CORRUPT_VALUE', 'UNAVAILABLE')) throw error;
         row = await this.find(id, scope, call);
         if (row !== null && tries === MOST_READS) throw error;
       }
@@ -54,7 +54,7 @@ export class Reading {
   async #collect(owner: string, row: ArtifactRow, call: EngineCall): Promise<Uint8Array> {
     const bytes = new Uint8Array(row.sizeBytes);
     let filled = 0;
-    for await (const chunk of this.#chunks(owner, row, call)) {
+    for await (const chunk of this.chunks(owner, row, call)) {
       bytes.set(chunk, filled);
       filled += chunk.length;
     }
@@ -64,16 +64,16 @@ export class Reading {
   /** The bytes in chunks. Fails with `NOT_FOUND` when the artifact is removed meanwhile. */
   async *stream(scope: CheckedScope, row: ArtifactRow, call: EngineCall): AsyncGenerator<Uint8Array> {
     try {
-      yield* this.#chunks(scope.owner, row, call);
+      yield* this.chunks(scope.owner, row, call);
     } catch (error) {
-      if (!isTidemarkError(error, 'STORAGE_ERROR', 'UNAVAILABLE')) throw error;
+      if (!isTidemarkError(error, 'STORAGE_ERROR', 'CORRUPT_VALUE', 'UNAVAILABLE')) throw error;
       if ((await this.find(row.id, scope, call)) !== null) throw error;
       throw new TidemarkError('NOT_FOUND', 'The artifact was removed while it was read', { cause: error });
     }
   }
 
   /** The bytes of a reference; what does not agree with its size or hash is refused rather than returned. */
-  async *#chunks(owner: string, row: ArtifactRow, call: EngineCall): AsyncGenerator<Uint8Array> {
+  async *chunks(owner: string, row: ArtifactRow, call: EngineCall): AsyncGenerator<Uint8Array> {
     const { payloads } = this.#context;
     const { sha256 } = describeBlob(payloads, owner, row);
     const chunks = await this.#engine.getBlob(owner, row.sha256, call);

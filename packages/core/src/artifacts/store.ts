@@ -6,7 +6,8 @@ import type { StoreContext } from '../context.ts';
 import type { ArtifactAccess, ArtifactRef, ArtifactStore, PutArtifactOptions } from '../contracts/artifacts.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { ArtifactEngine, ArtifactRow } from '../engine/artifacts.ts';
-import { boundedChunks, cursorKey, pageOf } from '../paging.ts';
+import { boundedChunks, cursorKey, pageOf, withDamage } from '../paging.ts';
+import { Damage } from '../sums.ts';
 import { HashedChunks } from './chunks.ts';
 import { checkIntent, Putting } from './putting.ts';
 import { Reading } from './reading.ts';
@@ -115,7 +116,10 @@ export function createArtifacts(
       const checked = checkScope(view, scope);
       const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
       let after = cursorKey('artifacts', options?.cursor);
-      const rows = await context.read(options, async (call) => {
+      const damage = new Damage();
+      const left: string[] = [];
+      const rows = await context.read(options, async (bounds) => {
+        const call = { ...bounds, damaged: left };
         const found: ArtifactRow[] = [];
         const now = context.clock();
         while (found.length <= limit) {
@@ -126,13 +130,15 @@ export function createArtifacts(
         }
         return found;
       });
-      return pageOf(
+      const page = pageOf(
         'artifacts',
         rows,
         limit,
         (row) => row.id,
-        (row) => refOf(checked.owner, row),
+        (row) => damage.attempt(() => refOf(checked.owner, row)),
       );
+      const items = page.items.filter((ref) => ref !== undefined);
+      return withDamage({ ...page, items }, [...left, ...damage.names]);
     },
 
     async sweep(options) {

@@ -5,10 +5,12 @@
 import { decodeJson } from '../checks/json.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
 import type { JsonObject } from '../contracts/common.ts';
+import type { ArtifactRow } from '../engine/artifacts.ts';
 import { sha256Hex } from '../hash.ts';
 import { bufferOf, envelopeOf, isEnvelope, isSteps } from './envelope.ts';
 import { codecFailed } from './failure.ts';
 import { type Payloads, plain } from './payloads.ts';
+import { withSum } from './summed-text.ts';
 
 const LENGTHS_BYTES = 8;
 /** Far above what a chunk can take: a damaged length must not ask for gigabytes. */
@@ -26,20 +28,38 @@ export function storedNameOf({ codec }: Payloads, tenantId: string, sha256: stri
   return codec === null ? sha256 : sha256Hex(JSON.stringify(['tidemark-stored-1', codec.formOf(tenantId), sha256]));
 }
 
+/** A reference as it is described and summed: all but its source, and the time of its last use, which moves by itself. */
+type DescribedRow = Omit<ArtifactRow, 'source' | 'accessedAt'>;
+
 /** The source to store, from its JSON text; with a codec it carries the hash of the plain bytes too. */
-export function encodeSource(payloads: Payloads, tenantId: string, id: string, sha256: string, source: string): string {
-  if (payloads.codec === null) return source;
+export function encodeSource(
+  payloads: Payloads,
+  tenantId: string,
+  row: DescribedRow,
+  sha256: string,
+  source: string,
+): string {
+  const place = placeOf(tenantId, row.id);
+  if (payloads.codec === null) return withSum(source, place, besideOf(row));
   const text = `{"sha256":"${sha256}","source":${source}}`;
-  return envelopeOf(payloads.codec.encode(plain(Buffer.from(text)), placeOf(tenantId, id)));
+  return withSum(envelopeOf(payloads.codec.encode(plain(Buffer.from(text)), place)), place, besideOf(row));
 }
 
 export function describeBlob(
   payloads: Payloads,
   tenantId: string,
-  row: { id: string; sha256: string; source: string },
+  row: DescribedRow & { source: string },
 ): BlobDescription {
-  const text = payloads.open(row.source, placeOf(tenantId, row.id));
+  const text = payloads.open(row.source, placeOf(tenantId, row.id), besideOf(row));
   return isEnvelope(row.source) ? decodeJson(text) : { sha256: row.sha256, source: decodeJson(text) };
+}
+
+/** What a reference holds beside its source, for the sum of both. */
+function besideOf(row: DescribedRow): string {
+  const { sha256, sizeBytes, mimeType, filename, scopeTenantId, userId, sessionId, traceId } = row;
+  const { namespace, createdAt, expiresAt } = row;
+  const scope = [scopeTenantId, userId, sessionId, traceId, namespace];
+  return JSON.stringify([sha256, sizeBytes, mimeType, filename, ...scope, createdAt, expiresAt]);
 }
 
 function placeOf(tenantId: string, id: string): PayloadPlace {

@@ -3,6 +3,7 @@ import { decodeJson } from '../checks/json.ts';
 import type { EncodedPayload, PayloadCodec, PayloadPlace } from '../contracts/codec.ts';
 import { bufferOf, envelopeOf, isEnvelope, parseEnvelope } from './envelope.ts';
 import { codecFailed } from './failure.ts';
+import { checkedJson, checkedText, hasSum, isSummed, withSum } from './summed-text.ts';
 
 /** Where a KV store carries them for projections, which keep their states in it. */
 export const PAYLOADS = Symbol('tidemark.payloads');
@@ -14,21 +15,37 @@ export class Payloads {
     this.codec = codec;
   }
 
-  /** The text to store for a JSON text. */
-  encode(text: string, place: PayloadPlace): string {
+  /** The text to store for a JSON text. Where it carries a sum, that covers `beside` too: values stored beside the text. */
+  encode(text: string, place: PayloadPlace, beside = ''): string {
+    const encoded = this.#encode(text, place);
+    return isSummed(place) ? withSum(encoded, place, beside) : encoded;
+  }
+
+  #encode(text: string, place: PayloadPlace): string {
     if (this.codec === null) return text;
     const encoded = this.codec.encode(plain(Buffer.from(text)), place);
     return encoded.steps.length === 0 ? text : envelopeOf(encoded);
   }
 
-  /** The value of a stored text; `CODEC_FAILED` where it cannot be known. */
-  decode<T>(stored: string, place: PayloadPlace): T {
+  /** The value of a stored text; `CODEC_FAILED` where it cannot be known, `CORRUPT_VALUE` where it is not what was stored. */
+  decode<T>(stored: string, place: PayloadPlace, beside = ''): T {
+    if (isSummed(place)) return checkedJson(this.open(stored, place, beside), place);
     if (this.codec === null && !isEnvelope(stored)) return decodeJson(stored);
     return decodeJson(this.open(stored, place));
   }
 
   /** The JSON text of a stored text. */
-  open(stored: string, place: PayloadPlace): string {
+  open(stored: string, place: PayloadPlace, beside = ''): string {
+    return this.#open(isSummed(place) ? checkedText(stored, place, beside) : stored, place);
+  }
+
+  /** Throws `CORRUPT_VALUE` when a stored text does not match its sum; returns whether it has one. Needs no key. */
+  check(stored: string, place: PayloadPlace, beside = ''): boolean {
+    checkedText(stored, place, beside);
+    return hasSum(stored);
+  }
+
+  #open(stored: string, place: PayloadPlace): string {
     if (isEnvelope(stored)) return bufferOf(this.bytesOf(parseEnvelope(stored, place), place)).toString();
     this.codec?.decode(plain(Buffer.from(stored)), place);
     return stored;

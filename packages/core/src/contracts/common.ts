@@ -12,6 +12,8 @@ export interface CallOptions {
 export interface Page<T> {
   items: T[];
   next?: string;
+  /** Names of items that do not match their checksum and were left out. Reading one directly fails with `CORRUPT_VALUE`. */
+  damaged?: string[];
 }
 
 /** Options of calls that give a page. */

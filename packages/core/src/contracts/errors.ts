@@ -79,6 +79,12 @@ export const ERROR_CODES = {
       'A stored event does not match its hash chain; `runId` and `runSeq` say which. Wrong data is never returned.',
     remedy: 'Run `verify`, then restore the run from a backup.',
   },
+  CORRUPT_VALUE: {
+    retryable: false,
+    meaning:
+      'A stored record, document or artifact does not match its checksum; `field` says which. Wrong data is never returned, and everything else can be read.',
+    remedy: 'Store it again, or restore it from a backup; `doctor --deep` lists all that is damaged.',
+  },
   CODEC_FAILED: {
     retryable: false,
     meaning:

@@ -112,9 +112,12 @@ export interface KvStore {
   swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult>;
   /** Sets a new time to live, or with `null` none. Returns whether there is such a record. */
   touch(key: string, ttl: Duration | null, options?: KvWriteOptions): Promise<boolean>;
-  /** Records whose key starts with the prefix, in byte order of keys, each at most once. */
+  /**
+   * Records whose key starts with the prefix, in byte order of keys, each at most once. A record that does not match its checksum
+   * is left out, and the scan fails with `CORRUPT_VALUE` after the last of the others.
+   */
   scan(prefix: string, filter?: ScanFilter, options?: CallOptions): AsyncIterable<KvEntry>;
-  /** The same a page at a time: 1 to 1 000 matches, default 100. */
+  /** The same a page at a time: 1 to 1 000 matches, default 100. Keys of damaged records are in `damaged`. */
   scanPage(prefix: string, options?: PageOptions & { filter?: ScanFilter }): Promise<Page<KvEntry>>;
   /** Changes of records under a prefix from now on, until aborted. */
   watch(prefix: string, options?: CallOptions): AsyncIterable<KvChange>;

@@ -8,6 +8,8 @@ export interface EngineCall {
    * has begun may have been (GEN-3, GEN-8).
    */
   phase?: 'waiting' | 'begun' | 'given up';
+  /** Where a list notes what it left out because it is damaged. A list that is given none fails after the rest was read. */
+  damaged?: string[];
   /** The tenant of the view the call came through; `null` for the operator's. */
   tenantId?: string | null;
 }

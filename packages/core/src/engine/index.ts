@@ -25,7 +25,7 @@ export { Turns } from '../keyed/contention.ts';
 export { splitKey } from '../keyed/keys.ts';
 export { KeyedRuns } from '../keyed/runs.ts';
 export { keyedTenancy } from '../keyed/tenancy.ts';
-export { meets, type RecordState, recordAfter } from '../kv/conditions.ts';
+export { meets, type RecordState, recordAfter, startsAnew } from '../kv/conditions.ts';
 export { compareKeys, firstAfter } from '../kv/order.ts';
 export { requestName, requestPrefix, requestsAfter } from '../kv/requests.ts';
 export { SortedKeys } from '../memory/sorted-keys.ts';
@@ -39,6 +39,7 @@ export { checkRemoval, planRestore, type RestorePlan } from '../runs/restore-pla
 export { isRunType, nextRunStatus } from '../runs/transitions.ts';
 export { Signals } from '../signals.ts';
 export { assembleStore, DEFAULT_TENANT, type Engine, engineOf, recordsOf, withCodec, withRuns } from '../store.ts';
+export { corruptValue, Damage, sumBytes, sumInteger, sumName, sumNames } from '../sums.ts';
 export { InterceptedStore, type Interceptor, type StoreCall } from '../wrappers/intercept.ts';
 export * from './agents.ts';
 export * from './artifacts.ts';

@@ -38,6 +38,10 @@ export interface StoredRecord {
 /** A record with its key. */
 export interface ScannedRecord extends StoredRecord {
   key: string;
+  /** The stored record does not match its checksum: it has no fields here, and `get` fails with `CORRUPT_VALUE`. */
+  damaged?: true;
+  /** It was stored before there were checksums, by which nobody can tell whether it is what was stored. */
+  unsummed?: true;
 }
 
 /** One conditional step on one record. */
@@ -97,6 +101,7 @@ export const REMEMBERED_REQUESTS = 16;
 export const REQUEST_KEPT_MS = 300_000;
 
 export interface Records {
+  /** Fails with `CORRUPT_VALUE` when one of the records does not match its checksum, as every step that reads it does. */
   get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]>;
   /** One field of a record, `null` when there is none. */
   getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null>;
@@ -108,7 +113,7 @@ export interface Records {
    * other, and stop at the first one that does not apply.
    */
   batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]>;
-  /** Live records in byte order of keys, after `after` (exclusive). */
+  /** Live records in byte order of keys, after `after` (exclusive). One that is damaged is among them, marked so. */
   scan(
     space: RecordSpace,
     tenantId: string,

@@ -3,9 +3,11 @@
  * trace. A reference that can be read is listed: its entries are there before it, and are removed after it.
  */
 import type { StoreContext } from '../context.ts';
+import { isTidemarkError } from '../contracts/errors.ts';
 import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
 import type { RecordName, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
+import { corruptValue, Damage } from '../sums.ts';
 import { CONFLICT, Contention } from './contention.ts';
 import { fieldsOf, numberField, textField } from './fields.ts';
 import { joinKey, keyPrefix, splitKey } from './keys.ts';
@@ -72,16 +74,40 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
 
   async listRefs(...[tenantId, match, range, call]: Parameters<ArtifactEngine['listRefs']>): Promise<ArtifactRow[]> {
     const found: ArtifactRow[] = [];
+    const damage = new Damage();
     const prefix = prefixFor(match);
     let after = range.after === null ? null : prefix + range.after;
     while (found.length < range.limit) {
       const page = await this.#records.scan('artifacts', tenantId, { prefix, after, limit: PAGE }, call);
-      const rows = await this.#load(tenantId, page.map(idOfEntry), call);
+      for (const { key, damaged } of page) if (damaged) damage.note(corruptValue('artifact', key));
+      const ids = page.filter(({ damaged }) => !damaged).map(idOfEntry);
+      const rows = await this.#loadEach(tenantId, ids, damage, call);
       found.push(...(rows.filter((row) => row !== null && matches(row, match)) as ArtifactRow[]));
       if (page.length < PAGE) break;
       after = page.at(-1)!.key;
     }
+    damage.report(call.damaged);
     return found.slice(0, range.limit);
+  }
+
+  /** References by id; when one of them is damaged, each is read by itself. */
+  async #loadEach(
+    tenantId: string,
+    ids: readonly string[],
+    damage: Damage,
+    call: EngineCall,
+  ): Promise<(ArtifactRow | null)[]> {
+    try {
+      return await this.#load(tenantId, ids, call);
+    } catch (error) {
+      if (!isTidemarkError(error, 'CORRUPT_VALUE')) throw error;
+    }
+    const rows: (ArtifactRow | null)[] = [];
+    for (const id of ids) {
+      const row = await this.getRef(tenantId, id, call).catch((error) => damage.note(error));
+      rows.push(row ?? null);
+    }
+    return rows;
   }
 
   /** Reads the hashes that references name, and removes references that expired by a time. */

@@ -2,10 +2,14 @@
 import type { Journal, JournalEntry, JournalName } from '../engine/journal.ts';
 import type { RecordSpace, Records, ScannedRecord } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
+import { corruptValue, Damage } from '../sums.ts';
 
 const PAGE = 500;
 
-/** Live records under a prefix in byte order of keys; `page` is how many are held at a time. */
+/**
+ * Live records under a prefix in byte order of keys; `page` is how many are held at a time. Damaged ones are left out: they are
+ * noted with the call, or the walk fails at its end.
+ */
 export async function* scanRecords(
   records: Records,
   space: RecordSpace,
@@ -14,11 +18,15 @@ export async function* scanRecords(
   call: EngineCall,
 ): AsyncGenerator<ScannedRecord, void, undefined> {
   const limit = range.page ?? PAGE;
+  const damage = new Damage();
   let after = range.after ?? null;
   for (;;) {
     const page = await records.scan(space, tenantId, { prefix: range.prefix, after, limit }, call);
-    yield* page;
-    if (page.length < limit) return;
+    for (const record of page) {
+      if (!record.damaged) yield record;
+      else damage.note(corruptValue(space, record.key));
+    }
+    if (page.length < limit) return damage.report(call.damaged);
     after = page.at(-1)!.key;
   }
 }

@@ -44,3 +44,8 @@ function expiryAfter(write: RecordWrite, before: RecordState | undefined, now: n
   if (write.ttlMs !== undefined) return write.ttlMs === null ? null : now + write.ttlMs;
   return write.mode === 'replace' ? null : (before?.expiresAt ?? null);
 }
+
+/** Whether a step needs nothing of the record that was: it repairs one that is damaged. */
+export function startsAnew({ mode, expect }: RecordWrite): boolean {
+  return mode !== 'merge' && (expect?.fields?.size ?? 0) === 0;
+}

@@ -4,7 +4,7 @@ import { checkDuration, checkInteger, checkLimit } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalBoolean, checkOptionalId, checkPrefix } from '../checks/text.ts';
 import { PAYLOADS, type Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
-import type { CallOptions, Duration, PageOptions } from '../contracts/common.ts';
+import type { CallOptions, Duration, Page, PageOptions } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type {
   KvChange,
@@ -26,6 +26,8 @@ import type {
   ScannedRecord,
 } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
+import { withDamage } from '../paging.ts';
+import { corruptValue, Damage } from '../sums.ts';
 import { checkFilter, matchesFilter, type RecordFilter } from './filter.ts';
 import { encodeFields, encodeValue, recordOf } from './values.ts';
 
@@ -185,16 +187,19 @@ export class Kv implements KvStore {
     checkPrefix(prefix, 'prefix');
     let after: string | null = null;
     let matches = 0;
+    const damage = new Damage();
     for (;;) {
       const rows: ScannedRecord[] = await this.#context.read(options, (call) =>
         this.#scanRows(prefix, after, SCAN_PAGE, call),
       );
       for (const row of rows) {
-        if (!matchesFilter(row.fields, checked)) continue;
-        yield entryOf(row);
-        if (++matches >= checked.maxResults) return;
+        if (row.damaged) damage.note(corruptValue('record', row.key));
+        else if (matchesFilter(row.fields, checked)) {
+          yield entryOf(row);
+          if (++matches >= checked.maxResults) return;
+        }
       }
-      if (rows.length < SCAN_PAGE) return;
+      if (rows.length < SCAN_PAGE) return damage.report();
       after = rows.at(-1)!.key;
     }
   }
@@ -213,20 +218,23 @@ export class Kv implements KvStore {
     limit: number,
     start: { after: string | null; seen: number },
     call: EngineCall,
-  ) {
+  ): Promise<Page<KvEntry>> {
     const items: KvEntry[] = [];
+    const damage = new Damage();
+    const pageOf = (next?: string): Page<KvEntry> =>
+      withDamage(next === undefined ? { items } : { items, next }, damage.names);
     let { after } = start;
     for (;;) {
       const rows = await this.#scanRows(prefix, after, SCAN_PAGE, call);
       for (const row of rows) {
-        if (!matchesFilter(row.fields, filter)) continue;
+        if (row.damaged) damage.note(corruptValue('record', row.key));
+        if (row.damaged || !matchesFilter(row.fields, filter)) continue;
         // A full page ends before the next match, which is thereby known to exist.
-        if (items.length === limit)
-          return { items, next: encodeCursor([items.at(-1)!.key, start.seen + items.length]) };
+        if (items.length === limit) return pageOf(encodeCursor([items.at(-1)!.key, start.seen + items.length]));
         items.push(entryOf(row));
-        if (start.seen + items.length >= filter.maxResults) return { items };
+        if (start.seen + items.length >= filter.maxResults) return pageOf();
       }
-      if (rows.length < SCAN_PAGE) return { items };
+      if (rows.length < SCAN_PAGE) return pageOf();
       after = rows.at(-1)!.key;
     }
   }

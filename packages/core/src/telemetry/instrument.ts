@@ -97,7 +97,8 @@ class Reporter implements Interceptor {
     span?.setStatus({ code: ERROR, message });
     if (error instanceof Error) span?.recordException(error);
     this.#instruments?.failed(`${call.domain}.${call.method}`, code, isTidemarkError(error, ...CONFLICTS));
-    const level = isTidemarkError(error) && code !== 'CORRUPT_EVENT' && !code.startsWith('STORAGE_') ? 'warn' : 'error';
+    const level =
+      isTidemarkError(error) && !code.startsWith('CORRUPT_') && !code.startsWith('STORAGE_') ? 'warn' : 'error';
     const line = { ...attributesOf(call), ms, code, exception: message };
     this.#telemetry.logger?.[level](line, `${call.domain}.${call.method} failed: ${code}`);
   }

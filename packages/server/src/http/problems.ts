@@ -21,6 +21,7 @@ export const STATUS_OF: Record<ErrorCode, number> = {
   RUN_ARCHIVED: 410,
   RUN_DELETED: 410,
   CORRUPT_EVENT: 500,
+  CORRUPT_VALUE: 500,
   CODEC_FAILED: 500,
   PROJECTION_FAILED: 500,
   CONFLICT: 409,
@@ -102,6 +103,8 @@ export function problemOf(thrown: unknown, response?: ServerResponse): Problem {
 /** What a caller is told instead of the message; `undefined` where the message holds nothing but the caller's own ids. */
 function sentenceInstead({ code, cause, runId }: TidemarkError): string | undefined {
   if (code === 'CORRUPT_EVENT' && runId !== undefined) return undefined;
+  // It names what the caller asked for.
+  if (code === 'CORRUPT_VALUE') return undefined;
   // A refusal of ours underneath, as in a batch of which a part was refused, is the caller's to read.
   const isOurs = cause === undefined || (isTidemarkError(cause) && sentenceInstead(cause) === undefined);
   return FAULTS[code] ?? (isOurs ? undefined : PASSING[code]);

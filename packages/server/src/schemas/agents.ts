@@ -102,5 +102,6 @@ export const SessionInfo = Type.Object(
 export const SessionRemoval = Type.Record(Type.String(), Type.Integer());
 /** A page of a session's items. */
 export function sessionPageOf(item: Type.TSchema) {
-  return Type.Object({ items: Type.Array(item), next: Type.Optional(Id), cursorFound: Type.Boolean() });
+  const damaged = Type.Optional(Type.Array(Type.String()));
+  return Type.Object({ items: Type.Array(item), next: Type.Optional(Id), cursorFound: Type.Boolean(), damaged });
 }

@@ -21,7 +21,8 @@ export const RequestId = Type.Optional(Id);
 
 /** A page of a list. */
 export function pageOf(item: TSchema) {
-  return Type.Object({ items: Type.Array(item), next: Type.Optional(Type.String()) });
+  const damaged = Type.Optional(Type.Array(Type.String()));
+  return Type.Object({ items: Type.Array(item), next: Type.Optional(Type.String()), damaged });
 }
 
 /** A parameter that holds JSON. */
