@@ -34,6 +34,12 @@ function translate(error: unknown, otherwise: 'rejected' | 'unknown'): unknown {
   if (isTidemarkError(error)) return error;
   const state = sqlState(error);
   const message = error instanceof Error ? error.message : String(error);
+  if (state === 'XX001' || state === 'XX002')
+    return new TidemarkError(
+      'STORAGE_ERROR',
+      `PostgreSQL met a damaged page or index (${message}); run doctor --deep, and restore the database from a backup`,
+      { cause: error },
+    );
   if (state !== null && ROLLED_BACK.test(state)) return refusal(state, message, error);
   if (!isConnectionFailure(error, state)) return error;
   if (otherwise === 'unknown') {

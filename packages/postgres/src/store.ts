@@ -6,6 +6,7 @@ import type pg from 'pg';
 import { Database } from './database.ts';
 import { examine } from './doctor.ts';
 import { durabilityOf, requireDurability } from './doctor-durability.ts';
+import { checkIndexes } from './doctor-indexes.ts';
 import { beginEpoch } from './epochs.ts';
 import { translateRead } from './errors.ts';
 import { checkMigrated, migrate } from './migrations.ts';
@@ -107,6 +108,7 @@ async function assemble(
       durability = await durabilityOf(pool, dialect);
       return { durability, findings: await examine(pool, dialect) };
     },
+    examineStorage: async () => [await checkIndexes(pool, dialect)],
     close: async () => {
       await cleaner.stop();
       await runs.drain();

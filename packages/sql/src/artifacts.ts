@@ -33,7 +33,7 @@ export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): Artifact
       if (blob === null) return null;
       if (blob.uploadId !== null) return readChunks(db, tenantId, blob.uploadId, call);
       if (!largeBlobs) throw noPlace(sha256);
-      return largeBlobs.get(tenantId, sha256);
+      return largeBlobs.get(tenantId, sha256, blob.sums);
     },
 
     eraseRefs(tenantId, match, limit, call) {

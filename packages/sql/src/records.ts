@@ -1,5 +1,6 @@
 /** The records of KV in SQL: a row per record and one per field, changed by one conditional step in one transaction. */
 import {
+  corruptValue,
   type EngineCall,
   jobTypeOf,
   type PlacedRecord,
@@ -18,39 +19,49 @@ import { readAnswer } from './records/answers.ts';
 import { Raced, settleRaces } from './records/races.ts';
 import { type FieldRow, gatherPlaced, gatherRecords, IS_LIVE } from './records/rows.ts';
 import { keepRequests, lookAt, type MadeChange, recordIn, requestsIn, takeSteps } from './records/step.ts';
+import { fieldSum, recordStart } from './records/sums.ts';
 import { RecordWatcher } from './records/watch.ts';
 import { eraseAnswers, removeOldAnswers } from './requests.ts';
-import { distinctSql, paddedKeys, removeInSteps } from './statements.ts';
+import { distinctSql, paddedKeys, placeholders, removeInSteps } from './statements.ts';
 import { integerOf, type SqlInteger } from './values.ts';
 
 const REMOVE_AT_ONCE = 100;
 
 /** Fields with their record, of the records that `from` gives. */
 const fieldsOf = (from: string) => `
-  SELECT record.key, record.revision, record.expires_at, ${NOW} AS now, kv_field.field, kv_field.value
-    FROM (SELECT tenant_id, key, revision, expires_at FROM @kv_records WHERE ${from}) AS record
-    JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
+  SELECT record.key, record.revision, record.expires_at, record.sum, ${NOW} AS now, kv_field.field, kv_field.value
+    FROM (SELECT tenant_id, key, revision, expires_at, sum FROM @kv_records WHERE ${from}) AS record
+    LEFT JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
    ORDER BY record.key`;
 
 /** The same for the records at some places. */
 const placedFields = (start: string) => `
-  SELECT record.place, record.key, record.revision, record.expires_at, ${NOW} AS now, kv_field.field, kv_field.value
+  SELECT record.place, record.key, record.revision, record.expires_at, record.sum, ${NOW} AS now,
+         kv_field.field, kv_field.value
     FROM (
-      SELECT kv_place.tenant_id, kv_place.place, kv_place.key, kv_record.revision, kv_record.expires_at
+      SELECT kv_place.tenant_id, kv_place.place, kv_place.key, kv_record.revision, kv_record.expires_at, kv_record.sum
         FROM @kv_places AS kv_place
         JOIN @kv_records AS kv_record ON kv_record.tenant_id = kv_place.tenant_id AND kv_record.key = kv_place.key
        WHERE kv_place.tenant_id = ? AND ${start} AND kv_place.place < ? AND ${IS_LIVE}
        ORDER BY kv_place.place, kv_place.key
        LIMIT ?
     ) AS record
-    JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
+    LEFT JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
    ORDER BY record.place, record.key`;
 
 const FIELD = `
-  SELECT kv_field.value
+  SELECT kv_field.value, kv_field.sum
     FROM @kv_fields AS kv_field
     JOIN @kv_records AS record ON record.tenant_id = kv_field.tenant_id AND record.key = kv_field.key
    WHERE kv_field.tenant_id = ? AND kv_field.key = ? AND kv_field.field = ? AND ${IS_LIVE}`;
+
+/** Fields of some keys with their records, expired or not; the revision is NULL where the record is gone. */
+const leftFields = (keys: number) => `
+  SELECT kv_field.key, record.revision, record.expires_at, record.sum, ${NOW} AS now, kv_field.field, kv_field.value
+    FROM @kv_fields AS kv_field
+    LEFT JOIN @kv_records AS record ON record.tenant_id = kv_field.tenant_id AND record.key = kv_field.key
+   WHERE kv_field.tenant_id = ? AND kv_field.key IN (${placeholders(keys, '?')})
+   ORDER BY kv_field.key`;
 
 /** The condition stands twice: a record may be written anew between the choice and the removal. */
 const REMOVE_EXPIRED = `
@@ -100,15 +111,36 @@ class RecordTables implements SqlRecords {
     for (const [tenantId, ofTenant] of Map.groupBy(names, (name) => name.tenantId)) {
       const keys = paddedKeys(ofTenant.map((name) => name.key));
       const sql = fieldsOf(`tenant_id = ? AND key IN (${keys.map(() => '?').join(', ')}) AND ${IS_LIVE}`);
-      const records = gatherRecords(await this.#db.read<FieldRow>(sql, [tenantId, ...keys], call));
-      found.set(tenantId, new Map(records.map(({ key, ...record }) => [key, record])));
+      const records = gatherRecords(tenantId, await this.#db.read<FieldRow>(sql, [tenantId, ...keys], call));
+      const byKey = new Map(records.map(({ key, ...record }) => [key, record]));
+      for (const [key, { damaged }] of byKey) if (damaged) throw corruptValue('record', key);
+      const missing = ofTenant.map(({ key }) => key).filter((key) => !byKey.has(key));
+      if (missing.length > 0) await this.#refuseLost(tenantId, missing, call);
+      found.set(tenantId, byKey);
     }
     return names.map(({ tenantId, key }) => found.get(tenantId)?.get(key) ?? null);
   }
 
-  async getField({ tenantId, key }: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
-    const [row] = await this.#db.read<{ value: Uint8Array }>(FIELD, [tenantId, key, field], call);
-    return row?.value ?? null;
+  /**
+   * Throws when a record that cannot be found is damaged and not absent. Record and fields are written and removed in one step:
+   * where fields are left, the record's row was damaged, or the record has expired and must match its checksum.
+   */
+  async #refuseLost(tenantId: string, missing: readonly string[], call: EngineCall): Promise<void> {
+    const keys = paddedKeys(missing);
+    const rows = await this.#db.read<FieldRow>(leftFields(keys.length), [tenantId, ...keys], call);
+    const orphan = rows.find(({ revision }) => revision === null);
+    const lost = orphan ?? gatherRecords(tenantId, rows).find(({ damaged }) => damaged);
+    if (lost) throw corruptValue('record', lost.key);
+  }
+
+  async getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
+    const { tenantId, key } = name;
+    const [row] = await this.#db.read<{ value: Uint8Array; sum: number | null }>(FIELD, [tenantId, key, field], call);
+    // Whether the field is absent or lost, only the whole record tells.
+    if (!row) return (await this.get([name], call))[0]?.fields.get(field) ?? null;
+    if (row.sum !== null && fieldSum(recordStart(tenantId, key), field, row.value) !== row.sum)
+      throw corruptValue('record', key);
+    return row.value;
   }
 
   async write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
@@ -143,7 +175,7 @@ class RecordTables implements SqlRecords {
   ): Promise<ScannedRecord[]> {
     const range = keyRange('key', prefix, after);
     const sql = fieldsOf(`tenant_id = ? AND ${range.sql} AND ${IS_LIVE} ORDER BY key LIMIT ?`);
-    return gatherRecords(await this.#db.read<FieldRow>(sql, [tenantId, ...range.params, limit], call));
+    return gatherRecords(tenantId, await this.#db.read<FieldRow>(sql, [tenantId, ...range.params, limit], call));
   }
 
   async scanPlaces(
@@ -153,7 +185,7 @@ class RecordTables implements SqlRecords {
   ): Promise<PlacedRecord[]> {
     const start = after ? '(kv_place.place, kv_place.key) > (?, ?)' : 'kv_place.place >= ?';
     const params = [tenantId, ...(after ? [after.place, after.key] : [from]), to, limit];
-    return gatherPlaced(await this.#db.read<FieldRow & { place: string }>(placedFields(start), params, call));
+    return gatherPlaced(tenantId, await this.#db.read<FieldRow & { place: string }>(placedFields(start), params, call));
   }
 
   async now(call: EngineCall): Promise<number> {

@@ -36,7 +36,7 @@ describe('bytes in tables', () => {
     for (const size of [1_000, MEBIBYTE]) {
       const { id } = await store.artifacts.putBytes(new Uint8Array(size).fill(7));
       alter();
-      await expect(store.artifacts.get(id)).rejects.toMatchObject({ code: 'STORAGE_ERROR' });
+      await expect(store.artifacts.get(id)).rejects.toMatchObject({ code: 'CORRUPT_VALUE' });
     }
   });
 
@@ -67,7 +67,7 @@ describe('bytes in tables', () => {
   it('of a crashed upload are swept after the grace period, and not before', async () => {
     const { handle } = store.database;
     handle.prepare("INSERT INTO artifact_uploads VALUES ('default', 'crashed', ?)").run(file.clock());
-    handle.prepare("INSERT INTO artifact_chunks VALUES ('default', 'crashed', 0, ?)").run(new Uint8Array(10));
+    handle.prepare("INSERT INTO artifact_chunks VALUES ('default', 'crashed', 0, ?, NULL)").run(new Uint8Array(10));
     await store.artifacts.sweep({ grace: 1_000 });
     expect([count('artifact_chunks'), count('artifact_uploads')]).toEqual([1, 1]);
     file.advance(1_001);

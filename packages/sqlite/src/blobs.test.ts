@@ -31,7 +31,7 @@ async function store(tenantId: string): Promise<void> {
 }
 
 async function read(tenantId: string): Promise<Buffer | null> {
-  const chunks = await directoryBlobs(directory).get(tenantId, HASH);
+  const chunks = await directoryBlobs(directory).get(tenantId, HASH, null);
   if (chunks === null) return null;
   const parts: Uint8Array[] = [];
   for await (const chunk of chunks) parts.push(chunk);
@@ -91,7 +91,7 @@ describe('blobs in a directory', () => {
   it('are in the hands of a reader until it has read them', async () => {
     const blobs = directoryBlobs(directory);
     await store('t');
-    const chunks = (await blobs.get('t', HASH))![Symbol.asyncIterator]();
+    const chunks = (await blobs.get('t', HASH, null))![Symbol.asyncIterator]();
     const first = await chunks.next();
     await blobs.remove('t', HASH);
     let bytes = (first.value as Uint8Array).length;

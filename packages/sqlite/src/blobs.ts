@@ -3,13 +3,12 @@
  * can choose. A file appears whole and synced, and goes, only inside a write transaction, of which there is one at a time.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TidemarkError } from '@tidemark/core';
-import { sha256Hex } from '@tidemark/core/engine';
+import { corruptValue, sha256Hex } from '@tidemark/core/engine';
 import type { LargeBlobs } from '@tidemark/sql';
-
-const READ_BYTES = 256 * 1024;
+import { BLOCK_BYTES, BlockSums, matches } from './block-sums.ts';
 
 /** Where uploads under way are written. */
 const STAGING = 'staging';
@@ -21,9 +20,10 @@ export function directoryBlobs(directory: string): LargeBlobs {
     async stage(source) {
       await makeDirectory(staging);
       const path = join(staging, randomUUID());
-      const sizeBytes = await writeSynced(path, source.chunks);
+      const { sizeBytes, sums } = await writeSynced(path, source.chunks);
       return {
         sizeBytes,
+        sums,
         async place(tenantId) {
           const place = blobFile(directory, tenantId, source.sha256());
           await makeDirectory(dirname(place));
@@ -33,9 +33,9 @@ export function directoryBlobs(directory: string): LargeBlobs {
       };
     },
 
-    async get(tenantId, sha256) {
+    async get(tenantId, sha256, sums) {
       const path = blobFile(directory, tenantId, sha256);
-      return (await isThere(path)) ? readFile(path) : null;
+      return (await isThere(path)) ? readFile(path, sums) : null;
     },
 
     async remove(tenantId, sha256) {
@@ -66,12 +66,17 @@ export function blobFile(directory: string, tenantId: string, sha256: string): s
 }
 
 /** Writes a new file and syncs it; a source that fails leaves none. */
-async function writeSynced(path: string, chunks: AsyncIterable<Uint8Array>): Promise<number> {
+async function writeSynced(
+  path: string,
+  chunks: AsyncIterable<Uint8Array>,
+): Promise<{ sizeBytes: number; sums: Uint8Array }> {
   const file = await open(path, 'wx', 0o600);
   let sizeBytes = 0;
+  const sums = new BlockSums();
   try {
     for await (const chunk of chunks) {
       await file.writeFile(chunk);
+      sums.add(chunk);
       sizeBytes += chunk.length;
     }
     await file.sync();
@@ -81,20 +86,35 @@ async function writeSynced(path: string, chunks: AsyncIterable<Uint8Array>): Pro
     throw translate(error, path);
   }
   await file.close();
-  return sizeBytes;
+  return { sizeBytes, sums: sums.end() };
 }
 
-async function* readFile(path: string): AsyncGenerator<Uint8Array> {
+/** The bytes of a file, none of which is returned before its block matches its checksum. */
+async function* readFile(path: string, sums: Uint8Array | null): AsyncGenerator<Uint8Array> {
   const file = await open(path, 'r').catch((error) => Promise.reject(translate(error, path)));
   try {
-    for (;;) {
-      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(READ_BYTES), 0, READ_BYTES);
-      if (bytesRead === 0) return;
-      yield buffer.subarray(0, bytesRead);
+    for (let block = 0; ; block++) {
+      const bytes = await readBlock(file);
+      if (bytes.length === 0) return;
+      if (sums !== null && !matches(sums, block, bytes)) throw corruptValue('artifact file', path);
+      yield bytes;
+      if (bytes.length < BLOCK_BYTES) return;
     }
   } finally {
     await file.close();
   }
+}
+
+/** A whole block, unless the file ends in it. */
+async function readBlock(file: FileHandle): Promise<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(BLOCK_BYTES);
+  let filled = 0;
+  while (filled < BLOCK_BYTES) {
+    const { bytesRead } = await file.read(buffer, filled, BLOCK_BYTES - filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return buffer.subarray(0, filled);
 }
 
 /** A rename that a power cut does not take back; false when there is nothing to move. */

@@ -48,6 +48,11 @@ export function translateError(error: unknown, path: string): unknown {
         { cause: error },
       );
     case CORRUPT:
+      return new TidemarkError(
+        'STORAGE_ERROR',
+        `A page of ${path} that this call needs is damaged; run doctor --deep, and restore the file from a backup`,
+        { cause: error },
+      );
     case NOT_A_DATABASE:
       return new TidemarkError('STORAGE_ERROR', `${path} is damaged or no SQLite file; restore it from a backup`, {
         cause: error,

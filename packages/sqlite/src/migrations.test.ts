@@ -96,10 +96,14 @@ describe('a file of another version', () => {
 
 /** Takes a file back to the schema before the migration `rewrites`. */
 const SINCE_REWRITES = [
-  "DELETE FROM tidemark_migrations WHERE name IN ('rewrites', 'requests', 'guards')",
+  "DELETE FROM tidemark_migrations WHERE name IN ('rewrites', 'requests', 'checksums', 'guards')",
   'DROP TRIGGER run_events_never_replaced',
   'DROP TRIGGER run_events_count_redactions',
   'DROP TABLE run_events_guard',
+  ...['kv_records', 'kv_fields', 'memory_states', 'planner_pauses', 'remote_bindings', 'artifact_chunks'].flatMap(
+    (table) => [`DROP TRIGGER ${table}_sum`, `ALTER TABLE ${table} DROP COLUMN sum`],
+  ),
+  'ALTER TABLE artifact_blobs DROP COLUMN sums',
   'ALTER TABLE runs DROP COLUMN rewrites',
   'ALTER TABLE run_snapshots DROP COLUMN rewrites',
   'DROP TABLE requests',

@@ -7,6 +7,7 @@ import { artifactsDirectory, backupFile } from './backup.ts';
 import { directoryBlobs } from './blobs.ts';
 import { Database } from './database.ts';
 import { durabilityOf, examine } from './doctor.ts';
+import { checkIntegrity } from './integrity.ts';
 import { SqliteRuns } from './runs.ts';
 import { SharedClock } from './shared-clock.ts';
 
@@ -89,6 +90,7 @@ function assemble(path: string, context: StoreContext, database: Database, share
     tenancy: sqlTenancy(database, runs, records, blobs),
     ping: (call) => database.reading(call, (connection) => void connection.get('SELECT 1')),
     doctor: async () => ({ durability: durabilityOf(path, database.writer), findings: examine(path, database.writer) }),
+    examineStorage: async () => [await checkIntegrity(path)],
     close: async () => {
       await cleaner.stop();
       await database.close();

@@ -3,11 +3,15 @@
  * deleted stays for a day without content, so that its versions go on.
  */
 import {
+  corruptValue,
+  Damage,
   type MemoryChange,
   type MemoryEngine,
   type MemoryRequest,
   memoryRequestName,
   memoryRequestsAfter,
+  sumInteger,
+  sumNames,
   VERSION_KEPT_MS,
   versionOfRequest,
 } from '@tidemark/core/engine';
@@ -23,6 +27,7 @@ interface ListedRow {
   key: string;
   version: SqlInteger;
   updated_at: SqlInteger;
+  sum: number | null;
 }
 
 /** A state as it was seen, deleted or not. */
@@ -38,11 +43,12 @@ const OF_STATE = 'WHERE tenant_id = ? AND key = ?';
 
 /** Conditional on the version that was read: where rows are locked, an absent one is not. */
 const SAVE = `
-  INSERT INTO @memory_states AS stored (tenant_id, key, version, updated_at, requests, state)
-  VALUES (?, ?, ?, ${NOW}, ?, ?)
+  INSERT INTO @memory_states AS stored (tenant_id, key, version, updated_at, sum, requests, state)
+  VALUES (?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (tenant_id, key) DO UPDATE SET
     version    = excluded.version,
     updated_at = excluded.updated_at,
+    sum        = excluded.sum,
     requests   = excluded.requests,
     state      = excluded.state,
     deleted_at = NULL
@@ -51,7 +57,7 @@ const SAVE = `
 
 /** What is left reads as nothing, also to those who do not know of `deleted_at`. */
 const DELETE = `
-  UPDATE @memory_states SET updated_at = ${NOW}, requests = ?, state = 'null', deleted_at = ${NOW} ${OF_STATE}`;
+  UPDATE @memory_states SET updated_at = ?, sum = ?, requests = ?, state = 'null', deleted_at = ${NOW} ${OF_STATE}`;
 
 /** The condition stands twice: a state may be saved anew between the choice and the removal. */
 const REMOVE_DELETED = `
@@ -93,7 +99,8 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
           if (ifVersion !== null && ifVersion !== current) return { saved: false, version: current };
           const version = seen.version + 1;
           const requests = await requestsAfter(tx, tenantId, memory, seen, version);
-          const saved = await tx.all(SAVE, [tenantId, key, version, requests, state, seen.version]);
+          const sum = sumOf(tenantId, key, version, seen.now);
+          const saved = await tx.all(SAVE, [tenantId, key, version, seen.now, sum, requests, state, seen.version]);
           // Nothing came back: another has made the row since we looked. Now it can be locked.
           if (saved.length > 0) return { saved: true, version };
         }
@@ -102,22 +109,25 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
 
     async load(tenantId, key, call) {
       const [row] = await db.read<ListedRow & { state: string }>(
-        `SELECT key, version, updated_at, state FROM @memory_states ${OF_STATE} AND deleted_at IS NULL`,
+        `SELECT key, version, updated_at, sum, state FROM @memory_states ${OF_STATE} AND deleted_at IS NULL`,
         [tenantId, key],
         call,
       );
-      return row ? { ...listedOf(row), state: row.state } : null;
+      return row ? { ...listedOf(tenantId, row), state: row.state } : null;
     },
 
     async list(tenantId, { prefix, after, limit, withDeleted }, call) {
       const range = keyRange('key', prefix, after);
       const rows = await db.read<ListedRow>(
-        `SELECT key, version, updated_at FROM @memory_states
+        `SELECT key, version, updated_at, sum FROM @memory_states
           WHERE tenant_id = ? AND ${range.sql}${withDeleted ? '' : ' AND deleted_at IS NULL'} ORDER BY key LIMIT ?`,
         [tenantId, ...range.params, limit],
         call,
       );
-      return rows.map(listedOf);
+      const damage = new Damage();
+      const listed = rows.flatMap((row) => damage.attempt(() => [listedOf(tenantId, row)]) ?? []);
+      damage.report(call.damaged);
+      return listed;
     },
 
     delete(tenantId, memory, call) {
@@ -130,7 +140,7 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
         if (!isThere) return { deleted: false, version: 0 };
         if (ifVersion !== null && ifVersion !== version) return { deleted: false, version };
         const requests = await requestsAfter(tx, tenantId, memory, seen, version);
-        await tx.all(DELETE, [requests, tenantId, key]);
+        await tx.all(DELETE, [seen.now, sumOf(tenantId, key, version, seen.now), requests, tenantId, key]);
         return { deleted: true, version };
       }, call);
     },
@@ -177,6 +187,14 @@ async function requestsAfter(
   return JSON.stringify(held);
 }
 
-function listedOf(row: ListedRow) {
-  return { key: row.key, version: integerOf(row.version), updatedAt: integerOf(row.updated_at) };
+/** Of what stands beside the state, which has a sum of its own. */
+function sumOf(tenantId: string, key: string, version: number, updatedAt: number): number {
+  return sumInteger(updatedAt, sumInteger(version, sumNames(['memory', tenantId, key])));
+}
+
+function listedOf(tenantId: string, row: ListedRow) {
+  const [version, updatedAt] = [integerOf(row.version), integerOf(row.updated_at)];
+  if (row.sum !== null && row.sum !== sumOf(tenantId, row.key, version, updatedAt))
+    throw corruptValue('memory', row.key);
+  return { key: row.key, version, updatedAt };
 }

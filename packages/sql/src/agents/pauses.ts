@@ -4,7 +4,7 @@
  * request that consumed it may be retried.
  */
 import type { PauseInfo } from '@tidemark/core';
-import { type PauseEngine, REQUEST_KEPT_MS, timeText } from '@tidemark/core/engine';
+import { corruptValue, Damage, type PauseEngine, REQUEST_KEPT_MS, sumNames, timeText } from '@tidemark/core/engine';
 import { CLOCK, NOW, type SqlDatabase } from '../database.ts';
 import { removeInSteps } from '../statements.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
@@ -19,13 +19,14 @@ interface PauseInfoRow {
   session_id: string | null;
   task_id: string | null;
   reason: string | null;
+  sum: number | null;
   created_at: SqlInteger;
   expires_at: SqlInteger;
 }
 
 /** A claim whose lease ran out is waiting again. */
 const INFO = `
-  SELECT pause_id, session_id, task_id, reason, created_at, expires_at,
+  SELECT pause_id, session_id, task_id, reason, sum, created_at, expires_at,
          CASE WHEN state = 'claimed' AND lease_until <= ${NOW} THEN 'waiting' ELSE state END AS state,
          lease_until
     FROM @planner_pauses`;
@@ -45,8 +46,8 @@ const KEPT = `${NOW} + ${REQUEST_KEPT_MS}`;
  */
 const SAVE = `
   INSERT INTO @planner_pauses AS stored
-    (tenant_id, pause_id, state, session_id, task_id, reason, payload, created_at, expires_at)
-  SELECT ?, ?, 'waiting', ?, ?, ?, ?, now, now + ? FROM ${CLOCK} WHERE true
+    (tenant_id, pause_id, state, session_id, task_id, reason, sum, payload, created_at, expires_at)
+  SELECT ?, ?, 'waiting', ?, ?, ?, ?, ?, now, now + ? FROM ${CLOCK} WHERE true
   ON CONFLICT (tenant_id, pause_id) DO UPDATE SET
     state       = CASE WHEN stored.expires_at > excluded.created_at THEN stored.state       ELSE 'waiting' END,
     claim_id    = CASE WHEN stored.expires_at > excluded.created_at THEN stored.claim_id    ELSE NULL END,
@@ -56,6 +57,7 @@ const SAVE = `
     session_id  = excluded.session_id,
     task_id     = excluded.task_id,
     reason      = excluded.reason,
+    sum         = excluded.sum,
     payload     = excluded.payload,
     expires_at  = excluded.expires_at
   WHERE stored.state <> 'consumed' OR stored.expires_at <= excluded.created_at
@@ -113,8 +115,8 @@ const RELEASE = `
 /** One that is claimed is left alone, and no row comes back; one that was consumed stays as it is. */
 const BURY = `
   INSERT INTO @planner_pauses AS stored
-    (tenant_id, pause_id, state, session_id, task_id, reason, payload, created_at, expires_at)
-  SELECT ?, ?, 'consumed', ?, ?, ?, NULL, now, now + ? FROM ${CLOCK} WHERE true
+    (tenant_id, pause_id, state, session_id, task_id, reason, sum, payload, created_at, expires_at)
+  SELECT ?, ?, 'consumed', ?, ?, ?, ?, NULL, now, now + ? FROM ${CLOCK} WHERE true
   ON CONFLICT (tenant_id, pause_id) DO UPDATE SET
     state       = 'consumed',
     lease_until = NULL,
@@ -137,7 +139,8 @@ const REMOVE_EXPIRED = `
 export function sqlPauses(db: SqlDatabase): PauseEngine {
   return {
     async save(tenantId, { pauseId, sessionId, taskId, reason, payload, ttlMs }, call) {
-      const params = [tenantId, pauseId, sessionId, taskId, reason, payload, ttlMs];
+      const sum = sumOf(tenantId, pauseId, [sessionId, taskId, reason]);
+      const params = [tenantId, pauseId, sessionId, taskId, reason, sum, payload, ttlMs];
       const saved = await db.write((tx) => tx.all(SAVE, params), call);
       return saved.length > 0 ? 'saved' : 'consumed';
     },
@@ -164,14 +167,15 @@ export function sqlPauses(db: SqlDatabase): PauseEngine {
     },
 
     async bury(tenantId, { pauseId, sessionId, taskId, reason, ttlMs }, call) {
-      const params = [tenantId, pauseId, sessionId, taskId, reason, ttlMs];
+      const sum = sumOf(tenantId, pauseId, [sessionId, taskId, reason]);
+      const params = [tenantId, pauseId, sessionId, taskId, reason, sum, ttlMs];
       return (await db.write((tx) => tx.all(BURY, params), call)).length > 0;
     },
 
     async peek(tenantId, pauseId, call) {
       const sql = `${INFO} WHERE tenant_id = ? AND pause_id = ? AND expires_at > ${NOW}`;
       const [row] = await db.read<PauseInfoRow>(sql, [tenantId, pauseId], call);
-      return row ? infoOf(row) : null;
+      return row ? infoOf(tenantId, row) : null;
     },
 
     async payload(tenantId, pauseId, call) {
@@ -186,7 +190,11 @@ export function sqlPauses(db: SqlDatabase): PauseEngine {
         ORDER BY pause_id
         LIMIT ?`;
       const params = [tenantId, ...(sessionId === null ? [] : [sessionId]), after ?? '', limit];
-      return (await db.read<PauseInfoRow>(sql, params, call)).map(infoOf);
+      const rows = await db.read<PauseInfoRow>(sql, params, call);
+      const damage = new Damage();
+      const pauses = rows.flatMap((row) => damage.attempt(() => [infoOf(tenantId, row)]) ?? []);
+      damage.report(call.damaged);
+      return pauses;
     },
 
     removeExpired(limit, call) {
@@ -197,7 +205,14 @@ export function sqlPauses(db: SqlDatabase): PauseEngine {
   };
 }
 
-function infoOf(row: PauseInfoRow): PauseInfo {
+/** Of what a list shows of a pause beside its times; the payload has a sum of its own. */
+function sumOf(tenantId: string, pauseId: string, about: readonly (string | null)[]): number {
+  return sumNames(['pause', tenantId, pauseId, JSON.stringify(about)]);
+}
+
+function infoOf(tenantId: string, row: PauseInfoRow): PauseInfo {
+  const about = [row.session_id, row.task_id, row.reason];
+  if (row.sum !== null && row.sum !== sumOf(tenantId, row.pause_id, about)) throw corruptValue('pause', row.pause_id);
   const info: PauseInfo = {
     pauseId: row.pause_id,
     state: row.state,

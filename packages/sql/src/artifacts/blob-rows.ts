@@ -9,6 +9,8 @@ export interface BlobRow {
   place: 'table' | 'directory';
   /** The upload whose chunks hold the bytes; `null` for bytes in the directory. */
   uploadId: string | null;
+  /** Checksums of bytes in the directory; chunks have their own. */
+  sums?: Uint8Array | null;
 }
 
 /** Older than every blob: removes whatever nobody names, however young. */
@@ -16,9 +18,10 @@ export const ANY_AGE = -(2 ** 50);
 
 /** Bytes that are there already keep their place; only their age is renewed. */
 const SAVE = `
-  INSERT INTO @artifact_blobs (tenant_id, sha256, size_bytes, stored_at, place, upload_id)
-  VALUES (?, ?, ?, ${NOW}, ?, ?)
-  ON CONFLICT (tenant_id, sha256) DO UPDATE SET stored_at = excluded.stored_at
+  INSERT INTO @artifact_blobs AS stored (tenant_id, sha256, size_bytes, stored_at, place, upload_id, sums)
+  VALUES (?, ?, ?, ${NOW}, ?, ?, ?)
+  ON CONFLICT (tenant_id, sha256) DO UPDATE SET stored_at = excluded.stored_at,
+    sums = CASE WHEN stored.place = excluded.place THEN excluded.sums ELSE stored.sums END
   RETURNING upload_id`;
 
 const IS_UNNAMED = `
@@ -28,7 +31,7 @@ const IS_UNNAMED = `
 
 /** Saves or renews a blob and locks its row; returns the upload that holds its bytes. */
 export async function saveBlob(tx: SqlTransaction, tenantId: string, blob: BlobRow): Promise<string | null> {
-  const params = [tenantId, blob.sha256, blob.sizeBytes, blob.place, blob.uploadId];
+  const params = [tenantId, blob.sha256, blob.sizeBytes, blob.place, blob.uploadId, blob.sums ?? null];
   return (await tx.all<{ upload_id: string | null }>(SAVE, params))[0]!.upload_id;
 }
 
@@ -37,10 +40,10 @@ export async function findBlob(
   tenantId: string,
   sha256: string,
   call: EngineCall,
-): Promise<Pick<BlobRow, 'place' | 'uploadId'> | null> {
-  const sql = 'SELECT place, upload_id FROM @artifact_blobs WHERE tenant_id = ? AND sha256 = ?';
-  const [row] = await db.read<{ place: BlobRow['place']; upload_id: string | null }>(sql, [tenantId, sha256], call);
-  return row ? { place: row.place, uploadId: row.upload_id } : null;
+): Promise<{ uploadId: string | null; sums: Uint8Array | null } | null> {
+  const sql = 'SELECT upload_id, sums FROM @artifact_blobs WHERE tenant_id = ? AND sha256 = ?';
+  const [row] = await db.read<{ upload_id: string | null; sums: Uint8Array | null }>(sql, [tenantId, sha256], call);
+  return row ? { uploadId: row.upload_id, sums: row.sums } : null;
 }
 
 /** Locks the rows of some hashes, in one order, and returns those that are there. */

@@ -10,7 +10,13 @@ import { putReference } from './references.ts';
 
 export function stageLarge(db: SqlDatabase, tenantId: string, staged: StagedBlob): StagedBytes {
   const saveRow = (sha256: string, call: EngineCall) => {
-    const blob = { sha256, sizeBytes: staged.sizeBytes, place: 'directory', uploadId: null } as const;
+    const blob = {
+      sha256,
+      sizeBytes: staged.sizeBytes,
+      place: 'directory',
+      uploadId: null,
+      sums: staged.sums,
+    } as const;
     return db.write((tx) => saveBlob(tx, tenantId, blob), call);
   };
 

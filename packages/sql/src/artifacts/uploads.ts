@@ -3,17 +3,18 @@
  * awaited: each chunk is written by itself, and the upload becomes a blob in the transaction that writes the reference.
  */
 import { randomUUID } from 'node:crypto';
-import type { EngineCall, StagedBytes } from '@tidemark/core/engine';
+import { corruptValue, type EngineCall, type StagedBytes, sumBytes, sumInteger, sumNames } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { saveBlob } from './blob-rows.ts';
 import { putReference } from './references.ts';
 
-const ADD_CHUNK = 'INSERT INTO @artifact_chunks (tenant_id, upload_id, part, bytes) VALUES (?, ?, ?, ?)';
+const ADD_CHUNK = 'INSERT INTO @artifact_chunks (tenant_id, upload_id, part, bytes, sum) VALUES (?, ?, ?, ?, ?)';
 
 /** Altered bytes are mended by whoever stores the same anew; equal ones are left alone. */
 const MEND_CHUNK = `
-  INSERT INTO @artifact_chunks AS stored (tenant_id, upload_id, part, bytes) VALUES (?, ?, 0, ?)
-  ON CONFLICT (tenant_id, upload_id, part) DO UPDATE SET bytes = excluded.bytes WHERE stored.bytes <> excluded.bytes`;
+  INSERT INTO @artifact_chunks AS stored (tenant_id, upload_id, part, bytes, sum) VALUES (?, ?, 0, ?, ?)
+  ON CONFLICT (tenant_id, upload_id, part) DO UPDATE SET bytes = excluded.bytes, sum = excluded.sum
+  WHERE stored.bytes <> excluded.bytes OR stored.sum IS NULL OR stored.sum <> excluded.sum`;
 
 const BEGIN = `
   INSERT INTO @artifact_uploads (tenant_id, upload_id, renewed_at) VALUES (?, ?, ${NOW}) RETURNING upload_id`;
@@ -23,7 +24,7 @@ const RENEW = `
 
 const END = 'DELETE FROM @artifact_uploads WHERE tenant_id = ? AND upload_id = ? RETURNING upload_id';
 
-const CHUNK = 'SELECT bytes FROM @artifact_chunks WHERE tenant_id = ? AND upload_id = ? AND part = ?';
+const CHUNK = 'SELECT bytes, sum FROM @artifact_chunks WHERE tenant_id = ? AND upload_id = ? AND part = ?';
 
 /** Bytes of at most one chunk: they wait in memory and are stored with their reference. */
 export function stageSmall(db: SqlDatabase, tenantId: string, bytes: Uint8Array | undefined): StagedBytes {
@@ -37,7 +38,9 @@ export function stageSmall(db: SqlDatabase, tenantId: string, bytes: Uint8Array 
       } as const;
       await db.write(async (tx) => {
         const uploadId = await saveBlob(tx, tenantId, blob);
-        if (bytes && uploadId !== null) await tx.all(MEND_CHUNK, [tenantId, uploadId, bytes]);
+        if (bytes && uploadId !== null) {
+          await tx.all(MEND_CHUNK, [tenantId, uploadId, bytes, chunkSum(tenantId, uploadId, 0, bytes)]);
+        }
         await putReference(tx, tenantId, row);
       }, call);
       return true;
@@ -97,11 +100,15 @@ async function addChunk(
   bytes: Uint8Array,
 ): Promise<boolean> {
   if ((await tx.all(part === 0 ? BEGIN : RENEW, [tenantId, uploadId])).length === 0) return false;
-  await tx.all(ADD_CHUNK, [tenantId, uploadId, part, bytes]);
+  await tx.all(ADD_CHUNK, [tenantId, uploadId, part, bytes, chunkSum(tenantId, uploadId, part, bytes)]);
   return true;
 }
 
-/** The chunks of an upload, each read when it is asked for. */
+function chunkSum(tenantId: string, uploadId: string, part: number, bytes: Uint8Array): number {
+  return sumBytes(bytes, sumInteger(part, sumNames(['chunk', tenantId, uploadId])));
+}
+
+/** The chunks of an upload, each read when it is asked for and none returned that does not match its checksum. */
 export async function* readChunks(
   db: SqlDatabase,
   tenantId: string,
@@ -109,8 +116,10 @@ export async function* readChunks(
   call: EngineCall,
 ): AsyncGenerator<Uint8Array> {
   for (let part = 0; ; part++) {
-    const [row] = await db.read<{ bytes: Uint8Array }>(CHUNK, [tenantId, uploadId, part], call);
+    const [row] = await db.read<{ bytes: Uint8Array; sum: number | null }>(CHUNK, [tenantId, uploadId, part], call);
     if (!row) return;
+    if (row.sum !== null && row.sum !== chunkSum(tenantId, uploadId, part, row.bytes))
+      throw corruptValue('artifact chunk', String(part));
     yield row.bytes;
   }
 }

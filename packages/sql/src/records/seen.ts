@@ -7,6 +7,8 @@ export interface Seen {
   state: RecordState | undefined;
   /** Whether the fields of `state` were read. */
   hasFields: boolean;
+  /** The stored record does not match its checksum: `state` has no fields, and only a step that replaces them all may follow. */
+  damaged?: true;
   /** Of the stored row, expired or not; 0 when there is none. */
   storedRevision: number;
   /** The request ids of the stored row, expired or not, oldest first. */

@@ -3,6 +3,7 @@
  * read only when the step needs them.
  */
 import {
+  corruptValue,
   jobTypeOf,
   meets,
   type RecordChange,
@@ -13,14 +14,16 @@ import {
   requestName,
   requestsAfter,
   type StoredRecord,
+  startsAnew,
 } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { answerOf, keepAnswers, keepNewAnswer } from '../requests.ts';
-import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
+import { integerOf, type SqlInteger } from '../values.ts';
 import { lookAtAnswer, saveAnswer } from './answers.ts';
 import { Raced } from './races.ts';
-import { storedRecord } from './rows.ts';
+import { stateOf, storedRecord } from './rows.ts';
 import type { Looked, Seen } from './seen.ts';
+import { isIntact, recordStart, recordSum } from './sums.ts';
 import { movePlaces, OF_RECORD, REMOVE_FIELDS, writeFields } from './writing.ts';
 
 /** A change with the tenant it belongs to, for those who watch. */
@@ -35,31 +38,40 @@ interface RecordRow {
   revision: SqlInteger;
   expires_at: SqlInteger | null;
   requests: string | null;
+  sum: number | null;
   now: SqlInteger;
+  field: string | null;
+  value: Uint8Array | null;
 }
 
-const LOOK = `SELECT revision, expires_at, requests, ${NOW} AS now FROM @kv_records ${OF_RECORD}`;
+const LOOK = `
+  SELECT revision, expires_at, requests, sum, ${NOW} AS now, NULL AS field, NULL AS value FROM @kv_records ${OF_RECORD}`;
 
 const LOOK_WITH_FIELDS = `
-  SELECT record.revision, record.expires_at, record.requests, ${NOW} AS now, kv_field.field, kv_field.value
+  SELECT record.revision, record.expires_at, record.requests, record.sum, ${NOW} AS now, kv_field.field, kv_field.value
     FROM @kv_records AS record
-    JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
+    LEFT JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
    WHERE record.tenant_id = ? AND record.key = ?`;
 
 const SAVE_RECORD = `
-  INSERT INTO @kv_records AS stored (tenant_id, key, revision, expires_at, requests)
-  VALUES (?, ?, ?, ?, ?)
+  INSERT INTO @kv_records AS stored (tenant_id, key, revision, expires_at, requests, sum)
+  VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (tenant_id, key) DO UPDATE SET
     revision   = excluded.revision,
     expires_at = excluded.expires_at,
-    requests   = excluded.requests
+    requests   = excluded.requests,
+    sum        = excluded.sum
   WHERE stored.revision = ?
   RETURNING revision`;
 
 /** Looks at whole records for steps that follow in the same transaction; nobody changes those that are there meanwhile. */
 export async function lookAt(db: SqlDatabase, tx: SqlTransaction, names: readonly RecordName[]): Promise<Looked> {
   const seen: Looked = new Map();
-  for (const name of names) seen.set(idOf(name), await look(db, tx, name, true));
+  for (const name of names) {
+    const one = await look(db, tx, name, true);
+    if (one.damaged) throw corruptValue('record', name.key);
+    seen.set(idOf(name), one);
+  }
   return seen;
 }
 
@@ -83,6 +95,7 @@ export async function takeSteps(
     if (!known || (needsFields(write) && !known.hasFields)) {
       seen.set(id, await look(db, tx, write.name, needsFields(write)));
     }
+    if (seen.get(id)!.damaged && !startsAnew(write)) throw corruptValue('record', write.name.key);
   }
   const answered: boolean[] = [];
   for (const write of writes) answered.push(await isAnswered(tx, write, seen.get(idOf(write.name))!));
@@ -122,20 +135,21 @@ async function look(db: SqlDatabase, tx: SqlTransaction, name: RecordName, withF
   if (name.space === 'requests') return lookAtAnswer(db, tx, name);
   const params = [name.tenantId, name.key];
   // Locked by a statement of its own: one that waits for a lock and joins would miss fields added meanwhile.
-  if (!withFields) return seenRows(await tx.all<RecordRow>(LOOK + db.forUpdate, params), false);
+  if (!withFields) return seenRows(name, await tx.all<RecordRow>(LOOK + db.forUpdate, params), false);
   if (db.forUpdate !== '') await tx.all(LOOK + db.forUpdate, params);
-  return seenRows(await tx.all<RecordRow & { field: string; value: Uint8Array }>(LOOK_WITH_FIELDS, params), true);
+  return seenRows(name, await tx.all<RecordRow>(LOOK_WITH_FIELDS, params), true);
 }
 
-function seenRows(rows: readonly (RecordRow & { field?: string; value?: Uint8Array })[], hasFields: boolean): Seen {
+function seenRows({ tenantId, key }: RecordName, rows: readonly RecordRow[], hasFields: boolean): Seen {
   const row = rows[0];
   if (!row) return { state: undefined, hasFields, storedRevision: 0, requests: [], now: 0 };
-  const [revision, now, expiresAt] = [integerOf(row.revision), integerOf(row.now), integerOrNull(row.expires_at)];
+  const state = stateOf(rows);
+  const [now, { revision, expiresAt }] = [integerOf(row.now), state];
   const requests = requestsIn(row.requests);
   const seen = { hasFields, storedRevision: revision, requests, now };
-  if (expiresAt !== null && expiresAt <= now) return { state: undefined, ...seen };
-  const fields = new Map(hasFields ? rows.map((it) => [it.field!, it.value!]) : []);
-  return { state: { fields, revision, expiresAt }, ...seen };
+  if (hasFields && !isIntact(tenantId, key, state, row.sum))
+    return { state: { ...state, fields: new Map() }, ...seen, damaged: true };
+  return expiresAt !== null && expiresAt <= now ? { state: undefined, ...seen } : { state, ...seen };
 }
 
 /** The request ids in the column of a record. */
@@ -161,12 +175,13 @@ async function change(
   const { held, left } = requestsAfter(before.requests, write.requestId, state !== undefined);
   if (state) {
     const requests = held.length === 0 ? null : JSON.stringify(held);
-    const params = [tenantId, key, revision, state.expiresAt, requests, before.storedRevision];
+    const start = recordStart(tenantId, key);
+    const params = [tenantId, key, revision, state.expiresAt, requests, recordSum(start, state), before.storedRevision];
     if ((await tx.all(SAVE_RECORD, params)).length === 0) throw new Raced('The record was changed meanwhile');
     // An expired record leaves nothing to the one that takes its place.
     const startsOver = before.storedRevision > 0 && (write.mode === 'replace' || !before.state);
     if (startsOver) await tx.all(REMOVE_FIELDS, [tenantId, key]);
-    await writeFields(tx, write, state.fields, startsOver ? undefined : before.state?.fields);
+    await writeFields(tx, write, start, state.fields, startsOver ? undefined : before.state?.fields);
   } else {
     await tx.all(`DELETE FROM @kv_records ${OF_RECORD}`, [tenantId, key]);
     await tx.all(REMOVE_FIELDS, [tenantId, key]);

@@ -5,7 +5,16 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { isTidemarkError } from '@tidemark/core';
-import { ChangeQueue, type EngineCall, inParts, type RecordChange, type Records } from '@tidemark/core/engine';
+import {
+  ChangeQueue,
+  Damage,
+  type EngineCall,
+  inParts,
+  type RecordChange,
+  type RecordName,
+  type Records,
+  type StoredRecord,
+} from '@tidemark/core/engine';
 import type { SqlDatabase, SqlSignals } from '../database.ts';
 import { keyRange } from '../ranges.ts';
 import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
@@ -183,7 +192,7 @@ export class RecordWatcher {
 
   async #reportChanged(keys: readonly string[], there: KeyRevisions, call: EngineCall): Promise<void> {
     const names = keys.map((key) => ({ space: 'kv', tenantId: this.#place.tenantId, key }) as const);
-    const records = await this.#records.get(names, call);
+    const records = await this.#records.get(names, call).catch((error) => this.#readEach(names, error, call));
     for (const [at, key] of keys.entries()) {
       const record = records[at];
       // Gone again, or pushed while we read: there is nothing new to say.
@@ -191,6 +200,18 @@ export class RecordWatcher {
       this.#known.set(key, { revision: record.revision, expiresAt: there.get(key)!.expiresAt, removed: false });
       this.#queue.push({ key, type: 'put', record });
     }
+  }
+
+  /** One damaged record must not end the watch of all others: it is left out until it is written again. */
+  async #readEach(names: readonly RecordName[], error: unknown, call: EngineCall): Promise<(StoredRecord | null)[]> {
+    if (!isTidemarkError(error, 'CORRUPT_VALUE')) throw error;
+    const damage = new Damage();
+    const records: (StoredRecord | null)[] = [];
+    for (const name of names) {
+      const [record] = await this.#records.get([name], call).catch((error) => [damage.note(error)]);
+      records.push(record ?? null);
+    }
+    return records;
   }
 
   #isOld(key: string, revision: number): boolean {
