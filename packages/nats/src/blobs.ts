@@ -3,16 +3,19 @@
  * Uploads that no record names are removed a day later.
  */
 import { TidemarkError } from '@tidemark/core';
-import type {
-  BlobInfo,
-  BlobSource,
-  Blobs,
-  EngineCall,
-  RecordName,
-  RecordSpace,
-  StagedBlob,
-  StoredRecord,
+import {
+  type BlobInfo,
+  type BlobSource,
+  type Blobs,
+  corruptValue,
+  type EngineCall,
+  type RecordName,
+  type RecordSpace,
+  type StagedBlob,
+  type StoredRecord,
 } from '@tidemark/core/engine';
+import { HEADER } from './headers.ts';
+import { isIntact, messageSum } from './message-sums.ts';
 import type { Messages } from './messages.ts';
 import type { NatsRecords } from './records.ts';
 import type { Writer } from './writer.ts';
@@ -58,7 +61,9 @@ export class NatsBlobs implements Blobs {
     let chunks = 0;
     try {
       for await (const chunk of source.chunks) {
-        await this.#parts.writer.publish({ subject: this.#chunk(upload, chunks++), headers: {}, body: chunk }, call);
+        const subject = this.#chunk(upload, chunks++);
+        const headers = { [HEADER.sum]: messageSum(subject, {}, chunk) };
+        await this.#parts.writer.publish({ subject, headers, body: chunk }, call);
         sizeBytes += chunk.length;
       }
     } catch (error) {
@@ -103,6 +108,7 @@ export class NatsBlobs implements Blobs {
       const message = await this.#parts.messages.last(this.#chunk(upload, at), call);
       if (!message)
         throw new TidemarkError('UNAVAILABLE', `Chunk ${at} of an artifact is gone: it was removed while it was read`);
+      if (!isIntact(message.subject, message.headers, message.data)) throw corruptValue('artifact chunk', String(at));
       return new Uint8Array(message.data);
     };
     for (let at = 0; at < count; at++) {
@@ -129,7 +135,7 @@ export class NatsBlobs implements Blobs {
     }
     const from = after && nameOf(after.tenantId, after.sha256).key;
     const found = await this.#parts.records.scan(SPACE, EVERYBODY, { prefix: '', after: from, limit }, call);
-    return found.map((record) => infoOf(record.key, record));
+    return found.filter(({ damaged }) => !damaged).map((record) => infoOf(record.key, record));
   }
 
   async remove(
@@ -185,7 +191,11 @@ export class NatsBlobs implements Blobs {
     let after: string | null = null;
     do {
       const page = await this.#parts.records.scan(SPACE, EVERYBODY, { prefix: '', after, limit: 1_000 }, call);
-      for (const record of page) named.add(textOf(record, 'upload'));
+      for (const record of page) {
+        // Which upload it names cannot be known: nothing may be removed as unnamed.
+        if (record.damaged) throw corruptValue('artifact', record.key.split('\0')[1]!);
+        named.add(textOf(record, 'upload'));
+      }
       after = page.at(-1)?.key ?? null;
     } while (after !== null);
     return named;

@@ -34,6 +34,8 @@ export const HEADER = {
   places: 'Tidemark-Places',
   /** Of a record: its body holds request ids. */
   requests: 'Tidemark-Requests',
+  /** Of a record or a chunk: the checksum of the message. */
+  sum: 'Tidemark-Sum',
 } as const;
 
 /** A server refuses headers over 64 KiB. */

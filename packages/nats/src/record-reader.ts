@@ -1,8 +1,16 @@
 /** What record subjects hold: read from the server, or remembered from the last look where nothing has changed since. */
-import { TidemarkError } from '@tidemark/core';
-import type { EngineCall, RecordName, RecordState, StoredRecord } from '@tidemark/core/engine';
+import { isTidemarkError, TidemarkError } from '@tidemark/core';
+import {
+  corruptValue,
+  type EngineCall,
+  type RecordName,
+  type RecordState,
+  type ScannedRecord,
+  type StoredRecord,
+} from '@tidemark/core/engine';
 import { HEADER } from './headers.ts';
 import { isOver } from './link.ts';
+import { isIntact } from './message-sums.ts';
 import type { Messages, StoredMessage } from './messages.ts';
 import { Recent } from './recent.ts';
 import { type HeldRequests, NO_REQUESTS, readBody, readRecordHead } from './record-messages.ts';
@@ -18,7 +26,12 @@ export interface Found {
   state: RecordState | undefined;
   requests: HeldRequests;
   spilled: boolean;
+  /** The message does not match its checksum: `state` has no fields. */
+  damaged?: true;
 }
+
+/** A record as a scan returns it. */
+export type ReadRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
 
 /** From so many records on it is cheaper to ask the mirror which of them have changed. */
 const MANY = 4;
@@ -53,15 +66,29 @@ export class RecordReader {
 
   /** Of records whose revision the mirror knows, only those are asked for that were not seen at it. */
   getKnown(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
+    return Promise.all(names.map((name) => this.#getKnown(name, call)));
+  }
+
+  /** The same, with damaged records marked instead of refused. */
+  getMarked(names: readonly RecordName[], call: EngineCall): Promise<(ReadRecord | null)[]> {
     return Promise.all(
-      names.map((name) => {
-        const revision = this.#parts.mirror.revisionOf(name);
-        if (revision === 0) return null;
-        const seen = this.seen(this.subjectOf(name));
-        if (seen?.revision !== revision) return this.#getOne(name, call);
-        return this.copy(this.live(seen));
+      names.map(async (name): Promise<ReadRecord | null> => {
+        try {
+          return await this.#getKnown(name, call);
+        } catch (error) {
+          if (!isTidemarkError(error, 'CORRUPT_VALUE')) throw error;
+          return { fields: new Map(), revision: this.#parts.mirror.revisionOf(name), ttlMs: null, damaged: true };
+        }
       }),
     );
+  }
+
+  async #getKnown(name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
+    const revision = this.#parts.mirror.revisionOf(name);
+    if (revision === 0) return null;
+    const seen = this.seen(this.subjectOf(name));
+    if (seen?.revision !== revision) return this.#getOne(name, call);
+    return this.copy(this.live(seen));
   }
 
   async find(subject: Subject, call: EngineCall): Promise<Found> {
@@ -70,7 +97,7 @@ export class RecordReader {
       if (!message) return { revision: 0, state: undefined, requests: NO_REQUESTS, spilled: false };
       const found = await this.#contentOf(message, call);
       if (found) {
-        if (found.state) this.remember(subject, found);
+        if (found.state && !found.damaged) this.remember(subject, found);
         return found;
       }
       // Its parts are gone, so a newer version stands, or is about to.
@@ -80,7 +107,8 @@ export class RecordReader {
 
   /** The record in a message; `null` when its parts went with a newer version. */
   async stateOf(message: StoredMessage, call: EngineCall): Promise<RecordState | null> {
-    return (await this.#contentOf(message, call))?.state ?? null;
+    const found = await this.#contentOf(message, call);
+    return found && !found.damaged ? (found.state ?? null) : null;
   }
 
   async #contentOf(message: StoredMessage, call: EngineCall): Promise<Found | null> {
@@ -89,9 +117,14 @@ export class RecordReader {
     const parts = headers[HEADER.parts];
     const body = parts === undefined ? message.data : await this.#parts.spill.read(message.subject, parts, call);
     if (!body) return null;
+    const spilled = parts !== undefined;
+    if (!isIntact(message.subject, headers, body)) {
+      const state = { fields: new Map<string, Uint8Array>(), revision, expiresAt };
+      return { revision, state, requests: NO_REQUESTS, spilled, damaged: true };
+    }
     const { fields, requests } = readBody(body);
     const state = end === null ? { fields, revision, expiresAt } : undefined;
-    return { revision, state, requests, spilled: parts !== undefined };
+    return { revision, state, requests, spilled };
   }
 
   seen(subject: Subject): Found | undefined {
@@ -127,7 +160,9 @@ export class RecordReader {
   }
 
   async #getOne(name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
-    return this.copy(this.live(await this.find(this.subjectOf(name), call)));
+    const found = await this.find(this.subjectOf(name), call);
+    if (found.damaged) throw corruptValue('record', name.key);
+    return this.copy(this.live(found));
   }
 }
 

@@ -5,6 +5,7 @@
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
   ChangeQueue,
+  corruptValue,
   type EngineCall,
   firstAfter,
   meets,
@@ -21,6 +22,7 @@ import {
   requestsAfter,
   type ScannedRecord,
   type StoredRecord,
+  startsAnew,
   Turns,
 } from '@tidemark/core/engine';
 import { Follower } from './consumers.ts';
@@ -29,6 +31,7 @@ import { HEADER } from './headers.ts';
 import type { KeptRequests } from './kept-requests.ts';
 import { isOver, type Link, pause } from './link.ts';
 import { removeMarks, removeMarksOf } from './marks.ts';
+import { messageSum } from './message-sums.ts';
 import type { Messages, StoredMessage } from './messages.ts';
 import {
   endBody,
@@ -41,7 +44,7 @@ import {
   recordHeaders,
 } from './record-messages.ts';
 import { RecordMirror } from './record-mirror.ts';
-import { type Found, RecordReader } from './record-reader.ts';
+import { type Found, type ReadRecord, RecordReader } from './record-reader.ts';
 import type { Spill } from './spill.ts';
 import { nameOfSubject, type Subject, tenantFilter } from './subjects.ts';
 import type { Writer } from './writer.ts';
@@ -121,6 +124,7 @@ export class NatsRecords implements Records {
     isCurrent: boolean,
     call: EngineCall,
   ): Promise<RecordOutcome | null> {
+    if (found.damaged && !startsAnew(write)) throw corruptValue('record', write.name.key);
     const before = this.#reader.live(found);
     const existed = before !== undefined;
     const answered = await this.#isAnswered(write, found, call);
@@ -174,7 +178,8 @@ export class NatsRecords implements Records {
   ): Promise<number | null> {
     const { writer, spill } = this.#parts;
     const body = recordBody(state, found.requests);
-    const headers = recordHeaders(name, state, found.requests, subject.hashed);
+    const about = recordHeaders(name, state, found.requests, subject.hashed);
+    const headers = { ...about, [HEADER.sum]: messageSum(subject.text, about, body) };
     const publish = (content: { headers: Record<string, string | undefined>; body: Buffer | string }) =>
       writer.publish({ subject: subject.text, expected: found.revision, ...content }, call);
     if (body.length <= writer.largestBody) {
@@ -278,15 +283,15 @@ export class NatsRecords implements Records {
     limit: number,
     next: (after: Listed | undefined, count: number) => Listed[],
     call: EngineCall,
-  ): Promise<(Listed & StoredRecord)[]> {
+  ): Promise<(Listed & ReadRecord)[]> {
     await this.#mirror.caughtUp(call);
-    const found: (Listed & StoredRecord)[] = [];
+    const found: (Listed & ReadRecord)[] = [];
     let after: Listed | undefined;
     while (found.length < limit) {
       const count = Math.min(SCAN_STEP, limit - found.length);
       const listed = next(after, count);
       const names = listed.map(({ key }) => ({ space, tenantId, key }));
-      const records = await this.#reader.getKnown(names, call);
+      const records = await this.#reader.getMarked(names, call);
       for (const [at, record] of records.entries()) if (record) found.push({ ...listed[at]!, ...record });
       if (listed.length < count) break;
       after = listed.at(-1);
