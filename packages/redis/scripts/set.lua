@@ -4,7 +4,7 @@
 -- KEYS  of each step: record, names, counter of revisions
 -- ARGV  of each step: its shape and key, then expected fields with values, absent fields, set fields with values. The shape
 --       is four characters: '1' or '0' if the record must exist or not, else ' '; how many fields are expected, how many
---       must be absent, how many are set
+--       must be absent, how many are set, their checksums counted; a count over 9 goes on in ASCII
 -- Answers 8 * revision + 4 * applied + 2 * existed of each step, or the error that kept it from being carried out.
 
 local META, ZERO = '\0', 48
@@ -56,6 +56,8 @@ local function carryOut(record, names, counter, shape, exists, expected, absent,
   local written = meta and revision .. match(meta, '^%d+(.*)$') or revision
   if ends - set == 2 then
     call('HSET', record, META, written, ARGV[set], ARGV[set + 1])
+  elseif ends - set == 4 then
+    call('HSET', record, META, written, ARGV[set], ARGV[set + 1], ARGV[set + 2], ARGV[set + 3])
   else
     call('HSET', record, META, written, unpack(ARGV, set, ends - 1))
   end

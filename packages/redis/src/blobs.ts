@@ -1,6 +1,15 @@
 /** The blobs primitive on Redis: a list of pieces per blob, uploaded beside it and put in place by one step. */
 import { TidemarkError } from '@tidemark/core';
-import type { BlobInfo, BlobSource, Blobs, EngineCall, StagedBlob } from '@tidemark/core/engine';
+import {
+  type BlobInfo,
+  type BlobSource,
+  type Blobs,
+  corruptValue,
+  type EngineCall,
+  type StagedBlob,
+  sumBytes,
+  sumNames,
+} from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Layout } from './layout.ts';
 import { excluded, type LexicalRange, mergeLexical } from './lexical.ts';
@@ -30,8 +39,9 @@ class RedisBlobs implements Blobs {
     return {
       keep: async (call) => {
         const keys = this.#keys(tenantId, sha256);
-        if (await this.#keep(keys, size, call)) return true;
-        return (await this.#upload(keys, pieces, call)) && (await this.#keep(keys, size, call));
+        const sums = pieces.map((piece, at) => pieceSum(tenantId, sha256, at, piece)).join(' ');
+        if (await this.#keep(keys, size, sums, call)) return true;
+        return (await this.#upload(keys, pieces, call)) && (await this.#keep(keys, size, sums, call));
       },
       discard: async () => {},
     };
@@ -46,23 +56,33 @@ class RedisBlobs implements Blobs {
     return true;
   }
 
-  async #keep(keys: BlobKeys, size: number, call: EngineCall): Promise<boolean> {
+  async #keep(keys: BlobKeys, size: number, sums: string, call: EngineCall): Promise<boolean> {
     const { bucket, info, bytes, upload, blobs, member } = keys;
     const names = [info, bytes, upload, blobs];
-    const args = [member, String(size), crypto.randomUUID()];
+    const args = [member, String(size), crypto.randomUUID(), sums];
     return (await this.#commands.write(bucket, KEEP_BLOB, names, args, call)) === 1;
   }
 
   async get(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null> {
     const keys = this.#keys(tenantId, sha256);
-    const size = await this.#commands.read(keys.bucket, ['HGET', keys.info, 'size'], call);
-    return size === null ? null : this.#pieces(keys, Number(size), call);
+    const reply = await this.#commands.read(keys.bucket, ['HMGET', keys.info, 'size', 'sums'], call);
+    const [size, sums] = reply as (Buffer | null)[];
+    if (!size) return null;
+    const isIntact = (at: number, piece: Uint8Array) =>
+      !sums || sums.toString('latin1').split(' ')[at] === pieceSum(tenantId, sha256, at, piece);
+    return this.#pieces(keys, Number(size), isIntact, call);
   }
 
-  async *#pieces({ bucket, bytes }: BlobKeys, size: number, call: EngineCall): AsyncGenerator<Uint8Array> {
+  async *#pieces(
+    { bucket, bytes }: BlobKeys,
+    size: number,
+    isIntact: (at: number, piece: Uint8Array) => boolean,
+    call: EngineCall,
+  ): AsyncGenerator<Uint8Array> {
     for (let at = 0, read = 0; read < size; at++) {
       const piece = (await this.#commands.read(bucket, ['LINDEX', bytes, String(at)], call)) as Buffer | null;
       if (!piece) throw new TidemarkError('UNAVAILABLE', 'The bytes were removed while they were read');
+      if (!isIntact(at, piece)) throw corruptValue('artifact chunk', String(at));
       read += piece.length;
       yield piece;
     }
@@ -130,6 +150,10 @@ interface BlobKeys {
   upload: string;
   blobs: string;
   member: string;
+}
+
+function pieceSum(tenantId: string, sha256: string, at: number, piece: Uint8Array): string {
+  return (sumBytes(piece, sumNames(['piece', tenantId, sha256, String(at)])) >>> 0).toString(36);
 }
 
 function memberOf(tenantId: string, sha256: string): string {

@@ -6,6 +6,7 @@ import type { Argument, Connection, Reply } from './connection.ts';
 import { replyCode, translate } from './errors.ts';
 import { Gathering, type GroupSizes, isOver, ranOut, type Send } from './gathering.ts';
 import type { Settings } from './options.ts';
+import { companionOf } from './record-sums.ts';
 import { COMMIT, FIELDS, type Script, SET, WRITE } from './scripts.ts';
 import { LANES, type Route, type Servers } from './servers.ts';
 
@@ -63,15 +64,15 @@ export class Commands {
     return reply;
   }
 
-  /** One field of a record. */
+  /** One field of a record, with its companion. */
   field(bucket: number, record: string, field: string, call: EngineCall): Promise<Reply> {
     const gathering = this.#gatherings?.get(FIELDS)?.[bucket % LANES];
-    return gathering ? gathering.join([record], [field], call) : this.read(bucket, ['HGET', record, field], call);
+    return gathering ? gathering.join([record], [field], call) : this.read(bucket, pairOf(record, field), call);
   }
 
   async #fields(lane: number, records: string[], fields: Argument[], call: EngineCall): Promise<Reply> {
     if (records.length > 1) return this.look(lane, FIELDS, records, fields, call);
-    return [await this.read(lane, ['HGET', records[0]!, fields[0]!], call)];
+    return [await this.read(lane, pairOf(records[0]!, String(fields[0])), call)];
   }
 
   /** A command that writes and may be repeated without harm. */
@@ -127,6 +128,10 @@ export class Commands {
     if ((counted as number) < waitReplicas)
       throw unreplicated(`${counted} of ${waitReplicas} replicas had it within ${waitReplicasMs} ms`);
   }
+}
+
+function pairOf(record: string, field: string): Argument[] {
+  return ['HMGET', record, field, companionOf(field)];
 }
 
 /** A gathering of each lane. */

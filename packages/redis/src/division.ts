@@ -1,22 +1,31 @@
-/** Into how many buckets a store is divided: decided when it is first opened, and the same for everybody after. */
+/** How a store is laid out: decided when it is first opened, and the same for everybody after. */
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { Commands } from './commands.ts';
 import { tagOf } from './layout.ts';
 import type { Settings } from './options.ts';
 
 const DEFAULT_BUCKETS = 16;
-/** Of the layout of keys and values; another one is refused. */
-const FORMAT = '1';
+/** Formats of keys and values; another one is refused. From the second on records carry checksums. */
+const [WITHOUT_SUMS, NEWEST] = ['1', '2'];
 
-/** Reads the division, or decides it. */
-export async function divisionOf(commands: Commands, { prefix, buckets }: Settings): Promise<number> {
+export interface Division {
+  /** Into how many buckets it is divided. */
+  buckets: number;
+  /** Whether records carry checksums, which versions that know only the first format would take for fields. */
+  sums: boolean;
+}
+
+/** Reads the division, or decides it. With `upgrade` an older store gets the newest format, which older versions refuse. */
+export async function divisionOf(commands: Commands, { prefix, buckets, upgrade }: Settings): Promise<Division> {
   const key = `${tagOf(prefix, 0)}store`;
-  await commands.put(0, ['HSETNX', key, 'format', FORMAT], {});
+  await commands.put(0, ['HSETNX', key, 'format', NEWEST], {});
   await commands.put(0, ['HSETNX', key, 'buckets', String(buckets ?? DEFAULT_BUCKETS)], {});
-  const [format, stored] = (await commands.read(0, ['HMGET', key, 'format', 'buckets'], {})) as [Buffer, Buffer];
-  if (format.toString() !== FORMAT)
+  const [stored, divided] = (await commands.read(0, ['HMGET', key, 'format', 'buckets'], {})) as [Buffer, Buffer];
+  const format = stored.toString();
+  if (format !== WITHOUT_SUMS && format !== NEWEST)
     throw new TidemarkError('SCHEMA_MISMATCH', `The store was written in format ${format}; update @tidemark/redis`);
-  if (buckets !== undefined && buckets !== Number(stored))
-    throw invalidArgument('buckets', `${stored}, into which this store was divided when it was made`, buckets);
-  return Number(stored);
+  if (buckets !== undefined && buckets !== Number(divided))
+    throw invalidArgument('buckets', `${divided}, into which this store was divided when it was made`, buckets);
+  if (format !== NEWEST && upgrade) await commands.put(0, ['HSET', key, 'format', NEWEST], {});
+  return { buckets: Number(divided), sums: format === NEWEST || upgrade };
 }

@@ -22,6 +22,11 @@ export interface RedisOptions extends StoreOptions {
   waitReplicas?: number;
   /** How long to wait for them. Default 1 000 ms. */
   waitReplicasMs?: number;
+  /**
+   * Gives a store that was made by version 0.1 the newest format, in which records carry checksums. Versions that do not know it
+   * refuse the store from then on: stop their processes first. Default false.
+   */
+  upgrade?: boolean;
   /** How long to wait for a connection. Default 5 000 ms. */
   connectionTimeoutMs?: number;
   /** `require` refuses servers on which an acknowledged write could be lost in a power cut (GEN-9). */
@@ -45,6 +50,7 @@ export interface Settings {
   database: number;
   prefix: string;
   buckets: number | undefined;
+  upgrade: boolean;
   waitReplicas: number;
   waitReplicasMs: number;
   connectionTimeoutMs: number;
@@ -62,6 +68,7 @@ const URL_OPTIONS: UrlReadings = {
   waitReplicas: 'number',
   waitReplicasMs: 'number',
   connectionTimeoutMs: 'number',
+  upgrade: 'switch',
 };
 
 export function settingsOf(given: RedisOptions, timeoutMs: number): Settings {
@@ -72,6 +79,7 @@ export function settingsOf(given: RedisOptions, timeoutMs: number): Settings {
     waitReplicasMs = 1_000,
     connectionTimeoutMs = 5_000,
     buckets,
+    upgrade = false,
   } = options;
   if (typeof prefix !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(prefix))
     throw invalidArgument('prefix', '1 to 64 letters, digits, dots, dashes and underscores', prefix);
@@ -82,6 +90,7 @@ export function settingsOf(given: RedisOptions, timeoutMs: number): Settings {
     tls: isEncrypted ? { ...options.tls } : null,
     prefix,
     buckets: buckets === undefined ? undefined : checkInteger(buckets, 'buckets', 1, 1_024),
+    upgrade,
     waitReplicas: checkInteger(waitReplicas, 'waitReplicas', 0),
     waitReplicasMs: checkInteger(waitReplicasMs, 'waitReplicasMs', 1),
     connectionTimeoutMs: checkInteger(connectionTimeoutMs, 'connectionTimeoutMs', 1),

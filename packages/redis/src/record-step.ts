@@ -1,13 +1,21 @@
 /** How a conditional step travels to the script that carries it out, and how records come back as bytes. */
 import { isAscii } from 'node:buffer';
-import { type Fields, jobTypeOf, type RecordOutcome, type RecordWrite, type StoredRecord } from '@tidemark/core/engine';
+import {
+  type Fields,
+  jobTypeOf,
+  type RecordName,
+  type RecordOutcome,
+  type RecordWrite,
+  type StoredRecord,
+} from '@tidemark/core/engine';
 import type { Argument } from './connection.ts';
 import { expiryMember } from './layout.ts';
+import { companionOf, damagedFields, fieldOfCompanion, recordStart, sumOfField } from './record-sums.ts';
 
 /** The field that is none of the caller's: `revision` or `revision:expiresAt`, then request ids, each after a NUL. */
 export const META = '\0';
 
-/** Their number is one digit there. */
+/** Their number is one character there. */
 const MOST_FIELDS = 9;
 const SHORT = 1_024;
 
@@ -16,11 +24,11 @@ export function jobTypeOfRecord({ space, key }: RecordWrite['name']): string | n
   return space === 'kv' ? jobTypeOf(key) : null;
 }
 
-/** The arguments of a step, in the order `step.lua` reads them. */
-export function stepArguments(write: RecordWrite, brief: boolean): Argument[] {
+/** The arguments of a step, in the order `step.lua` reads them; with `sums` each field is written with its companion. */
+export function stepArguments(write: RecordWrite, brief: boolean, sums: boolean): Argument[] {
   const { name, mode, expect, set, stamps, ttlMs, requestId, requestIsNew } = write;
   const [expected, absent] = parted(expect?.fields);
-  const [values, dropped] = parted(set);
+  const [values, dropped] = sums ? withCompanions(write) : parted(set);
   const exists = expect?.exists === undefined ? '' : expect.exists ? '1' : '0';
   const ttl = ttlMs === undefined ? '' : ttlMs === null ? '-' : ttlMs;
   const counts = `${expected.length / 2},${absent.length},${values.length / 2},${dropped.length},${stamps?.size ?? 0}`;
@@ -31,6 +39,21 @@ export function stepArguments(write: RecordWrite, brief: boolean): Argument[] {
   for (const [field, offset] of stamps ?? []) args.push(field, String(offset));
   args.push(expiryMember(name));
   return args;
+}
+
+/**
+ * Fields with their values and companions, and all that goes. A stamp is the server's to write: its field has no companion until
+ * a caller writes it.
+ */
+function withCompanions({ name, set, stamps }: RecordWrite): [Argument[], string[]] {
+  const start = recordStart(name);
+  const [values, without]: [Argument[], string[]] = [[], []];
+  for (const [field, value] of set) {
+    if (value === null) without.push(field, companionOf(field));
+    else values.push(field, bytesOf(value), companionOf(field), sumOfField(start, field, value));
+  }
+  for (const field of stamps?.keys() ?? []) without.push(companionOf(field));
+  return [values, without];
 }
 
 /** Whether a step only sets fields, on conditions that `set.lua` knows. */
@@ -44,7 +67,7 @@ export function onlySets(write: RecordWrite): boolean {
 }
 
 /** The arguments of such a step, in the order `set.lua` reads them. */
-export function setArguments({ name, expect, set }: RecordWrite): Argument[] {
+export function setArguments({ name, expect, set }: RecordWrite, sums: boolean): Argument[] {
   const exists = expect?.exists === undefined ? ' ' : expect.exists ? '1' : '0';
   const [values, absent]: [Argument[], string[]] = [[], []];
   for (const [field, value] of expect?.fields ?? []) {
@@ -52,12 +75,21 @@ export function setArguments({ name, expect, set }: RecordWrite): Argument[] {
     else values.push(field, bytesOf(value));
   }
   const args: Argument[] = [
-    `${exists}${values.length / 2}${absent.length}${set.size}${name.key}`,
+    `${exists}${values.length / 2}${absent.length}${digitOf(sums ? 2 * set.size : set.size)}${name.key}`,
     ...values,
     ...absent,
   ];
-  for (const [field, value] of set) args.push(field, bytesOf(value!));
+  const start = sums ? recordStart(name) : 0;
+  for (const [field, value] of set) {
+    args.push(field, bytesOf(value!));
+    if (sums) args.push(companionOf(field), sumOfField(start, field, value!));
+  }
   return args;
+}
+
+/** A count in one character: what follows '9' in ASCII goes on from it. */
+function digitOf(count: number): string {
+  return String.fromCharCode(48 + count);
 }
 
 /** What `set.lua` answers, taken apart. */
@@ -87,12 +119,13 @@ export type StepReply = [number, number, number, number, number, Buffer[]?];
 
 export const NO_FIELDS: Fields = new Map();
 
-export function outcomeOf([applied, existed, , revision, ttl, fields]: StepReply): RecordOutcome {
+/** The outcome of a step. Of a record that is damaged elsewhere than in what was written only intact fields are returned. */
+export function outcomeOf(name: RecordName, [applied, existed, , revision, ttl, fields]: StepReply): RecordOutcome {
   const record =
     revision === 0
       ? null
       : {
-          fields: fields ? (parseRecord(fields)?.fields ?? NO_FIELDS) : NO_FIELDS,
+          fields: fields ? (parseRecord(name, fields)?.fields ?? NO_FIELDS) : NO_FIELDS,
           revision,
           ttlMs: ttl === -1 ? null : ttl,
         };
@@ -104,17 +137,27 @@ export interface ParsedRecord {
   fields: Map<string, Uint8Array>;
   revision: number;
   expiresAt: number | null;
+  /** It does not match its checksums; fields that do not are left out. */
+  damaged?: true;
+  /** No field of it has a checksum. */
+  unsummed?: true;
 }
 
 /** The record in what HGETALL gives; `null` when there is none. */
-export function parseRecord(flat: readonly Buffer[]): ParsedRecord | null {
+export function parseRecord(name: RecordName, flat: readonly Buffer[]): ParsedRecord | null {
+  if (flat.length === 0) return null;
   const record: ParsedRecord = { fields: new Map(), revision: 0, expiresAt: null };
+  const sums = new Map<string, string>();
   for (let at = 0; at < flat.length; at += 2) {
     const field = flat[at]!.toString();
     if (field === META) Object.assign(record, parseMeta(flat[at + 1]!));
+    else if (field.startsWith(META)) sums.set(fieldOfCompanion(field)!, flat[at + 1]!.toString('latin1'));
     else record.fields.set(field, flat[at + 1]!);
   }
-  return record.revision === 0 ? null : record;
+  const damaged = damagedFields(name, record.fields, sums);
+  for (const field of damaged) record.fields.delete(field);
+  if (damaged.length > 0 || !(record.revision > 0)) return { ...record, damaged: true };
+  return sums.size === 0 ? { ...record, unsummed: true } : record;
 }
 
 export function parseMeta(bytes: Buffer): { revision: number; expiresAt: number | null } {

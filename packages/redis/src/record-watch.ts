@@ -4,7 +4,15 @@
  * reported; states between may merge when another process makes them.
  */
 import { isTidemarkError } from '@tidemark/core';
-import { ChangeQueue, type EngineCall, type RecordChange, type RecordName, type Records } from '@tidemark/core/engine';
+import {
+  ChangeQueue,
+  Damage,
+  type EngineCall,
+  type RecordChange,
+  type RecordName,
+  type Records,
+  type StoredRecord,
+} from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Hints, RecordHint } from './hints.ts';
 import type { Layout } from './layout.ts';
@@ -224,14 +232,12 @@ export class RecordWatcher {
     if (keys.length === 0) return;
     const { space, tenantId } = this.#place;
     const before = keys.map((key) => this.#known.get(key));
-    const records = await this.#parts.records.get(
-      keys.map((key) => ({ space, tenantId, key })),
-      call,
-    );
+    const names = keys.map((key) => ({ space, tenantId, key }));
+    const records = await this.#parts.records.get(names, call).catch((error) => this.#readEach(names, error, call));
     for (const [at, key] of keys.entries()) {
       const [record, known] = [records[at], before[at]];
       // Heard of while we read: there is nothing new to say.
-      if (this.#known.get(key) !== known) continue;
+      if (this.#known.get(key) !== known || record === undefined) continue;
       if (record && !this.#isOld(key, record.revision)) {
         const expiresAt = record.ttlMs === null ? null : Date.now() + record.ttlMs;
         this.#known.set(key, { revision: record.revision, expiresAt, removed: false });
@@ -241,6 +247,20 @@ export class RecordWatcher {
         this.#queue.push({ key, type: isPast(known.expiresAt) ? 'expire' : 'delete', record: null });
       }
     }
+  }
+
+  /** One damaged record must not end the watch of all others: it is left out, as `undefined`, until it is written again. */
+  async #readEach(
+    names: readonly RecordName[],
+    error: unknown,
+    call: EngineCall,
+  ): Promise<(StoredRecord | null | undefined)[]> {
+    if (!isTidemarkError(error, 'CORRUPT_VALUE')) throw error;
+    const damage = new Damage();
+    const records: (StoredRecord | null | undefined)[] = [];
+    for (const name of names)
+      records.push(...(await this.#parts.records.get([name], call).catch((error) => [damage.note(error)])));
+    return records;
   }
 
   /** Forgets how far buckets are known, so that the next look compares them all. */

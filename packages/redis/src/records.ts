@@ -1,15 +1,16 @@
 /** The records primitive on Redis: a hash per record, changed by one script together with every index it stands in. */
-import type {
-  EngineCall,
-  PlacedRecord,
-  RecordChange,
-  RecordName,
-  RecordOutcome,
-  RecordSpace,
-  Records,
-  RecordWrite,
-  ScannedRecord,
-  StoredRecord,
+import {
+  corruptValue,
+  type EngineCall,
+  type PlacedRecord,
+  type RecordChange,
+  type RecordName,
+  type RecordOutcome,
+  type RecordSpace,
+  type Records,
+  type RecordWrite,
+  type ScannedRecord,
+  type StoredRecord,
 } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Argument } from './connection.ts';
@@ -30,14 +31,20 @@ import {
   stepArguments,
   storedRecord,
 } from './record-step.ts';
+import { recordStart, sumOfField } from './record-sums.ts';
 import { RecordWatcher } from './record-watch.ts';
-import { DUE, FORGET, SET, WRITE } from './scripts.ts';
+import { DUE, FORGET, LOST, SET, WRITE } from './scripts.ts';
 
 export interface RecordParts {
   commands: Commands;
   layout: Layout;
   hints: Hints;
+  /** Whether records are written with checksums. */
+  sums: boolean;
 }
+
+/** A record as a scan returns it. */
+type MarkedRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
 
 class RedisRecords implements Records {
   readonly #parts: RecordParts;
@@ -54,12 +61,28 @@ class RedisRecords implements Records {
 
   async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
     const found = await Promise.all(names.map((name) => this.#read(name, call)));
+    for (const [at, record] of found.entries()) if (record?.damaged) throw corruptValue('record', names[at]!.key);
     return this.#withTimes(found, names, call);
   }
 
-  getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
+  async getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
     const bucket = this.#layout.bucketOfRecord(name);
-    return this.#commands.field(bucket, this.#layout.record(bucket, name), field, call) as Promise<Buffer | null>;
+    const reply = await this.#commands.field(bucket, this.#layout.record(bucket, name), field, call);
+    const [value, sum] = reply as [Buffer | null, Buffer | null];
+    if (sum && (!value || sumOfField(recordStart(name), field, value) !== sum.toString('latin1')))
+      throw corruptValue('record', name.key);
+    if (!value) await this.#refuseLost(name, call);
+    return value;
+  }
+
+  /** Throws when a record that cannot be found is damaged and not absent: it is in the index and has no end. */
+  async #refuseLost(name: RecordName, call: EngineCall): Promise<void> {
+    if (!this.#parts.sums) return;
+    const bucket = this.#layout.bucketOfRecord(name);
+    const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
+    keys.push(this.#layout.shared(bucket, 'expiring'));
+    if ((await this.#commands.look(bucket, LOST, keys, [name.key, expiryMember(name)], call)) === 1)
+      throw corruptValue('record', name.key);
   }
 
   write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
@@ -72,7 +95,7 @@ class RedisRecords implements Records {
     const { name } = write;
     const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
     keys.push(this.#layout.shared(bucket, 'revision'));
-    const reply = await this.#commands.share(bucket, SET, keys, setArguments(write), call);
+    const reply = await this.#commands.share(bucket, SET, keys, setArguments(write, this.#parts.sums), call);
     const { applied, existed, revision } = setOutcome(reply as number);
     if (applied) this.#hints.recordChanged({ bucket, revision, name });
     return { applied, existed, record: applied || existed ? { fields: NO_FIELDS, revision, ttlMs: null } : null };
@@ -92,11 +115,11 @@ class RedisRecords implements Records {
     for (const write of writes) {
       keys.push(...this.#keysOf(bucket, write.name));
       // Watchers are told what was written.
-      args.push(...stepArguments(write, write.brief === true && !this.#hints.isWatched));
+      args.push(...stepArguments(write, write.brief === true && !this.#hints.isWatched, this.#parts.sums));
     }
     const replies = (await this.#commands.share(bucket, WRITE, keys, args, call)) as StepReply[];
     return replies.map((reply, at) => {
-      const outcome = outcomeOf(reply);
+      const outcome = outcomeOf(writes[at]!.name, reply);
       const revision = reply[2];
       if (revision > 0) this.#hints.recordChanged({ bucket, revision, name: writes[at]!.name, record: outcome.record });
       return outcome;
@@ -160,16 +183,18 @@ class RedisRecords implements Records {
     limit: number,
     nameOf: (member: string) => T,
     call: EngineCall,
-  ): Promise<(Omit<T, 'name'> & StoredRecord)[]> {
-    const found: (Omit<T, 'name'> & StoredRecord)[] = [];
+  ): Promise<(Omit<T, 'name'> & MarkedRecord)[]> {
+    const found: (Omit<T, 'name'> & MarkedRecord)[] = [];
     while (found.length < limit) {
       const wanted = limit - found.length;
       const entries = (await merge.take(wanted)).map((member) => nameOf(member.toString()));
       const names = entries.map(({ name }) => name);
-      const records = await this.get(names, call);
+      const read = await Promise.all(names.map((name) => this.#parse(name, call)));
+      const records = await this.#withTimes(read, names, call);
       for (const [at, { name: _, ...entry }] of entries.entries()) {
-        const record = records[at];
-        if (record) found.push({ ...entry, ...record });
+        const [record, { damaged, unsummed } = {}] = [records[at], read[at] ?? {}];
+        if (damaged) found.push({ ...entry, ...record!, fields: NO_FIELDS, damaged });
+        else if (record) found.push({ ...entry, ...record, ...(unsummed && { unsummed }) });
       }
       if (entries.length < wanted) break;
     }
@@ -233,8 +258,15 @@ class RedisRecords implements Records {
   }
 
   async #read(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
+    const record = await this.#parse(name, call);
+    if (!record) await this.#refuseLost(name, call);
+    return record;
+  }
+
+  async #parse(name: RecordName, call: EngineCall): Promise<ParsedRecord | null> {
     const bucket = this.#layout.bucketOfRecord(name);
     return parseRecord(
+      name,
       (await this.#commands.read(bucket, ['HGETALL', this.#layout.record(bucket, name)], call)) as Buffer[],
     );
   }

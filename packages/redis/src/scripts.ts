@@ -38,6 +38,7 @@ export const RESTORE_JOURNAL = scriptOf('restore-journal');
 export const FORGET_JOURNAL = scriptOf('forget-journal');
 export const LIVES = scriptOf('lives');
 export const REWRITE = scriptOf('rewrite');
+export const LOST = scriptOf('lost');
 export const DUE = scriptOf('due');
 export const FORGET = scriptOf('places', 'tenants', 'forget');
 export const ADD_PIECE = scriptOf('add-piece');

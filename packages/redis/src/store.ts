@@ -44,11 +44,11 @@ export async function redisStore(options: string | RedisOptions): Promise<Store>
     try {
       const commands = new Commands(servers, settings);
       if (servers instanceof Cluster) await servers.divide([tagOf(settings.prefix, 0)]);
-      const buckets = await divisionOf(commands, settings);
+      const { buckets, sums } = await divisionOf(commands, settings);
       const tags = Array.from({ length: buckets }, (_, bucket) => tagOf(settings.prefix, bucket));
       if (servers instanceof Cluster) await servers.divide(tags);
       if (given.durability === 'require') await requireDurability(servers, settings);
-      return await assemble(context, servers, commands, new Layout(settings.prefix, buckets), settings);
+      return await assemble(context, servers, commands, new Layout(settings.prefix, buckets), settings, sums);
     } catch (error) {
       servers.close();
       throw error;
@@ -69,10 +69,11 @@ async function assemble(
   commands: Commands,
   layout: Layout,
   settings: Settings,
+  sums: boolean,
 ): Promise<Store> {
   const hints = new Hints(commands, settings, () => servers.masters().map(({ address }) => address));
   const journal = redisJournal({ commands, layout, hints });
-  const records = redisRecords({ commands, layout, hints });
+  const records = redisRecords({ commands, layout, hints, sums });
   const blobs = redisBlobs(commands, layout);
   const runs = new KeyedRuns(journal, records);
   const artifacts = keyedArtifacts(context, records, blobs);
