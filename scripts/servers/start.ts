@@ -24,8 +24,8 @@ export interface RunningServer {
   started?: { pid: number; directory: string; ports: number[] };
   /** Set if the server is ours: ends it as a crash would, with SIGKILL. */
   kill?(): Promise<void>;
-  /** Set if the server is ours: starts it again where it was, after `kill`. */
-  revive?(): Promise<void>;
+  /** Set if the server is ours: starts it again where it was, after `kill`. Tries for a minute, or as long as it is told. */
+  revive?(withinMs?: number): Promise<void>;
   /** Stops the server if it is ours; a second call does nothing. */
   stop(): Promise<void>;
 }
@@ -61,8 +61,8 @@ async function startOnce(kind: ServerKind, source: Source): Promise<RunningServe
     guard.watch(pid);
     const version = await untilReady(kind, url, child, log);
     const kill = () => stopProcess(child!, 'SIGKILL');
-    const revive = () =>
-      eventually(async () => {
+    const revive = (withinMs = READY_WITHIN_MS) =>
+      eventually(withinMs, async () => {
         child = await start();
         guard.watch(child.pid!);
         await untilReady(kind, url, child, log);
@@ -75,8 +75,8 @@ async function startOnce(kind: ServerKind, source: Source): Promise<RunningServe
 }
 
 /** What a killed server leaves, such as a process that is still ending, may stand in the way of the next for a moment. */
-async function eventually(attempt: () => Promise<void>): Promise<void> {
-  const deadline = performance.now() + READY_WITHIN_MS;
+async function eventually(withinMs: number, attempt: () => Promise<void>): Promise<void> {
+  const deadline = performance.now() + withinMs;
   for (;;) {
     try {
       return await attempt();

@@ -1,6 +1,7 @@
 /** The operator's calls over HTTP. */
 import {
   type AdminStore,
+  type CheckPage,
   checkId,
   checkLimit,
   checkObject,
@@ -54,6 +55,11 @@ export function httpAdmin(transport: Transport, { documentBytes }: StoreLimits):
     async listRemovedRuns(options) {
       const query = { ...pageIn(options), ...tenantIn(options) };
       return transport.call<Page<RemovedRun>>({ method: 'GET', path: '/v1/admin/removed-runs', query }, options);
+    },
+
+    async check(options) {
+      const request = { method: 'GET', path: '/v1/admin/check', query: pageIn(options) } as const;
+      return transport.call<CheckPage>(request, options);
     },
 
     async readPause(pauseId, options) {

@@ -3,7 +3,9 @@ import {
   type CallOptions,
   checkId,
   checkInteger,
+  type DoctorOptions,
   type DoctorReport,
+  deepFindings,
   invalidArgument,
   isTidemarkError,
   type Store,
@@ -121,10 +123,13 @@ class HttpStore implements Store {
     }
   }
 
-  async doctor(options?: CallOptions): Promise<DoctorReport> {
-    const report = await this.#transport.call<DoctorReport>({ method: 'GET', path: '/v1/doctor' }, options);
+  async doctor(options?: DoctorOptions): Promise<DoctorReport> {
+    const query = options?.deep || options?.storage ? { storage: true } : {};
+    const report = await this.#transport.call<DoctorReport>({ method: 'GET', path: '/v1/doctor', query }, options);
     this.#info = { ...this.#info, durability: report.durability };
-    return report;
+    if (!options?.deep) return report;
+    const findings = [...report.findings, ...(await deepFindings(this.admin, options))];
+    return { ...report, findings, ok: findings.every(({ status }) => status !== 'fail') };
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,7 @@
 /** Tidemark's contracts, rules and in-memory store. Engines and applications build on what is exported here. */
 import './node-version.ts';
 
+export { damageFinding, deepFindings, unsummedFinding } from './admin/deep-findings.ts';
 export { fromFlowEvent } from './agents/flow-event.ts';
 export { memoryKey, parseMemoryKey } from './agents/memory-key.ts';
 export { mintPauseToken } from './agents/pauses.ts';

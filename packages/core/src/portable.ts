@@ -1,4 +1,5 @@
 /** What runs anywhere that has `fetch`: contracts, errors, checks, the run handle and the reducer, free of Node's own modules. */
+export { damageFinding, deepFindings, unsummedFinding } from './admin/deep-findings.ts';
 export { encodeJson } from './checks/json.ts';
 export { checkLabels } from './checks/labels.ts';
 export { checkDuration, checkInteger, checkLimit, checkOptionalDuration } from './checks/numbers.ts';

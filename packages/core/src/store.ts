@@ -1,4 +1,6 @@
 /** Puts a store together from an engine's parts: the same for every backend, so that all behave alike. */
+
+import { deepFindings } from './admin/deep-findings.ts';
 import type { AdminEngines } from './admin/engines.ts';
 import { createAdmin } from './admin/store.ts';
 import { createAgents } from './agents/store.ts';
@@ -17,6 +19,8 @@ import {
   type Capabilities,
   type Capability,
   CONTRACT_VERSION,
+  type DoctorFinding,
+  type DoctorOptions,
   type DoctorReport,
   type Durability,
   type Store,
@@ -62,6 +66,8 @@ export interface Engine {
   tenancy?: TenancyEngine;
   ping(call: EngineCall): Promise<void>;
   doctor(call: EngineCall): Promise<Omit<DoctorReport, 'backend' | 'ok'>>;
+  /** Examines files or indexes as a whole, which may take long. */
+  examineStorage?(): Promise<DoctorFinding[]>;
   close(): Promise<void>;
 }
 
@@ -155,7 +161,7 @@ class EngineStore implements Store {
     this.jobs = new Jobs(context, engine.kv ?? refusing('jobs'), tenant);
     this.agents = createAgents(context, completeAgents(engine.agents ?? {}), tenant);
     this.artifacts = createArtifacts(context, engine.artifacts ?? refusing('artifacts'), tenant, tenantId !== null);
-    this.admin = createAdmin(context, adminEngines(engine), tenant);
+    this.admin = createAdmin(context, adminEngines(engine), this.runs, tenant);
   }
 
   get info(): StoreInfo {
@@ -191,8 +197,10 @@ class EngineStore implements Store {
     }
   }
 
-  async doctor(options?: CallOptions): Promise<DoctorReport> {
+  async doctor(options?: DoctorOptions): Promise<DoctorReport> {
     const report = await this.#context.read(options, (call) => this.#engine.doctor(call));
+    if (options?.deep || options?.storage) report.findings.push(...((await this.#engine.examineStorage?.()) ?? []));
+    if (options?.deep) report.findings.push(...(await deepFindings(this.admin, options)));
     const ok = report.findings.every((finding) => finding.status !== 'fail');
     return { backend: this.#engine.backend, ok, ...report };
   }

@@ -252,6 +252,7 @@ const admin: Calls<AdminStore> = {
   listTenants: ({ cursors }) => [page(cursors.tenants)],
   listTraces: ({ cursors }) => [{ ...page(cursors.traces), tenantId: TENANT }],
   listRemovedRuns: ({ cursors }) => [{ ...page(cursors.removed), tenantId: TENANT }],
+  check: ({ cursors }) => [page(cursors.check)],
   readPause: ({ pauseId }) => [pauseId, { ...bounds(), tenantId: TENANT }],
   putPause: () => [
     {

@@ -14,7 +14,17 @@ export interface Filled {
   overdue: OverdueJob;
   feedCursor: string;
   cursors: Record<
-    'runs' | 'kv' | 'jobs' | 'pauses' | 'memory' | 'sessions' | 'artifacts' | 'tenants' | 'traces' | 'removed',
+    | 'runs'
+    | 'kv'
+    | 'jobs'
+    | 'pauses'
+    | 'memory'
+    | 'sessions'
+    | 'artifacts'
+    | 'tenants'
+    | 'traces'
+    | 'removed'
+    | 'check',
     string
   >;
 }
@@ -133,6 +143,7 @@ export async function fill(store: Store): Promise<Filled> {
       tenants: await next(store.admin.listTenants(one)),
       traces: await next(store.admin.listTraces(one)),
       removed: await next(store.admin.listRemovedRuns(one)),
+      check: await next(store.admin.check(one)),
     },
   };
 }

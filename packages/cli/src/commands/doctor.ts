@@ -1,11 +1,22 @@
 /** `doctor`: whether the store keeps what it promises, and what to do where it does not. */
-import type { DoctorFinding, DoctorReport } from '@tidemark/core';
+import {
+  type DamagedValue,
+  type DoctorFinding,
+  type DoctorReport,
+  damageFinding,
+  unsummedFinding,
+} from '@tidemark/core';
 import { state } from '../cells.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { contextPath } from '../contexts.ts';
+import { newCounts, resumeNote, WALK_OPTIONS, walkEverything } from '../deep-check.ts';
 import { EXIT, type ExitCode } from '../exit-codes.ts';
+import { toggle } from '../options.ts';
 import type { View } from '../output.ts';
 import { openToOthers, privacyFix } from '../private-files.ts';
+
+/** How many damaged values a finding names. */
+const NAMED = 20;
 
 const FINDINGS: View<DoctorFinding> = {
   columns: [
@@ -20,19 +31,46 @@ const FINDINGS: View<DoctorFinding> = {
 const doctor = defineCommand({
   name: 'doctor',
   summary: 'Check whether the store keeps what it promises',
-  details: 'Exit code 6 when something is wrong, 8 when nothing is known to be wrong but not everything can be seen.',
+  details:
+    'Exit code 6 when something is wrong, 8 when nothing is known to be wrong but not everything can be seen. With --deep all ' +
+    'that is stored is read and compared with its chains and checksums; interrupted, it says where to go on.',
   effect: 'ro',
-  examples: [{ line: 'doctor', shows: '"status":"ok"' }],
+  options: { deep: toggle('read everything that is stored and list what is damaged'), ...WALK_OPTIONS },
+  examples: [
+    { line: 'doctor', shows: '"status":"ok"' },
+    { line: 'doctor --deep --rate 5000', shows: 'values match' },
+  ],
   async run(context) {
     const { store, out } = context;
-    const report = await (await store({ mustExist: true })).doctor();
+    const storage = context.options.deep;
+    const bounds = storage ? context.patient : {};
+    const report = await (await store({ mustExist: true })).doctor({ ...bounds, storage });
     const findings = [...report.findings, ...ownFiles(context)];
+    if (context.options.deep) {
+      const deep = await examineDeeply(context);
+      if (deep === null) return EXIT.interrupted;
+      findings.push(...deep);
+    }
     await out.list(findings, FINDINGS, 'Nothing was looked at.');
     const { sentence, exit } = verdictOn({ ...report, findings });
     await out.note(`${report.backend}: ${sentence}`);
     return exit;
   },
 });
+
+/** Walks everything; `null` when it was interrupted. */
+async function examineDeeply(
+  context: Parameters<typeof walkEverything>[0] & Pick<CommandContext<unknown, unknown>, 'out'>,
+) {
+  const counts = newCounts();
+  const first: DamagedValue[] = [];
+  for await (const damaged of walkEverything(context, counts)) if (first.length < NAMED) first.push(damaged);
+  if (counts.next !== undefined) {
+    await context.out.note(resumeNote(counts));
+    return null;
+  }
+  return [damageFinding(counts, first), ...unsummedFinding(counts.unsummed)];
+}
 
 /** What cannot be seen is never called well. */
 export function verdictOn({ durability, findings }: Pick<DoctorReport, 'durability' | 'findings'>): {

@@ -1,8 +1,8 @@
-/** `verify`: recomputes hash chains, so that an altered, missing or reordered event is found. */
+/** `verify`: recomputes hash chains, so that an altered, missing or reordered event is found, and with `--all` checks all else too. */
 import { invalidArgument, type VerifyReport } from '@tidemark/core';
-import { allRuns } from '../all-runs.ts';
 import { state } from '../cells.ts';
 import { defineCommand } from '../command.ts';
+import { DAMAGE, newCounts, resumeNote, WALK_OPTIONS, walkEverything } from '../deep-check.ts';
 import { EXIT } from '../exit-codes.ts';
 import { maybe, toggle } from '../options.ts';
 import type { View } from '../output.ts';
@@ -21,16 +21,17 @@ const PROOFS: View<VerifyReport> = {
 
 const verify = defineCommand({
   name: 'verify',
-  summary: 'Recompute the hash chain of a run, or of all runs',
-  details: 'With --all only runs with a problem are listed. Exit code 6 when there is one.',
+  summary: 'Recompute the hash chain of a run, or check everything that is stored',
+  details: 'With --all only what is damaged is listed. Exit code 6 when there is anything.',
   effect: 'ro',
   args: { run: maybe('id of the run') },
-  options: { all: toggle('every run') },
+  options: { all: toggle('every run, record, document and artifact'), ...WALK_OPTIONS },
   examples: [
     { line: 'verify order-42', shows: '"ok":true' },
-    { line: 'verify --all', shows: 'runs verified' },
+    { line: 'verify --all', shows: 'values checked' },
   ],
-  async run({ store, out, io, args, options, patient, progress }) {
+  async run(context) {
+    const { store, out, io, args, options, patient } = context;
     if ((args.run === undefined) !== options.all) throw invalidArgument('run', 'the id of a run, or --all');
     const { runs } = await store({ mustExist: true });
     if (args.run !== undefined) {
@@ -38,25 +39,12 @@ const verify = defineCommand({
       await out.show(report, PROOFS);
       return report.ok ? EXIT.ok : EXIT.unmet;
     }
-    const bar = progress('verifying');
-    const counts = { runs: 0, events: 0, broken: 0 };
-    const broken = async function* () {
-      for await (const run of allRuns(runs)) {
-        if (io.signal.aborted) return;
-        const report = await runs.verify(run.runId, { tenantId: run.tenantId, ...patient });
-        counts.runs++;
-        counts.events += report.events;
-        bar.to(counts.runs);
-        if (report.ok) continue;
-        counts.broken++;
-        yield report;
-      }
-    };
-    await out.list(broken(), PROOFS, 'No problems.');
-    bar.end();
-    await out.note(`${counts.runs} runs verified, ${counts.events} events, ${counts.broken} with a problem.`);
+    const counts = newCounts();
+    await out.list(walkEverything(context, counts), DAMAGE, 'No problems.');
+    await out.note(`${counts.checked} values checked, ${counts.damaged} with a problem.`);
+    if (counts.next !== undefined) await out.note(resumeNote(counts));
     if (io.signal.aborted) return EXIT.interrupted;
-    return counts.broken === 0 ? EXIT.ok : EXIT.unmet;
+    return counts.damaged === 0 ? EXIT.ok : EXIT.unmet;
   },
 });
 

@@ -5,11 +5,13 @@ import { checkId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import { type AdminStore, type RemovedRun, TENANT_PARTS } from '../contracts/admin.ts';
 import type { CallOptions, Page, PageOptions } from '../contracts/common.ts';
+import type { RunStore } from '../contracts/runs.ts';
 import type { EngineCall } from '../engine/runs.ts';
 import { type RemovedRunRow, TRACED_PARTS } from '../engine/tenancy.ts';
 import { firstAfter } from '../kv/order.ts';
 import { cursorKey, pageOf } from '../paging.ts';
 import { checkTenant } from '../runs/view.ts';
+import { checkPage } from './check.ts';
 import type { AdminEngines } from './engines.ts';
 import { eraseSession } from './erase-session.ts';
 import { eraseTenant } from './erase-tenant.ts';
@@ -24,7 +26,12 @@ function removedRunOf(tenantId: string, { runId, tombstone: { kind, at, archive 
 }
 
 /** The operator's calls: over all tenants, or, in a view, over its own. */
-export function createAdmin(context: StoreContext, engines: AdminEngines, fallback: string): AdminStore {
+export function createAdmin(
+  context: StoreContext,
+  engines: AdminEngines,
+  runs: RunStore,
+  fallback: string,
+): AdminStore {
   const { tenancy, agents, parts } = engines;
   const view = context.tenantId === null ? null : { tenantId: context.tenantId };
   const tenantOf = (named: unknown) => checkTenant(view, named) ?? fallback;
@@ -93,6 +100,8 @@ export function createAdmin(context: StoreContext, engines: AdminEngines, fallba
     async putPause(pause, options) {
       return putPause(context, agents.pauses, tenantOf(options?.tenantId), pause, options);
     },
+
+    check: (options) => checkPage(context, engines, runs, options),
 
     async eraseTenant(tenantId, options) {
       checkId(tenantId, 'tenantId');

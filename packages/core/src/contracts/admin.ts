@@ -50,6 +50,29 @@ export interface RemovedRun {
   location?: string;
 }
 
+/** Where a check looks: a part, or all that belongs to sessions or traces. */
+export type CheckedPart = 'runs' | 'kv' | 'memory' | 'pauses' | 'sessions' | 'traces' | 'artifacts';
+
+/** A value that is not what was stored. */
+export interface DamagedValue {
+  tenantId: string;
+  part: CheckedPart;
+  /** The run, key, session, trace or artifact, with the item in it where there are several. */
+  name: string;
+  reason: string;
+}
+
+/** What a step of a check found. */
+export interface CheckPage {
+  /** How many values were read: runs, records, documents, artifacts. */
+  checked: number;
+  /** How many of them were stored before there were checksums. */
+  unsummed: number;
+  damaged: DamagedValue[];
+  /** Where the next step goes on; absent at the end. */
+  next?: string;
+}
+
 /** The operator's calls. In a view they speak of the view's tenant only. */
 export interface AdminStore {
   /** Tenants that have anything here, in byte order; 1 to 1 000 a page, default 100. */
@@ -69,6 +92,11 @@ export interface AdminStore {
   ): Promise<boolean>;
   /** Runs of a tenant that were deleted or archived and left a tombstone, in byte order of ids; 1 to 1 000 a page, default 100. */
   listRemovedRuns(options?: PageOptions & { tenantId?: string }): Promise<Page<RemovedRun>>;
+  /**
+   * Reads some of what the store holds and compares it with chains and checksums: `limit` values or a few more, 1 to 1 000,
+   * default 100. The whole store is checked when no `next` is left; a check can stop and go on from it later.
+   */
+  check(options?: PageOptions): Promise<CheckPage>;
   /**
    * Removes everything of a tenant: rows, indexes, tombstones and bytes, in small steps. Interrupted, the same call
    * finishes the job. Whoever still writes for the tenant must be stopped first: what comes later stays.

@@ -92,6 +92,14 @@ export interface DoctorReport {
   findings: DoctorFinding[];
 }
 
+/** Options of the doctor. */
+export interface DoctorOptions extends CallOptions {
+  /** Also reads everything that is stored and compares it with chains and checksums. Takes long; `admin.check` does it in steps. */
+  deep?: boolean;
+  /** Also examines files and indexes as a whole, where the engine can. Part of `deep`. */
+  storage?: boolean;
+}
+
 /** State of workflow and agent runtimes. */
 export interface Store extends AsyncDisposable {
   readonly runs: RunStore;
@@ -108,7 +116,7 @@ export interface Store extends AsyncDisposable {
   /** Whether the engine answers. */
   ping(options?: CallOptions): Promise<boolean>;
   /** Every setting that weakens what the store promises, and how to mend it. */
-  doctor(options?: CallOptions): Promise<DoctorReport>;
+  doctor(options?: DoctorOptions): Promise<DoctorReport>;
   /** Finishes what was accepted, then lets go of the engine. Later calls are `STORE_CLOSED`. */
   close(): Promise<void>;
 }

@@ -29,6 +29,15 @@ const RemovedRun = Type.Object(
   },
   { title: 'RemovedRun' },
 );
+const CheckPage = Type.Object(
+  {
+    checked: Type.Integer(),
+    unsummed: Type.Integer(),
+    damaged: Type.Array(Type.Object({ tenantId: Id, part: Type.String(), name: Type.String(), reason: Type.String() })),
+    next: Type.Optional(Type.String()),
+  },
+  { title: 'CheckPage' },
+);
 const ErasureReport = Type.Object({
   tenantId: Id,
   sessionId: Type.Optional(Id),
@@ -76,6 +85,20 @@ export const ADMIN_ROUTES = [
     async ({ store, query, options }) => {
       const { tenantId, cursor, limit } = query;
       return json(await store.admin.listRemovedRuns({ ...options, tenantId, cursor, limit }));
+    },
+  ),
+  route<{ cursor?: string; limit?: number }>(
+    {
+      method: 'GET',
+      path: '/v1/admin/check',
+      scope: 'admin',
+      summary: 'Compare some of what is stored with its chains and checksums',
+      query: pageQuery({}),
+      answers: { 200: CheckPage },
+    },
+    async ({ store, query, options }) => {
+      const { cursor, limit } = query;
+      return json(await store.admin.check({ ...options, cursor, limit }));
     },
   ),
   route<TenantQuery>(

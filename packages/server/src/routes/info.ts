@@ -102,17 +102,18 @@ export const INFO_ROUTES = [
     },
     async ({ store, options }) => json({ ok: await store.ping(options) }),
   ),
-  route(
+  route<{ storage?: boolean }>(
     {
       method: 'GET',
       path: '/v1/doctor',
       scope: 'admin',
       summary: 'Every setting that weakens what the store promises, and how to mend it',
+      query: Type.Object({ storage: Type.Optional(Type.Boolean()) }),
       answers: { 200: Json },
     },
-    async ({ store, principal, options }) => {
+    async ({ store, principal, query, options }) => {
       // It names files and settings of the machine, which are no tenant's.
-      if (principal.tenantId === null) return json(await store.doctor(options));
+      if (principal.tenantId === null) return json(await store.doctor({ ...options, ...query }));
       throw new Refusal(403, 'FORBIDDEN', 'Only an operator may ask the doctor', { field: 'tenant', rule: 'none' });
     },
   ),

@@ -1,0 +1,144 @@
+/** Engines whose files can be damaged: how each is opened, put back as it was, and which of its files hold what. */
+import { chownSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Store } from '@tidemark/core';
+import { natsStore } from '@tidemark/nats';
+import { postgresStore } from '@tidemark/postgres';
+import { redisStore } from '@tidemark/redis';
+import { sqliteStore } from '@tidemark/sqlite';
+import pg from 'pg';
+import { startOwnServer } from '../scripts/servers/index.ts';
+import type { Target } from './damage-files.ts';
+
+export interface DamagedEngine {
+  open(): Promise<Store>;
+  /** Called between rounds of writing, while the store is closed: keeps what is on disk now. */
+  settle(version: 'older' | 'newest'): Promise<void>;
+  /** Puts all files back as they were. */
+  restore(): Promise<void>;
+  targets(): Target[];
+  /** Opens the store on the files as they are. */
+  reopen(): Promise<Store>;
+  /** A server that does not start on damaged files has refused them. */
+  refusesItself: boolean;
+  remove(): Promise<void>;
+}
+
+export function damagedEngine(name: 'sqlite' | 'postgres' | 'redis' | 'nats'): Promise<DamagedEngine> {
+  return name === 'sqlite' ? sqliteFiles() : serverFiles(name);
+}
+
+/** All files under a folder. */
+function filesIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+async function sqliteFiles(): Promise<DamagedEngine> {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-damage-'));
+  const [live, saved] = [join(folder, 'live'), join(folder, 'saved')];
+  const file = join(live, 'state.db');
+  let older: Buffer | undefined;
+  const open = () => sqliteStore({ path: file });
+  return {
+    open,
+    async settle(version) {
+      const database = new DatabaseSync(file);
+      database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      database.close();
+      if (version === 'older') older = readFileSync(file);
+      else cpSync(live, saved, { recursive: true });
+    },
+    async restore() {
+      rmSync(live, { recursive: true, force: true });
+      cpSync(saved, live, { recursive: true });
+    },
+    targets() {
+      const artifacts = filesIn(live).filter((path) => !path.includes('state.db'));
+      const database = Array<Target>(4 * artifacts.length || 1).fill({ path: file, older });
+      return [...database, ...artifacts.map((path) => ({ path }))];
+    },
+    reopen: open,
+    refusesItself: false,
+    remove: async () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+async function serverFiles(name: 'postgres' | 'redis' | 'nats'): Promise<DamagedEngine> {
+  const server = await startOwnServer(name);
+  const { directory } = server.started!;
+  const live = join(directory, { postgres: 'data', redis: 'appendonlydir', nats: 'jetstream' }[name]);
+  const saved = mkdtempSync(join(tmpdir(), 'tidemark-damage-'));
+  const older = new Map<string, Buffer>();
+  let names: string[] = [];
+  const open = (): Promise<Store> => {
+    if (name === 'postgres') return postgresStore({ url: server.url });
+    return name === 'redis' ? redisStore({ url: server.url }) : natsStore({ url: server.url });
+  };
+  return {
+    open,
+    async settle(version) {
+      if (name === 'postgres') names = await relationFiles(server.url);
+      await server.kill!();
+      if (name !== 'postgres')
+        names = filesIn(live)
+          .filter((path) => isData(name, path))
+          .map((path) => path.slice(live.length + 1));
+      if (version === 'older') for (const file of names) older.set(file, readFileSync(join(live, file)));
+      else cpSync(live, join(saved, 'files'), { recursive: true, preserveTimestamps: true });
+      await server.revive!();
+    },
+    async restore() {
+      await server.kill!();
+      rmSync(live, { recursive: true, force: true });
+      cpSync(join(saved, 'files'), live, { recursive: true, preserveTimestamps: true });
+      own(directory, live);
+    },
+    targets: () =>
+      names
+        .map((file) => ({ path: join(live, file), older: older.get(file) }))
+        .filter(({ path }) => existsSync(path) && statSync(path).size > 0),
+    async reopen() {
+      await server.revive!(0);
+      return open();
+    },
+    refusesItself: true,
+    async remove() {
+      await server.stop();
+      rmSync(saved, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Files that hold values, and not what the server keeps about itself. */
+function isData(name: 'redis' | 'nats', path: string): boolean {
+  return name === 'redis' ? path.endsWith('.aof') : path.endsWith('.blk');
+}
+
+/** The files of all tables and indexes of the store, with what is kept apart from their rows. */
+async function relationFiles(url: string): Promise<string[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('CHECKPOINT');
+  const { rows } = await client.query<{ path: string }>(`
+    SELECT pg_relation_filepath(relation.oid) AS path
+      FROM pg_class AS relation
+     WHERE relation.relkind IN ('r', 'i', 't') AND pg_relation_filepath(relation.oid) IS NOT NULL AND (
+       relation.relnamespace = 'tidemark'::regnamespace
+       OR relation.oid IN (SELECT reltoastrelid FROM pg_class WHERE relnamespace = 'tidemark'::regnamespace)
+     )`);
+  await client.end();
+  return rows.map(({ path }) => path);
+}
+
+/** The server may run as another user than the one that copies its files. */
+function own(directory: string, live: string): void {
+  const { uid, gid } = statSync(directory);
+  if (uid === process.getuid?.()) return;
+  for (const entry of [live, ...(readdirSync(live, { recursive: true }) as string[]).map((path) => join(live, path))])
+    chownSync(entry, uid, gid);
+}

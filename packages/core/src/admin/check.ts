@@ -1,0 +1,286 @@
+/**
+ * Reads everything a store holds, a page at a time, and names what is damaged: chains of runs, records, documents, artifacts with
+ * their bytes. A cursor says where it goes on, so that it can stop and resume; it holds one page in memory, however much there is.
+ */
+import { besideOf } from '../agents/events.ts';
+import { Reading } from '../artifacts/reading.ts';
+import { decodeCursor, encodeCursor } from '../checks/json.ts';
+import { checkLimit } from '../checks/numbers.ts';
+import type { StoreContext } from '../context.ts';
+import { type CheckedPart, type CheckPage, TENANT_PARTS } from '../contracts/admin.ts';
+import type { PayloadPlace } from '../contracts/codec.ts';
+import type { PageOptions } from '../contracts/common.ts';
+import { isTidemarkError } from '../contracts/errors.ts';
+import type { RunStore } from '../contracts/runs.ts';
+import type { EngineCall } from '../engine/runs.ts';
+import { TRACED_PARTS } from '../engine/tenancy.ts';
+import { compareKeys, firstAfter } from '../kv/order.ts';
+import type { AdminEngines } from './engines.ts';
+
+const DEFAULT_PAGE = 100;
+const MAX_PAGE = 1_000;
+
+/** Where a check stands: which tenant, which part, and how far in it. */
+interface Position {
+  tenantId: string;
+  part: CheckedPart;
+  after: string | null;
+}
+
+/** One part of one tenant, checked a few things at a time; returns where to go on, `null` at its end. */
+type PartCheck = (tenantId: string, after: string | null, limit: number, tally: Tally) => Promise<string | null>;
+
+/** Counts of a page, and how each value of it is looked at. */
+class Tally {
+  readonly page: CheckPage = { checked: 0, unsummed: 0, damaged: [] };
+  readonly call: EngineCall;
+  readonly #at: Position;
+  readonly #context: StoreContext;
+
+  constructor(context: StoreContext, call: EngineCall, at: Position) {
+    this.#context = context;
+    this.call = call;
+    this.#at = at;
+  }
+
+  damaged(name: string, reason: string): void {
+    this.page.damaged.push({ tenantId: this.#at.tenantId, part: this.#at.part, name, reason });
+  }
+
+  /** Looks at one value; a failure to read it is damage, unless the store cannot be reached or lacks the key. */
+  async look(name: string, read: () => Promise<void> | void): Promise<void> {
+    this.page.checked++;
+    try {
+      await read();
+    } catch (error) {
+      // A missing encryption key is configuration; the sum was right, or this would be another error.
+      if (isTidemarkError(error, 'CODEC_FAILED')) return;
+      if (!isTidemarkError(error, 'CORRUPT_VALUE', 'CORRUPT_EVENT', 'STORAGE_ERROR')) throw error;
+      this.damaged(name, error.message);
+    }
+  }
+
+  /** Looks at a document as it is stored. */
+  document(name: string, text: string, place: PayloadPlace, beside?: string): Promise<void> {
+    return this.look(name, () => {
+      if (!this.#context.payloads.check(text, place, beside)) this.page.unsummed++;
+    });
+  }
+}
+
+/** One page of the check of everything, or in a view of all that its tenant has. */
+export async function checkPage(
+  context: StoreContext,
+  engines: AdminEngines,
+  runs: RunStore,
+  options: PageOptions | undefined,
+): Promise<CheckPage> {
+  const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
+  const checks = partChecks(context, engines, runs);
+  return context.read(options, async (call) => {
+    const start = options?.cursor === undefined ? null : positionOf(options.cursor);
+    const at = start ?? (await nextTenant(context, engines, null, call));
+    if (at === null) return { checked: 0, unsummed: 0, damaged: [] };
+    const tally = new Tally(context, call, at);
+    const check = checks[at.part];
+    const after = check ? await check(at.tenantId, at.after, limit, tally) : null;
+    const next = after === null ? await nextPart(context, engines, at, call) : { ...at, after };
+    return next === null ? tally.page : { ...tally.page, next: encodeCursor([next.tenantId, next.part, next.after]) };
+  });
+}
+
+const PARTS: readonly CheckedPart[] = ['runs', 'kv', 'memory', 'pauses', 'sessions', 'traces', 'artifacts'];
+
+async function nextPart(
+  context: StoreContext,
+  engines: AdminEngines,
+  { tenantId, part }: Position,
+  call: EngineCall,
+): Promise<Position | null> {
+  const next = PARTS[PARTS.indexOf(part) + 1];
+  return next ? { tenantId, part: next, after: null } : nextTenant(context, engines, tenantId, call);
+}
+
+async function nextTenant(
+  { tenantId: own }: StoreContext,
+  { tenancy, parts }: AdminEngines,
+  after: string | null,
+  call: EngineCall,
+): Promise<Position | null> {
+  if (own !== null) return after === null ? { tenantId: own, part: 'runs', after: null } : null;
+  const present = TENANT_PARTS.filter((part) => parts.has(part));
+  const found = await Promise.all(present.map((part) => tenancy.tenants(part, after, 1, call)));
+  const [tenantId] = firstAfter(found.flat(), after, 1);
+  return tenantId === undefined ? null : { tenantId, part: 'runs', after: null };
+}
+
+function positionOf(cursor: string): Position {
+  const isOurs = (values: unknown[]) =>
+    values.length === 3 && typeof values[0] === 'string' && PARTS.includes(values[1] as CheckedPart);
+  const [tenantId, part, after] = decodeCursor<[string, CheckedPart, string | null]>(cursor, isOurs);
+  return { tenantId, part, after };
+}
+
+function partChecks(
+  context: StoreContext,
+  { tenancy, agents, artifacts, records, parts }: AdminEngines,
+  runs: RunStore,
+): Partial<Record<CheckedPart, PartCheck>> {
+  const reading = new Reading(context, artifacts);
+  const checks: Partial<Record<CheckedPart, PartCheck>> = {};
+
+  if (parts.has('runs'))
+    checks.runs = async (tenantId, after, limit, tally) => {
+      const { signal, deadline } = tally.call;
+      const options = { tenantId, signal, timeoutMs: Math.max(1, (deadline ?? Number.POSITIVE_INFINITY) - Date.now()) };
+      const page = await runs.listRuns({ ...options, limit, cursor: after ?? undefined, order: 'oldest' });
+      for (const { runId } of page.items)
+        await tally.look(runId, async () => {
+          const { ok, problem } = await runs.verify(runId, options);
+          if (!ok) tally.damaged(runId, `event ${problem?.runSeq}: ${problem?.reason}`);
+        });
+      return page.next ?? null;
+    };
+
+  if (records)
+    checks.kv = async (tenantId, after, limit, tally) => {
+      const page = await records.scan('kv', tenantId, { prefix: '', after, limit }, tally.call);
+      for (const { key, damaged, unsummed } of page) {
+        tally.page.checked++;
+        if (damaged) tally.damaged(key, 'The record does not match its checksum');
+        else if (unsummed) tally.page.unsummed++;
+      }
+      return page.length < limit ? null : page.at(-1)!.key;
+    };
+
+  if (parts.has('memory'))
+    checks.memory = async (tenantId, after, limit, tally) => {
+      const damaged: string[] = [];
+      const rows = await agents.memory.list(tenantId, { prefix: '', after, limit }, { ...tally.call, damaged });
+      for (const key of damaged) tally.damaged(key, 'Its version does not match its checksum');
+      for (const { key } of rows) {
+        let state: string | null = null;
+        await tally.look(key, async () => {
+          state = (await agents.memory.load(tenantId, key, tally.call))?.state ?? null;
+          if (state !== null && !context.payloads.check(state, { tenantId, kind: 'memory', owner: key }))
+            tally.page.unsummed++;
+        });
+      }
+      return rows.length + damaged.length < limit ? null : last([...rows.map(({ key }) => key), ...damaged]);
+    };
+
+  if (parts.has('pauses'))
+    checks.pauses = async (tenantId, after, limit, tally) => {
+      const damaged: string[] = [];
+      const rows = await agents.pauses.list(tenantId, { after, limit, sessionId: null }, { ...tally.call, damaged });
+      for (const id of damaged) tally.damaged(id, 'What is known of it does not match its checksum');
+      for (const { pauseId } of rows) {
+        await tally.look(pauseId, async () => {
+          const text = await agents.pauses.payload(tenantId, pauseId, tally.call);
+          if (text !== null && !context.payloads.check(text, { tenantId, kind: 'pause', owner: pauseId }))
+            tally.page.unsummed++;
+        });
+      }
+      return rows.length + damaged.length < limit ? null : last([...rows.map(({ pauseId }) => pauseId), ...damaged]);
+    };
+
+  if (parts.has('tasks') || parts.has('updates') || parts.has('steering') || parts.has('trajectories'))
+    checks.sessions = async (tenantId, after, limit, tally) => {
+      const damaged: string[] = [];
+      const some = Math.max(1, Math.ceil(limit / DOCUMENTS_OF_OWNER));
+      const sessions = await agents.sessions.list(tenantId, { after, limit: some }, { ...tally.call, damaged });
+      for (const id of damaged) tally.damaged(id, 'The session does not match its checksum');
+      for (const { sessionId } of sessions) await checkSession(tenantId, sessionId, tally);
+      const seen = [...sessions.map(({ sessionId }) => sessionId), ...damaged];
+      return seen.length < some ? null : last(seen);
+    };
+
+  const checkSession = async (tenantId: string, sessionId: string, tally: Tally): Promise<void> => {
+    const owner = sessionId;
+    if (parts.has('tasks'))
+      for await (const page of agents.tasks.read(tenantId, sessionId, tally.call))
+        for (const body of page) await tally.document(sessionId, body, { tenantId, kind: 'task', owner });
+    for (const [kind, part] of SESSION_LOGS) {
+      if (!parts.has(part)) continue;
+      const log = agents[part];
+      let sinceId: string | null = null;
+      for (let more = true; more; ) {
+        const range = { taskId: null, sinceId, limit: LOG_PAGE };
+        const { items } = await log.page(tenantId, sessionId, range, tally.call);
+        for (const { id, body } of items)
+          await tally.document(`${sessionId} / ${id}`, body, { tenantId, kind, owner, item: id });
+        more = items.length === LOG_PAGE;
+        sinceId = items.at(-1)?.id ?? null;
+      }
+    }
+    if (!parts.has('trajectories')) return;
+    for (const traceId of await agents.trajectories.list(tenantId, sessionId, MAX_TRAJECTORIES, tally.call)) {
+      await tally.look(`${sessionId} / ${traceId}`, async () => {
+        const body = await agents.trajectories.get(tenantId, traceId, sessionId, tally.call);
+        const place = { tenantId, kind: 'trajectory', owner: sessionId, item: traceId } as const;
+        if (body !== null && !context.payloads.check(body, place)) tally.page.unsummed++;
+      });
+    }
+  };
+
+  if (parts.has('events') || parts.has('plannerEvents') || parts.has('bindings'))
+    checks.traces = async (tenantId, after, limit, tally) => {
+      const some = Math.max(1, Math.ceil(limit / DOCUMENTS_OF_OWNER));
+      const present = TRACED_PARTS.filter((part) => parts.has(part));
+      const found = await Promise.all(present.map((part) => tenancy.traces(part, tenantId, after, some, tally.call)));
+      const traces = firstAfter(found.flat(), after, some);
+      if (after === null) await checkHistory(tenantId, null, tally);
+      for (const traceId of traces) {
+        await checkHistory(tenantId, traceId, tally);
+        await checkPlannerEvents(tenantId, traceId, tally);
+        if (parts.has('bindings'))
+          await tally.look(traceId, async () => void (await agents.bindings.list(tenantId, traceId, tally.call)));
+      }
+      return traces.length < some ? null : traces.at(-1)!;
+    };
+
+  const checkHistory = async (tenantId: string, traceId: string | null, tally: Tally): Promise<void> => {
+    if (!parts.has('events')) return;
+    for await (const page of agents.events.read(tenantId, traceId, tally.call)) {
+      for (const row of page) {
+        const place = { tenantId, kind: 'flow-event', owner: traceId ?? '', item: row.id } as const;
+        await tally.document(`${traceId ?? ''} / ${row.id}`, row.payload, place, besideOf(row));
+      }
+    }
+  };
+
+  const checkPlannerEvents = async (tenantId: string, traceId: string, tally: Tally): Promise<void> => {
+    if (!parts.has('plannerEvents')) return;
+    for await (const page of agents.plannerEvents.read(tenantId, traceId, tally.call)) {
+      for (const body of page) await tally.document(traceId, body, { tenantId, kind: 'planner-event', owner: traceId });
+    }
+  };
+
+  if (parts.has('artifacts'))
+    checks.artifacts = async (tenantId, after, limit, tally) => {
+      const damaged: string[] = [];
+      const some = Math.max(1, Math.ceil(limit / DOCUMENTS_OF_OWNER));
+      const rows = await artifacts.listRefs(tenantId, {}, { after, limit: some }, { ...tally.call, damaged });
+      for (const id of damaged) tally.damaged(id, 'The reference does not match its checksum');
+      for (const row of rows)
+        await tally.look(row.id, async () => {
+          for await (const _ of reading.chunks(tenantId, row, tally.call));
+        });
+      return rows.length + damaged.length < some ? null : last([...rows.map(({ id }) => id), ...damaged]);
+    };
+
+  return checks;
+}
+
+/** How many documents a session or trace, or pieces an artifact, is taken to have when a page is cut. */
+const DOCUMENTS_OF_OWNER = 10;
+const LOG_PAGE = 500;
+const SESSION_LOGS = [
+  ['update', 'updates'],
+  ['steering', 'steering'],
+] as const;
+const MAX_TRAJECTORIES = 10_000;
+
+function last(names: string[]): string {
+  return names.sort(compareKeys).at(-1)!;
+}
