@@ -26,7 +26,9 @@ export interface DamagedEngine {
   remove(): Promise<void>;
 }
 
-export function damagedEngine(name: 'sqlite' | 'postgres' | 'redis' | 'nats'): Promise<DamagedEngine> {
+export type EngineName = 'sqlite' | 'postgres' | 'redis' | 'nats';
+
+export function damagedEngine(name: EngineName): Promise<DamagedEngine> {
   return name === 'sqlite' ? sqliteFiles() : serverFiles(name);
 }
 

@@ -11,6 +11,7 @@ const RIGS: Record<string, string[]> = {
   kill: ['--rounds', '200'],
   'power-cut': ['--cuts', '10'],
   'bit-flip': ['--flips', '300'],
+  'damage-flips': ['--flips', '1000', '--engine', 'sqlite,redis,nats,postgres'],
   'io-error': [],
   'postgres-kill': ['--rounds', '20'],
   'redis-full': [],

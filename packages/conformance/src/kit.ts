@@ -44,6 +44,8 @@ export interface StoreUnderTest {
   advance?: (ms: number) => void | Promise<void>;
   /** Sets the store's wall clock back, while time goes on as before; for stores whose clock can be. */
   setBack?: (ms: number) => void | Promise<void>;
+  /** Changes the stored value of a field past the store, as a failing disk would; where the engine checks what it reads. */
+  damage?: (tenantId: string, key: string, field: string) => void | Promise<void>;
   /** Cleans up after the last case; closing the store is the kit's business. */
   dispose?: () => void | Promise<void>;
 }
@@ -84,6 +86,8 @@ export interface Bench {
   pass(ms: number): Promise<void>;
   /** Sets the store's wall clock back where it can be; elsewhere the case must hold all the same. */
   setBack(ms: number): Promise<void>;
+  /** Damages a stored field of the tenant; false where the kit cannot reach under the store. */
+  damage(key: string, field: string): Promise<boolean>;
   /** Closes the store and opens the same data again; only in cases that need `reopen` and close the store. */
   reopen(): Promise<Store>;
 }

@@ -111,6 +111,10 @@ export class Workbench {
         else await new Promise((resolve) => setTimeout(resolve, ms + 5));
       },
       setBack: async (ms) => under.setBack?.(ms),
+      damage: async (key, field) => {
+        await under.damage?.(tenantId, key, field);
+        return under.damage !== undefined;
+      },
       reopen: async () => {
         if (!under.reopen)
           throw new Error('This store under test has no reopen; the case must declare that it needs it');

@@ -106,15 +106,25 @@ export function withRuns(store: Store, change: (runs: RunEngine) => Partial<RunE
   const parts = assembled.get(store);
   const runs = parts?.engine.runs;
   if (!runs) return null;
-  const changed = change(runs);
-  const proxy = new Proxy(runs, {
+  return assembleStore(parts.context, { ...parts.engine, runs: withCalls(runs, change(runs)) });
+}
+
+/** The same for the records engine of KV. */
+export function withRecords(store: Store, change: (records: Records) => Partial<Records>): Store | null {
+  const parts = assembled.get(store);
+  const kv = parts?.engine.kv;
+  return kv ? assembleStore(parts.context, { ...parts.engine, kv: withCalls(kv, change(kv)) }) : null;
+}
+
+/** An engine with some of its calls replaced. */
+function withCalls<T extends object>(engine: T, changed: Partial<T>): T {
+  return new Proxy(engine, {
     get: (_, name) => {
-      if (Object.hasOwn(changed, name)) return changed[name as keyof RunEngine];
-      const member: unknown = Reflect.get(runs, name, runs);
-      return typeof member === 'function' ? member.bind(runs) : member;
+      if (Object.hasOwn(changed, name)) return changed[name as keyof T];
+      const member: unknown = Reflect.get(engine, name, engine);
+      return typeof member === 'function' ? member.bind(engine) : member;
     },
   });
-  return assembleStore(parts.context, { ...parts.engine, runs: proxy });
 }
 
 const AGENT_PARTS = [

@@ -107,5 +107,18 @@ async function underTest(options: PostgresOptions): Promise<StoreUnderTest> {
       return postgresStore(options);
     },
   };
+  // An application's role may not pass by the triggers.
+  if (!options.rowLevelSecurity) under.damage = (...place) => damage(options.url, ...place);
   return under;
+}
+
+/** Changes a stored value as a failing disk would: no trigger sees it. */
+async function damage(url: string, ...place: [tenantId: string, key: string, field: string]): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query('BEGIN');
+    await client.query('SET LOCAL session_replication_role = replica');
+    const sql = "UPDATE tidemark.kv_fields SET value = '\\x00' WHERE tenant_id = $1 AND key = $2 AND field = $3";
+    await client.query(sql, place);
+    await client.query('COMMIT');
+  });
 }

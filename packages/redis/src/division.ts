@@ -4,7 +4,7 @@ import type { Commands } from './commands.ts';
 import { tagOf } from './layout.ts';
 import type { Settings } from './options.ts';
 
-const DEFAULT_BUCKETS = 16;
+export const DEFAULT_BUCKETS = 16;
 /** Formats of keys and values; another one is refused. From the second on records carry checksums. */
 const [WITHOUT_SUMS, NEWEST] = ['1', '2'];
 

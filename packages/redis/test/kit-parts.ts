@@ -1,12 +1,15 @@
 /** The store under test under a prefix of its own, and the servers it is tried on; used outside of tests too. */
 import { randomUUID } from 'node:crypto';
+import { createClient } from '@redis/client';
 import type { StoreUnderTest } from '@tidemark/conformance';
 import { startKind } from '../../../scripts/servers/index.ts';
 import type { ServerKind } from '../../../scripts/servers/kind.ts';
 import { redis } from '../../../scripts/servers/redis.ts';
 import { startRedisCluster } from '../../../scripts/servers/redis-cluster.ts';
 import { valkey } from '../../../scripts/servers/valkey.ts';
+import { DEFAULT_BUCKETS } from '../src/division.ts';
 import { redisStore } from '../src/index.ts';
+import { Layout } from '../src/layout.ts';
 
 export async function openUnderTest(url: string): Promise<StoreUnderTest> {
   // Two processes share two cores: a slow answer is none of the faults that are looked for here.
@@ -19,7 +22,18 @@ export async function openUnderTest(url: string): Promise<StoreUnderTest> {
       return redisStore(options);
     },
   };
+  // A Cluster has the value on one of several servers; that is none of what is tried here.
+  if (!url.includes(',')) under.damage = (...place) => damage(options, ...place);
   return under;
+}
+
+/** Changes a stored value as a failing disk would. */
+async function damage(at: { url: string; prefix: string }, tenantId: string, key: string, field: string): Promise<void> {
+  const layout = new Layout(at.prefix, DEFAULT_BUCKETS);
+  const name = { space: 'kv', tenantId, key } as const;
+  const client = await createClient({ url: at.url }).connect();
+  await client.hSet(layout.record(layout.bucketOfRecord(name), name), field, 'changed');
+  client.destroy();
 }
 
 interface Setting {

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { ALL_CASES, isTimed, registerConformance, type StoreUnderTest } from '@tidemark/conformance';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Ended, startNode } from '../test/programs.ts';
@@ -19,9 +20,21 @@ async function inNewFolder(): Promise<StoreUnderTest> {
       await under.store.close();
       return sqliteStore(path);
     },
+    damage: (tenantId, key, field) => damage(path, tenantId, key, field),
     dispose: () => rmSync(folder, { recursive: true }),
   };
   return under;
+}
+
+/** Changes a stored value as a failing disk would: no trigger sees it. */
+function damage(path: string, ...place: [tenantId: string, key: string, field: string]): void {
+  const database = new DatabaseSync(path);
+  database.exec('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
+  const trigger = database.prepare("SELECT sql FROM sqlite_schema WHERE name = 'kv_fields_sum'").get()!;
+  database.exec('DROP TRIGGER kv_fields_sum');
+  database.prepare("UPDATE kv_fields SET value = x'00' WHERE tenant_id = ? AND key = ? AND field = ?").run(...place);
+  database.exec(`${trigger.sql}; COMMIT`);
+  database.close();
 }
 
 registerConformance({ describe, it, afterAll }, 'The SQLite store', inNewFolder);

@@ -6,6 +6,7 @@ import { BROKEN_ARTIFACT_RACES } from './artifact-races.ts';
 import { BROKEN_ARTIFACT_STORES } from './artifacts.ts';
 import { BROKEN_CARRIED_RUNS } from './carried-runs.ts';
 import { BROKEN_CODECS } from './codec.ts';
+import { BROKEN_DAMAGE } from './damage.ts';
 import { BROKEN_ENDINGS } from './endings.ts';
 import { BROKEN_GENERAL } from './general.ts';
 import { BROKEN_INLINE_PROJECTIONS } from './inline-projections.ts';
@@ -34,6 +35,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_LIVING_STORES,
   ...BROKEN_INLINE_PROJECTIONS,
   ...BROKEN_KV,
+  ...BROKEN_DAMAGE,
   ...BROKEN_KV_REQUESTS,
   ...BROKEN_JOBS,
   ...BROKEN_JOB_ENDINGS,

@@ -14,7 +14,15 @@ import {
   type Store,
   type StoreOptions,
 } from '@tidemark/core';
-import { withCodec, withRuns } from '@tidemark/core/engine';
+import {
+  corruptValue,
+  type RecordName,
+  type ScannedRecord,
+  startsAnew,
+  withCodec,
+  withRecords,
+  withRuns,
+} from '@tidemark/core/engine';
 import type { RunEngineChange, StoreUnderTest } from '../kit.ts';
 
 /** A store with a known fault, and the case that must notice it. */
@@ -63,7 +71,41 @@ export function healthy(options: StoreOptions = {}): StoreUnderTest & { now: () 
     time.wall -= ms;
   };
   const clocks = { clock: () => time.wall, monotonic: () => time.elapsed };
-  return { store: createMemoryStore({ ...clocks, ...options }), advance, setBack, now: clocks.clock };
+  const { store, damage } = damageable(createMemoryStore({ ...clocks, ...options }));
+  return { store, damage, advance, setBack, now: clocks.clock };
+}
+
+/** A store whose records can be damaged: the engine behaves as one does that finds a wrong checksum. */
+function damageable(store: Store): Required<Pick<StoreUnderTest, 'store' | 'damage'>> {
+  const damaged = new Set<string>();
+  const idOf = (tenantId: string, key: string) => `${tenantId}\0${key}`;
+  const refuse = ({ space, tenantId, key }: RecordName) => {
+    if (space === 'kv' && damaged.has(idOf(tenantId, key))) throw corruptValue('record', key);
+  };
+  const changed = withRecords(store, (records) => ({
+    async get(names, call) {
+      names.forEach(refuse);
+      return records.get(names, call);
+    },
+    async getField(name, field, call) {
+      refuse(name);
+      return records.getField(name, field, call);
+    },
+    async write(write, call) {
+      if (!startsAnew(write)) refuse(write.name);
+      const outcome = await records.write(write, call);
+      if (outcome.applied) damaged.delete(idOf(write.name.tenantId, write.name.key));
+      return outcome;
+    },
+    async scan(space, tenantId, range, call) {
+      const found = await records.scan(space, tenantId, range, call);
+      return found.map((record): ScannedRecord => {
+        const isDamaged = space === 'kv' && damaged.has(idOf(tenantId, record.key));
+        return isDamaged ? { ...record, fields: new Map(), damaged: true } : record;
+      });
+    },
+  }))!;
+  return { store: changed, damage: (tenantId, key) => void damaged.add(idOf(tenantId, key)) };
 }
 
 /** A broken memory store. A fault that remembers things is given as a function, which is called once a store. */

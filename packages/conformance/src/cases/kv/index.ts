@@ -1,6 +1,7 @@
 /** All cases about KV. */
 import type { ConformanceCase } from '../../kit.ts';
 import { CONCURRENCY_CASES } from './concurrency.ts';
+import { DAMAGE_CASES } from './damage.ts';
 import { FILTER_CASES } from './filters.ts';
 import { KEY_CASES } from './keys.ts';
 import { RECORD_CASES } from './records.ts';
@@ -20,4 +21,5 @@ export const KV_CASES: readonly ConformanceCase[] = [
   ...KEY_CASES,
   ...WATCH_CASES,
   ...CONCURRENCY_CASES,
+  ...DAMAGE_CASES,
 ];
