@@ -6,13 +6,16 @@ import { crc32 } from 'node:zlib';
 import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
 
 /** Up to this length the loop below is faster than the native call, which takes 160 ns. */
-const SHORT = 96;
+const SHORT = 160;
 
-const TABLE = new Int32Array(256).map((_, byte) => {
+/** Four tables of 256 in one, so that four bytes are summed in one step: the first is that of one byte. */
+const TABLE = new Int32Array(4 * 256);
+for (let byte = 0; byte < 256; byte++) {
   let sum = byte;
   for (let bit = 0; bit < 8; bit++) sum = sum & 1 ? (sum >>> 1) ^ 0xedb88320 : sum >>> 1;
-  return sum;
-});
+  TABLE[byte] = sum;
+}
+for (let at = 256; at < TABLE.length; at++) TABLE[at] = TABLE[TABLE[at - 256]! & 0xff]! ^ (TABLE[at - 256]! >>> 8);
 
 /** The sum of several names, in order. Names hold no NUL, which ends each of them here. */
 export function sumNames(names: readonly string[], from = 0): number {
@@ -36,7 +39,16 @@ export function sumName(name: string, from: number): number {
 export function sumBytes(bytes: Uint8Array, from: number): number {
   if (bytes.length > SHORT) return crc32(bytes, from >>> 0) | 0;
   let sum = ~from;
-  for (let at = 0; at < bytes.length; at++) sum = TABLE[(sum ^ bytes[at]!) & 0xff]! ^ (sum >>> 8);
+  let at = 0;
+  for (; at + 4 <= bytes.length; at += 4) {
+    sum ^= bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
+    sum =
+      TABLE[768 + (sum & 0xff)]! ^
+      TABLE[512 + ((sum >>> 8) & 0xff)]! ^
+      TABLE[256 + ((sum >>> 16) & 0xff)]! ^
+      TABLE[sum >>> 24]!;
+  }
+  for (; at < bytes.length; at++) sum = TABLE[(sum ^ bytes[at]!) & 0xff]! ^ (sum >>> 8);
   return ~sum;
 }
 
@@ -47,7 +59,14 @@ export function sumText(text: string, from: number): number {
 
 /** Continues a sum with an integer; `null` differs from every one. */
 export function sumInteger(value: number | null, from: number): number {
-  return value === null ? sumName('null', from) : sumName(String(value), from);
+  if (value === null) return ~(TABLE[~from & 0xff]! ^ (~from >>> 8));
+  let sum = ~from;
+  let rest = value >>> 0;
+  for (let part = 0; part < 2; part++) {
+    for (let byte = 0; byte < 4; byte++, rest >>>= 8) sum = TABLE[(sum ^ rest) & 0xff]! ^ (sum >>> 8);
+    rest = Math.floor(value / 0x1_0000_0000) >>> 0;
+  }
+  return ~sum;
 }
 
 /** The error of a value that is not what was stored. `field` names it for those who may know. */

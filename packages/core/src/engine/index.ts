@@ -38,7 +38,16 @@ export { readLogPage } from '../runs/log-page.ts';
 export { checkRemoval, planRestore, type RestorePlan } from '../runs/restore-plan.ts';
 export { isRunType, nextRunStatus } from '../runs/transitions.ts';
 export { Signals } from '../signals.ts';
-export { assembleStore, DEFAULT_TENANT, type Engine, engineOf, recordsOf, withCodec, withRecords, withRuns } from '../store.ts';
+export {
+  assembleStore,
+  DEFAULT_TENANT,
+  type Engine,
+  engineOf,
+  recordsOf,
+  withCodec,
+  withRecords,
+  withRuns,
+} from '../store.ts';
 export { corruptValue, Damage, sumBytes, sumInteger, sumName, sumNames } from '../sums.ts';
 export { InterceptedStore, type Interceptor, type StoreCall } from '../wrappers/intercept.ts';
 export * from './agents.ts';

@@ -21,48 +21,53 @@ export const IS_LIVE = `(expires_at IS NULL OR expires_at > ${NOW})`;
 /** The records of rows that come in order of keys, each with the milliseconds it has left. */
 export function gatherRecords(tenantId: string, rows: readonly FieldRow[]): ScannedRecord[] {
   const records: ScannedRecord[] = [];
-  for (const of of groups(rows, (first, row) => first.key === row.key)) records.push(recordOf(tenantId, of));
+  for (let from = 0; from < rows.length; ) {
+    let to = from + 1;
+    while (to < rows.length && rows[to]!.key === rows[from]!.key) to++;
+    records.push(recordOf(tenantId, rows, from, to));
+    from = to;
+  }
   return records;
 }
 
 /** The same for rows in order of places, then keys. */
 export function gatherPlaced(tenantId: string, rows: readonly (FieldRow & { place: string })[]): PlacedRecord[] {
   const records: PlacedRecord[] = [];
-  for (const of of groups(rows, (first, row) => first.key === row.key && first.place === row.place))
-    records.push({ place: of[0]!.place, ...recordOf(tenantId, of) });
-  return records;
-}
-
-/** Rows of the same record follow each other. */
-function* groups<Row extends FieldRow>(
-  rows: readonly Row[],
-  isSame: (first: Row, row: Row) => boolean,
-): Generator<readonly Row[]> {
   for (let from = 0; from < rows.length; ) {
+    const { place, key } = rows[from]!;
     let to = from + 1;
-    while (to < rows.length && isSame(rows[from]!, rows[to]!)) to++;
-    yield rows.slice(from, to);
+    while (to < rows.length && rows[to]!.key === key && rows[to]!.place === place) to++;
+    records.push({ place, ...recordOf(tenantId, rows, from, to) });
     from = to;
   }
+  return records;
 }
 
 type StateRow = Pick<FieldRow, 'revision' | 'expires_at' | 'field' | 'value'>;
 
 const NO_FIELDS: ReadonlyMap<string, Uint8Array> = new Map();
 
-function recordOf(tenantId: string, rows: readonly FieldRow[]): ScannedRecord {
-  const { key, sum, now } = rows[0]!;
-  const state = stateOf(rows);
-  const record = { key, ...storedRecord(state, state.expiresAt === null ? 0 : integerOf(now)) };
+/** The record of some rows that follow each other. */
+function recordOf(tenantId: string, rows: readonly FieldRow[], from: number, to: number): ScannedRecord {
+  const { key, sum, now } = rows[from]!;
+  const state = stateOf(rows, from, to);
+  const { fields, revision, expiresAt } = state;
+  const record: ScannedRecord = {
+    key,
+    fields,
+    revision,
+    ttlMs: expiresAt === null ? null : expiresAt - integerOf(now),
+  };
   if (!isIntact(tenantId, key, state, sum)) return { ...record, fields: NO_FIELDS, damaged: true };
-  return sum === null ? { ...record, unsummed: true } : record;
+  if (sum === null) record.unsummed = true;
+  return record;
 }
 
 /** The record that joined rows speak of, whether it is intact or not. */
-export function stateOf(rows: readonly StateRow[]): RecordState {
+export function stateOf(rows: readonly StateRow[], from = 0, to = rows.length): RecordState {
   const fields = new Map<string, Uint8Array>();
-  for (const { field, value } of rows) if (field !== null) fields.set(field, value!);
-  const { revision, expires_at } = rows[0]!;
+  for (let at = from; at < to; at++) if (rows[at]!.field !== null) fields.set(rows[at]!.field!, rows[at]!.value!);
+  const { revision, expires_at } = rows[from]!;
   return { fields, revision: integerOf(revision), expiresAt: integerOrNull(expires_at) };
 }
 

@@ -2,11 +2,13 @@
  * Checksums of records in SQL. Each field has a sum, for reads of that field alone; the record has the total of them with its
  * revision and expiry, so that a field row that was lost, renamed or left behind is found too.
  */
-import { type RecordState, sumBytes, sumInteger, sumName, sumNames } from '@tidemark/core/engine';
+import { type RecordState, sumBytes, sumInteger, sumName } from '@tidemark/core/engine';
+
+const START = sumName('kv', 0);
 
 /** The sum that those of a record and its fields begin with. */
 export function recordStart(tenantId: string, key: string): number {
-  return sumNames(['kv', tenantId, key]);
+  return sumName(key, sumName(tenantId, START));
 }
 
 export function fieldSum(start: number, field: string, value: Uint8Array): number {
