@@ -7,6 +7,8 @@ import {
   checkObject,
   checkOptionalId,
   checkPrefix,
+  corruptValue,
+  Damage,
   invalidArgument,
   type KvChange,
   type KvEntry,
@@ -136,10 +138,12 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
     },
 
     async *scan(prefix, filter, options) {
+      const damage = new Damage();
       for (let cursor: string | undefined; ; ) {
         const page: Page<KvEntry> = await kv.scanPage(prefix, { ...options, filter, limit: SCAN_PAGE, cursor });
         yield* page.items;
-        if (page.next === undefined) return;
+        for (const key of page.damaged ?? []) damage.note(corruptValue('record', key));
+        if (page.next === undefined) return damage.report();
         cursor = page.next;
       }
     },

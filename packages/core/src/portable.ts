@@ -28,6 +28,7 @@ export * from './contracts/run-state.ts';
 export * from './contracts/runs.ts';
 export * from './contracts/schemas.ts';
 export * from './contracts/store.ts';
+export { corruptValue, Damage } from './damage.ts';
 export { isTerminal, mayMove } from './jobs/states.ts';
 export { blameRun } from './projections/run-blame.ts';
 export { createHandle, type HandleDefaults } from './runs/handle.ts';

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { corruptValue, Damage, sumBytes, sumInteger, sumName, sumNames } from './sums.ts';
+import { corruptValue, Damage } from './damage.ts';
+import { sumBytes, sumInteger, sumName, sumNames } from './sums.ts';
 
 describe('sums', () => {
   it('are CRC-32, whichever way they are computed', () => {

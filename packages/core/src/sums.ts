@@ -3,7 +3,6 @@
  * another row is found as a changed one is. Short values are summed here: a call into zlib costs more than 100 bytes do.
  */
 import { crc32 } from 'node:zlib';
-import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
 
 /** Up to this length the loop below is faster than the native call, which takes 160 ns. */
 const SHORT = 160;
@@ -67,47 +66,4 @@ export function sumInteger(value: number | null, from: number): number {
     rest = Math.floor(value / 0x1_0000_0000) >>> 0;
   }
   return ~sum;
-}
-
-/** The error of a value that is not what was stored. `field` names it for those who may know. */
-export function corruptValue(what: string, name: string, cause?: unknown): TidemarkError {
-  return new TidemarkError(
-    'CORRUPT_VALUE',
-    `The stored ${what} ${JSON.stringify(name)} does not match its checksum; store it again or restore it from a backup`,
-    { field: name, rule: 'what was stored', ...(cause === undefined ? {} : { cause }) },
-  );
-}
-
-/**
- * What a list left out because it is damaged. The rest is read first: one damaged value must not keep everything after it from
- * those who read.
- */
-export class Damage {
-  readonly #errors: TidemarkError[] = [];
-
-  /** Notes a `CORRUPT_VALUE`; throws every other error. */
-  note(error: unknown): undefined {
-    if (!isTidemarkError(error, 'CORRUPT_VALUE')) throw error;
-    this.#errors.push(error);
-  }
-
-  /** The value that `read` returns, or `undefined` when it is damaged. */
-  attempt<T>(read: () => T): T | undefined {
-    try {
-      return read();
-    } catch (error) {
-      return this.note(error);
-    }
-  }
-
-  get names(): string[] {
-    return this.#errors.map((error) => error.field!);
-  }
-
-  /** Adds the names of what is damaged to a list; without one, throws the first error. */
-  report(into?: string[]): void {
-    const [first] = this.#errors;
-    if (into) into.push(...this.names);
-    else if (first) throw first;
-  }
 }

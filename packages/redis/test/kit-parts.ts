@@ -28,7 +28,12 @@ export async function openUnderTest(url: string): Promise<StoreUnderTest> {
 }
 
 /** Changes a stored value as a failing disk would. */
-async function damage(at: { url: string; prefix: string }, tenantId: string, key: string, field: string): Promise<void> {
+async function damage(
+  at: { url: string; prefix: string },
+  tenantId: string,
+  key: string,
+  field: string,
+): Promise<void> {
   const layout = new Layout(at.prefix, DEFAULT_BUCKETS);
   const name = { space: 'kv', tenantId, key } as const;
   const client = await createClient({ url: at.url }).connect();

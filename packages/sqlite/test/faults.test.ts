@@ -30,8 +30,12 @@ describe('the SQLite store keeps what it acknowledged', () => {
     expect(summary).toMatch(/^bit-flip: 15 in payloads: 15 found; 15 anywhere: .*; 0 problems/);
   });
 
-  it('and never returns a changed record, document or artifact, which a deep check finds (F5, KV-12)', LIMIT, async () => {
-    const summary = await run('damage-flips', '--engine', 'sqlite', '--flips', '25', '--seed', '7');
-    expect(summary).toMatch(/^damage-flips: sqlite: 25: .*; 0 problems/);
-  });
+  it(
+    'and never returns a changed record, document or artifact, which a deep check finds (F5, KV-12)',
+    LIMIT,
+    async () => {
+      const summary = await run('damage-flips', '--engine', 'sqlite', '--flips', '25', '--seed', '7');
+      expect(summary).toMatch(/^damage-flips: sqlite: 25: .*; 0 problems/);
+    },
+  );
 });

@@ -5,6 +5,7 @@ import {
   checkLimit,
   checkObject,
   checkOptionalId,
+  corruptValue,
   type JsonObject,
   type Page,
   type PlannerEvent,
@@ -105,7 +106,7 @@ export function httpUpdates(transport: Transport, limits: StoreLimits): UpdateCa
     saveUpdate: (update, options) =>
       saveIn(transport, limits, { method: 'saveUpdate', list: '/updates', name: 'update' }, update, options),
     listUpdatesPage,
-    listUpdates: async (sessionId, options) => (await listUpdatesPage(sessionId, options)).items,
+    listUpdates: async (sessionId, options) => allOf('update', await listUpdatesPage(sessionId, options)),
     tailUpdates(sessionId, options) {
       const request = { method: 'GET', path: sessionPath(sessionId, '/updates'), query: listQuery(options) } as const;
       return updatesOf(follow(transport, request, options));
@@ -124,7 +125,7 @@ export function httpSteering(transport: Transport, limits: StoreLimits): Steerin
     saveSteering: (event, options) =>
       saveIn(transport, limits, { method: 'saveSteering', list: '/steering', name: 'event' }, event, options),
     listSteeringPage,
-    listSteering: async (sessionId, options) => (await listSteeringPage(sessionId, options)).items,
+    listSteering: async (sessionId, options) => allOf('steering', await listSteeringPage(sessionId, options)),
   };
 }
 
@@ -171,4 +172,10 @@ export function httpPlannerEvents(transport: Transport, { documentBytes }: Store
     },
   };
   return events;
+}
+
+/** The items of a page, as a list that is complete or fails. */
+function allOf<T>(kind: string, { items, damaged }: SessionPage<T>): T[] {
+  if (damaged?.[0] !== undefined) throw corruptValue(kind, damaged[0]);
+  return items;
 }

@@ -6,9 +6,9 @@ import type { StoreContext } from '../context.ts';
 import type { EventCapability, StoredEvent } from '../contracts/agents.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
+import { Damage } from '../damage.ts';
 import type { EventEngine, FlowEventRow } from '../engine/agents.ts';
 import { boundedItems, collectPages } from '../paging.ts';
-import { Damage } from '../sums.ts';
 import { eventIdentity } from './fingerprint.ts';
 
 const MAX_BATCH = 1_000;

@@ -4,9 +4,9 @@ import { checkFinite, checkInteger } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { PlannerEvent, PlannerEventCapability } from '../contracts/agents.ts';
+import { Damage } from '../damage.ts';
 import type { PlannerEventEngine } from '../engine/agents.ts';
 import { boundedItems, collectPages } from '../paging.ts';
-import { Damage } from '../sums.ts';
 import { eventIdentity } from './fingerprint.ts';
 
 /** The planner event capability of one tenant. */

@@ -3,9 +3,9 @@ import { checkLimit } from '../checks/numbers.ts';
 import { checkId, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { SessionListOptions, SessionPage } from '../contracts/agents.ts';
+import { corruptValue, Damage } from '../damage.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
 import { withDamage } from '../paging.ts';
-import { corruptValue, Damage } from '../sums.ts';
 
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 10_000;

@@ -4,9 +4,9 @@ import { checkInteger, checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { TaskCapability, TaskState, TaskStatus, TaskType } from '../contracts/agents.ts';
+import { Damage } from '../damage.ts';
 import type { TaskEngine, TaskRow } from '../engine/agents.ts';
 import { boundedItems, collectPages } from '../paging.ts';
-import { Damage } from '../sums.ts';
 
 const STATUSES: readonly TaskStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETE', 'FAILED', 'CANCELLED'];
 const TYPES: readonly TaskType[] = ['FOREGROUND', 'BACKGROUND'];

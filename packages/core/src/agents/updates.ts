@@ -5,9 +5,9 @@ import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/tex
 import type { StoreContext } from '../context.ts';
 import type { StateUpdate, UpdateCapability, UpdateType } from '../contracts/agents.ts';
 import type { CallOptions } from '../contracts/common.ts';
+import { Damage } from '../damage.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
 import { follow } from '../live.ts';
-import { Damage } from '../sums.ts';
 import { checkFilter, decodeItem, encodeItem, listSession, readSessionPage, type SessionLog } from './session-log.ts';
 
 const TYPES: readonly UpdateType[] = [

@@ -4,7 +4,8 @@
  */
 import { decodeJson } from '../checks/json.ts';
 import type { PayloadKind, PayloadPlace } from '../contracts/codec.ts';
-import { corruptValue, sumNames, sumText } from '../sums.ts';
+import { corruptValue } from '../damage.ts';
+import { sumNames, sumText } from '../sums.ts';
 
 /** Kinds that carry a sum. Events have their chain; projections and artifact bytes are summed by the engine. */
 const SUMMED: ReadonlySet<PayloadKind> = new Set([

@@ -15,6 +15,7 @@ export { artifactSweep, Cleaner, type CleaningStep, onceInAWhile, sweeping } fro
 export { SteadyClock } from '../clock.ts';
 export { StoreContext } from '../context.ts';
 export { hideUrlSecrets, holdsSecret, shownUrl } from '../contracts/url-secrets.ts';
+export { corruptValue, Damage } from '../damage.ts';
 export { GroupCommit } from '../group-commit.ts';
 export { type Digest, digestBytes, digestOf, sha256, sha256Hex } from '../hash.ts';
 export { jobTypeOf, placesOf } from '../jobs/places.ts';
@@ -48,7 +49,7 @@ export {
   withRecords,
   withRuns,
 } from '../store.ts';
-export { corruptValue, Damage, sumBytes, sumInteger, sumName, sumNames } from '../sums.ts';
+export { sumBytes, sumInteger, sumName, sumNames } from '../sums.ts';
 export { InterceptedStore, type Interceptor, type StoreCall } from '../wrappers/intercept.ts';
 export * from './agents.ts';
 export * from './artifacts.ts';

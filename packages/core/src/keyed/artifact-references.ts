@@ -4,10 +4,10 @@
  */
 import type { StoreContext } from '../context.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
+import { corruptValue, Damage } from '../damage.ts';
 import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
 import type { RecordName, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
-import { corruptValue, Damage } from '../sums.ts';
 import { CONFLICT, Contention } from './contention.ts';
 import { fieldsOf, numberField, textField } from './fields.ts';
 import { joinKey, keyPrefix, splitKey } from './keys.ts';

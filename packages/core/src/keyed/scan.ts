@@ -1,8 +1,9 @@
 /** Walks all records or entries of a prefix or journal, page by page. */
+
+import { corruptValue, Damage } from '../damage.ts';
 import type { Journal, JournalEntry, JournalName } from '../engine/journal.ts';
 import type { RecordSpace, Records, ScannedRecord } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
-import { corruptValue, Damage } from '../sums.ts';
 
 const PAGE = 500;
 

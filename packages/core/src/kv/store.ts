@@ -17,6 +17,7 @@ import type {
   KvWriteResult,
   ScanFilter,
 } from '../contracts/kv.ts';
+import { corruptValue, Damage } from '../damage.ts';
 import type {
   RecordChange,
   RecordName,
@@ -27,7 +28,6 @@ import type {
 } from '../engine/records.ts';
 import type { EngineCall } from '../engine/runs.ts';
 import { withDamage } from '../paging.ts';
-import { corruptValue, Damage } from '../sums.ts';
 import { checkFilter, matchesFilter, type RecordFilter } from './filter.ts';
 import { encodeFields, encodeValue, recordOf } from './values.ts';
 

@@ -254,8 +254,8 @@ export const KV_ROUTES = [
 async function scan({ store, options }: Pick<Call, 'store' | 'options'>, wanted: ScanQuery) {
   const { prefix = '', cursor, limit } = wanted;
   const filter = wanted.filter === undefined ? {} : { filter: filterOfWire(wanted.filter) };
-  const { items, next } = await store.kv.scanPage(prefix, { ...options, cursor, limit, ...filter });
-  return json({ items: items.map(({ key, record }) => ({ key, record: recordToWire(record) })), next });
+  const { items, ...rest } = await store.kv.scanPage(prefix, { ...options, cursor, limit, ...filter });
+  return json({ items: items.map(({ key, record }) => ({ key, record: recordToWire(record) })), ...rest });
 }
 
 function watch(call: Call<ScanQuery & LiveQuery>): typeof ANSWERED {

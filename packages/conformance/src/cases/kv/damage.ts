@@ -16,7 +16,8 @@ async function damageOne(bench: Bench): Promise<boolean> {
 export const DAMAGE_CASES: readonly ConformanceCase[] = [
   kvCase({
     id: 'kv/damaged-records-are-refused',
-    title: 'a record that was changed underneath the store is CORRUPT_VALUE to every read of it, until it is stored again',
+    title:
+      'a record that was changed underneath the store is CORRUPT_VALUE to every read of it, until it is stored again',
     proves: ['KV-12'],
     async run(bench) {
       if (!(await damageOne(bench))) return;
