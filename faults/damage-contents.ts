@@ -113,7 +113,9 @@ function whole<T>({ items, damaged }: { items: T[]; damaged?: string[] }): T[] {
   return items;
 }
 
-/** What is left to live differs from read to read. */
-function withoutTtl(record: { fields: object; revision: number } | null): unknown {
-  return record && { fields: record.fields, revision: record.revision };
+/** What is left to live differs from read to read, and the order of fields from start to start of a server. */
+function withoutTtl(record: { fields: Record<string, Uint8Array>; revision: number } | null): unknown {
+  if (!record) return null;
+  const fields = Object.entries(record.fields).map(([field, value]) => [field, Buffer.from(value).toString('latin1')]);
+  return { fields: fields.sort(([a], [b]) => (a! < b! ? -1 : 1)), revision: record.revision };
 }

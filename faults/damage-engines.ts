@@ -1,5 +1,6 @@
 /** Engines whose files can be damaged: how each is opened, put back as it was, and which of its files hold what. */
-import { chownSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -91,14 +92,13 @@ async function serverFiles(name: 'postgres' | 'redis' | 'nats'): Promise<Damaged
           .filter((path) => isData(name, path))
           .map((path) => path.slice(live.length + 1));
       if (version === 'older') for (const file of names) older.set(file, readFileSync(join(live, file)));
-      else cpSync(live, join(saved, 'files'), { recursive: true, preserveTimestamps: true });
+      else copyAll(live, join(saved, 'files'));
       await server.revive!();
     },
     async restore() {
       await server.kill!();
       rmSync(live, { recursive: true, force: true });
-      cpSync(join(saved, 'files'), live, { recursive: true, preserveTimestamps: true });
-      own(directory, live);
+      copyAll(join(saved, 'files'), live);
     },
     targets: () =>
       names
@@ -137,10 +137,7 @@ async function relationFiles(url: string): Promise<string[]> {
   return rows.map(({ path }) => path);
 }
 
-/** The server may run as another user than the one that copies its files. */
-function own(directory: string, live: string): void {
-  const { uid, gid } = statSync(directory);
-  if (uid === process.getuid?.()) return;
-  for (const entry of [live, ...(readdirSync(live, { recursive: true }) as string[]).map((path) => join(live, path))])
-    chownSync(entry, uid, gid);
+/** With owners, permissions and times, which servers look at. */
+function copyAll(from: string, to: string): void {
+  execFileSync('cp', ['-a', from, to]);
 }
