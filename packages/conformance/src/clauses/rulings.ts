@@ -110,7 +110,11 @@ export const RULINGS: readonly Clause[] = [
   ...ruling('KV-8', 'the sweeper publishes after the write, at least once', '`packages/runtime/test/sweeper.test.ts`'),
   ...ruling('KV-9', 'TTL belongs on terminal records'),
   ...ruling('KV-12', 'damaged records are refused, and fail alone'),
-  ...ruling('KV-12', 'so are documents and artifact chunks', 'tests of each engine, which can look underneath'),
+  ...ruling(
+    'KV-12',
+    'so are documents and artifact chunks',
+    '`packages/sql/test/checksums.test.ts`, `packages/sqlite/test/faults.test.ts`',
+  ),
   ...ruling('AGT-1', 'names in camelCase, capabilities in small groups'),
   ...ruling(
     'AGT-1',
