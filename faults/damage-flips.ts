@@ -142,7 +142,7 @@ function lacksSomething(read: string, expected = 'null'): boolean {
 function isOlder(read: string, expected = 'null', older = 'null'): boolean {
   if (read === older) return true;
   const [found, stored, before] = [itemsOf(read), itemsOf(expected), itemsOf(older)];
-  return found !== null && found.every((item) => stored?.includes(item) || before?.includes(item));
+  return found?.every((item) => stored?.includes(item) || before?.includes(item)) ?? false;
 }
 
 function itemsOf(json: string): string[] | null {
