@@ -26,7 +26,7 @@ function hashOf(prefix: string): string {
 describe.skipIf(WITHOUT_REDIS)('a record in Redis', () => {
   it('is refused when a field or the whole record was lost', async () => {
     const prefix = newPrefix();
-    const store = await openStore({ prefix });
+    const store = await openStore(sharedServer(), { prefix });
     const client = await rawClient();
     await store.kv.put('key', { a: 'one', b: 'two' });
     await client.hDel(hashOf(prefix), 'a');
@@ -41,7 +41,7 @@ describe.skipIf(WITHOUT_REDIS)('a record in Redis', () => {
   });
 
   it('is absent, and not lost, once it has expired', async () => {
-    const store = await openStore({ prefix: newPrefix() });
+    const store = await openStore(sharedServer());
     await store.kv.put('key', { a: 'one' }, { ttl: 20 });
     await new Promise((resolve) => setTimeout(resolve, 40));
     expect(await store.kv.get('key')).toBeNull();
