@@ -211,5 +211,7 @@ describe('a damaged artifact', () => {
     expect(page.items.map(({ id }) => id)).toEqual([one.id]);
     expect(page.damaged).toEqual([two.id]);
     await expect(store.artifacts.getRef(two.id)).rejects.toMatchObject(CORRUPT);
+    damage("UPDATE artifacts SET expires_at = 1 WHERE filename = 'one.txt'");
+    await expect(store.artifacts.get(one.id)).rejects.toMatchObject(CORRUPT);
   });
 });

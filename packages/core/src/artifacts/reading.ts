@@ -1,5 +1,5 @@
 /** Reads the bytes of artifacts, beside others who remove them: an artifact is there whole or not at all. */
-import { decodeChunks, describeBlob } from '../codec/blobs.ts';
+import { checkReference, decodeChunks, describeBlob } from '../codec/blobs.ts';
 import { isEnvelope } from '../codec/envelope.ts';
 import type { StoreContext } from '../context.ts';
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
@@ -23,7 +23,11 @@ export class Reading {
   /** The reference, if it exists for the caller. */
   async find(id: string, scope: CheckedScope, call: EngineCall): Promise<ArtifactRow | null> {
     const row = await this.#engine.getRef(scope.owner, id, call);
-    return row && isLive(row, this.#context.clock()) && isWithin(row, scope) ? row : null;
+    if (!row || !isWithin(row, scope)) return null;
+    if (isLive(row, this.#context.clock())) return row;
+    // It has expired only if the time that says so is the one that was stored.
+    checkReference(this.#context.payloads, scope.owner, row);
+    return null;
   }
 
   /** The reference of bytes that are about to be read; notes the use where it counts. */

@@ -54,6 +54,11 @@ export function describeBlob(
   return isEnvelope(row.source) ? decodeJson(text) : { sha256: row.sha256, source: decodeJson(text) };
 }
 
+/** Throws `CORRUPT_VALUE` when a reference is not what was stored. Needs no key. */
+export function checkReference(payloads: Payloads, tenantId: string, row: DescribedRow & { source: string }): void {
+  payloads.check(row.source, placeOf(tenantId, row.id), besideOf(row));
+}
+
 /** What a reference holds beside its source, for the sum of both. */
 function besideOf(row: DescribedRow): string {
   const { sha256, sizeBytes, mimeType, filename, scopeTenantId, userId, sessionId, traceId } = row;
