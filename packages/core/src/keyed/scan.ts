@@ -32,6 +32,12 @@ export async function* scanRecords(
   }
 }
 
+/** Throws `CORRUPT_VALUE` where entries are missing between those that were read: journals have no gaps. */
+export function checkDense({ space, name }: JournalName, after: number, entries: readonly JournalEntry[]): void {
+  const gap = entries.findIndex(({ seq }, at) => seq !== after + at + 1);
+  if (gap !== -1) throw corruptValue(space, `${name} / ${after + gap + 1}`);
+}
+
 /** All entries of a journal, in pages. */
 export async function* readJournal(
   journal: Journal,
@@ -41,6 +47,7 @@ export async function* readJournal(
   let after = 0;
   for (;;) {
     const page = await journal.read(name, after, PAGE, call);
+    checkDense(name, after, page);
     if (page.length > 0) yield page;
     if (page.length < PAGE) return;
     after = page.at(-1)!.seq;

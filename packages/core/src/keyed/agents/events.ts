@@ -53,7 +53,7 @@ function entryOf(row: FlowEventRow): { key: string; body: string } {
 }
 
 function rowOf(traceId: string | null, entry: JournalEntry): FlowEventRow {
-  const { header, text } = splitHeader<Header>(entry.body);
+  const { header, text } = splitHeader<Header>(entry);
   const [ts, kind, nodeName, nodeId, eventId] = header;
   return { traceId, id: entry.key, ts, kind, nodeName, nodeId, eventId, payload: text };
 }

@@ -4,6 +4,7 @@ import type { Journal, JournalName } from '../../engine/journal.ts';
 import { Appender } from '../appender.ts';
 import type { Contention } from '../contention.ts';
 import { splitHeader, withHeader } from '../lines.ts';
+import { checkDense } from '../scan.ts';
 import type { SessionBook } from './session-book.ts';
 
 /** How many entries are looked at in one read while a task is sought. */
@@ -37,9 +38,10 @@ export function keyedSessionLog(
       while (items.length < range.limit) {
         const limit = range.taskId === null ? range.limit - items.length : FILTER_PAGE;
         const entries = await journal.read(name, after, limit, call);
+        checkDense(name, after, entries);
         for (const entry of entries) {
           if (items.length === range.limit) break;
-          const { header, text } = splitHeader<Header>(entry.body);
+          const { header, text } = splitHeader<Header>(entry);
           if (range.taskId === null || header[0] === range.taskId) items.push({ id: entry.key, body: text });
         }
         if (entries.length < limit) break;
