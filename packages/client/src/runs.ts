@@ -21,8 +21,10 @@ import {
   type HandleDefaults,
   invalidArgument,
   isTidemarkError,
+  type ListQuarantinedOptions,
   type ListRunsOptions,
   type Page,
+  type QuarantinedRun,
   type RefreshedSnapshot,
   type RestoreResult,
   type RunEventInput,
@@ -184,6 +186,23 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
       return transport.call<VerifyReport>(request, options);
     },
 
+    async listQuarantined(options?: ListQuarantinedOptions) {
+      const { state, cursor, limit } = membersOf(options);
+      const query = { state, cursor, limit, ...tenantIn(options) };
+      return transport.call<Page<QuarantinedRun>>({ method: 'GET', path: '/v1/quarantines', query }, options);
+    },
+
+    async releaseRun(runId, options) {
+      const request = {
+        method: 'POST',
+        path: pathOf(runId, '/release'),
+        query: tenantIn(options),
+        isLong: true,
+        write: { method: 'releaseRun', runId },
+      } as const;
+      return transport.call<QuarantinedRun>(request, options);
+    },
+
     async deleteRun(runId, options?: RunReadOptions & { atSeq?: number }) {
       const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
       const headers: Record<string, string> = atSeq === undefined ? {} : { 'if-match': `"${atSeq}"` };
@@ -324,8 +343,13 @@ async function* parsed<T>(events: AsyncIterable<{ data: string }>): AsyncGenerat
   for await (const { data } of events) yield JSON.parse(data) as T;
 }
 
-async function* feedItems(events: AsyncIterable<{ id: string | null; data: string }>): AsyncGenerator<FeedItem> {
-  for await (const { id, data } of events) yield { cursor: decodeURIComponent(id!), event: JSON.parse(data) };
+async function* feedItems(
+  events: AsyncIterable<{ id: string | null; event: string; data: string }>,
+): AsyncGenerator<FeedItem> {
+  for await (const { id, event, data } of events) {
+    const item = { cursor: decodeURIComponent(id!), event: JSON.parse(data) };
+    yield event === 'run.released' ? { ...item, released: true } : item;
+  }
 }
 
 function unsupported(capability: string, field = capability): TidemarkError {

@@ -5,6 +5,7 @@ import type { ArtifactRetention } from './contracts/artifacts.ts';
 import type { PayloadCodec } from './contracts/codec.ts';
 import type { CallOptions } from './contracts/common.ts';
 import { invalidArgument, TidemarkError } from './contracts/errors.ts';
+import type { StoreAlert } from './contracts/quarantines.ts';
 import type { StoreLimits, StoreOptions } from './contracts/store.ts';
 import { DeadlineWatch, NO_WRITE } from './deadlines.ts';
 import type { EngineCall } from './engine/runs.ts';
@@ -41,6 +42,7 @@ export class StoreContext {
   readonly retention: ArtifactRetention;
   readonly payloads: Payloads;
   readonly timeoutMs: number;
+  private readonly onAlert: StoreOptions['onAlert'];
   readonly deadlines = new DeadlineWatch();
   /** The tenant of the view this context belongs to; `null` for the operator's (GEN-10). */
   readonly tenantId: string | null = null;
@@ -53,6 +55,18 @@ export class StoreContext {
     this.retention = { ...DEFAULT_RETENTION, ...options.artifacts };
     this.payloads = new Payloads(checkCodec(options.codec));
     this.timeoutMs = checkInteger(options.timeoutMs ?? DEFAULT_TIMEOUT_MS, 'timeoutMs', 1);
+    if (options.onAlert !== undefined && typeof options.onAlert !== 'function')
+      throw invalidArgument('onAlert', 'a function', options.onAlert);
+    this.onAlert = options.onAlert;
+  }
+
+  /** Passes an alert to whoever opened the store. */
+  alert(alert: StoreAlert): void {
+    try {
+      this.onAlert?.(alert);
+    } catch {
+      // The damage is noted durably; a listener that fails must not stop the reader that found it.
+    }
   }
 
   /** The same context for a view confined to one tenant: everything is shared but the tenant. */

@@ -19,6 +19,7 @@ export * from './contracts/errors.ts';
 export * from './contracts/jobs.ts';
 export * from './contracts/kv.ts';
 export * from './contracts/projections.ts';
+export * from './contracts/quarantines.ts';
 export * from './contracts/run-appends.ts';
 export * from './contracts/run-events.ts';
 export * from './contracts/run-handle.ts';

@@ -20,6 +20,7 @@ export * from './contracts/common.ts';
 export * from './contracts/errors.ts';
 export * from './contracts/jobs.ts';
 export * from './contracts/kv.ts';
+export * from './contracts/quarantines.ts';
 export * from './contracts/run-appends.ts';
 export * from './contracts/run-events.ts';
 export * from './contracts/run-handle.ts';

@@ -35,6 +35,7 @@ import { Jobs } from './jobs/store.ts';
 import { Kv } from './kv/store.ts';
 import { dropStates } from './projections/stored.ts';
 import { recordOf } from './runs/prepare.ts';
+import { quarantineFindings } from './runs/quarantine-findings.ts';
 import { carriedPart } from './runs/restored.ts';
 import { Runs } from './runs/store.ts';
 
@@ -211,6 +212,11 @@ class EngineStore implements Store {
     const report = await this.#context.read(options, (call) => this.#engine.doctor(call));
     if (options?.deep || options?.storage) report.findings.push(...((await this.#engine.examineStorage?.()) ?? []));
     if (options?.deep) report.findings.push(...(await deepFindings(this.admin, options)));
+    const { runs } = this.#engine;
+    if (runs)
+      report.findings.push(
+        ...(await this.#context.read(options, (call) => quarantineFindings(runs, this.#tenantId, call))),
+      );
     const ok = report.findings.every((finding) => finding.status !== 'fail');
     return { backend: this.#engine.backend, ok, ...report };
   }

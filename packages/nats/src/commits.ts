@@ -117,15 +117,27 @@ export function readKeyHashes(headers: HeaderValues): KeyHash[] | null {
   return Array.from({ length: all.length / HASH_BYTES }, (_, at) => all.slice(at * HASH_BYTES, (at + 1) * HASH_BYTES));
 }
 
-export function readEntries({ firstSeq, time }: CommitHead, body: Buffer): JournalEntry[] {
+/** The entries of a body that cannot be read have empty bodies, which nobody can decode: the journal is damaged there. */
+export function readEntries({ firstSeq, count, time }: CommitHead, body: Buffer): JournalEntry[] {
   const end = body.indexOf(10);
-  const [lengths] = JSON.parse(body.toString('utf8', 0, end)) as [[string, number, number?][]];
+  const lengths = readLengths(body.toString('utf8', 0, end));
+  if (lengths?.length !== count)
+    return Array.from({ length: count }, (_, index) => ({ seq: firstSeq + index, time, key: '', body: '' }));
   let at = end + 1;
   return lengths.map(([key, length, own], index) => {
     const entry = { seq: firstSeq + index, time: own ?? time, key, body: body.toString('utf8', at, at + length) };
     at += length;
     return entry;
   });
+}
+
+function readLengths(line: string): [string, number, number?][] | null {
+  try {
+    const [lengths] = JSON.parse(line) as [[string, number, number?][]];
+    return Array.isArray(lengths) ? lengths : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The state, where the headers have it; `null` when only the body does. */

@@ -4,6 +4,7 @@ import {
   type Alongside,
   checkRemoval,
   compareKeys,
+  type DamagedHead,
   decodeCursor,
   digestOf,
   type EngineCall,
@@ -13,6 +14,7 @@ import {
   GroupCommit,
   type LogPage,
   type PlacedEvent,
+  type QuarantineEngine,
   type RemoveRunOptions,
   type RestoredPart,
   type RunAppend,
@@ -27,7 +29,21 @@ import {
   type StoredSnapshot,
   Turns,
 } from '@tidemark/core/engine';
-import { EVENT_COLUMNS, eventOf, HEAD_COLUMNS, headOf, runListSql, type SqlRecords, settleRaces } from '@tidemark/sql';
+import {
+  EVENT_COLUMNS,
+  eventOf,
+  HEAD_COLUMNS,
+  headOf,
+  headsOf,
+  integerOf,
+  removeQuarantine,
+  runListSql,
+  type SqlInteger,
+  type SqlRecords,
+  type SqlTransaction,
+  settleRaces,
+  sqlQuarantines,
+} from '@tidemark/sql';
 import type pg from 'pg';
 import { AppendGroup, type GroupOutcome } from './append-group.ts';
 import { APPEND, APPEND_KEEPING_STATUS } from './append-sql.ts';
@@ -42,6 +58,7 @@ import { writePart } from './run-restore.ts';
 const REMOVE_STEP = 1_000;
 
 export class PostgresRuns implements RunEngine {
+  readonly quarantines: QuarantineEngine;
   readonly #database: Database;
   readonly #notifications: Notifications;
   readonly #records: SqlRecords;
@@ -53,6 +70,7 @@ export class PostgresRuns implements RunEngine {
     this.#database = database;
     this.#notifications = notifications;
     this.#records = records;
+    this.quarantines = sqlQuarantines(database, takeReleaseNumber);
     this.#group = new GroupCommit((take) => this.#commit(take()), { maxGroup: 500 });
   }
 
@@ -171,14 +189,14 @@ export class PostgresRuns implements RunEngine {
     return (await this.#database.readArrays(SELECT_TENANTS, [runId], 'all')).map(([tenantId]) => tenantId as string);
   }
 
-  async list(query: RunQuery): Promise<RunHead[]> {
+  async list(query: RunQuery, _: EngineCall, onDamaged?: (head: DamagedHead) => void): Promise<RunHead[]> {
     const { sql, params } = runListSql(query, 'labels ->> ?::text = ?');
     const rows = await this.#database.readArrays(
       this.#database.dialect.statement(sql),
       params,
       query.tenantId === undefined ? 'all' : [query.tenantId],
     );
-    return rows.map((row) => headOf(row) as RunHead);
+    return headsOf(rows, onDamaged);
   }
 
   async loadSnapshot(run: RunKey): Promise<StoredSnapshot | null> {
@@ -208,6 +226,7 @@ export class PostgresRuns implements RunEngine {
       const isThere = checkRemoval(run, await lockHead(client, dialect, run), tombstone, call);
       if (isThere) await client.query(dialect.script(MARK_REMOVED), [...place, JSON.stringify(tombstone)]);
       await client.query(dialect.script('DELETE FROM @run_snapshots WHERE run_id = $1 AND tenant_id = $2'), place);
+      await removeQuarantine(new OpenTransaction(client, dialect), run);
       return isThere;
     });
     await this.#removeEvents(run, call);
@@ -215,7 +234,12 @@ export class PostgresRuns implements RunEngine {
   }
 
   async restore(run: RunKey, part: RestoredPart, call: EngineCall & { overDeleted?: boolean }): Promise<void> {
-    const write = (client: pg.ClientBase) => writePart(client, this.#database.dialect, run, part, call.overDeleted);
+    const { dialect } = this.#database;
+    const write = async (client: Client) => {
+      const outcome = await writePart(client, dialect, run, part, call.overDeleted);
+      if (outcome === 'written' && part.isLast) await removeQuarantine(new OpenTransaction(client, dialect), run);
+      return outcome;
+    };
     for (;;) {
       const outcome = await this.#database.transaction([run.tenantId], call, write);
       if (outcome === 'leftovers') await this.#removeEvents(run, call);
@@ -287,6 +311,13 @@ export class PostgresRuns implements RunEngine {
   drain(): Promise<void> {
     return this.#group.drain();
   }
+}
+
+/** Under a lock that is held to the commit: numbers of a sequence alone may be committed out of order. */
+async function takeReleaseNumber(tx: SqlTransaction): Promise<number> {
+  await tx.all("SELECT pg_advisory_xact_lock('@run_releases'::regclass::oid::bigint)", []);
+  const [row] = await tx.all<{ number: SqlInteger }>("SELECT nextval('@run_releases') AS number", []);
+  return integerOf(row!.number);
 }
 
 function byLockOrder(a: RunAppend, b: RunAppend): number {

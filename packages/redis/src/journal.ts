@@ -293,8 +293,10 @@ function headOf(bytes: Buffer, rewrites: Buffer | null | undefined): JournalHead
   return { seq, createdAt, updatedAt, state: text.slice(end + 1), rewrites: Number(rewrites ?? 0) };
 }
 
+/** An entry that lacks its parts has an empty body, which nobody can decode: its journal is damaged there. */
 function entryOf([id, [, time, , key, , body]]: StreamEntry): JournalEntry {
-  return { seq: Number.parseInt(id.toString(), 10), time: Number(time), key: key!.toString(), body: body!.toString() };
+  const seq = Number.parseInt(id.toString(), 10);
+  return { seq, time: Number(time), key: key?.toString() ?? '', body: body?.toString() ?? '' };
 }
 
 /** Of an entry that was restored. */

@@ -29,6 +29,7 @@ const RECORD_KINDS: Record<RecordSpace, string> = {
   trajectories: 'trajectory',
   sessions: 'session',
   artifacts: 'artifact',
+  quarantines: 'quarantine',
   requests: 'request',
 };
 

@@ -118,6 +118,7 @@ class RunningProjector implements Projector {
       shards: checkInteger(options.shards ?? 16, 'shards', 1),
       leaseMs: checkDuration(options.lease ?? '10s', 'lease'),
       handle: (items, { signal }) => this.#handle(items, signal),
+      isIdempotent: true,
       onError: (error) => options.onError?.(error),
       probe: options.probe,
     });
@@ -184,8 +185,8 @@ class RunningProjector implements Projector {
       for (const violation of snapshot.violations.filter(isNew))
         this.#options.onAlert?.({ code: 'INVALID_TRANSITION', severity: 'P3', tenantId, runId, violation });
     } catch (error) {
-      // Removed or archived meanwhile: there is nothing left to keep.
-      if (!isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'RUN_DELETED')) throw error;
+      // Removed or archived meanwhile: there is nothing left to keep. Damaged: it is quarantined, and its events come again.
+      if (!isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'RUN_DELETED', 'CORRUPT_EVENT')) throw error;
     }
   }
 

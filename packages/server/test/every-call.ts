@@ -3,6 +3,7 @@
  * optional member, that has no entry here is a type error.
  */
 import type { AdminStore, AgentStore, ArtifactStore, JobStore, KvStore, RunStore } from '@tidemark/core';
+import { encodeCursor } from '@tidemark/core/engine';
 import { AT, event, type Filled, flowEvent, plannerEvent, steering, TENANT, task, update } from './filled-store.ts';
 
 /** What is taken as it is, without a look at its members. */
@@ -88,6 +89,8 @@ const runs: Calls<RunStore> = {
   headSeq: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   position: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   verify: () => ['run-1', { ...bounds(), tenantId: TENANT }],
+  listQuarantined: () => [{ ...page(encodeCursor([TENANT, 'run-1'])), tenantId: TENANT, state: 'any' }],
+  releaseRun: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   deleteRun: () => ['run-2', { ...bounds(), tenantId: TENANT, atSeq: 1 }],
   exportRun: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   restoreRun: ({ parts }) => [parts, { ...bounds(), overDeleted: true, keepEncoded: true }],

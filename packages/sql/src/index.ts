@@ -11,9 +11,19 @@ export {
   type SqlTransaction,
   type SqlValue,
 } from './database.ts';
+export { removeQuarantine, sqlQuarantines } from './quarantines.ts';
 export { settleRaces } from './records/races.ts';
 export { type SqlRecords, sqlRecords } from './records.ts';
 export { runListSql } from './run-list.ts';
-export { EVENT_COLUMNS, type EventValue, eventOf, HEAD_COLUMNS, headOf, valuesOfEvent, valuesOfHead } from './runs.ts';
+export {
+  EVENT_COLUMNS,
+  type EventValue,
+  eventOf,
+  HEAD_COLUMNS,
+  headOf,
+  headsOf,
+  valuesOfEvent,
+  valuesOfHead,
+} from './runs.ts';
 export { sqlTenancy } from './tenancy.ts';
 export { integerOf, type SqlInteger } from './values.ts';

@@ -1,5 +1,8 @@
 /** Rows of `runs` and `run_events`, the same on every SQL engine: column lists and how values go in and come out. */
+import { isTidemarkError } from '@tidemark/core';
 import {
+  type DamagedHead,
+  damagedHead,
   digestBytes,
   digestOf,
   type RunHead,
@@ -76,9 +79,19 @@ export function eventOf(row: readonly unknown[], from = 0): StoredRunEvent {
     commitIndex: Number(row[from + 15]),
     link: digestOf(row[from + 16]),
   };
-  const redaction = row[from + 17] as string | null;
-  if (redaction !== null) event.redaction = JSON.parse(redaction) as StoredRedaction;
+  const redaction = redactionOf(row[from + 17] as string | null);
+  if (redaction) event.redaction = redaction;
   return event;
+}
+
+/** Without its redaction an event does not fit its chain: one that cannot be decoded is found there. */
+function redactionOf(text: string | null): StoredRedaction | null {
+  if (text === null) return null;
+  try {
+    return JSON.parse(text) as StoredRedaction | null;
+  } catch {
+    return null;
+  }
 }
 
 /** The columns of a head, in the order `headOf` and `valuesOfHead` have them. */
@@ -120,7 +133,29 @@ export function valuesOfHead(head: RunHead): EventValue[] {
   ];
 }
 
+/** The heads of a list's rows; those that cannot be decoded are passed on. */
+export function headsOf(rows: readonly (readonly unknown[])[], onDamaged?: (head: DamagedHead) => void): RunHead[] {
+  return rows.flatMap((row) => {
+    try {
+      return [headOf(row) as RunHead];
+    } catch (error) {
+      if (!isTidemarkError(error, 'CORRUPT_EVENT')) throw error;
+      onDamaged?.({ run: { tenantId: row[0] as string, runId: row[1] as string }, seq: Number(row[7]) });
+      return [];
+    }
+  });
+}
+
+/** Throws `CORRUPT_EVENT` for a head that cannot be decoded. */
 export function headOf(row: readonly unknown[]): RunHead | RunTombstone {
+  try {
+    return decodeHead(row);
+  } catch {
+    throw damagedHead({ tenantId: row[0] as string, runId: row[1] as string }, Number(row[7]));
+  }
+}
+
+function decodeHead(row: readonly unknown[]): RunHead | RunTombstone {
   if (row[14] !== null) return JSON.parse(row[14] as string) as RunTombstone;
   return {
     tenantId: row[0] as string,

@@ -88,7 +88,10 @@ export function sqlTenancy(
     }
     // Where runs are kept elsewhere, only their snapshots are here.
     if (found.length === 0)
-      await db.write((tx) => tx.all('DELETE FROM @run_snapshots WHERE tenant_id = ?', [tenantId]), call);
+      await db.write(async (tx) => {
+        await tx.all('DELETE FROM @run_snapshots WHERE tenant_id = ?', [tenantId]);
+        await tx.all('DELETE FROM @run_quarantines WHERE tenant_id = ?', [tenantId]);
+      }, call);
     return found.length;
   };
 

@@ -3,6 +3,7 @@ import {
   type Alongside,
   type AppendPlan,
   checkRemoval,
+  type DamagedHead,
   decodeCursor,
   digestOf,
   type EngineCall,
@@ -13,6 +14,7 @@ import {
   type LogPage,
   type PlacedEvent,
   planAppend,
+  type QuarantineEngine,
   type RemoveRunOptions,
   type RestoredPart,
   type RunAppend,
@@ -32,8 +34,11 @@ import {
   eventOf,
   HEAD_COLUMNS,
   headOf,
+  headsOf,
   runListSql,
   type SqlRecords,
+  type SqlTransaction,
+  sqlQuarantines,
   valuesOfEvent,
   valuesOfHead,
 } from '@tidemark/sql';
@@ -52,6 +57,7 @@ const NOTHING_STORED: ReadonlyMap<string, StoredRunEvent> = new Map();
 type Head = RunHead | RunTombstone | null;
 
 export class SqliteRuns implements RunEngine, CommitListener {
+  readonly quarantines: QuarantineEngine;
   readonly #context: StoreContext;
   readonly #database: Database;
   readonly #records: SqlRecords;
@@ -64,6 +70,7 @@ export class SqliteRuns implements RunEngine, CommitListener {
     this.#context = context;
     this.#database = database;
     this.#records = records;
+    this.quarantines = sqlQuarantines(database, takeReleaseNumber);
     database.listen(this);
   }
 
@@ -173,16 +180,16 @@ export class SqliteRuns implements RunEngine, CommitListener {
   }
 
   /** Read in slices: one statement for a long page would keep the event loop for ten milliseconds and more. */
-  async list(query: RunQuery, call: EngineCall): Promise<RunHead[]> {
+  async list(query: RunQuery, call: EngineCall, onDamaged?: (head: DamagedHead) => void): Promise<RunHead[]> {
     const heads: RunHead[] = [];
-    for (;;) {
+    for (let { after } = query; ; ) {
       const limit = Math.min(LIST_SLICE, query.limit - heads.length);
-      const { sql, params } = runListSql({ ...query, after: heads.at(-1) ?? query.after, limit }, HAS_LABEL);
-      const slice = await this.#database.reading(call, (connection) =>
-        connection.allArrays(nativeSql(sql), ...params).map((row) => headOf(row) as RunHead),
-      );
-      heads.push(...slice);
-      if (slice.length < limit || heads.length >= query.limit) return heads;
+      const { sql, params } = runListSql({ ...query, after, limit }, HAS_LABEL);
+      const rows = await this.#database.reading(call, (connection) => connection.allArrays(nativeSql(sql), ...params));
+      heads.push(...headsOf(rows, onDamaged));
+      const last = rows.at(-1);
+      if (!last || rows.length < limit || heads.length >= query.limit) return heads;
+      after = placeOf(last);
     }
   }
 
@@ -232,6 +239,7 @@ export class SqliteRuns implements RunEngine, CommitListener {
     this.#moved.delete(key);
     this.#heads.delete(key);
     connection.run('DELETE FROM run_snapshots WHERE run_id = ? AND tenant_id = ?', run.runId, run.tenantId);
+    connection.run(DELETE_QUARANTINE, run.runId, run.tenantId);
     if (isThere) connection.run(MARK_REMOVED, JSON.stringify(tombstone), run.runId, run.tenantId);
     return isThere;
   }
@@ -247,6 +255,7 @@ export class SqliteRuns implements RunEngine, CommitListener {
     const head = this.#moved.get(key) ?? readHead(connection, run);
     const outcome = writePart(connection, run, part, head, { now: this.#context.clock(), overDeleted });
     if (outcome === 'written') this.#heads.delete(key);
+    if (outcome === 'written' && part.isLast) connection.run(DELETE_QUARANTINE, run.runId, run.tenantId);
     if (outcome === 'written' && part.isLast) this.#moved.set(key, readHead(connection, run) as RunHead);
     return outcome;
   }
@@ -309,6 +318,18 @@ export class SqliteRuns implements RunEngine, CommitListener {
 }
 
 const ANY_RUN = 'runs';
+
+/** Where a list goes on after a row, whether or not its head can be decoded. */
+function placeOf(row: readonly unknown[]): NonNullable<RunQuery['after']> {
+  const at = (column: (typeof HEAD_COLUMNS)[number]) => row[HEAD_COLUMNS.indexOf(column)];
+  return { createdAt: at('created_at') as number, tenantId: at('tenant_id') as string, runId: at('run_id') as string };
+}
+
+/** There is one writer at a time. */
+async function takeReleaseNumber(tx: SqlTransaction): Promise<number> {
+  const [row] = await tx.all<{ last: number }>('UPDATE @run_releases SET last = last + 1 RETURNING last', []);
+  return row!.last;
+}
 
 function topicOf(run: RunKey): string {
   return `run\0${keyOf(run)}`;
@@ -406,6 +427,8 @@ const UPSERT_SNAPSHOT = `
   WHERE (excluded.rewrites, excluded.last_event_seq) >= (run_snapshots.rewrites, run_snapshots.last_event_seq)`;
 
 const DROP_SNAPSHOT = 'DELETE FROM run_snapshots WHERE run_id = ? AND tenant_id = ? AND rewrites <= ?';
+
+const DELETE_QUARANTINE = 'DELETE FROM run_quarantines WHERE run_id = ? AND tenant_id = ?';
 
 const MARK_REMOVED = 'UPDATE runs SET removed = ? WHERE run_id = ? AND tenant_id = ?';
 

@@ -98,11 +98,12 @@ function engineUnder(store: Store, part: string): Engine {
 function runsOf(runs: RunEngine | undefined, snapshots: RunEngine | undefined): RunEngine | undefined {
   if (!runs || !snapshots || runs === snapshots) return runs;
   return {
+    quarantines: runs.quarantines,
     append: (appends, call) => runs.append(appends, call),
     fetch: (run, afterSeq, limit, call) => runs.fetch(run, afterSeq, limit, call),
     head: (run, call) => runs.head(run, call),
     tenantsOf: (runId, call) => runs.tenantsOf(runId, call),
-    list: (query, call) => runs.list(query, call),
+    list: (query, call, onDamaged) => runs.list(query, call, onDamaged),
     loadSnapshot: (run, call) => snapshots.loadSnapshot(run, call),
     saveSnapshot: (run, snapshot, call) => snapshots.saveSnapshot(run, snapshot, call),
     dropSnapshot: (run, upToRewrites, call) => snapshots.dropSnapshot(run, upToRewrites, call),

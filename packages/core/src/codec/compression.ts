@@ -2,7 +2,7 @@
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import { checkInteger } from '../checks/numbers.ts';
 import type { PayloadCodec } from '../contracts/codec.ts';
-import { codecFailed } from './failure.ts';
+import { payloadDamaged } from './failure.ts';
 
 const STEP = 'brotli';
 const DEFAULT_ABOVE = 1_024;
@@ -39,7 +39,7 @@ export function compression(options: { above?: number } = {}): PayloadCodec {
       try {
         return { ...payload, steps: payload.steps.slice(0, -1), data: brotliDecompressSync(payload.data, BOUND) };
       } catch (cause) {
-        throw codecFailed(place, 'its compressed form is damaged', payload.keyId, cause);
+        throw payloadDamaged(place, 'its compressed form is damaged', payload.keyId, cause);
       }
     },
   };

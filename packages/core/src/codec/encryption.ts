@@ -13,7 +13,7 @@ import {
 import { checkId } from '../checks/text.ts';
 import type { EncodedPayload, PayloadCodec, PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import { codecFailed } from './failure.ts';
+import { codecFailed, payloadDamaged } from './failure.ts';
 
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
@@ -112,7 +112,7 @@ function unseal({ steps, keyId, data }: EncodedPayload, ring: KeyRing | null, pl
     return { steps: steps.slice(0, -1), keyId: null, data: opened };
   } catch (cause) {
     const why = 'it was altered, moved from another place, or encrypted with another key of that id';
-    throw codecFailed(place, why, keyId, cause);
+    throw payloadDamaged(place, why, keyId, cause);
   }
 }
 

@@ -1,7 +1,7 @@
 /** The stored form of an encoded payload: a JSON object with one reserved member, which every engine keeps as it is. */
 import { RESERVED_MEMBER } from '../checks/json.ts';
 import type { EncodedPayload, PayloadPlace } from '../contracts/codec.ts';
-import { codecFailed } from './failure.ts';
+import { payloadDamaged } from './failure.ts';
 
 const OPENING = `{"${RESERVED_MEMBER}":`;
 
@@ -25,7 +25,7 @@ export function parseEnvelope(text: string, place: PayloadPlace): EncodedPayload
   } catch {
     // Falls through: an envelope that does not parse is as damaged as one without its parts.
   }
-  throw codecFailed(place, 'its stored form is damaged', null);
+  throw payloadDamaged(place, 'its stored form is damaged', null);
 }
 
 export function isSteps(steps: unknown): steps is string[] {

@@ -12,3 +12,18 @@ export function codecFailed(place: PayloadPlace, why: string, keyId: string | nu
     ...(cause === undefined ? {} : { cause }),
   });
 }
+
+/** Errors whose cause is the stored form itself, and not the keys or the codec that the store was opened with. */
+const damaged = new WeakSet<object>();
+
+/** The error of a payload that no key and no codec can read. */
+export function payloadDamaged(place: PayloadPlace, why: string, keyId: string | null, cause?: unknown): TidemarkError {
+  const error = codecFailed(place, why, keyId, cause);
+  damaged.add(error);
+  return error;
+}
+
+/** Whether a payload is damaged, rather than of a key or codec that is missing here. */
+export function isDamagedPayload(error: unknown): error is TidemarkError {
+  return typeof error === 'object' && error !== null && damaged.has(error);
+}

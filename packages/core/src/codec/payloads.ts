@@ -2,7 +2,7 @@
 import { decodeJson } from '../checks/json.ts';
 import type { EncodedPayload, PayloadCodec, PayloadPlace } from '../contracts/codec.ts';
 import { bufferOf, envelopeOf, isEnvelope, parseEnvelope } from './envelope.ts';
-import { codecFailed } from './failure.ts';
+import { codecFailed, payloadDamaged } from './failure.ts';
 import { checkedJson, checkedText, hasSum, isSummed, withSum } from './summed-text.ts';
 
 /** Where a KV store carries them for projections, which keep their states in it. */
@@ -30,8 +30,12 @@ export class Payloads {
   /** The value of a stored text; `CODEC_FAILED` where it cannot be known, `CORRUPT_VALUE` where it is not what was stored. */
   decode<T>(stored: string, place: PayloadPlace, beside = ''): T {
     if (isSummed(place)) return checkedJson(this.open(stored, place, beside), place);
-    if (this.codec === null && !isEnvelope(stored)) return decodeJson(stored);
-    return decodeJson(this.open(stored, place));
+    const text = this.codec === null && !isEnvelope(stored) ? stored : this.open(stored, place);
+    try {
+      return decodeJson(text);
+    } catch (cause) {
+      throw payloadDamaged(place, 'it is not JSON', null, cause);
+    }
   }
 
   /** The JSON text of a stored text. */

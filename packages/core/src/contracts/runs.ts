@@ -1,5 +1,6 @@
 /** Runs: an append-only event log per run, with the store as its append authority (documents 004, 001). */
 import type { CallOptions, Duration, Page, PageOptions } from './common.ts';
+import type { HeldRun, ListQuarantinedOptions, QuarantinedRun } from './quarantines.ts';
 import type { AppendOptions, AppendResult } from './run-appends.ts';
 import type { EventDefinitions, RunEventInput, RunEventRecord } from './run-events.ts';
 import type { RunDefaults, RunHandle, TypedRunHandle } from './run-handle.ts';
@@ -105,6 +106,11 @@ export interface VerifyReport {
 export interface FeedItem {
   cursor: string;
   event: RunEventRecord;
+  /**
+   * True for an event of a run that was quarantined and released: it comes again from where the quarantine began, so drop
+   * it when it is at or below what you handled of its run.
+   */
+  released?: true;
 }
 
 /** A page of the feed. It has no end: `next` continues after it at any later time. */
@@ -113,6 +119,8 @@ export interface FeedPage {
   items: FeedItem[];
   /** The `after` of the following page; absent only while the store has no events. The same as before: caught up. */
   next?: string;
+  /** Quarantined runs whose events this page passed over; absent when there are none. */
+  held?: HeldRun[];
 }
 
 /** Options of `feed`. */
@@ -162,6 +170,16 @@ export interface RunStore {
   position(runId: string, options?: RunReadOptions): Promise<RunPosition | null>;
   /** Recomputes the hash chain of a run and tells the first thing that is wrong. */
   verify(runId: string, options?: RunReadOptions): Promise<VerifyReport>;
+  /** Returns a page of the runs that are quarantined, or were until they were released. */
+  listQuarantined(options?: ListQuarantinedOptions): Promise<Page<QuarantinedRun>>;
+  /**
+   * Releases a quarantined run after it was repaired. Reads it from its first event; then every feed returns its events
+   * from `fromSeq` on, in order and marked `released`. A run that was released already is returned as it is.
+   *
+   * @throws `CORRUPT_EVENT` while the run is still damaged: it stays quarantined. `NOT_FOUND` when it was never
+   * quarantined. `RUN_NOT_FOUND` when there is no such run any more.
+   */
+  releaseRun(runId: string, options?: RunReadOptions): Promise<QuarantinedRun>;
   /**
    * Removes a whole run; a tombstone refuses late retries with `RUN_DELETED`. With `atSeq` only while that is its last
    * sequence, else `SEQ_CONFLICT`. Tells whether there was one.

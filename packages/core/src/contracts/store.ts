@@ -6,6 +6,7 @@ import type { PayloadCodec } from './codec.ts';
 import type { CallOptions } from './common.ts';
 import type { JobStore } from './jobs.ts';
 import type { KvStore } from './kv.ts';
+import type { StoreAlert } from './quarantines.ts';
 import type { RunStore } from './runs.ts';
 
 /** The version of the run contract all stores speak (document 004). */
@@ -135,4 +136,6 @@ export interface StoreOptions {
   artifacts?: Partial<ArtifactRetention>;
   /** What payloads pass before they are hashed and stored, such as `encryption(…)`. Default none. */
   codec?: PayloadCodec;
+  /** Receives each alert of this store, once, in the process that found its cause. It must return at once; what it throws is ignored. */
+  onAlert?: (alert: StoreAlert) => void;
 }

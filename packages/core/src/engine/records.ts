@@ -15,6 +15,8 @@ export type RecordSpace =
   | 'trajectories'
   | 'sessions'
   | 'artifacts'
+  /** Which runs are quarantined: one record for the store. */
+  | 'quarantines'
   /** What requests were answered, beside the records they changed. */
   | 'requests';
 

@@ -6,6 +6,7 @@ import type { RunStatus } from '../contracts/run-state.ts';
 import type { RunFilter } from '../contracts/runs.ts';
 import type { Digest } from '../hash.ts';
 import type { EngineCall } from './call.ts';
+import type { QuarantineEngine } from './quarantines.ts';
 import type { RecordName, RecordWrite, StoredRecord } from './records.ts';
 
 export type { EngineCall } from './call.ts';
@@ -92,6 +93,13 @@ export interface RunHead extends RunKey {
   rewrites: number;
 }
 
+/** A run whose head cannot be decoded. */
+export interface DamagedHead {
+  run: RunKey;
+  /** The last sequence, where it can be known. */
+  seq: number | null;
+}
+
 /** What stays of a run that was removed (RUN-15). */
 export interface RunTombstone {
   /** `restoring`: its events are being put back, and nobody sees them yet. */
@@ -160,11 +168,26 @@ export interface LogPage {
 }
 
 /** An event of the feed; `linkBefore` is the link before its commit. */
-export interface FeedEntry {
+export interface IntactEntry {
   cursor: string;
   run: RunKey;
   event: StoredRunEvent;
   linkBefore: Digest;
+}
+
+/** An event of the feed that the engine cannot decode: its run is damaged, and the page goes on. */
+export interface DamagedEntry {
+  cursor: string;
+  run: RunKey;
+  runSeq: number;
+  /** Why, in words. */
+  damage: string;
+}
+
+export type FeedEntry = IntactEntry | DamagedEntry;
+
+export function isDamaged(entry: FeedEntry): entry is DamagedEntry {
+  return 'damage' in entry;
 }
 
 /** A stored snapshot: the JSON text of a `RunSnapshot`, and what its fold knew of the run. */
@@ -190,6 +213,8 @@ export interface RunQuery
 
 /** The append authority of one backend. */
 export interface RunEngine {
+  /** Which runs are quarantined. Removing or restoring a run removes its entry. */
+  readonly quarantines: QuarantineEngine;
   /** One outcome per append, in order: where its events stand, or why none of them was written. */
   append(
     appends: readonly RunAppend[],
@@ -199,8 +224,11 @@ export interface RunEngine {
   head(run: RunKey, call: EngineCall): Promise<RunHead | RunTombstone | null>;
   /** Tenants that have a run of this id; two are enough to know that it is ambiguous. */
   tenantsOf(runId: string, call: EngineCall): Promise<string[]>;
-  /** Runs ordered by (createdAt, tenantId, runId), newest or oldest first. */
-  list(query: RunQuery, call: EngineCall): Promise<RunHead[]>;
+  /**
+   * Runs ordered by (createdAt, tenantId, runId), newest or oldest first. A run whose head cannot be decoded is left out
+   * and passed to `onDamaged`, so that it does not stop the list.
+   */
+  list(query: RunQuery, call: EngineCall, onDamaged?: (head: DamagedHead) => void): Promise<RunHead[]>;
   /** The stored snapshot, outdated or not. Snapshots may be kept in another store than the run. */
   loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null>;
   /**

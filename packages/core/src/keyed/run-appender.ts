@@ -8,7 +8,7 @@ import type { EngineCall, PlacedEvent, RunAppend, RunHead, RunTombstone, StoredR
 import { isTombstone } from '../engine/runs.ts';
 import { GroupCommit } from '../group-commit.ts';
 import { planAppend } from '../runs/append.ts';
-import { encodeEvent, encodeHead, foundBy, headOf, nameOf } from './run-entries.ts';
+import { encodeEvent, encodeHead, foundBy, headOf, nameOf, runOf } from './run-entries.ts';
 
 /** A writer that loses this many races in a row gives up rather than spin. */
 const MAX_TRIES = 200;
@@ -109,7 +109,7 @@ export class RunAppender {
   async #read(name: JournalName, appends: readonly RunAppend[], call: EngineCall): Promise<Known> {
     const keys = new Set(appends.flatMap(({ events }) => events.map(({ idempotencyKey }) => idempotencyKey)));
     const head = headOf(name, await this.#journal.head(name, call));
-    return { head, found: foundBy(await this.#journal.find(name, [...keys], call)), isCurrent: true };
+    return { head, found: foundBy(runOf(name), await this.#journal.find(name, [...keys], call)), isCurrent: true };
   }
 
   /** Writes a round; when it was refused, gives what the run is now known to be. */
@@ -122,7 +122,7 @@ export class RunAppender {
       call,
     );
     if (!outcome.committed) {
-      const found = new Map([...before.found, ...foundBy(outcome.found)]);
+      const found = new Map([...before.found, ...foundBy(runOf(name), outcome.found)]);
       // Keys of those that were not in the commit were not looked for.
       const isCurrent = round.outcomes.length === open && !round.outcomes.some((it) => it instanceof Error);
       return { head: headOf(name, outcome), found, isCurrent };

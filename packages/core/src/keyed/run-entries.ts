@@ -2,6 +2,7 @@
 import type { JournalEntry, JournalHead, JournalName } from '../engine/journal.ts';
 import type { RunHead, RunKey, RunTombstone, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
 import { digestBytes } from '../hash.ts';
+import { damagedHead, undecodable } from '../runs/chain.ts';
 
 /** A line of JSON for the envelope, then the payload as it is; its key, sequence and time are the journal's. */
 export function encodeEvent(event: StoredRunEvent): string {
@@ -41,9 +42,11 @@ type Envelope = [
   StoredRedaction?,
 ];
 
-export function decodeEvent(entry: JournalEntry): StoredRunEvent {
+/** Throws `CORRUPT_EVENT` for an entry that is not an event. */
+export function decodeEvent(run: RunKey, entry: JournalEntry): StoredRunEvent {
   const end = entry.body.indexOf('\n');
-  const envelope = JSON.parse(end === -1 ? entry.body : entry.body.slice(0, end)) as Envelope;
+  const envelope = envelopeOf(end === -1 ? entry.body : entry.body.slice(0, end));
+  if (envelope === null) throw undecodable(run, entry.seq);
   return {
     eventId: envelope[2],
     eventType: envelope[3],
@@ -66,6 +69,20 @@ export function decodeEvent(entry: JournalEntry): StoredRunEvent {
   };
 }
 
+/** Texts and numbers are where they should be; whether they are the right ones, the chain tells. */
+function envelopeOf(text: string): Envelope | null {
+  try {
+    const envelope = JSON.parse(text) as Envelope;
+    const isEnvelope =
+      Array.isArray(envelope) &&
+      Number.isSafeInteger(envelope[0]) &&
+      envelope.slice(1, 9).every((part) => typeof part === 'string');
+    return isEnvelope ? envelope : null;
+  } catch {
+    return null;
+  }
+}
+
 /** What a head keeps besides what the journal knows of it. */
 export function encodeHead(head: RunHead): string {
   const { projectId, environmentId, planId, planVersion, status, labels, parentRunId } = head;
@@ -73,8 +90,9 @@ export function encodeHead(head: RunHead): string {
   return JSON.stringify({ projectId, environmentId, planId, planVersion, status, labels, parentRunId, link });
 }
 
+/** Throws `CORRUPT_EVENT` for a head that cannot be decoded. */
 export function decodeHead(run: RunKey, head: JournalHead): RunHead {
-  const { link, ...state } = JSON.parse(head.state) as Omit<RunHead, 'link' | 'rewrites'> & { link: string };
+  const { link, ...state } = stateIn(run, head);
   return {
     ...state,
     ...run,
@@ -86,21 +104,38 @@ export function decodeHead(run: RunKey, head: JournalHead): RunHead {
   };
 }
 
+type HeadState = Omit<RunHead, 'link' | 'rewrites'> & { link: string };
+
+function stateIn(run: RunKey, head: JournalHead): HeadState {
+  try {
+    const state = JSON.parse(head.state) as HeadState;
+    if (typeof state.link === 'string' && typeof state.labels === 'object' && state.labels !== null) return state;
+  } catch {
+    // Falls through: a head that does not parse is as damaged as one without its parts.
+  }
+  throw damagedHead(run, head.seq);
+}
+
 /** The journal of a run. */
 export function nameOf(run: RunKey): JournalName {
   return { space: 'runs', tenantId: run.tenantId, name: run.runId };
 }
 
+/** The run of a journal. */
+export function runOf({ tenantId, name }: JournalName): RunKey {
+  return { tenantId, runId: name };
+}
+
 /** The head of a run's journal, or what stands in its place. */
 export function headOf(
-  { tenantId, name }: JournalName,
+  name: JournalName,
   found: { head: JournalHead | null; tombstone: string | null },
 ): RunHead | RunTombstone | null {
   if (found.tombstone !== null) return JSON.parse(found.tombstone) as RunTombstone;
-  return found.head && decodeHead({ tenantId, runId: name }, found.head);
+  return found.head && decodeHead(runOf(name), found.head);
 }
 
 /** Those of a journal's entries that are there, by their keys. */
-export function foundBy(entries: readonly (JournalEntry | null)[]): Map<string, StoredRunEvent> {
-  return new Map(entries.filter((entry) => entry !== null).map((entry) => [entry.key, decodeEvent(entry)]));
+export function foundBy(run: RunKey, entries: readonly (JournalEntry | null)[]): Map<string, StoredRunEvent> {
+  return new Map(entries.filter((entry) => entry !== null).map((entry) => [entry.key, decodeEvent(run, entry)]));
 }

@@ -1,8 +1,9 @@
 /** The run engine of keyed backends: one journal per run, written against the head the writer knows (RUN-17). */
-import { TidemarkError } from '../contracts/errors.ts';
-import type { Journal, JournalName } from '../engine/journal.ts';
+import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { Journal, JournalEntry, JournalName } from '../engine/journal.ts';
 import type { RecordName, Records, StoredRecord } from '../engine/records.ts';
 import type {
+  DamagedHead,
   EngineCall,
   FeedEntry,
   LogPage,
@@ -25,14 +26,16 @@ import { FIRST_LINK } from '../runs/chain.ts';
 import { matchesQuery } from '../runs/list.ts';
 import { readLogPage } from '../runs/log-page.ts';
 import { refuseIfOver } from './contention.ts';
+import { KeyedQuarantines } from './quarantines.ts';
 import { RunAppender } from './run-appender.ts';
-import { decodeEvent, decodeHead, encodeEvent, headOf, nameOf } from './run-entries.ts';
+import { decodeEvent, decodeHead, encodeEvent, headOf, nameOf, runOf } from './run-entries.ts';
 import { restoreJournal } from './run-restore.ts';
 
 const LIST_PAGE = 500;
 const LINKS_AT_ONCE = 32;
 
 export class KeyedRuns implements RunEngine {
+  readonly quarantines: KeyedQuarantines;
   readonly #journal: Journal;
   readonly #records: Records;
   readonly #appender: RunAppender;
@@ -41,6 +44,7 @@ export class KeyedRuns implements RunEngine {
     this.#journal = journal;
     this.#records = records;
     this.#appender = new RunAppender(journal);
+    this.quarantines = new KeyedQuarantines(records);
   }
 
   append(
@@ -56,7 +60,7 @@ export class KeyedRuns implements RunEngine {
   async fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage> {
     const name = nameOf(run);
     const read = async (after: number, count: number) =>
-      (await this.#journal.read(name, after, count, call)).map(decodeEvent);
+      (await this.#journal.read(name, after, count, call)).map((entry) => decodeEvent(run, entry));
     return readLogPage(read, afterSeq, limit);
   }
 
@@ -68,7 +72,7 @@ export class KeyedRuns implements RunEngine {
     return this.#journal.tenantsOf('runs', runId, call);
   }
 
-  async list(query: RunQuery, call: EngineCall): Promise<RunHead[]> {
+  async list(query: RunQuery, call: EngineCall, onDamaged?: (head: DamagedHead) => void): Promise<RunHead[]> {
     const heads: RunHead[] = [];
     let after = query.after && {
       createdAt: query.after.createdAt,
@@ -82,8 +86,10 @@ export class KeyedRuns implements RunEngine {
         call,
       );
       for (const { name, head } of page) {
-        const run = decodeHead({ tenantId: name.tenantId, runId: name.name }, head);
-        if (matchesQuery(run, query)) heads.push(run);
+        const run = runOf(name);
+        const decoded = orDamaged(() => decodeHead(run, head));
+        if (decoded === null) onDamaged?.({ run, seq: head.seq });
+        else if (matchesQuery(decoded, query)) heads.push(decoded);
         if (heads.length === query.limit) return heads;
       }
       const last = page.at(-1);
@@ -130,6 +136,7 @@ export class KeyedRuns implements RunEngine {
     const options = { ...call, keepsName: tombstone.kind !== 'deleted' };
     const removed = await this.#journal.remove(nameOf(run), JSON.stringify(tombstone), options);
     await this.#removeSnapshot(run, call);
+    await this.quarantines.remove(run, call);
     return removed > 0;
   }
 
@@ -149,7 +156,7 @@ export class KeyedRuns implements RunEngine {
     for (;;) {
       const [entry] = await this.#journal.read(name, runSeq - 1, 1, call);
       if (entry?.seq !== runSeq) return false;
-      const event = decodeEvent(entry);
+      const event = decodeEvent(run, entry);
       if (event.redaction) return true;
       const to = encodeEvent({ ...event, payload: null, redaction });
       if (await this.#journal.rewrite(name, runSeq, { from: entry.body, to }, call)) return true;
@@ -163,14 +170,19 @@ export class KeyedRuns implements RunEngine {
 
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
     const page = await this.#journal.feed('runs', after, limit, call);
-    const entries = page.map(({ cursor, name, entry }) => ({ cursor, name, event: decodeEvent(entry) }));
-    const links = await this.#linksBefore(entries, call);
-    return entries.map(({ cursor, name, event }) => ({
-      cursor,
-      run: { tenantId: name.tenantId, runId: name.name },
-      event,
-      linkBefore: links.get(placeOf(name, seqBefore(event)))!,
-    }));
+    const entries = page.map(({ cursor, name, entry }) => {
+      const run = runOf(name);
+      return { cursor, name, run, entry, event: orDamaged(() => decodeEvent(run, entry)) };
+    });
+    const links = await this.#linksBefore(
+      entries.flatMap(({ name, event }) => (event ? [{ name, event }] : [])),
+      call,
+    );
+    return entries.map(({ cursor, name, run, entry, event }) =>
+      event
+        ? { cursor, run, event, linkBefore: links.get(placeOf(name, seqBefore(event)))! }
+        : { cursor, run, runSeq: entry.seq, damage: 'its stored form cannot be decoded' },
+    );
   }
 
   /** The link before the commit of each event, by its place: of the page itself, or read where it begins inside a run. */
@@ -196,14 +208,28 @@ export class KeyedRuns implements RunEngine {
     return links;
   }
 
-  /** That of a run which is gone meanwhile does not matter: whoever checks its events finds out. */
+  /** That of a run which is gone or damaged does not matter: whoever checks its events finds out. */
   async #linkAt(name: JournalName, seq: number, call: EngineCall): Promise<Digest> {
     const [entry] = await this.#journal.read(name, seq - 1, 1, call);
-    return entry ? decodeEvent(entry).link : FIRST_LINK;
+    return (entry && linkOf(name, entry)) ?? FIRST_LINK;
   }
 
   waitForEvents(run: RunKey | null, call: EngineCall): Promise<void> {
     return this.#journal.wait('runs', run && nameOf(run), call);
+  }
+}
+
+function linkOf(name: JournalName, entry: JournalEntry): Digest | undefined {
+  return orDamaged(() => decodeEvent(runOf(name), entry))?.link;
+}
+
+/** What a decoder returns; `null` for what it cannot decode. */
+function orDamaged<T>(decode: () => T): T | null {
+  try {
+    return decode();
+  } catch (error) {
+    if (isTidemarkError(error, 'CORRUPT_EVENT')) return null;
+    throw error;
   }
 }
 

@@ -14,6 +14,7 @@ import { journalOf, traceOfJournal } from './agents/events.ts';
 import type { KeyedArtifacts } from './artifacts.ts';
 import { textField } from './fields.ts';
 import { keyPrefix, splitKey } from './keys.ts';
+import type { KeyedRuns } from './runs.ts';
 import { scanRecords } from './scan.ts';
 
 /** The spaces each part is kept in. Sessions go with the last of what is in them. */
@@ -57,7 +58,7 @@ export function keyedTenancy(
   records: Records,
   blobs: Blobs,
   artifacts: Pick<KeyedArtifacts, 'removeUnnamed'>,
-  runs: { forget(tenantId: string, runId: string): void },
+  runs: Pick<KeyedRuns, 'forget' | 'quarantines'>,
 ): TenancyEngine {
   const forgetJournals = async (space: JournalSpace, tenantId: string, limit: number, call: EngineCall) => {
     const names = await journal.names(space, tenantId, null, limit, call);
@@ -130,6 +131,7 @@ export function keyedTenancy(
         if (counted > 0) while ((await eraseRecords(of, tenantId, limit, call)) > 0);
       }
       if (WITH_REQUESTS.has(part)) while ((await eraseRecords('requests', tenantId, limit, call)) > 0);
+      if (part === 'runs') await runs.quarantines.eraseTenant(tenantId, call);
       if (part === 'artifacts') await eraseBlobs(tenantId, call);
       return 0;
     },

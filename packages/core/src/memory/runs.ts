@@ -48,11 +48,11 @@ export class MemoryRuns extends KeyedRuns {
     const found = await this.#records.get(alongside.names);
     const head = headOf(name, await this.#journal.head(name));
     const keys = append.events.map(({ idempotencyKey }) => idempotencyKey);
-    const stored = foundBy(await this.#journal.find(name, keys));
+    const stored = foundBy(append.run, await this.#journal.find(name, keys));
     const plan = planAppend(append, head, stored, this.#context.clock());
     if (plan.rows.length === 0) return plan.placed;
     const read = async (afterSeq: number, limit: number) =>
-      (await this.#journal.read(name, afterSeq, limit)).map(decodeEvent);
+      (await this.#journal.read(name, afterSeq, limit)).map((entry) => decodeEvent(append.run, entry));
     const writes = await alongside.writes(plan.placed, found, { rewrites: plan.head.rewrites, read });
     const known = head === null || isTombstone(head) ? 0 : head.seq;
     const entries = plan.rows.map((row) => ({ key: row.idempotencyKey, body: encodeEvent(row) }));

@@ -104,20 +104,35 @@ export class ChainReader {
   /** Throws `CORRUPT_EVENT` for an event that does not fit. */
   check(event: StoredRunEvent): void {
     const problem = this.problemOf(event);
-    if (problem === null) return;
-    const { runId } = this.#run;
-    throw new TidemarkError(
-      'CORRUPT_EVENT',
-      `Event ${event.runSeq} of run ${JSON.stringify(runId)} is corrupt: ${problem}; restore the run from a backup`,
-      { runId, runSeq: event.runSeq },
-    );
+    if (problem !== null) throw corruptEvent(this.#run, event.runSeq, problem);
   }
 }
+
+export function corruptEvent({ runId }: RunKey, runSeq: number, problem: string, cause?: TidemarkError): TidemarkError {
+  return new TidemarkError(
+    'CORRUPT_EVENT',
+    `Event ${runSeq} of run ${JSON.stringify(runId)} is corrupt: ${problem}; restore the run from a backup`,
+    { runId, runSeq, rule: problem, ...(cause && { cause, keyId: cause.keyId }) },
+  );
+}
+
+/** An event of which the engine cannot make sense. */
+export function undecodable(run: RunKey, runSeq: number): TidemarkError {
+  return corruptEvent(run, runSeq, 'its stored form cannot be decoded');
+}
+
+/** A run whose head the engine cannot make sense of: nothing can be appended, what is stored can be read. */
+export function damagedHead(run: RunKey, seq: number): TidemarkError {
+  return corruptEvent(run, seq + 1, DAMAGED_HEAD);
+}
+
+export const DAMAGED_HEAD = 'the head of the run cannot be decoded';
 
 export function missingEvent({ runId }: RunKey, runSeq: number): TidemarkError {
   return new TidemarkError('CORRUPT_EVENT', `Event ${runSeq} of run ${JSON.stringify(runId)} is missing`, {
     runId,
     runSeq,
+    rule: 'the event is missing',
   });
 }
 

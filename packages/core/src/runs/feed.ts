@@ -1,21 +1,28 @@
-/** The feed: events of all runs in the order they were stored, checked against their chains as they pass. */
+/**
+ * The feed: events of all runs in the order they were stored, checked against their chains as they pass. A damaged run is
+ * quarantined and passed over, and everything else goes on; after its release its events come again, from where they were
+ * passed over first.
+ */
 import { checkDuration } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
+import type { HeldRun } from '../contracts/quarantines.ts';
 import type { FeedItem, FeedOptions, FeedPage } from '../contracts/runs.ts';
-import type { EngineCall, FeedEntry, RunEngine, RunKey } from '../engine/runs.ts';
-import { isTombstone } from '../engine/runs.ts';
+import type { StoredQuarantine } from '../engine/quarantines.ts';
+import type { EngineCall, FeedEntry, IntactEntry, RunEngine, RunKey, StoredRunEvent } from '../engine/runs.ts';
 import { follow, readOrWait } from '../live.ts';
-import { ChainReader } from './chain.ts';
-import { readUntilIntact } from './checked-page.ts';
-import { recordOf } from './prepare.ts';
+import { fetchChecked } from './checked-page.ts';
+import { FeedChecker } from './feed-checker.ts';
+import { cursorOf, type FeedPosition, positionOf } from './feed-position.ts';
+import { damageIn, recordOf } from './prepare.ts';
+import type { Quarantine } from './quarantine.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 const FEED_PAGE = 1_000;
-const MAX_ENDS = 32;
 const LONGEST_WAIT_MS = 60_000;
+const MOST_READS = 3;
 
 interface FeedFilter {
   tenantId: string | null;
@@ -23,45 +30,54 @@ interface FeedFilter {
   skipsUnreadable: boolean;
 }
 
+interface ReadPage {
+  items: FeedItem[];
+  held: HeldRun[];
+  next: string | null;
+}
+
 export class FeedReader {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
   readonly #view: RunView;
-  /** The chain where each of the last pages ended, by the cursor that continues it: a commit is not read again for every page of it. */
-  readonly #ends = new Map<string, { key: string; reader: ChainReader; runSeq: number }>();
+  readonly #quarantine: Quarantine;
+  readonly #checker: FeedChecker;
 
-  constructor(context: StoreContext, engine: RunEngine, view: RunView) {
+  constructor(context: StoreContext, engine: RunEngine, view: RunView, quarantine: Quarantine) {
     this.#context = context;
     this.#engine = engine;
     this.#view = view;
+    this.#quarantine = quarantine;
+    this.#checker = new FeedChecker(engine, quarantine);
   }
 
   async page(options: (FeedOptions & { wait?: Duration }) | undefined, limit: number): Promise<FeedPage> {
     const filter = this.#checkFilter(options);
-    const after = checkCursor(options?.after);
+    const after = positionOf(options?.after);
+    const cursor = cursorOf(after);
     this.#context.startCall(options);
     const readPage = (reading: CallOptions | undefined) =>
       this.#context.read(reading, (call) => this.#read(after, limit, filter, call));
-    const { items, next } =
+    const { items, held, next } =
       options?.wait === undefined
         ? await readPage(options)
         : await readOrWait(this.#context, options, {
             until: Date.now() + checkWait(options.wait),
             read: readPage,
-            isEmpty: (page) => page.next === after,
+            isEmpty: (page) => page.next === cursor,
             wait: (call) => this.#engine.waitForEvents(null, call),
           });
-    return next === null ? { items } : { items, next };
+    return { items, ...(next === null ? {} : { next }), ...(held.length === 0 ? {} : { held }) };
   }
 
   follow(options: FeedOptions | undefined): AsyncIterable<FeedItem> {
     const filter = this.#checkFilter(options);
-    let after = checkCursor(options?.after);
+    let after = positionOf(options?.after);
     const readPage = async (reading: CallOptions) => {
       for (;;) {
         const page = await this.#context.read(reading, (call) => this.#read(after, FEED_PAGE, filter, call));
-        const moved = page.next !== after;
-        after = page.next;
+        const moved = page.next !== cursorOf(after);
+        after = positionOf(page.next ?? undefined);
         // A page whose every event was filtered out is not the end.
         if (page.items.length > 0 || !moved) return page.items;
       }
@@ -69,74 +85,87 @@ export class FeedReader {
     return follow(this.#context, options, readPage, (call) => this.#engine.waitForEvents(null, call));
   }
 
-  async #read(after: string | null, limit: number, filter: FeedFilter, call: EngineCall) {
-    const { entries, intact } = await readUntilIntact(async () => {
-      const entries = await this.#engine.feed(after, limit, call);
-      return { entries, intact: await this.#check(after, entries, call) };
-    });
-    const items = intact
-      .filter((entry) => matches(entry, filter))
-      .flatMap((entry) => this.#itemOf(entry, filter) ?? []);
-    return { items, next: entries.at(-1)?.cursor ?? after };
+  async #read(after: FeedPosition, limit: number, filter: FeedFilter, call: EngineCall): Promise<ReadPage> {
+    for (let reads = 1; ; ) {
+      const entries = await this.#engine.feed(after.engine, limit, call);
+      // After the page: what is quarantined then was quarantined, or released, no later than the page's events were stored.
+      const known = await this.#engine.quarantines.current(filter.tenantId, after.release, call);
+      const due = nextRelease(known.entries, after.release);
+      if (due) {
+        const page = await this.#readRelease(after, due, limit, filter, call);
+        if (page) return page;
+        continue;
+      }
+      const position = { ...after, release: after.release ?? known.newest, reading: null };
+      const page = await this.#checkPage(position, entries, known.entries, filter, reads === MOST_READS, call);
+      if (page) return page;
+      reads++;
+    }
   }
 
-  #itemOf({ cursor, run, event }: FeedEntry, { skipsUnreadable }: FeedFilter): FeedItem | null {
+  /** `null` when something did not fit that the run's own log shows as whole: then the page is read again. */
+  async #checkPage(
+    position: FeedPosition,
+    entries: readonly FeedEntry[],
+    quarantined: readonly StoredQuarantine[],
+    filter: FeedFilter,
+    isLastRead: boolean,
+    call: EngineCall,
+  ): Promise<ReadPage | null> {
+    const ofTenant = (entry: FeedEntry) => filter.tenantId === null || entry.run.tenantId === filter.tenantId;
+    const cursorAt = (engine: string) => cursorOf({ ...position, engine })!;
+    const items: FeedItem[] = [];
+    const take = (entry: IntactEntry): void => {
+      if (filter.eventTypes !== null && !filter.eventTypes.has(entry.event.eventType)) return;
+      const event = this.#recordOf(entry.run, entry.event, filter);
+      if (event) items.push({ cursor: cursorAt(entry.cursor), event });
+    };
+    const held = await this.#checker.check(
+      { after: position.engine, entries: entries.filter(ofTenant), quarantined, isLastRead },
+      { take, taken: () => items.length },
+      call,
+    );
+    const last = entries.at(-1)?.cursor ?? position.engine;
+    return held && { items, held, next: last === null ? null : cursorAt(last) };
+  }
+
+  #recordOf(run: RunKey, event: StoredRunEvent, { skipsUnreadable }: FeedFilter): FeedItem['event'] | null {
     try {
-      return { cursor, event: recordOf(this.#context.payloads, run, event) };
+      return recordOf(this.#context.payloads, run, event);
     } catch (error) {
       if (skipsUnreadable && isTidemarkError(error, 'CODEC_FAILED')) return null;
       throw error;
     }
   }
 
-  /** Checks each event against its chain; gives those that fit. What does not is corrupt, or of a run that was removed meanwhile. */
-  async #check(after: string | null, entries: readonly FeedEntry[], call: EngineCall): Promise<FeedEntry[]> {
-    const readers = new Map<string, ChainReader>();
-    const gone = new Set<string>();
-    const intact: FeedEntry[] = [];
-    const [first, last] = [entries[0], entries.at(-1)];
-    if (!first || !last) return intact;
-    const end = after === null ? undefined : this.#ends.get(after);
-    this.#ends.delete(after ?? '');
-    if (end && end.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq) readers.set(end.key, end.reader);
-    for (const entry of entries) {
-      const { run, event } = entry;
-      const key = keyOf(run);
-      // A run that was restored begins again.
-      if (event.runSeq === 1) {
-        readers.delete(key);
-        gone.delete(key);
-      }
-      if (gone.has(key)) continue;
-      try {
-        const reader = readers.get(key) ?? (await this.#startReader(entry, call));
-        readers.set(key, reader);
-        reader.check(event);
-        intact.push(entry);
-      } catch (error) {
-        if (!isTidemarkError(error, 'CORRUPT_EVENT') || !(await this.#isGone(run, call))) throw error;
-        readers.delete(key);
-        gone.add(key);
-      }
+  /** A page of a released run; `null` when the run turned out to be damaged again. */
+  async #readRelease(
+    after: FeedPosition,
+    due: StoredQuarantine,
+    limit: number,
+    filter: FeedFilter,
+    call: EngineCall,
+  ): Promise<ReadPage | null> {
+    const run = { tenantId: due.tenantId, runId: due.runId };
+    const from = after.reading?.release === due.release ? after.reading.seq : due.fromSeq - 1;
+    try {
+      const events = await fetchChecked(this.#engine, run, from, limit, call);
+      const at = (seq: number): FeedPosition => ({ ...after, reading: { release: due.release, seq } });
+      const items = events
+        .filter(({ eventType }) => filter.eventTypes === null || filter.eventTypes.has(eventType))
+        .flatMap((event): FeedItem[] => {
+          const record = this.#recordOf(run, event, filter);
+          return record ? [{ cursor: cursorOf(at(event.runSeq))!, event: record, released: true }] : [];
+        });
+      const isEnd = events.length < limit;
+      const next = isEnd ? { ...after, release: due.release, reading: null } : at(events.at(-1)!.runSeq);
+      return { items, held: [], next: cursorOf(next) };
+    } catch (error) {
+      const damage = damageIn(error);
+      if (!damage) throw error;
+      await this.#quarantine.note(run, damage.runSeq ?? due.fromSeq, damage.reason, call);
+      return null;
     }
-    const reader = readers.get(keyOf(last.run));
-    if (reader) this.#ends.set(last.cursor, { key: keyOf(last.run), reader, runSeq: last.event.runSeq });
-    if (this.#ends.size > MAX_ENDS) this.#ends.delete(this.#ends.keys().next().value!);
-    return intact;
-  }
-
-  async #isGone(run: RunKey, call: EngineCall): Promise<boolean> {
-    const head = await this.#engine.head(run, call);
-    return head === null || isTombstone(head);
-  }
-
-  /** The part of a commit that lies before this page is read for it. */
-  async #startReader({ run, event, linkBefore }: FeedEntry, call: EngineCall): Promise<ChainReader> {
-    const reader = new ChainReader(run, linkBefore);
-    if (event.commitIndex === 1) return reader;
-    const lead = await this.#engine.fetch(run, event.runSeq - event.commitIndex, event.commitIndex - 1, call);
-    for (const earlier of lead.events) reader.check(earlier);
-    return reader;
   }
 
   #checkFilter(options: FeedOptions | undefined): FeedFilter {
@@ -152,19 +181,12 @@ export class FeedReader {
   }
 }
 
-function keyOf(run: RunKey): string {
-  return `${run.tenantId}\0${run.runId}`;
-}
-
-function matches({ run, event }: FeedEntry, filter: FeedFilter): boolean {
-  if (filter.tenantId !== null && run.tenantId !== filter.tenantId) return false;
-  return filter.eventTypes === null || filter.eventTypes.has(event.eventType);
-}
-
-function checkCursor(after: unknown): string | null {
-  if (after === undefined) return null;
-  if (typeof after === 'string' && after !== '') return after;
-  throw invalidArgument('after', 'a cursor of this feed', after);
+/** The release to read next; none for a reader at the beginning, which meets those events in the feed itself. */
+function nextRelease(entries: readonly StoredQuarantine[], seen: number | null): StoredQuarantine | undefined {
+  if (seen === null) return undefined;
+  return entries
+    .filter(({ state, release }) => state === 'released' && release > seen)
+    .sort((a, b) => a.release - b.release)[0];
 }
 
 function checkWait(wait: unknown): number {

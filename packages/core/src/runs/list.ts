@@ -7,7 +7,9 @@ import type { StoreContext } from '../context.ts';
 import type { Page } from '../contracts/common.ts';
 import type { RunStatus } from '../contracts/run-state.ts';
 import type { ListRunsOptions, RunSummary } from '../contracts/runs.ts';
-import type { RunEngine, RunHead, RunQuery } from '../engine/runs.ts';
+import type { DamagedHead, RunEngine, RunHead, RunQuery } from '../engine/runs.ts';
+import { DAMAGED_HEAD } from './chain.ts';
+import type { Quarantine } from './quarantine.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 const RUN_STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'];
@@ -16,11 +18,15 @@ export async function listRuns(
   context: StoreContext,
   engine: RunEngine,
   view: RunView,
+  quarantine: Quarantine,
   options: ListRunsOptions | undefined,
 ): Promise<Page<RunSummary>> {
   const query = checkQuery(view, options ?? {});
   return context.read(options, async (call) => {
-    const heads = await engine.list({ ...query, limit: query.limit + 1 }, call);
+    const damaged: DamagedHead[] = [];
+    const heads = await engine.list({ ...query, limit: query.limit + 1 }, call, (head) => damaged.push(head));
+    // A run that is left out of a list is named by its quarantine.
+    for (const { run, seq } of damaged) await quarantine.note(run, (seq ?? 0) + 1, DAMAGED_HEAD, call);
     const items = heads.slice(0, query.limit).map(summaryOf);
     if (heads.length <= query.limit) return { items };
     const last = heads[query.limit - 1]!;

@@ -3,13 +3,14 @@ import { decodeJson, encodeJsonObject } from '../checks/json.ts';
 import { checkLabels } from '../checks/labels.ts';
 import { checkInteger, checkTime, timeText } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
+import { isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
-import { invalidArgument } from '../contracts/errors.ts';
+import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
 import type { Redaction, RunEventRecord } from '../contracts/run-events.ts';
 import type { PreparedEvent, RunKey, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
-import { leafOf } from './chain.ts';
+import { corruptEvent, leafOf, undecodable } from './chain.ts';
 import { defaultIdempotencyKey } from './keys.ts';
 import { isRunType, isStepType } from './transitions.ts';
 import { UUID_V4 } from './upcast.ts';
@@ -129,8 +130,33 @@ export function placeOf({ tenantId, runId }: RunKey, { idempotencyKey }: { idemp
   return { tenantId, kind: 'event', owner: runId, item: idempotencyKey };
 }
 
-/** A stored event as readers get it: a new object each time. */
+/**
+ * A stored event as readers get it: a new object each time. Throws `CORRUPT_EVENT` for one whose parts cannot be decoded by
+ * any store, and `CODEC_FAILED` for a payload whose key or codec this one lacks.
+ */
 export function recordOf(
+  payloads: Payloads,
+  run: RunKey,
+  stored: Omit<StoredRunEvent, 'commitIndex' | 'link'>,
+): RunEventRecord {
+  try {
+    return decodeRecord(payloads, run, stored);
+  } catch (error) {
+    if (isDamagedPayload(error))
+      throw corruptEvent(run, stored.runSeq, `its payload cannot be decoded: ${error.rule}`, error);
+    // What parsing and formatting throw; a codec's own failure is passed on as it is.
+    if (error instanceof SyntaxError || error instanceof RangeError) throw undecodable(run, stored.runSeq);
+    throw error;
+  }
+}
+
+/** Why an event is damaged, where an error says that; `null` for every other error. */
+export function damageIn(error: unknown): { runSeq?: number; reason: string } | null {
+  if (!isTidemarkError(error, 'CORRUPT_EVENT')) return null;
+  return { runSeq: error.runSeq, reason: error.rule ?? error.message };
+}
+
+function decodeRecord(
   payloads: Payloads,
   run: RunKey,
   stored: Omit<StoredRunEvent, 'commitIndex' | 'link'>,

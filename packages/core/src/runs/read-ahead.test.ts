@@ -15,7 +15,7 @@ function setUp() {
   const counted = new Proxy(engine, {
     get(target, key) {
       const method = Reflect.get(target, key, target) as (...args: unknown[]) => Promise<unknown>;
-      if (key !== 'fetch' && key !== 'feed') return method.bind(target);
+      if (key !== 'fetch' && key !== 'feed') return typeof method === 'function' ? method.bind(target) : method;
       return async (...args: unknown[]) => {
         const page = (await method.apply(target, args)) as { events: unknown[] } | unknown[];
         pages.push(Array.isArray(page) ? page.length : page.events.length);

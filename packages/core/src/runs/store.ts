@@ -4,6 +4,7 @@ import { checkId, checkText } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
+import type { ListQuarantinedOptions, QuarantinedRun } from '../contracts/quarantines.ts';
 import type { AppendOptions, AppendResult } from '../contracts/run-appends.ts';
 import type { EventDefinitions, RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
 import type { RunDefaults, RunHandle, TypedRunHandle } from '../contracts/run-handle.ts';
@@ -33,6 +34,7 @@ import { createHandle, type HandleDefaults } from './handle.ts';
 import { listRuns } from './list.ts';
 import { RunLookup } from './lookup.ts';
 import { recordOf } from './prepare.ts';
+import { Quarantine } from './quarantine.ts';
 import { checkRedaction, redactEvent, redactionUnsupported } from './redaction.ts';
 import { type RestoreOptions, restoreParts } from './restore.ts';
 import { SnapshotReader } from './snapshots.ts';
@@ -62,6 +64,7 @@ export class Runs implements RunStore {
   readonly #lookup: RunLookup;
   readonly #snapshots: SnapshotReader;
   readonly #appender: Appender;
+  readonly #quarantine: Quarantine;
   readonly #feed: FeedReader;
 
   constructor(context: StoreContext, engine: RunEngine, view: RunView, abilities: RunAbilities = NO_ABILITIES) {
@@ -72,7 +75,8 @@ export class Runs implements RunStore {
     this.#lookup = new RunLookup(engine, view);
     this.#snapshots = new SnapshotReader(context, engine);
     this.#appender = new Appender(context, engine, view, this.#snapshots, abilities.inlineView);
-    this.#feed = new FeedReader(context, engine, view);
+    this.#quarantine = new Quarantine(context, engine);
+    this.#feed = new FeedReader(context, engine, view, this.#quarantine);
   }
 
   async appendEvent(event: RunEventInput, options?: AppendOptions): Promise<AppendResult> {
@@ -137,8 +141,9 @@ export class Runs implements RunStore {
     const atSeq = options?.atSeq === undefined ? null : checkInteger(options.atSeq, 'atSeq', 1);
     return this.#context.read(options, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      const snapshot =
-        run && (atSeq === null ? await this.#snapshots.current(run, call) : await this.#snapshots.at(run, atSeq, call));
+      const project = (of: RunKey) =>
+        atSeq === null ? this.#snapshots.current(of, call) : this.#snapshots.at(of, atSeq, call);
+      const snapshot = run && (await this.#quarantine.watching(run, call, () => project(run)));
       if (!snapshot) throw runNotFound(runId);
       return snapshot;
     });
@@ -148,7 +153,8 @@ export class Runs implements RunStore {
     checkId(runId, 'runId');
     return this.#context.write(options, { method: 'refreshSnapshot', runId }, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      const refreshed = run && (await this.#snapshots.refresh(run, call));
+      const refresh = (of: RunKey) => this.#snapshots.refresh(of, call);
+      const refreshed = run && (await this.#quarantine.watching(run, call, () => refresh(run)));
       if (!refreshed) throw runNotFound(runId);
       return refreshed;
     });
@@ -167,7 +173,7 @@ export class Runs implements RunStore {
   }
 
   async listRuns(options?: ListRunsOptions) {
-    return listRuns(this.#context, this.#engine, this.#view, options);
+    return listRuns(this.#context, this.#engine, this.#view, this.#quarantine, options);
   }
 
   async headSeq(runId: string, options?: RunReadOptions): Promise<number> {
@@ -191,7 +197,22 @@ export class Runs implements RunStore {
     checkId(runId, 'runId');
     const run = await this.#context.read(options, (call) => this.#lookup.find(runId, options, call));
     if (!run) throw runNotFound(runId);
-    return verifyRun(this.#context, this.#engine, run, options);
+    const report = await verifyRun(this.#context, this.#engine, run, options);
+    const { problem } = report;
+    if (problem)
+      await this.#context.read(options, (call) => this.#quarantine.note(run, problem.runSeq, problem.reason, call));
+    return report;
+  }
+
+  async listQuarantined(options?: ListQuarantinedOptions) {
+    return this.#quarantine.list(this.#view, options);
+  }
+
+  async releaseRun(runId: string, options?: RunReadOptions): Promise<QuarantinedRun> {
+    checkId(runId, 'runId');
+    const run = await this.#context.read(options, (call) => this.#lookup.find(runId, options, call));
+    if (!run) throw runNotFound(runId);
+    return this.#quarantine.release(run, options);
   }
 
   async deleteRun(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<boolean> {

@@ -130,6 +130,7 @@ const SUBSTITUTES: Partial<Record<string, Substitute>> = {
   'runs.headSeq': load(() => 0),
   'runs.position': none,
   'runs.listRuns': page,
+  'runs.listQuarantined': page,
   // The cursor stays where it was: without it a reader would begin again.
   'runs.feedPage': load(([options]) => {
     const after = (options as { after?: string } | undefined)?.after;

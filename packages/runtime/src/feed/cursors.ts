@@ -28,8 +28,8 @@ export class Cursors {
     });
   }
 
-  /** Takes a shard's cursor over; `null` when it was never moved. */
-  async take(shard: number, token: string): Promise<string | null> {
+  /** Takes a shard over: its cursor, `null` when it was never moved, and the runs that it waits for. */
+  async take(shard: number, token: string): Promise<{ cursor: string | null; held: string | null }> {
     for (;;) {
       const stored = await this.#kv.get(this.#key(shard));
       const cursor = textOf(stored?.fields.cursor);
@@ -38,13 +38,16 @@ export class Cursors {
         set: { holder: token },
         requestId: token,
       });
-      if (swapped) return cursor ?? textOf((await this.#kv.get(`${this.#prefix}.settings`))?.fields.start_after);
+      if (!swapped) continue;
+      const start = async () => textOf((await this.#kv.get(`${this.#prefix}.settings`))?.fields.start_after);
+      return { cursor: cursor ?? (await start()), held: textOf(stored?.fields.held) };
     }
   }
 
-  /** Moves a cursor that is still ours; false when it is not. */
-  async move(shard: number, token: string, cursor: string): Promise<boolean> {
-    const { swapped } = await this.#kv.swap(this.#key(shard), { expect: { holder: token }, set: { cursor } });
+  /** Moves a cursor that is still ours, and in the same step the runs the shard waits for; false when it is not ours. */
+  async move(shard: number, token: string, cursor: string, held: string): Promise<boolean> {
+    const set = { cursor, held: held === '' ? null : held };
+    const { swapped } = await this.#kv.swap(this.#key(shard), { expect: { holder: token }, set });
     return swapped;
   }
 

@@ -5,9 +5,10 @@
  */
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { FeedItem, FeedOptions, RunEventRecord, Store } from '@tidemark/core';
+import type { FeedItem, FeedOptions, HeldRun, Store } from '@tidemark/core';
 import { pause } from '../pause.ts';
 import { Cursors } from './cursors.ts';
+import { HeldRuns } from './held-runs.ts';
 import { type HeldShard, ShardGroup } from './shard-group.ts';
 
 export interface ShardedFeedOptions {
@@ -25,6 +26,8 @@ export interface ShardedFeedOptions {
    * stops or the shard is lost: then finish the event under way and leave the rest.
    */
   handle: (items: readonly FeedItem[], shard: { number: number; signal: AbortSignal }) => Promise<number>;
+  /** The handler knows by itself what it has handled: it is given all events of a released run. */
+  isIdempotent?: boolean;
   onError: (error: unknown) => void;
   /** Called at named points, for tests that crash there. */
   probe?: (point: FeedPoint) => void;
@@ -46,6 +49,15 @@ interface Member {
   /** The last cursor that was noted in KV, and when: not every page is worth a write for a shard it has nothing for. */
   noted: string | null;
   notedAt: number;
+  /** Runs that the feed passed over, with the sequence that is wanted next. */
+  held: HeldRuns;
+}
+
+/** What a page brought: items, the runs that were passed over between them, and where it ends. */
+interface PageRead {
+  items: readonly FeedItem[];
+  held: readonly HeldRun[];
+  end: string | null;
 }
 
 const PAGE = 1_000;
@@ -125,8 +137,8 @@ export class ShardedFeed {
     const mine = new Set(this.shards);
     for (const shard of this.#group.held.values()) {
       if (mine.has(shard.number) || shard.leaving) continue;
-      const cursor = await this.#cursors.take(shard.number, shard.lease.token);
-      const member: Member = { shard, noted: cursor, notedAt: Date.now() };
+      const { cursor, held } = await this.#cursors.take(shard.number, shard.lease.token);
+      const member: Member = { shard, noted: cursor, notedAt: Date.now(), held: HeldRuns.parse(held) };
       this.#cohorts.push({ cursor, members: new Map([[shard.number, member]]), notBefore: 0 });
     }
     this.#join();
@@ -157,10 +169,10 @@ export class ShardedFeed {
       ...(mayWait ? { wait: WAIT_MS } : {}),
     });
     this.#options.probe?.('read');
-    const { items, end } = this.#upToOthers(cohort, page.items, page.next ?? null);
-    const touched = await this.#handle(cohort, items);
+    const read = this.#upToOthers(cohort, { items: page.items, held: page.held ?? [], end: page.next ?? null });
+    const touched = await this.#handle(cohort, read);
     this.#options.probe?.('handled');
-    cohort.cursor = end;
+    cohort.cursor = read.end;
     await Promise.all([
       ...touched.map(([behind, member]) => this.#note(behind, member)),
       ...[...cohort.members.values()]
@@ -171,31 +183,58 @@ export class ShardedFeed {
   }
 
   /** A page ends where another cohort stands, so that the two go on as one. */
-  #upToOthers(cohort: Cohort, items: FeedItem[], next: string | null): { items: FeedItem[]; end: string | null } {
+  #upToOthers(cohort: Cohort, page: PageRead): PageRead {
+    const { items, held } = page;
     const others = new Set(this.#cohorts.filter((it) => it !== cohort).map((it) => it.cursor));
     const at = items.findIndex((item) => others.has(item.cursor));
-    return at === -1 ? { items, end: next } : { items: items.slice(0, at + 1), end: items[at]!.cursor };
+    if (at === -1) return page;
+    return { items: items.slice(0, at + 1), held: held.filter(({ index }) => index <= at), end: items[at]!.cursor };
   }
 
   /**
    * Each shard handles its events in order, the shards at once. One that leaves some of them stays behind, in a cohort of its
    * own. Gives the shards that had any, with where they stand now.
    */
-  #handle(cohort: Cohort, items: readonly FeedItem[]): Promise<[Cohort, Member][]> {
-    const byShard = Map.groupBy(items, ({ event }) => shardOf(event, this.#options.shards));
-    const mine = [...byShard].filter(([number]) => cohort.members.has(number));
+  #handle(cohort: Cohort, page: PageRead): Promise<[Cohort, Member][]> {
+    const shardsOf = (run: { tenantId: string; runId: string }) => shardOf(run, this.#options.shards);
+    const steps = Map.groupBy(stepsOf(page), ({ item, held }) => shardsOf(item?.event ?? held!));
+    const mine = [...steps].filter(([number]) => cohort.members.has(number));
     return Promise.all(
       mine.map(async ([number, ofShard]): Promise<[Cohort, Member]> => {
         const member = cohort.members.get(number)!;
-        const handled = await this.#handleShard(member, ofShard);
-        if (handled === ofShard.length) return [cohort, member];
+        const left = await this.#takeSteps(member, ofShard);
+        if (left === null) return [cohort, member];
         cohort.members.delete(number);
-        const cursor = handled === 0 ? cohort.cursor : ofShard[handled - 1]!.cursor;
+        const cursor = left.after ?? cohort.cursor;
         const behind = { cursor, members: new Map([[number, member]]), notBefore: Date.now() + PAUSE_MS };
         this.#cohorts.push(behind);
         return [behind, member];
       }),
     );
+  }
+
+  /** Handles what a shard wants of its steps; where some are left, says after which item. */
+  async #takeSteps(member: Member, steps: readonly Step[]): Promise<{ after: string | null } | null> {
+    const ahead = member.held.copy();
+    const wanted = steps.filter((step) => this.#isWanted(ahead, step)).map(({ item }) => item!);
+    const handled = wanted.length === 0 ? 0 : await this.#handleShard(member, wanted);
+    if (handled === wanted.length) {
+      member.held = ahead;
+      return null;
+    }
+    // The steps up to the first that was not handled are taken; the rest is read again, from the last item before it.
+    const first = steps.findIndex(({ item }) => item === wanted[handled]);
+    const last = steps.slice(0, first).findLastIndex(({ item }) => item !== undefined);
+    for (const step of steps.slice(0, last + 1)) this.#isWanted(member.held, step);
+    return { after: steps[last]?.item?.cursor ?? null };
+  }
+
+  #isWanted(held: HeldRuns, step: Step): boolean {
+    if (step.item === undefined) {
+      held.hold(step.held);
+      return false;
+    }
+    return held.take(step.item) || (this.#options.isIdempotent === true && step.item.released === true);
   }
 
   async #handleShard({ shard }: Member, items: readonly FeedItem[]): Promise<number> {
@@ -217,7 +256,7 @@ export class ShardedFeed {
   async #note(cohort: Cohort, member: Member): Promise<void> {
     if (cohort.cursor === null || member.noted === cohort.cursor) return;
     const { number, lease } = member.shard;
-    const noted = await this.#cursors.move(number, lease.token, cohort.cursor);
+    const noted = await this.#cursors.move(number, lease.token, cohort.cursor, member.held.text);
     if (!noted) {
       cohort.members.delete(number);
       this.#group.held.delete(number);
@@ -237,8 +276,23 @@ export class ShardedFeed {
   }
 }
 
-/** The shard of an event's run: the same in every process, for ever. */
-function shardOf(event: Pick<RunEventRecord, 'tenantId' | 'runId'>, shards: number): number {
-  const hash = createHash('sha256').update(`${event.tenantId}\0${event.runId}`).digest();
+/** An item, or a run that was passed over. */
+type Step = { item: FeedItem; held?: undefined } | { item?: undefined; held: HeldRun };
+
+/** Items and runs that were passed over, in the order of the feed. */
+function stepsOf({ items, held }: PageRead): Step[] {
+  const steps: Step[] = [];
+  let next = 0;
+  for (const run of held) {
+    for (; next < run.index; next++) steps.push({ item: items[next]! });
+    steps.push({ held: run });
+  }
+  for (; next < items.length; next++) steps.push({ item: items[next]! });
+  return steps;
+}
+
+/** The shard of a run: the same in every process, for ever. */
+function shardOf(run: { tenantId: string; runId: string }, shards: number): number {
+  const hash = createHash('sha256').update(`${run.tenantId}\0${run.runId}`).digest();
   return hash.readUInt32BE(0) % shards;
 }

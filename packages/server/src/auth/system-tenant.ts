@@ -18,6 +18,7 @@ const RUN_READS = new Set([
   'projectSnapshot',
   'listRuns',
   'verify',
+  'listQuarantined',
   'exportRun',
   'archivedAt',
   'feed',
@@ -44,6 +45,7 @@ const RUN_WRITES: Record<string, Guard> = {
   forkRun: refuseRun,
   refreshSnapshot: refuseRun,
   markStale: refuseRun,
+  releaseRun: refuseRun,
 };
 
 const ADMIN_CALLS: Record<string, Guard> = {

@@ -64,10 +64,11 @@ export const FEED_ROUTES = [
         const waiting = wait > 0 ? { wait, ...(hold ? { signal: hold.signal } : {}) } : {};
         const cipher = await services.cursors.of(store.info.tenantId ?? null);
         const from = after === undefined ? undefined : cipher.show(after);
-        const { items, next } = await store.runs.feedPage({ ...options, after: from, limit, ...shown, ...waiting });
+        const { items, next, held } = await store.runs.feedPage({ ...options, after: from, limit, ...shown, ...waiting });
         return json({
-          items: items.map(({ cursor, event }) => ({ cursor: cipher.hide(cursor), event })),
+          items: items.map((item) => ({ ...item, cursor: cipher.hide(item.cursor) })),
           ...(next === undefined ? {} : { next: cipher.hide(next) }),
+          ...(held === undefined ? {} : { held }),
         });
       }
       const topic = services.hub.topic(feedTopic(store, shown, services.cursors));

@@ -11,6 +11,7 @@ import { FEED_ROUTES } from './feed.ts';
 import { INFO_ROUTES } from './info.ts';
 import { JOB_ROUTES } from './jobs.ts';
 import { KV_ROUTES } from './kv.ts';
+import { QUARANTINE_ROUTES } from './quarantines.ts';
 import type { Route } from './route.ts';
 import { RUN_ARCHIVE_ROUTES } from './run-archive.ts';
 import { RUN_EVENT_ROUTES } from './run-events.ts';
@@ -22,6 +23,7 @@ export const ROUTES: readonly Route[] = [
   ...RUN_ROUTES,
   ...RUN_EVENT_ROUTES,
   ...RUN_ARCHIVE_ROUTES,
+  ...QUARANTINE_ROUTES,
   ...FEED_ROUTES,
   ...KV_ROUTES,
   ...JOB_ROUTES,

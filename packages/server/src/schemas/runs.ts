@@ -113,7 +113,21 @@ export const Archive = Type.Object({
   ),
 });
 export const Redaction = Type.Object({ by: Id, reason: Type.String() });
+export const QuarantinedRun = Type.Object({
+  tenantId: Id,
+  runId: Id,
+  fromSeq: Type.Integer(),
+  reason: Type.String(),
+  at: Time,
+  state: Type.Union([Type.Literal('quarantined'), Type.Literal('released')]),
+  release: Type.Integer(),
+});
 export const FeedPage = Type.Object({
-  items: Type.Array(Type.Object({ cursor: Type.String(), event: RunEventRecord })),
+  items: Type.Array(
+    Type.Object({ cursor: Type.String(), event: RunEventRecord, released: Type.Optional(Type.Literal(true)) }),
+  ),
   next: Type.Optional(Type.String()),
+  held: Type.Optional(
+    Type.Array(Type.Object({ tenantId: Id, runId: Id, runSeq: Type.Integer(), index: Type.Integer() })),
+  ),
 });

@@ -80,9 +80,9 @@ export function feedTopic(
         const idOf = (cursor: string) => encodeURIComponent(cipher.hide(cursor));
         for (let at = after; ; ) {
           const page = await runs.feedPage({ ...from(cipher, at), limit: size.items });
-          const items = page.items.map(({ cursor, event }) => ({
+          const items = page.items.map(({ cursor, event, released }) => ({
             cursor: idOf(cursor),
-            event: 'run.event',
+            event: released ? 'run.released' : 'run.event',
             data: JSON.stringify(event),
           }));
           size.learn(items);

@@ -1,0 +1,198 @@
+/**
+ * Checks a page of the feed, event by event, and tells damage apart from a run that was removed or rewritten while the page
+ * was read. Nothing is passed over unless a durable entry covers it.
+ */
+import type { HeldRun } from '../contracts/quarantines.ts';
+import type { StoredQuarantine } from '../engine/quarantines.ts';
+import type { EngineCall, FeedEntry, IntactEntry, RunEngine, RunKey } from '../engine/runs.ts';
+import { isDamaged, isTombstone } from '../engine/runs.ts';
+import { ChainReader, checkPage, missingEvent } from './chain.ts';
+import { damageIn } from './prepare.ts';
+import { isGone, type Quarantine } from './quarantine.ts';
+
+const MAX_ENDS = 32;
+/** How far back a gap is looked for. */
+const LOOK_BACK = 1_000;
+
+interface CheckedPage {
+  after: string | null;
+  entries: readonly FeedEntry[];
+  quarantined: readonly StoredQuarantine[];
+  /** The page was read several times: what still does not fit is damaged. */
+  isLastRead: boolean;
+}
+
+interface Taker {
+  /** Takes an event that fits; throws when its body is damaged. */
+  take(entry: IntactEntry): void;
+  /** How many items were taken so far. */
+  taken(): number;
+}
+
+/** A run in which something did not fit. */
+interface Suspect {
+  run: RunKey;
+  held: HeldRun;
+  reason: string;
+}
+
+/** What a second look at the run's own log says. */
+type Verdict = 'gone' | 'whole' | { fromSeq: number; reason: string; isGap: boolean };
+
+export class FeedChecker {
+  readonly #engine: RunEngine;
+  readonly #quarantine: Quarantine;
+  /** The chain where each of the last pages ended, by the cursor that continues it: a commit is not read again for every page of it. */
+  readonly #ends = new Map<string, { key: string; reader: ChainReader; runSeq: number }>();
+
+  constructor(engine: RunEngine, quarantine: Quarantine) {
+    this.#engine = engine;
+    this.#quarantine = quarantine;
+  }
+
+  /** Takes what fits and returns what was passed over; `null` when the page has to be read again. */
+  async check(page: CheckedPage, taker: Taker, call: EngineCall): Promise<HeldRun[] | null> {
+    const from = new Map(page.quarantined.map((entry) => [keyOf(entry), entry.fromSeq]));
+    const readers = this.#continued(page);
+    const held = new Map<string, HeldRun>();
+    const suspects = new Map<string, Suspect>();
+    for (const entry of page.entries) {
+      const { run } = entry;
+      const key = keyOf(run);
+      const runSeq = isDamaged(entry) ? entry.runSeq : entry.event.runSeq;
+      // A run that was restored begins again.
+      if (runSeq === 1) for (const known of [readers, suspects]) known.delete(key);
+      if (suspects.has(key)) continue;
+      const passedOver = { tenantId: run.tenantId, runId: run.runId, runSeq, index: taker.taken() };
+      if (runSeq >= (from.get(key) ?? Number.POSITIVE_INFINITY)) {
+        if (!held.has(key)) held.set(key, passedOver);
+        continue;
+      }
+      const reason = isDamaged(entry) ? entry.damage : await this.#take(entry, readers, taker, call);
+      if (reason !== null) {
+        readers.delete(key);
+        suspects.set(key, { run, held: passedOver, reason });
+      }
+    }
+    this.#remember(page.entries.at(-1), readers);
+    return this.#judge(suspects, held, page.isLastRead, call);
+  }
+
+  /** Checks and takes an event; returns why it does not fit, or `null`. */
+  async #take(
+    entry: IntactEntry,
+    readers: Map<string, ChainReader>,
+    taker: Taker,
+    call: EngineCall,
+  ): Promise<string | null> {
+    const key = keyOf(entry.run);
+    try {
+      const reader = readers.get(key) ?? (await this.#startReader(entry, call));
+      readers.set(key, reader);
+      reader.check(entry.event);
+      taker.take(entry);
+      return null;
+    } catch (error) {
+      const damage = damageIn(error);
+      if (!damage) throw error;
+      return damage.reason;
+    }
+  }
+
+  /** Quarantines the damaged ones. Those that are gone need no entry; those that are whole after all are read again. */
+  async #judge(
+    suspects: ReadonlyMap<string, Suspect>,
+    held: Map<string, HeldRun>,
+    isLastRead: boolean,
+    call: EngineCall,
+  ): Promise<HeldRun[] | null> {
+    let isWhole = false;
+    for (const [key, { run, held: passedOver, reason }] of suspects) {
+      let verdict = await this.#lookAgain(run, passedOver.runSeq, call);
+      if (verdict === 'gone') continue;
+      if (verdict === 'whole' && !isLastRead) isWhole = true;
+      if (verdict === 'whole') verdict = { fromSeq: passedOver.runSeq, reason, isGap: false };
+      if (isWhole) continue;
+      if (!(await this.#quarantine.note(run, verdict.fromSeq, verdict.reason, call))) continue;
+      held.set(key, verdict.isGap ? { ...passedOver, runSeq: verdict.fromSeq } : passedOver);
+    }
+    return isWhole ? null : [...held.values()].sort((a, b) => a.index - b.index);
+  }
+
+  /** Reads the event from its run. Only a run that nobody has rewritten meanwhile can be damaged. */
+  async #lookAgain(run: RunKey, runSeq: number, call: EngineCall): Promise<Verdict> {
+    for (;;) {
+      const before = await this.#rewritesOf(run, call);
+      if (before === null) return 'gone';
+      const verdict = await this.#verdictOn(run, runSeq, call);
+      const after = await this.#rewritesOf(run, call);
+      if (after === null) return 'gone';
+      if (after === before) return verdict;
+    }
+  }
+
+  async #verdictOn(run: RunKey, runSeq: number, call: EngineCall): Promise<Verdict> {
+    try {
+      const gap = await this.#gapBefore(run, runSeq, call);
+      if (gap !== null) return { fromSeq: gap, reason: 'the event is missing', isGap: true };
+      const page = await this.#engine.fetch(run, runSeq - 1, 1, call);
+      if (page.events.length === 0) throw missingEvent(run, runSeq);
+      checkPage(run, runSeq - 1, page);
+      return 'whole';
+    } catch (error) {
+      const damage = damageIn(error);
+      if (!damage) throw error;
+      return { fromSeq: Math.min(runSeq, damage.runSeq ?? runSeq), reason: damage.reason, isGap: false };
+    }
+  }
+
+  /** The first missing sequence right before an event; `null` when the one before it is there. */
+  async #gapBefore(run: RunKey, runSeq: number, call: EngineCall): Promise<number | null> {
+    const from = Math.max(0, runSeq - 1 - LOOK_BACK);
+    const { events } = await this.#engine.fetch(run, from, runSeq - 1 - from || 1, call);
+    const last = events.filter((event) => event.runSeq < runSeq).at(-1)?.runSeq ?? from;
+    return last + 1 < runSeq ? last + 1 : null;
+  }
+
+  /** `null` for a run that is gone; a head that cannot be decoded counts as unchanged. */
+  async #rewritesOf(run: RunKey, call: EngineCall): Promise<number | null> {
+    if (await isGone(this.#engine, run, call)) return null;
+    const head = await this.#engine.head(run, call).catch((error) => {
+      if (damageIn(error)) return undefined;
+      throw error;
+    });
+    if (head === undefined) return -1;
+    return head === null || isTombstone(head) ? null : head.rewrites;
+  }
+
+  /** The part of a commit that lies before this page is read for it. */
+  async #startReader({ run, event, linkBefore }: IntactEntry, call: EngineCall): Promise<ChainReader> {
+    const reader = new ChainReader(run, linkBefore);
+    if (event.commitIndex === 1) return reader;
+    const lead = await this.#engine.fetch(run, event.runSeq - event.commitIndex, event.commitIndex - 1, call);
+    for (const earlier of lead.events) reader.check(earlier);
+    return reader;
+  }
+
+  /** The reader of the run that the page before ended in, if this page goes on with it. */
+  #continued({ after, entries }: CheckedPage): Map<string, ChainReader> {
+    const first = entries[0];
+    const end = after === null ? undefined : this.#ends.get(after);
+    this.#ends.delete(after ?? '');
+    const goesOn =
+      first && !isDamaged(first) && end?.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq;
+    return goesOn ? new Map([[end.key, end.reader]]) : new Map();
+  }
+
+  #remember(last: FeedEntry | undefined, readers: ReadonlyMap<string, ChainReader>): void {
+    if (!last || isDamaged(last)) return;
+    const key = keyOf(last.run);
+    const reader = readers.get(key);
+    if (reader) this.#ends.set(last.cursor, { key, reader, runSeq: last.event.runSeq });
+    if (this.#ends.size > MAX_ENDS) this.#ends.delete(this.#ends.keys().next().value!);
+  }
+}
+
+function keyOf(run: RunKey): string {
+  return `${run.tenantId}\0${run.runId}`;
+}

@@ -1,0 +1,34 @@
+/** What the doctor says of quarantined runs: how many there are, and to the operator which. */
+import type { DoctorFinding } from '../contracts/store.ts';
+import type { EngineCall, RunEngine } from '../engine/runs.ts';
+
+const MOST_COUNTED = 1_000;
+const MOST_NAMED = 5;
+
+/** Returns nothing while no run is quarantined. */
+export async function quarantineFindings(
+  { quarantines }: RunEngine,
+  tenantId: string | null,
+  call: EngineCall,
+): Promise<DoctorFinding[]> {
+  const query = { tenantId: tenantId ?? undefined, state: 'quarantined' as const, limit: MOST_COUNTED };
+  const open = await quarantines.list(query, call);
+  if (open.length === 0) return [];
+  const count = open.length === MOST_COUNTED ? `${MOST_COUNTED} or more runs are` : runs(open.length);
+  const names = open.slice(0, MOST_NAMED).map(({ tenantId: tenant, runId, fromSeq }) => {
+    return `${JSON.stringify(runId)} of ${JSON.stringify(tenant)} from ${fromSeq} on`;
+  });
+  const more = open.length > MOST_NAMED ? ', …' : '';
+  return [
+    {
+      check: 'quarantine',
+      status: 'fail',
+      message: `${count} quarantined${tenantId === null ? `: ${names.join(', ')}${more}` : ''}`,
+      fix: 'Repair each run, for example from a backup, and release it: tidemark quarantine release <run>',
+    },
+  ];
+}
+
+function runs(count: number): string {
+  return count === 1 ? '1 run is' : `${count} runs are`;
+}

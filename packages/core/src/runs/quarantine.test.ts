@@ -1,0 +1,246 @@
+/** Damage stays where it is: one damaged run is quarantined, everything else goes on, and a release brings its events back (RUN-20). */
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { encryption } from '../codec/encryption.ts';
+import { envelopeOf, parseEnvelope } from '../codec/envelope.ts';
+import { StoreContext } from '../context.ts';
+import type { StoreAlert } from '../contracts/quarantines.ts';
+import type { RunEventInput } from '../contracts/run-events.ts';
+import type { FeedItem, FeedOptions } from '../contracts/runs.ts';
+import type { StoreOptions } from '../contracts/store.ts';
+import type { Journal, JournalEntry, JournalName } from '../engine/journal.ts';
+import { KeyedRuns } from '../keyed/runs.ts';
+import { memoryJournal } from '../memory/journal.ts';
+import { memoryRecords } from '../memory/records.ts';
+import { Runs } from './store.ts';
+
+type Damage = (body: string) => string;
+
+/** A store whose journal returns bodies, and states of heads, as a damaged disk would. */
+function setUp(options: StoreOptions = {}) {
+  const alerts: StoreAlert[] = [];
+  const context = new StoreContext({ ...options, onAlert: (alert) => alerts.push(alert) });
+  const journal = memoryJournal(context);
+  const bodies = new Map<string, Damage>();
+  const heads = new Set<string>();
+  const seen = (name: JournalName, entry: JournalEntry): JournalEntry => {
+    const damage = bodies.get(`${name.name} ${entry.seq}`);
+    return damage ? { ...entry, body: damage(entry.body) } : entry;
+  };
+  const damaged: Partial<Journal> = {
+    read: async (name, ...rest) => (await journal.read(name, ...rest)).map((entry) => seen(name, entry)),
+    feed: async (...args) =>
+      (await journal.feed(...args)).map((it) => ({ ...it, entry: seen(it.name, it.entry) })),
+    list: async (...args) =>
+      (await journal.list(...args)).map((it) =>
+        heads.has(it.name.name) ? { ...it, head: { ...it.head, state: '{' } } : it,
+      ),
+  };
+  const engine = new KeyedRuns(
+    new Proxy(journal, {
+      get: (target, key) => damaged[key as keyof Journal] ?? (Reflect.get(target, key, target) as () => void).bind(target),
+    }) as Journal,
+    memoryRecords(context),
+  );
+  const damage = (runId: string, seq: number, how: Damage) => bodies.set(`${runId} ${seq}`, how);
+  const repair = (runId: string, seq: number) => bodies.delete(`${runId} ${seq}`);
+  const viewOf = (tenantId: string) => new Runs(context, engine, { tenantId });
+  return { runs: new Runs(context, engine, null), viewOf, damage, repair, heads, alerts };
+}
+
+function event(runId: string, n: number, tenantId = 't'): RunEventInput {
+  return {
+    ...{ eventId: crypto.randomUUID(), eventType: 'Progress', emittedAt: '2026-02-16T09:30:00.000Z' },
+    ...{ runId, tenantId, projectId: 'p', environmentId: 'e', planId: 'plan', planVersion: '1' },
+    ...{ engineAttemptId: 1, logicalAttemptId: 1, payload: { n } },
+  };
+}
+
+/** Two runs of two tenants, event by event in turn. */
+async function fill(runs: Runs, from: number, to: number): Promise<void> {
+  for (let n = from; n <= to; n++) {
+    await runs.appendEvent(event('sick', n, 't'));
+    await runs.appendEvent(event('well', n, 'other'));
+  }
+}
+
+async function readAll(runs: Runs, options: FeedOptions & { limit?: number } = {}) {
+  const items: FeedItem[] = [];
+  const held: { runId: string; runSeq: number }[] = [];
+  let after = options.after;
+  for (;;) {
+    const page = await runs.feedPage({ ...options, ...(after === undefined ? {} : { after }) });
+    items.push(...page.items);
+    held.push(...(page.held ?? []));
+    if (page.next === undefined || page.next === after) return { items, held, next: after };
+    after = page.next;
+  }
+}
+
+function seqsOf(items: readonly FeedItem[], runId: string): number[] {
+  return items.filter((item) => item.event.runId === runId).map(({ event: { runSeq } }) => runSeq);
+}
+
+const flip: Damage = (body) => body.replace('"n":3', '"n":4');
+const cut: Damage = (body) => body.slice(0, 20);
+const link: Damage = (body) => body.replace(/"[\w+/]{43}="/, `"${Buffer.alloc(32).toString('base64')}"`);
+
+describe('a damaged run', () => {
+  it.each([
+    ['a payload', flip],
+    ['a link', link],
+    ['a stored form', cut],
+  ])('is passed over from %s on, and every other run goes on', async (_, how) => {
+    const { runs, viewOf, damage, alerts } = setUp();
+    await fill(runs, 1, 5);
+    damage('sick', 3, how);
+    const { items, held } = await readAll(runs, { limit: 4 });
+    expect(seqsOf(items, 'well')).toEqual([1, 2, 3, 4, 5]);
+    expect(seqsOf(items, 'sick')).toEqual([1, 2]);
+    expect(held[0]).toMatchObject({ tenantId: 't', runId: 'sick', runSeq: 3 });
+    expect(alerts).toEqual([
+      { code: 'RUN_QUARANTINED', severity: 'P2', tenantId: 't', runId: 'sick', fromSeq: 3, reason: expect.any(String) },
+    ]);
+    expect((await runs.listQuarantined()).items).toMatchObject([{ runId: 'sick', fromSeq: 3, state: 'quarantined' }]);
+    expect((await viewOf('other').listQuarantined()).items).toEqual([]);
+    expect((await readAll(viewOf('other'))).held).toEqual([]);
+    await expect(runs.fetchEvents('sick')).rejects.toMatchObject({ code: 'CORRUPT_EVENT', runSeq: 3 });
+    expect(await runs.fetchEvents('sick', { limit: 2 })).toHaveLength(2);
+  });
+
+  it('comes again in order after its release, from where it was passed over, with what was appended meanwhile', async () => {
+    const { runs, damage, repair } = setUp();
+    await fill(runs, 1, 5);
+    damage('sick', 3, flip);
+    const { next } = await readAll(runs);
+    await fill(runs, 6, 8);
+    await expect(runs.releaseRun('sick')).rejects.toMatchObject({ code: 'CORRUPT_EVENT', runSeq: 3 });
+    repair('sick', 3);
+    expect(await runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 1 });
+    expect(await runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 1 });
+    const { items } = await readAll(runs, { after: next!, limit: 2 });
+    const released = items.filter((item) => item.released);
+    expect(seqsOf(released, 'sick')).toEqual([3, 4, 5, 6, 7, 8]);
+    expect(seqsOf(released, 'well')).toEqual([]);
+    expect(seqsOf(items, 'well')).toEqual([6, 7, 8]);
+  });
+
+  it('goes on from any item of a release, and is released once', async () => {
+    const { runs, damage, repair } = setUp();
+    await fill(runs, 1, 5);
+    damage('sick', 3, flip);
+    const { next } = await readAll(runs);
+    repair('sick', 3);
+    await runs.releaseRun('sick');
+    const whole = await readAll(runs, { after: next! });
+    expect(whole.items.map(({ event: { runSeq } }) => runSeq)).toEqual([3, 4, 5]);
+    for (const [at, { cursor }] of whole.items.entries())
+      expect((await readAll(runs, { after: cursor })).items).toEqual(whole.items.slice(at + 1));
+    expect((await readAll(runs, { after: whole.next! })).items).toEqual([]);
+  });
+
+  it('is in its place for readers that begin at the beginning after the release', async () => {
+    const { runs, damage, repair } = setUp();
+    await fill(runs, 1, 4);
+    damage('sick', 2, cut);
+    await readAll(runs);
+    repair('sick', 2);
+    await runs.releaseRun('sick');
+    const { items } = await readAll(runs, { limit: 3 });
+    expect(seqsOf(items, 'sick')).toEqual([1, 2, 3, 4]);
+    expect(items.some((item) => item.released)).toBe(false);
+  });
+
+  it('keeps the lower sequence when it is quarantined again', async () => {
+    const { runs, damage, repair, alerts } = setUp();
+    await fill(runs, 1, 4);
+    damage('sick', 3, flip);
+    const { next } = await readAll(runs);
+    repair('sick', 3);
+    await runs.releaseRun('sick');
+    await fill(runs, 5, 6);
+    damage('sick', 5, cut);
+    const second = await readAll(runs, { after: next! });
+    expect(seqsOf(second.items, 'sick')).toEqual([]);
+    expect((await runs.listQuarantined()).items).toMatchObject([{ fromSeq: 3, release: 0 }]);
+    expect(alerts).toHaveLength(2);
+    repair('sick', 5);
+    expect(await runs.releaseRun('sick')).toMatchObject({ release: 2 });
+    const third = await readAll(runs, { after: second.next! });
+    expect(seqsOf(third.items, 'sick')).toEqual([3, 4, 5, 6]);
+  });
+
+  it('is noted once, with the lower sequence, whoever finds it', async () => {
+    const { runs, damage, alerts } = setUp();
+    await fill(runs, 1, 6);
+    damage('sick', 5, flip);
+    damage('sick', 5, cut);
+    await Promise.all([readAll(runs), readAll(runs), runs.verify('sick'), runs.verify('sick')]);
+    damage('sick', 2, cut);
+    await expect(runs.projectSnapshot('sick')).rejects.toMatchObject({ code: 'CORRUPT_EVENT' });
+    expect((await runs.listQuarantined()).items).toMatchObject([{ fromSeq: 2 }]);
+    expect(alerts).toHaveLength(1);
+  });
+
+  it('leaves the quarantine when it is deleted', async () => {
+    const { runs, damage } = setUp();
+    await fill(runs, 1, 4);
+    damage('sick', 3, flip);
+    await readAll(runs);
+    expect(await runs.deleteRun('sick')).toBe(true);
+    expect((await runs.listQuarantined({ state: 'any' })).items).toEqual([]);
+  });
+
+  it('with a damaged head is left out of lists and named', async () => {
+    const { runs, heads } = setUp();
+    await fill(runs, 1, 2);
+    heads.add('sick');
+    expect((await runs.listRuns()).items.map(({ runId }) => runId)).toEqual(['well']);
+    expect((await runs.listQuarantined()).items).toMatchObject([{ runId: 'sick', fromSeq: 3 }]);
+  });
+});
+
+describe('a payload that cannot be decrypted', () => {
+  const keys = { k1: randomBytes(32) };
+
+  it('with a known key is damage', async () => {
+    const { runs, damage, alerts } = setUp({ codec: encryption({ keys, current: 'k1' }) });
+    await fill(runs, 1, 3);
+    damage('sick', 2, (body) => {
+      const [envelope, payload] = body.split('\n') as [string, string];
+      const encoded = parseEnvelope(payload, { tenantId: 't', kind: 'event', owner: 'sick' });
+      encoded.data[0]! ^= 1;
+      return `${envelope}\n${envelopeOf(encoded)}`;
+    });
+    expect(seqsOf((await readAll(runs)).items, 'sick')).toEqual([1]);
+    expect(alerts).toHaveLength(1);
+  });
+
+  it('for want of its key is not: the reader stops and nothing is quarantined', async () => {
+    let ring: { keys: typeof keys; current: string } | null = { keys, current: 'k1' };
+    const { runs, alerts } = setUp({ codec: encryption({ keyFor: () => ring }) });
+    await fill(runs, 1, 2);
+    ring = null;
+    await expect(runs.feedPage()).rejects.toMatchObject({ code: 'CODEC_FAILED' });
+    expect(alerts).toEqual([]);
+    expect((await runs.listQuarantined({ state: 'any' })).items).toEqual([]);
+  });
+});
+
+describe('cursors of a feed', () => {
+  it.each(['q1.', 'q1.e30', `q1.${Buffer.from('[1,""]').toString('base64url')}`, 'q1.W10'])(
+    'refuse the made-up %s',
+    async (after) => {
+      const { runs } = setUp();
+      await fill(runs, 1, 1);
+      await expect(runs.feedPage({ after })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'after' });
+    },
+  );
+
+  it('stay as they are until a run was released', async () => {
+    const { runs, damage } = setUp();
+    await fill(runs, 1, 3);
+    damage('sick', 2, cut);
+    expect((await readAll(runs)).next).not.toMatch(/^q1/);
+  });
+});

@@ -1,0 +1,161 @@
+/**
+ * Quarantining and releasing runs (RUN-20). Damage is noted durably, once for a run whoever finds it, and only then does a
+ * reader go on without the run.
+ */
+import { decodeCursor, encodeCursor } from '../checks/json.ts';
+import { checkLimit, timeText } from '../checks/numbers.ts';
+import { checkOneOf } from '../checks/text.ts';
+import type { StoreContext } from '../context.ts';
+import type { Page } from '../contracts/common.ts';
+import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { ListQuarantinedOptions, QuarantinedRun } from '../contracts/quarantines.ts';
+import type { RunReadOptions } from '../contracts/runs.ts';
+import type { StoredQuarantine } from '../engine/quarantines.ts';
+import type { EngineCall, RunEngine, RunKey } from '../engine/runs.ts';
+import { isTombstone } from '../engine/runs.ts';
+import { corruptEvent } from './chain.ts';
+import { fetchChecked } from './checked-page.ts';
+import { damageIn, recordOf } from './prepare.ts';
+import { verifyRun } from './verify.ts';
+import { checkTenant, type RunView } from './view.ts';
+
+const RELEASE_PAGE = 1_000;
+const LONGEST_REASON = 500;
+
+export class Quarantine {
+  readonly #context: StoreContext;
+  readonly #engine: RunEngine;
+
+  constructor(context: StoreContext, engine: RunEngine) {
+    this.#context = context;
+    this.#engine = engine;
+  }
+
+  /** Notes damage and alerts; returns false, with nothing noted, for a run that is gone meanwhile. */
+  async note(run: RunKey, fromSeq: number, reason: string, call: EngineCall): Promise<boolean> {
+    const damage = { fromSeq: Math.max(1, fromSeq), reason: reason.slice(0, LONGEST_REASON), at: this.#context.clock() };
+    const { entry, isNew } = await this.#engine.quarantines.put(run, damage, call);
+    // A removal that came between has looked for an entry before there was one.
+    if (await isGone(this.#engine, run, call)) {
+      await this.#engine.quarantines.remove(run, call);
+      return false;
+    }
+    if (isNew) {
+      const { tenantId, runId, fromSeq: from, reason: why } = entry;
+      this.#context.alert({ code: 'RUN_QUARANTINED', severity: 'P2', tenantId, runId, fromSeq: from, reason: why });
+    }
+    return true;
+  }
+
+  /** Makes a read that folds or checks a run. Damage it meets is noted, and thrown as before. */
+  async watching<T>(run: RunKey, call: EngineCall, read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (error) {
+      const damage = damageIn(error);
+      // The caller's own error says more than a failure to note it; the next reader notes it.
+      if (damage?.runSeq !== undefined) await this.note(run, damage.runSeq, damage.reason, call).catch(() => {});
+      throw error;
+    }
+  }
+
+  async list(view: RunView, options: ListQuarantinedOptions = {}): Promise<Page<QuarantinedRun>> {
+    const state =
+      options.state === undefined
+        ? 'quarantined'
+        : checkOneOf(options.state, 'state', ['quarantined', 'released', 'any']);
+    const limit = checkLimit(options.limit, 100, 1_000);
+    const query = {
+      tenantId: checkTenant(view, options.tenantId) ?? undefined,
+      state: state === 'any' ? undefined : state,
+      after: options.cursor === undefined ? undefined : checkCursor(options.cursor),
+      limit: limit + 1,
+    };
+    return this.#context.read(options, async (call) => {
+      const found = await this.#engine.quarantines.list(query, call);
+      const items = found.slice(0, limit).map(shown);
+      const last = items.at(-1);
+      return found.length <= limit || !last ? { items } : { items, next: encodeCursor([last.tenantId, last.runId]) };
+    });
+  }
+
+  /** Releases a run that is whole again. */
+  async release(run: RunKey, options: RunReadOptions | undefined): Promise<QuarantinedRun> {
+    for (;;) {
+      const entry = await this.#context.read(options, (call) => this.#engine.quarantines.find(run, call));
+      if (!entry)
+        throw new TidemarkError('NOT_FOUND', `Run ${JSON.stringify(run.runId)} is not quarantined`, {
+          runId: run.runId,
+        });
+      if (entry.state === 'released') return shown(entry);
+      await this.#checkWhole(entry, options);
+      const released = await this.#context.write(options, { method: 'releaseRun', runId: run.runId }, (call) =>
+        this.#engine.quarantines.release(entry, call),
+      );
+      // Another process has found more damage, or has released it, since the entry was read.
+      if (released) return shown(released);
+    }
+  }
+
+  async #checkWhole(entry: StoredQuarantine, options: RunReadOptions | undefined): Promise<void> {
+    const run = { tenantId: entry.tenantId, runId: entry.runId };
+    try {
+      const { ok, problem } = await verifyRun(this.#context, this.#engine, run, options);
+      if (!ok) throw corruptEvent(run, problem?.runSeq ?? entry.fromSeq, problem?.reason ?? 'it is still damaged');
+      await this.#checkBodies(run, entry.fromSeq, options);
+    } catch (error) {
+      if (isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'RUN_DELETED'))
+        await this.#context.write(options, { method: 'releaseRun', runId: run.runId }, (call) =>
+          this.#engine.quarantines.remove(run, call),
+        );
+      const damage = damageIn(error);
+      if (damage) {
+        const fromSeq = damage.runSeq ?? entry.fromSeq;
+        await this.#context.read(options, (call) => this.note(run, fromSeq, damage.reason, call));
+      }
+      throw error;
+    }
+  }
+
+  /** The chain covers what is stored; that it can be decoded too, only decoding tells. A key that is missing here is no damage. */
+  async #checkBodies(run: RunKey, fromSeq: number, options: RunReadOptions | undefined): Promise<void> {
+    for (let afterSeq = fromSeq - 1; ; ) {
+      const after = afterSeq;
+      const events = await this.#context.read(options, (call) =>
+        fetchChecked(this.#engine, run, after, RELEASE_PAGE, call),
+      );
+      for (const event of events) {
+        try {
+          recordOf(this.#context.payloads, run, event);
+        } catch (error) {
+          const damage = damageIn(error);
+          if (damage) throw corruptEvent(run, event.runSeq, damage.reason);
+          if (!isTidemarkError(error, 'CODEC_FAILED')) throw error;
+        }
+      }
+      if (events.length < RELEASE_PAGE) return;
+      afterSeq = events.at(-1)!.runSeq;
+    }
+  }
+}
+
+/** Whether a run is unknown or removed. One whose head cannot be decoded is there. */
+export async function isGone(engine: RunEngine, run: RunKey, call: EngineCall): Promise<boolean> {
+  try {
+    const head = await engine.head(run, call);
+    return head === null || isTombstone(head);
+  } catch (error) {
+    if (isTidemarkError(error, 'CORRUPT_EVENT')) return false;
+    throw error;
+  }
+}
+
+function shown({ at, ...entry }: StoredQuarantine): QuarantinedRun {
+  return { ...entry, at: timeText(at) };
+}
+
+function checkCursor(cursor: string): RunKey {
+  const isRun = (values: unknown[]) => values.length === 2 && values.every((value) => typeof value === 'string');
+  const [tenantId, runId] = decodeCursor<[string, string]>(cursor, isRun);
+  return { tenantId, runId };
+}

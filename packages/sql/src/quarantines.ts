@@ -1,0 +1,151 @@
+/** Quarantined runs in SQL: a row for a run, changed under a lock from what the caller saw. */
+import {
+  type CurrentQuarantines,
+  type EngineCall,
+  entryAfter,
+  type FoundDamage,
+  type QuarantineEngine,
+  type QuarantineQuery,
+  type RunKey,
+  type StoredQuarantine,
+} from '@tidemark/core/engine';
+import type { SqlDatabase, SqlTransaction, SqlValue } from './database.ts';
+import { integerOf, type SqlInteger } from './values.ts';
+
+const COLUMNS = 'tenant_id, run_id, from_seq, reason, found_at, state, release';
+
+const SELECT_RUN = `SELECT ${COLUMNS} FROM @run_quarantines WHERE tenant_id = ? AND run_id = ?`;
+
+const OF_TENANT = ' AND tenant_id = ?';
+
+const SELECT_QUARANTINED = `SELECT ${COLUMNS} FROM @run_quarantines WHERE state = 'quarantined'`;
+
+const SELECT_CURRENT = `SELECT ${COLUMNS} FROM @run_quarantines WHERE (state = 'quarantined' OR release > ?)`;
+
+const SELECT_NEWEST = 'SELECT max(release) AS newest FROM @run_quarantines WHERE release > 0';
+
+const INSERT = `
+  INSERT INTO @run_quarantines (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (tenant_id, run_id) DO NOTHING RETURNING 1 AS done`;
+
+const UPDATE = `
+  UPDATE @run_quarantines SET from_seq = ?, reason = ?, found_at = ?, state = ?, release = ?
+  WHERE tenant_id = ? AND run_id = ? RETURNING 1 AS done`;
+
+const DELETE = 'DELETE FROM @run_quarantines WHERE tenant_id = ? AND run_id = ? RETURNING 1 AS done';
+
+interface Row {
+  tenant_id: string;
+  run_id: string;
+  from_seq: SqlInteger;
+  reason: string;
+  found_at: SqlInteger;
+  state: StoredQuarantine['state'];
+  release: SqlInteger;
+}
+
+/**
+ * `takeNumber` takes the next number of a release inside a transaction; whoever comes next waits until it is committed, so
+ * that a number is seen only when all lower ones are.
+ */
+export function sqlQuarantines(
+  db: SqlDatabase,
+  takeNumber: (tx: SqlTransaction) => Promise<number>,
+): QuarantineEngine {
+  const lock = async (tx: SqlTransaction, run: RunKey) => {
+    const [row] = await tx.all<Row>(SELECT_RUN + db.forUpdate, [run.tenantId, run.runId]);
+    return row ? entryOf(row) : null;
+  };
+
+  return {
+    async current(tenantId: string | null, afterRelease: number | null, call: EngineCall): Promise<CurrentQuarantines> {
+      const [confined, tenant] = tenantId === null ? ['', []] : [OF_TENANT, [tenantId]];
+      if (afterRelease !== null) {
+        const rows = await db.read<Row>(SELECT_CURRENT + confined, [afterRelease, ...tenant], call);
+        return { newest: afterRelease, entries: rows.map(entryOf) };
+      }
+      // The number first: a run that is released between the two reads is then released again for this reader.
+      const [found] = await db.read<{ newest: SqlInteger | null }>(SELECT_NEWEST + confined, tenant, call);
+      const rows = await db.read<Row>(SELECT_QUARANTINED + confined, tenant, call);
+      return { newest: integerOf(found?.newest ?? 0), entries: rows.map(entryOf) };
+    },
+
+    async list({ tenantId, state, after, limit }: QuarantineQuery, call: EngineCall): Promise<StoredQuarantine[]> {
+      const conditions = ['1 = 1'];
+      const params: SqlValue[] = [];
+      const where = (condition: string, ...values: SqlValue[]) => {
+        conditions.push(condition);
+        params.push(...values);
+      };
+      if (tenantId !== undefined) where('tenant_id = ?', tenantId);
+      if (state !== undefined) where('state = ?', state);
+      if (after !== undefined) where('(tenant_id, run_id) > (?, ?)', after.tenantId, after.runId);
+      const sql = `
+        SELECT ${COLUMNS} FROM @run_quarantines WHERE ${conditions.join(' AND ')} ORDER BY tenant_id, run_id LIMIT ?`;
+      return (await db.read<Row>(sql, [...params, limit], call)).map(entryOf);
+    },
+
+    async find(run: RunKey, call: EngineCall): Promise<StoredQuarantine | null> {
+      const [row] = await db.read<Row>(SELECT_RUN, [run.tenantId, run.runId], call);
+      return row ? entryOf(row) : null;
+    },
+
+    async put(run: RunKey, damage: FoundDamage, call: EngineCall) {
+      for (;;) {
+        const outcome = await db.write(async (tx) => {
+          const stored = await lock(tx, run);
+          const { entry, isNew, isChanged } = entryAfter(run, stored, damage);
+          const written = !isChanged || (await tx.all(stored ? UPDATE : INSERT, valuesOf(entry, stored))).length > 0;
+          return written ? { entry, isNew } : null;
+        }, call);
+        // Another process has written the entry, or removed it, between look and write.
+        if (outcome) return outcome;
+      }
+    },
+
+    release(seen: StoredQuarantine, call: EngineCall): Promise<StoredQuarantine | null> {
+      return db.write(async (tx) => {
+        // Before the row, so that those who release wait for each other in one order.
+        const release = await takeNumber(tx);
+        const stored = await lock(tx, seen);
+        if (!stored || !isSame(stored, seen)) return null;
+        const entry: StoredQuarantine = { ...stored, state: 'released', release };
+        await tx.all(UPDATE, valuesOf(entry, stored));
+        return entry;
+      }, call);
+    },
+
+    async remove(run: RunKey, call: EngineCall): Promise<void> {
+      await db.write((tx) => removeQuarantine(tx, run), call);
+    },
+  };
+}
+
+/** Removes the entry of a run inside the transaction that removes or restores the run. */
+export async function removeQuarantine(tx: SqlTransaction, run: RunKey): Promise<void> {
+  await tx.all(DELETE, [run.tenantId, run.runId]);
+}
+
+/** The parameters of INSERT, or of UPDATE where there is a row. */
+function valuesOf(entry: StoredQuarantine, stored: StoredQuarantine | null): SqlValue[] {
+  const { tenantId, runId, fromSeq, reason, at, state, release } = entry;
+  const place = [tenantId, runId];
+  const values = [fromSeq, reason, at, state, release];
+  return stored ? [...values, ...place] : [...place, ...values];
+}
+
+function isSame(a: StoredQuarantine, b: StoredQuarantine): boolean {
+  return a.fromSeq === b.fromSeq && a.at === b.at && a.state === b.state && a.release === b.release;
+}
+
+function entryOf(row: Row): StoredQuarantine {
+  return {
+    tenantId: row.tenant_id,
+    runId: row.run_id,
+    fromSeq: integerOf(row.from_seq),
+    reason: row.reason,
+    at: integerOf(row.found_at),
+    state: row.state,
+    release: integerOf(row.release),
+  };
+}
