@@ -61,9 +61,11 @@ else if (values.demo && values.store !== undefined) await fillDemo(values.store)
 const stopped = new AbortController();
 process.once('SIGINT', () => stopped.abort()).once('SIGTERM', () => stopped.abort());
 
-const store = await open(url);
+const served: { server?: TidemarkServer } = {};
+const store = await open(url, { onAlert: (alert) => served.server?.alert(alert) });
 const { backend, version, durability } = store.info;
 const { server, address } = await listen(Number(values.port));
+served.server = server;
 const projector = await createProjector({ store });
 const moving = values.demo ? keepMoving(store, stopped.signal).catch(console.error) : undefined;
 

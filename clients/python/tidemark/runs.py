@@ -91,6 +91,21 @@ class Runs:
         answer = await self._transport.find(Request("GET", f"/v1/runs/{segment_of(run_id, 'runId')}"))
         return None if answer is None else answer.json()
 
+    async def list_quarantined(self, *, state: str = "quarantined", limit: int = 100) -> list[dict[str, Any]]:
+        """Runs in which damage was found; `state` is `quarantined`, `released` or `any`."""
+        query = {"state": state, "limit": _integer(limit, "limit")}
+        answer = await self._transport.call(Request("GET", "/v1/quarantines", query))
+        return answer.json()["items"]
+
+    async def release_run(self, run_id: str) -> dict[str, Any]:
+        """Releases a repaired run: readers get its events again from where they were passed over.
+
+        `CORRUPT_EVENT` while it is still damaged, `NOT_FOUND` when it was never quarantined.
+        """
+        path = f"/v1/runs/{segment_of(run_id, 'runId')}/release"
+        request = Request("POST", path, write=Write("runs.release_run", {"run_id": run_id}))
+        return (await self._transport.call(request)).json()
+
     def _envelope(self) -> RunEvent:
         return {
             "eventId": str(uuid.uuid4()),

@@ -1,5 +1,5 @@
 /** What a command declares: help, documentation, completion and the tests of its examples are made from this. */
-import type { CallOptions, Store } from '@tidemark/core';
+import type { CallOptions, Store, StoreOptions } from '@tidemark/core';
 import type { Confirmation } from './confirm.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Io } from './io.ts';
@@ -33,6 +33,8 @@ export interface StoreWish {
   isPlain?: boolean;
   /** The operator's view, whatever tenant is named. */
   isWhole?: boolean;
+  /** Receives the alerts of the store. */
+  onAlert?: StoreOptions['onAlert'];
 }
 
 /** What a command works with. */

@@ -82,11 +82,12 @@ async function execute({ command, args, texts }: Call, io: Io): Promise<number> 
     get settings() {
       return resolveSettings(flags, io.env);
     },
-    async store({ mustExist = false, isPlain = false, isWhole = false } = {}) {
+    async store({ mustExist = false, isPlain = false, isWhole = false, onAlert } = {}) {
       const { settings } = context;
       const readsOnly = command.effect === 'ro' || dryRun;
       if (settings.storeFrom === '--store' && holdsSecret(settings.store)) await out.note(SEEN_BY_ALL);
-      const store = await openTarget(settings, { readsOnly, mustExist, isPlain, note: (text) => out.note(text) });
+      const target = { readsOnly, mustExist, isPlain, note: (text: string) => out.note(text), onAlert };
+      const store = await openTarget(settings, target);
       opened.push(store);
       return isWhole || settings.tenant === undefined ? store : store.forTenant(settings.tenant);
     },

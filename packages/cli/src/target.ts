@@ -1,6 +1,6 @@
 /** Opens the store that the settings name. Looking at a store never makes one. */
 import { existsSync } from 'node:fs';
-import { createMemoryStore, retrying, type Store, TidemarkError } from '@tidemark/core';
+import { createMemoryStore, retrying, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
 import { open } from 'tidemark';
 import { DEFAULT_STORE, type Settings } from './settings.ts';
 
@@ -14,6 +14,7 @@ export interface OpenTarget {
   mustExist: boolean;
   isPlain: boolean;
   note(text: string): Promise<void>;
+  onAlert?: StoreOptions['onAlert'];
 }
 
 export async function openTarget(settings: Settings, target: OpenTarget): Promise<Store> {
@@ -25,15 +26,20 @@ export async function openTarget(settings: Settings, target: OpenTarget): Promis
     await target.note(`There is no store at ${file} yet; \`tidemark demo\` makes one, --store names another.`);
     return createMemoryStore();
   }
-  const store = await openUrl(url, settings);
+  const store = await openUrl(url, settings, target.onAlert);
   return target.isPlain ? store : retrying(store, { deadline: timeoutMs ?? RETRIED_FOR_MS });
 }
 
 /** Opens a store by its URL; the token goes to servers only. */
-export async function openUrl(url: string, settings: Pick<Settings, 'timeoutMs' | 'token'>): Promise<Store> {
+export async function openUrl(
+  url: string,
+  settings: Pick<Settings, 'timeoutMs' | 'token'>,
+  onAlert?: StoreOptions['onAlert'],
+): Promise<Store> {
   const { timeoutMs, token } = settings;
   return open(url, {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(onAlert === undefined || /^https?:/.test(url) ? {} : { onAlert }),
     ...(token !== undefined && /^https?:/.test(url) ? { token } : {}),
   });
 }

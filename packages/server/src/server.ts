@@ -2,7 +2,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { invalidArgument, type Store } from '@tidemark/core';
+import { invalidArgument, type Store, type StoreAlert } from '@tidemark/core';
 import { Application } from './application.ts';
 import { Audit } from './audit/audit.ts';
 import { RefusalRation } from './audit/requests.ts';
@@ -19,6 +19,7 @@ import { Work } from './limits/work.ts';
 import { limitsWith, type SomeLimits } from './limits.ts';
 import { type Logger, stderrLogger } from './logger.ts';
 import { Metrics, metricsHandler } from './metrics.ts';
+import { QuarantineMetrics } from './quarantine-metrics.ts';
 import { readinessOf } from './readiness.ts';
 import { ROUTES } from './routes/index.ts';
 import { SecurityLog } from './security-log.ts';
@@ -74,6 +75,8 @@ export interface TidemarkServer {
    * were accepted.
    */
   close(): Promise<void>;
+  /** Logs an alert of the store as one structured line and counts it: give it to the store as `onAlert`. */
+  alert(alert: StoreAlert): void;
   /** Looks at the files of TLS now. Returns whether new ones came into use; false without TLS. */
   reloadTls(): boolean;
   /** The same application for a server of your own. */
@@ -102,6 +105,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
   metrics.add(() => memory.render());
   const shares = new Shares();
   shareGauges(metrics, shares);
+  const quarantines = new QuarantineMetrics(store, metrics, logger);
   const hub = new Hub(new RunHints(store), metrics, shares, limits.streams);
   let isClosing = false;
   const readiness = readinessOf(store);
@@ -160,6 +164,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     get url() {
       return urlOf(server, host, tls !== undefined);
     },
+    alert: (alert) => quarantines.alert(alert),
     reloadTls: () => tls?.reload() ?? false,
     get metricsUrl() {
       return metricsServer && `${urlOf(metricsServer, metricsAt.host, false)}/metrics`;
@@ -167,6 +172,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     async listen() {
       await listening(server, { port, host });
       if (metricsServer) await listening(metricsServer, metricsAt);
+      void quarantines.look();
       return urlOf(server, host, tls !== undefined);
     },
     close() {

@@ -19,6 +19,7 @@ import { memoryCommands } from './memory.ts';
 import { migrateCommands } from './migrate.ts';
 import { pauseCommands } from './pauses.ts';
 import { projectorCommands } from './projector.ts';
+import { quarantineCommands } from './quarantine.ts';
 import { redactCommands } from './redact.ts';
 import { retentionCommands } from './retention.ts';
 import { runCommands } from './runs/index.ts';
@@ -46,6 +47,7 @@ export const commands: readonly Command[] = [
   ...keyCommands,
   ...doctorCommands,
   ...verifyCommands,
+  ...quarantineCommands,
   ...backupCommands,
   ...copyCommands,
   ...archiveCommands,

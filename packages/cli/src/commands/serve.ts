@@ -93,7 +93,8 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   const { out, io, options, settings } = context;
   const { createServer } = await import('@tidemark/server');
   if (options.port > 65_535) throw invalidArgument('--port', 'an integer from 0 to 65535', options.port);
-  const store = await context.store({ isPlain: true });
+  const served: { server?: TidemarkServer } = {};
+  const store = await context.store({ isPlain: true, onAlert: (alert) => served.server?.alert(alert) });
   const { host, port } = options;
   const limits = await limitsOf(options);
   const { metricsAddress, acceptOldCursors: acceptsOldCursors } = options;
@@ -101,6 +102,7 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   const auth = await authOf(store, context);
   const ways = { ...metrics, ...tlsOf(options), ...auth };
   const server = createServer({ store, host, port, limits, acceptsOldCursors, ...ways });
+  served.server = server;
   const url = await listen(server, options);
   const reload = () => void server.reloadTls();
   if (options.tlsCert !== undefined) process.on('SIGHUP', reload);

@@ -16,6 +16,7 @@ import { BROKEN_KV } from './kv.ts';
 import { BROKEN_KV_REQUESTS } from './kv-requests.ts';
 import { BROKEN_LIVING_STORES } from './living.ts';
 import { BROKEN_REDACTIONS } from './redaction.ts';
+import { BROKEN_QUARANTINES } from './quarantine.ts';
 import { BROKEN_REWRITES } from './rewrites.ts';
 import { BROKEN_RUN_EDGES } from './run-edges.ts';
 import { BROKEN_RUN_READS } from './run-reads.ts';
@@ -29,6 +30,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_APPENDS,
   ...BROKEN_RUN_READS,
   ...BROKEN_REDACTIONS,
+  ...BROKEN_QUARANTINES,
   ...BROKEN_REWRITES,
   ...BROKEN_RUN_EDGES,
   ...BROKEN_CARRIED_RUNS,

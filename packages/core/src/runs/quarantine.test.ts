@@ -20,7 +20,7 @@ type Damage = (body: string) => string;
 function setUp(options: StoreOptions = {}) {
   const alerts: StoreAlert[] = [];
   const context = new StoreContext({ ...options, onAlert: (alert) => alerts.push(alert) });
-  const journal = memoryJournal(context);
+  const journal: Journal = memoryJournal(context);
   const bodies = new Map<string, Damage>();
   const heads = new Set<string>();
   const seen = (name: JournalName, entry: JournalEntry): JournalEntry => {

@@ -9,10 +9,11 @@ import type { StoreContext } from '../context.ts';
 import type { Page } from '../contracts/common.ts';
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { ListQuarantinedOptions, QuarantinedRun } from '../contracts/quarantines.ts';
-import type { RunReadOptions } from '../contracts/runs.ts';
+import type { RunReadOptions, VerifyReport } from '../contracts/runs.ts';
 import type { StoredQuarantine } from '../engine/quarantines.ts';
 import type { EngineCall, RunEngine, RunKey } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
+import { digestBytes } from '../hash.ts';
 import { corruptEvent } from './chain.ts';
 import { fetchChecked } from './checked-page.ts';
 import { damageIn, recordOf } from './prepare.ts';
@@ -59,6 +60,25 @@ export class Quarantine {
     }
   }
 
+  /** Verifies a run; what is wrong is noted. An event that the engine cannot decode is a problem like any other. */
+  async verify(run: RunKey, options: RunReadOptions | undefined): Promise<VerifyReport> {
+    const report = await verifyRun(this.#context, this.#engine, run, options).catch((error) =>
+      this.#reportOf(run, error, options),
+    );
+    const { problem } = report;
+    if (problem) await this.#context.read(options, (call) => this.note(run, problem.runSeq, problem.reason, call));
+    return report;
+  }
+
+  async #reportOf(run: RunKey, error: unknown, options: RunReadOptions | undefined): Promise<VerifyReport> {
+    const damage = damageIn(error);
+    if (!damage) throw error;
+    const { runSeq = 1, reason } = damage;
+    const head = await this.#context.read(options, (call) => this.#engine.head(run, call)).catch(() => null);
+    const link = head === null || isTombstone(head) ? '' : digestBytes(head.link).toString('hex');
+    return { ...run, ok: false, events: runSeq - 1, head: link, problem: { runSeq, reason } };
+  }
+
   async list(view: RunView, options: ListQuarantinedOptions = {}): Promise<Page<QuarantinedRun>> {
     const state =
       options.state === undefined
@@ -100,7 +120,7 @@ export class Quarantine {
   async #checkWhole(entry: StoredQuarantine, options: RunReadOptions | undefined): Promise<void> {
     const run = { tenantId: entry.tenantId, runId: entry.runId };
     try {
-      const { ok, problem } = await verifyRun(this.#context, this.#engine, run, options);
+      const { ok, problem } = await this.verify(run, options);
       if (!ok) throw corruptEvent(run, problem?.runSeq ?? entry.fromSeq, problem?.reason ?? 'it is still damaged');
       await this.#checkBodies(run, entry.fromSeq, options);
     } catch (error) {

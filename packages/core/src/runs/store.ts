@@ -38,7 +38,6 @@ import { Quarantine } from './quarantine.ts';
 import { checkRedaction, redactEvent, redactionUnsupported } from './redaction.ts';
 import { type RestoreOptions, restoreParts } from './restore.ts';
 import { SnapshotReader } from './snapshots.ts';
-import { verifyRun } from './verify.ts';
 import { type RunView, runNotFound } from './view.ts';
 
 const MAX_BATCH = 1_000;
@@ -197,11 +196,7 @@ export class Runs implements RunStore {
     checkId(runId, 'runId');
     const run = await this.#context.read(options, (call) => this.#lookup.find(runId, options, call));
     if (!run) throw runNotFound(runId);
-    const report = await verifyRun(this.#context, this.#engine, run, options);
-    const { problem } = report;
-    if (problem)
-      await this.#context.read(options, (call) => this.#quarantine.note(run, problem.runSeq, problem.reason, call));
-    return report;
+    return this.#quarantine.verify(run, options);
   }
 
   async listQuarantined(options?: ListQuarantinedOptions) {

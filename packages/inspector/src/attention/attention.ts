@@ -8,6 +8,7 @@ import { doctorConcerns } from './doctor-concerns.ts';
 import { type JobConcerns, jobConcerns } from './job-concerns.ts';
 import { newsSince, noteVisit } from './last-visit.ts';
 import { pauseConcerns } from './pause-concerns.ts';
+import { quarantineConcerns } from './quarantine-concerns.ts';
 import { failedRuns } from './run-concerns.ts';
 
 const PAUSE_MS = 30_000;
@@ -55,6 +56,9 @@ async function look(): Promise<void> {
   const jobs = Promise.all(tenants.map((tenant) => jobConcerns(tenant, signal)));
   const jobsThat = (are: keyof JobConcerns) => () => jobs.then((found) => found.flatMap((it) => it[are]));
   const groups = await Promise.all([
+    group({ name: 'quarantined', title: 'Runs in which damage was found', icon: 'shield' }, () =>
+      quarantineConcerns(signal),
+    ),
     group({ name: 'stuck', title: 'Jobs whose worker fell silent', icon: 'jobs' }, jobsThat('stuck')),
     group({ name: 'pauses', title: 'Pauses that expire soon', icon: 'pauses' }, async () =>
       (await Promise.all(tenants.map((tenant) => pauseConcerns(tenant, signal)))).flat(),

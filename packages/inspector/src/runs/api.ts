@@ -1,5 +1,13 @@
 /** What the views of runs ask the server. */
-import type { Page, RunEventRecord, RunSnapshot, RunStatus, RunSummary, VerifyReport } from '@tidemark/core/portable';
+import type {
+  Page,
+  QuarantinedRun,
+  RunEventRecord,
+  RunSnapshot,
+  RunStatus,
+  RunSummary,
+  VerifyReport,
+} from '@tidemark/core/portable';
 import { ask, askText, resource } from '../live/http.ts';
 
 /** Whose run, and which. */
@@ -27,6 +35,19 @@ export function listRuns(
 ): Promise<Page<RunSummary>> {
   return ask(resource('runs'), { query: { ...filter, ...page }, signal });
 }
+
+/** Runs in which damage was found, of all tenants or of one. */
+export function listQuarantined(tenantId: string | undefined, limit: number, signal: AbortSignal) {
+  return ask<Page<QuarantinedRun>>(resource('quarantines'), { query: { tenantId, limit }, signal });
+}
+
+/** The quarantine of a run; `undefined` while it has none. */
+export async function quarantineOf(run: RunName, signal: AbortSignal): Promise<QuarantinedRun | undefined> {
+  const { items } = await listQuarantined(run.tenantId, MOST_QUARANTINED, signal);
+  return items.find(({ runId }) => runId === run.runId);
+}
+
+const MOST_QUARANTINED = 1_000;
 
 const of = ({ tenantId }: RunName) => ({ tenantId });
 

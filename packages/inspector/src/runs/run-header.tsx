@@ -1,5 +1,6 @@
 /** What a run is and how it stands, with the ways to take it along. */
 import type { RunSnapshot } from '@tidemark/core/portable';
+import { useResource } from '../live/resource.ts';
 import { CopyButton, telling } from '../parts/copy.tsx';
 import { durationText } from '../parts/durations.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -9,7 +10,7 @@ import { Mark, Status } from '../parts/status.tsx';
 import { now, Time } from '../parts/times.tsx';
 import { useShortcuts } from '../shell/keys.ts';
 import { hrefOf } from '../shell/router.ts';
-import type { RunName } from './api.ts';
+import { quarantineOf, type RunName } from './api.ts';
 import { exportRun } from './export.ts';
 import type { Run } from './run.ts';
 
@@ -30,6 +31,7 @@ export function RunHeader({ run, name }: { run: Run; name: RunName | undefined }
         <h1 title={runId}>{runId}</h1>
         {snapshot && <Status status={snapshot.status} />}
         {!name && <Mark tone="warn">from a file, read only</Mark>}
+        {name && <QuarantineMark key={`${name.tenantId} ${name.runId}`} name={name} />}
         <CopyButton text={runId} what="run id" />
         <button type="button" class="small" onClick={save}>
           <Icon name="download" />
@@ -41,6 +43,18 @@ export function RunHeader({ run, name }: { run: Run; name: RunName | undefined }
         <Failure error={run.snapshotError.value} onRetry={() => run.loadSnapshot()} />
       )}
     </header>
+  );
+}
+
+/** Says that the run is quarantined; nothing while it is whole, or while that is not known. */
+function QuarantineMark({ name }: { name: RunName }) {
+  const quarantine = useResource(`quarantine ${name.tenantId} ${name.runId}`, (signal) => quarantineOf(name, signal));
+  const found = quarantine.data.value;
+  if (!found) return null;
+  return (
+    <Mark tone="bad" icon="shield">
+      {`quarantined from event ${found.fromSeq} on: ${found.reason}`}
+    </Mark>
   );
 }
 

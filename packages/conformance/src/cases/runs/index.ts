@@ -16,6 +16,7 @@ import { LIST_CASES } from './lists.ts';
 import { LIVE_CASES } from './live.ts';
 import { LIVE_RESUME_CASES } from './live-resume.ts';
 import { PAYLOAD_CASES } from './payloads.ts';
+import { QUARANTINE_CASES } from './quarantine.ts';
 import { READ_CASES } from './reads.ts';
 import { REDACTION_CASES } from './redaction.ts';
 import { REFRESH_CASES } from './refresh.ts';
@@ -56,6 +57,7 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...INLINE_PROJECTION_CASES,
   ...FORK_CASES,
   ...INTEGRITY_CASES,
+  ...QUARANTINE_CASES,
   ...UPCAST_CASES,
   ...CONCURRENCY_CASES,
 ];

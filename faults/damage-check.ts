@@ -1,0 +1,71 @@
+/**
+ * What every engine promises when the stored form of one event is changed past the store: the other runs go on, the damage
+ * is noted and alerted once, and after a repair and a release nothing is missing. Engines damage their own storage.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FeedItem, Store } from '@tidemark/core';
+import { runEvent } from './run-event.ts';
+
+export const SICK = { tenantId: 'default', runId: 'sick' };
+export const DAMAGED_SEQ = 3;
+
+export interface Tools {
+  damage(): Promise<void> | void;
+  /** Absent where the engine's storage cannot be put back. */
+  repair?(): Promise<void> | void;
+}
+
+/** Five events of a run that is damaged at the third, and of one that is not. */
+export async function fillRuns(store: Store): Promise<void> {
+  for (let n = 1; n <= 5; n++) {
+    await store.runs.appendEvent(runEvent(SICK.runId, `sick-${n}`, { n }));
+    await store.runs.appendEvent(runEvent('well', `well-${n}`, { n }));
+  }
+}
+
+/** Damages a filled store and returns one sentence for each promise that is broken. */
+export async function checkDamage(store: Store, tools: Tools): Promise<string[]> {
+  const problems: string[] = [];
+  const same = (what: string, seen: unknown, wanted: unknown) => {
+    if (JSON.stringify(seen) !== JSON.stringify(wanted))
+      problems.push(`${what}: ${JSON.stringify(seen)} instead of ${JSON.stringify(wanted)}`);
+  };
+  await tools.damage();
+  const before = await readUntil(store, undefined, (items) => seqsOf(items, 'well').length === 5);
+  same('the other run', seqsOf(before.items, 'well'), [1, 2, 3, 4, 5]);
+  same('the damaged run', seqsOf(before.items, SICK.runId), [1, 2]);
+  const { items: entries } = await store.runs.listQuarantined();
+  same('the entries', entries.map(({ runId, fromSeq, state }) => [runId, fromSeq, state]), [
+    [SICK.runId, DAMAGED_SEQ, 'quarantined'],
+  ]);
+  const { ok, problem } = await store.runs.verify(SICK.runId);
+  same('verify', [ok, problem?.runSeq], [false, DAMAGED_SEQ]);
+  same('events before the damage', (await store.runs.fetchEvents(SICK.runId, { limit: 2 })).length, 2);
+  const refused = await store.runs.fetchEvents(SICK.runId).catch((error) => (error as { code: string }).code);
+  same('a read of the damage', refused, 'CORRUPT_EVENT');
+  if (!tools.repair) return problems;
+  await tools.repair();
+  await store.runs.releaseRun(SICK.runId);
+  const after = await readUntil(store, before.next, (items) => seqsOf(items, SICK.runId).length >= 3);
+  same('the released run', seqsOf(after.items, SICK.runId), [3, 4, 5]);
+  const again = await readUntil(store, undefined, (items) => items.length >= 10);
+  same('a new reader', seqsOf(again.items, SICK.runId), [1, 2, 3, 4, 5]);
+  return problems;
+}
+
+/** Reads the feed until a condition holds and the end is reached; on PostgreSQL the end may lag a moment. */
+async function readUntil(store: Store, after: string | undefined, isEnough: (items: FeedItem[]) => boolean) {
+  const items: FeedItem[] = [];
+  const deadline = Date.now() + 10_000;
+  for (let next = after; ; ) {
+    const page = await store.runs.feedPage(next === undefined ? {} : { after: next });
+    items.push(...page.items);
+    if (page.next === next && (isEnough(items) || Date.now() > deadline)) return { items, next };
+    if (page.next === next) await sleep(50);
+    next = page.next;
+  }
+}
+
+function seqsOf(items: readonly FeedItem[], runId: string): number[] {
+  return items.filter((item) => item.event.runId === runId).map((item) => item.event.runSeq);
+}

@@ -1,0 +1,32 @@
+/**
+ * A store that returns one event of a run as a damaged disk would, until it is repaired: the same data through another run
+ * engine. Tests that damage an engine's own storage lie with the engine.
+ */
+import type { Store } from '@tidemark/core';
+import { isDamaged, type RunKey, type StoredRunEvent, withRuns } from '@tidemark/core/engine';
+
+/** Which event is damaged now, for every view that shares it. */
+export interface Damage {
+  run: RunKey | null;
+  runSeq: number;
+}
+
+/** The store with the damage in it. Closing it closes the store. */
+export function damagedStore(store: Store, damage: Damage): Store {
+  const isIt = (run: RunKey, event: StoredRunEvent) =>
+    damage.run?.runId === run.runId && damage.run.tenantId === run.tenantId && event.runSeq === damage.runSeq;
+  const read = (run: RunKey, events: StoredRunEvent[]) =>
+    events.map((event) => (isIt(run, event) ? { ...event, payload: '{"n":"changed"}' } : event));
+  return withRuns(store, (engine) => ({
+    async fetch(run, afterSeq, limit, call) {
+      const page = await engine.fetch(run, afterSeq, limit, call);
+      return { ...page, events: read(run, page.events), lead: read(run, page.lead) };
+    },
+    async feed(after, limit, call) {
+      const entries = await engine.feed(after, limit, call);
+      return entries.map((entry) =>
+        isDamaged(entry) ? entry : { ...entry, event: read(entry.run, [entry.event])[0]! },
+      );
+    },
+  }))!;
+}

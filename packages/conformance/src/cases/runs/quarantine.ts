@@ -1,0 +1,174 @@
+/**
+ * Damage in one run: everything else goes on, the damage is noted, and after a repair nothing is missing (RUN-20). The cases
+ * look at the store through an engine that returns one event as a damaged disk would; stores without one pass them by.
+ */
+import type { FeedItem, HeldRun, Store } from '@tidemark/core';
+import { isDamaged, type RunEngine, type RunKey, type StoredRunEvent } from '@tidemark/core/engine';
+import { expect, expectCode, expectEqual } from '../../expect.ts';
+import type { Bench, ConformanceCase } from '../../kit.ts';
+import { runsCase } from '../define.ts';
+import { appendNumbered } from './events.ts';
+import { feedMark } from './feed-pages.ts';
+
+/** How long a page waits for what is late, in milliseconds. */
+const PATIENCE = 2_000;
+
+/** The tenant's view of a store in which one event is damaged until it is repaired. */
+function damagedView(bench: Bench, runId: string, runSeq: number): { view: Store | null; repair: () => void } {
+  let isDamagedNow = true;
+  const read = (run: RunKey, event: StoredRunEvent): StoredRunEvent => {
+    const isIt = isDamagedNow && run.runId === runId && event.runSeq === runSeq;
+    return isIt ? { ...event, payload: '{"n":"changed"}' } : event;
+  };
+  const view = bench.withRuns((engine: RunEngine) => ({
+    async fetch(run, afterSeq, limit, call) {
+      const page = await engine.fetch(run, afterSeq, limit, call);
+      const seen = (events: StoredRunEvent[]) => events.map((event) => read(run, event));
+      return { ...page, events: seen(page.events), lead: seen(page.lead) };
+    },
+    async feed(after, limit, call) {
+      const entries = await engine.feed(after, limit, call);
+      return entries.map((entry) => (isDamaged(entry) ? entry : { ...entry, event: read(entry.run, entry.event) }));
+    },
+  }));
+  return { view, repair: () => (isDamagedNow = false) };
+}
+
+interface ReadFeed {
+  items: FeedItem[];
+  held: HeldRun[];
+  next: string;
+}
+
+/** Reads until so many items of some runs came, and then to the end. */
+async function readFeed(store: Store, after: string, runIds: readonly string[], count: number): Promise<ReadFeed> {
+  const items: FeedItem[] = [];
+  const held: HeldRun[] = [];
+  let next = after;
+  for (let waits = 0; ; ) {
+    const wait = items.length < count && waits < 3 ? { wait: PATIENCE } : {};
+    const page = await store.runs.feedPage({ after: next, limit: 3, ...wait });
+    items.push(...page.items.filter((item) => runIds.includes(item.event.runId)));
+    held.push(...(page.held ?? []));
+    if (page.next === next && (items.length >= count || ++waits === 3)) return { items, held, next };
+    next = page.next ?? next;
+  }
+}
+
+const seqsOf = (items: readonly FeedItem[], runId: string) =>
+  items.filter((item) => item.event.runId === runId).map((item) => item.event.runSeq);
+
+/** A damaged run and a whole one, as a reader that began before them sees them. */
+async function damagedPair(bench: Bench) {
+  const [sick, well] = [bench.id('sick'), bench.id('well')];
+  const after = await feedMark(bench);
+  for (let n = 1; n <= 5; n++) {
+    await appendNumbered(bench, sick, 1, n);
+    await appendNumbered(bench, well, 1, n);
+  }
+  return { sick, well, after, ...damagedView(bench, sick, 3) };
+}
+
+const NEEDS = ['runs.feed'] as const;
+
+export const QUARANTINE_CASES: readonly ConformanceCase[] = [
+  runsCase({
+    id: 'runs/damage-stays-in-its-run',
+    title: 'one damaged event stops nobody: the feed passes over its run from there on and says so',
+    proves: ['RUN-20'],
+    needs: [...NEEDS],
+    async run(bench) {
+      const { sick, well, after, view } = await damagedPair(bench);
+      if (!view) return;
+      const { items, held } = await readFeed(view, after, [sick, well], 7);
+      expectEqual(seqsOf(items, well), [1, 2, 3, 4, 5], 'the other run is whole');
+      expectEqual(seqsOf(items, sick), [1, 2], 'the damaged one is given up to the damage');
+      const first = held.find(({ runId }) => runId === sick);
+      expectEqual(first?.runSeq, 3, 'the page names the run it passed over, and from where on');
+      await expectCode('CORRUPT_EVENT', 'a direct read of the damage fails', () => view.runs.fetchEvents(sick));
+      expectEqual((await view.runs.fetchEvents(sick, { limit: 2 })).length, 2, 'what lies before it can be read');
+    },
+  }),
+  runsCase({
+    id: 'runs/damage-is-noted',
+    title: 'an event is passed over only while the store says durably that its run is quarantined',
+    proves: ['RUN-20'],
+    needs: [...NEEDS],
+    async run(bench) {
+      const { sick, well, after, view } = await damagedPair(bench);
+      if (!view) return;
+      await readFeed(view, after, [sick, well], 7);
+      const peer = (await bench.peer()).forTenant(bench.tenantId);
+      const { items } = await peer.runs.listQuarantined();
+      const entry = items.find(({ runId }) => runId === sick);
+      expectEqual([entry?.fromSeq, entry?.state], [3, 'quarantined'], 'another process sees the entry');
+      const other = await readFeed(peer, after, [sick, well], 7);
+      expectEqual(seqsOf(other.items, sick), [1, 2], 'and passes over the run as well');
+    },
+  }),
+  runsCase({
+    id: 'runs/release-gives-everything-again',
+    title: 'after a release the events come from where they were passed over, in order, with those appended meanwhile',
+    proves: ['RUN-20'],
+    needs: [...NEEDS],
+    async run(bench) {
+      const { sick, well, after, view, repair } = await damagedPair(bench);
+      if (!view) return;
+      const { next } = await readFeed(view, after, [sick, well], 7);
+      await appendNumbered(bench, sick, 1, 6);
+      repair();
+      const { state, release } = await view.runs.releaseRun(sick);
+      expect(state === 'released' && release > 0, 'a repaired run is released under a number');
+      await appendNumbered(bench, sick, 1, 7);
+      const { items } = await readFeed(view, next, [sick], 5);
+      const released = items.filter((item) => item.released);
+      expectEqual(seqsOf(released, sick), [3, 4, 5, 6, 7], 'each once, in order, up to the last');
+      const middle = released[1]!.cursor;
+      const rest = await readFeed(view, middle, [sick], 3);
+      expectEqual(seqsOf(rest.items.filter((item) => item.released), sick), [5, 6, 7], 'any cursor of them goes on');
+    },
+  }),
+  runsCase({
+    id: 'runs/release-verifies',
+    title: 'a run that is still damaged is not released',
+    proves: ['RUN-20'],
+    needs: [...NEEDS],
+    async run(bench) {
+      const { sick, well, after, view } = await damagedPair(bench);
+      if (!view) return;
+      await readFeed(view, after, [sick, well], 7);
+      await expectCode('CORRUPT_EVENT', 'the damage is still there', () => view.runs.releaseRun(sick));
+      const { items } = await view.runs.listQuarantined();
+      expectEqual(items.find(({ runId }) => runId === sick)?.state, 'quarantined', 'the run stays quarantined');
+      await expectCode('NOT_FOUND', 'a run that was never quarantined has no release', () => view.runs.releaseRun(well));
+    },
+  }),
+  runsCase({
+    id: 'runs/quarantine-is-the-tenants-own',
+    title: 'no tenant sees which runs of others are quarantined',
+    proves: ['RUN-20', 'GEN-10'],
+    needs: [...NEEDS],
+    async run(bench) {
+      const { sick, well, after, view } = await damagedPair(bench);
+      if (!view) return;
+      await readFeed(view, after, [sick, well], 7);
+      const other = bench.store.forTenant(bench.id('tenant'));
+      expectEqual(await other.runs.listQuarantined({ state: 'any' }), { items: [] }, 'a stranger sees none');
+      const operators = await bench.store.runs.listQuarantined({ tenantId: bench.tenantId });
+      expectEqual(operators.items.map(({ runId }) => runId), [sick], 'the operator sees them by tenant');
+    },
+  }),
+  runsCase({
+    id: 'runs/deleting-ends-a-quarantine',
+    title: 'a deleted run is not quarantined any more',
+    proves: ['RUN-20', 'RUN-15'],
+    needs: [...NEEDS],
+    async run(bench) {
+      const { sick, well, after, view } = await damagedPair(bench);
+      if (!view) return;
+      await readFeed(view, after, [sick, well], 7);
+      await view.runs.deleteRun(sick);
+      expectEqual(await view.runs.listQuarantined({ state: 'any' }), { items: [] }, 'nothing is left of it');
+    },
+  }),
+];

@@ -1,0 +1,62 @@
+/** One event of the file is changed past its triggers: its run is quarantined, and everything else goes on (RUN-20). */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { StoreAlert } from '@tidemark/core';
+import { expect, it, onTestFinished } from 'vitest';
+import { checkDamage, fillRuns } from '../../../faults/damage-check.ts';
+import { sqliteStore } from '../src/index.ts';
+
+it.each([
+  ['payload', `'{"n":"changed"}'`],
+  ['payload', `'no JSON'`],
+  ['link', 'zeroblob(32)'],
+  ['emitted_at', `'never'`],
+  ['redaction', `'{'`],
+])('a changed %s, %s, costs its run alone', async (column, value) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-damage-'));
+  const path = join(folder, 'store.db');
+  const alerts: StoreAlert[] = [];
+  const store = await sqliteStore({ path, onAlert: (alert) => alerts.push(alert) });
+  onTestFinished(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  await fillRuns(store);
+  const where = "WHERE run_id = 'sick' AND run_seq = 3";
+  alter(path, `CREATE TABLE before_damage AS SELECT * FROM run_events ${where}`);
+  const problems = await checkDamage(store, {
+    damage: () => alter(path, `UPDATE run_events SET ${column} = ${value} ${where}`),
+    repair: () => alter(path, `UPDATE run_events SET ${column} = (SELECT ${column} FROM before_damage) ${where}`),
+  });
+  expect(problems).toEqual([]);
+  expect(alerts).toMatchObject([{ code: 'RUN_QUARANTINED', runId: 'sick', fromSeq: 3 }]);
+});
+
+it('a head that cannot be decoded is left out of lists and named', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-damage-'));
+  const path = join(folder, 'store.db');
+  const store = await sqliteStore(path);
+  onTestFinished(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  await fillRuns(store);
+  alter(path, "UPDATE runs SET labels = '{' WHERE run_id = 'sick'");
+  expect((await store.runs.listRuns()).items.map(({ runId }) => runId)).toEqual(['well']);
+  expect((await store.runs.listQuarantined()).items).toMatchObject([{ runId: 'sick', fromSeq: 6 }]);
+  const { ok, findings } = await store.doctor();
+  expect(ok).toBe(false);
+  expect(findings.find(({ check }) => check === 'quarantine')?.message).toContain('"sick" of "default"');
+});
+
+/** Changes the file past the store, and puts the triggers back. */
+function alter(path: string, sql: string): void {
+  const database = new DatabaseSync(path);
+  const triggers = database.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").all();
+  for (const { name } of triggers) database.exec(`DROP TRIGGER "${name}"`);
+  database.exec(sql);
+  for (const trigger of triggers) database.exec(String(trigger.sql));
+  database.close();
+}
