@@ -23,6 +23,7 @@ const RIGS: Record<string, string[]> = {
   keeping: ['--crashes', '100'],
   copying: ['--crashes', '100'],
   erasure: ['--crashes', '100'],
+  damage: ['--rounds', '5'],
   'tail-memory': [],
   projectors: [],
   'server-fuzz': ['--seconds', '3600'],

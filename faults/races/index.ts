@@ -1,6 +1,7 @@
 /** Every race by name. */
 import { claimRetriesAtOnce } from './claim-retries-at-once.ts';
 import { copyBesideDeletes } from './copy-beside-deletes.ts';
+import { damageBesideRelease } from './damage-beside-release.ts';
 import { eraseSessionBesidePut } from './erase-session-beside-put.ts';
 import { evictionBesidePut } from './eviction-beside-put.ts';
 import { EXPORTED_RUNS } from './exported-runs.ts';
@@ -19,6 +20,7 @@ import { TWO_RUN_BATCHES } from './two-run-batches.ts';
 export const RACES: Record<string, Race> = {
   'claim-retries-at-once': claimRetriesAtOnce,
   'copy-beside-deletes': copyBesideDeletes,
+  'damage-beside-release': damageBesideRelease,
   'erase-session-beside-large-put': eraseSessionBesidePut('large'),
   'erase-session-beside-small-put': eraseSessionBesidePut('small'),
   'erase-session-beside-stream': eraseSessionBesidePut('stream'),

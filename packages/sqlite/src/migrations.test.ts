@@ -96,7 +96,7 @@ describe('a file of another version', () => {
 
 /** Takes a file back to the schema before the migration `rewrites`. */
 const SINCE_REWRITES = [
-  "DELETE FROM tidemark_migrations WHERE name IN ('rewrites', 'requests', 'checksums', 'guards')",
+  "DELETE FROM tidemark_migrations WHERE name IN ('rewrites', 'requests', 'quarantines', 'checksums', 'guards')",
   'DROP TRIGGER run_events_never_replaced',
   'DROP TRIGGER run_events_count_redactions',
   'DROP TABLE run_events_guard',
@@ -106,6 +106,8 @@ const SINCE_REWRITES = [
   'ALTER TABLE artifact_blobs DROP COLUMN sums',
   'ALTER TABLE runs DROP COLUMN rewrites',
   'ALTER TABLE run_snapshots DROP COLUMN rewrites',
+  'DROP TABLE run_quarantines',
+  'DROP TABLE run_releases',
   'DROP TABLE requests',
   'DROP TABLE store_clock',
   'DROP INDEX memory_states_deleted',

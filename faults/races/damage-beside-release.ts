@@ -1,0 +1,85 @@
+/**
+ * A run is damaged, repaired and released while it grows and two readers follow the feed. A reader that drops what is at or
+ * below its watermark is given every event of the run in order: none is missing, and every other run goes on.
+ */
+import type { FeedItem, Store } from '@tidemark/core';
+import { type Damage, damagedStore } from '../damaged-store.ts';
+import { runEvent } from '../run-event.ts';
+import { ignoring, sleep, until } from './actors.ts';
+import type { Race } from './race.ts';
+
+const EVENTS = 24;
+const PATIENCE_MS = 10_000;
+
+/** Follows the feed of a tenant by watermarks. */
+class Reader {
+  readonly problems: string[] = [];
+  readonly #store: Store;
+  readonly #watermarks = new Map<string, number>();
+  #after: string | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async read(limit: number): Promise<void> {
+    const after = this.#after === undefined ? {} : { after: this.#after };
+    const { items, next } = await this.#store.runs.feedPage({ limit, ...after });
+    for (const item of items) this.#take(item);
+    this.#after = next;
+  }
+
+  at(runId: string): number {
+    return this.#watermarks.get(runId) ?? 0;
+  }
+
+  #take({ event: { runId, runSeq } }: FeedItem): void {
+    const at = this.at(runId);
+    if (runSeq > at + 1) this.problems.push(`event ${runSeq} of ${runId} came after ${at}`);
+    if (runSeq > at) this.#watermarks.set(runId, runSeq);
+  }
+}
+
+export const damageBesideRelease: Race = {
+  summary: 'damage, repair and release beside readers and a writer',
+  rounds: { short: 4, long: 60 },
+  async round({ a, b, id, random }) {
+    const tenantId = `tenant-${id}`;
+    const [sick, well] = [`${id}-sick`, `${id}-well`];
+    const damage: Damage = { run: null, runSeq: 0 };
+    const [one, two] = [a, b].map((store) => damagedStore(store, damage).forTenant(tenantId)) as [Store, Store];
+    const readers = [new Reader(one), new Reader(two)];
+    const over = new AbortController();
+    const write = async () => {
+      for (let n = 1; n <= EVENTS; n++) {
+        for (const runId of [sick, well])
+          await a.forTenant(tenantId).runs.appendEvent({ ...runEvent(runId, `${n}`), tenantId });
+        await sleep(random.between(0, 3));
+      }
+    };
+    const harm = async () => {
+      for (let times = 0; times < 3; times++) {
+        await sleep(random.between(0, 20));
+        Object.assign(damage, { run: { tenantId, runId: sick }, runSeq: random.between(1, EVENTS) });
+        await sleep(random.between(5, 40));
+        damage.run = null;
+        await two.runs.releaseRun(sick).catch(ignoring('NOT_FOUND', 'RUN_NOT_FOUND'));
+      }
+    };
+    const following = readers.map((reader) => until(over.signal, () => reader.read(random.between(1, 12))));
+    await Promise.all([write(), harm()]);
+    const isDone = () => readers.every((reader) => [sick, well].every((runId) => reader.at(runId) === EVENTS));
+    const deadline = Date.now() + PATIENCE_MS;
+    while (!isDone() && Date.now() < deadline) {
+      await two.runs.releaseRun(sick).catch(ignoring('NOT_FOUND'));
+      await sleep(20);
+    }
+    over.abort();
+    await Promise.all(following);
+    const problems = readers.flatMap((reader) => reader.problems);
+    for (const reader of readers)
+      for (const runId of [sick, well])
+        if (reader.at(runId) !== EVENTS) problems.push(`a reader of ${runId} ends at ${reader.at(runId)}`);
+    return { checks: 2 * EVENTS, problems };
+  },
+};
