@@ -23,6 +23,13 @@ export function payloadDamaged(place: PayloadPlace, why: string, keyId: string |
   return error;
 }
 
+/** The same error for a payload whose event is known. */
+export function damagedAt({ message, rule, keyId, runId, cause }: TidemarkError, runSeq: number): TidemarkError {
+  const error = new TidemarkError('CODEC_FAILED', message, { rule, keyId, runId, cause, runSeq });
+  damaged.add(error);
+  return error;
+}
+
 /** Whether a payload is damaged, rather than of a key or codec that is missing here. */
 export function isDamagedPayload(error: unknown): error is TidemarkError {
   return typeof error === 'object' && error !== null && damaged.has(error);

@@ -108,11 +108,11 @@ export class ChainReader {
   }
 }
 
-export function corruptEvent({ runId }: RunKey, runSeq: number, problem: string, cause?: TidemarkError): TidemarkError {
+export function corruptEvent({ runId }: RunKey, runSeq: number, problem: string, cause?: unknown): TidemarkError {
   return new TidemarkError(
     'CORRUPT_EVENT',
     `Event ${runSeq} of run ${JSON.stringify(runId)} is corrupt: ${problem}; restore the run from a backup`,
-    { runId, runSeq, rule: problem, ...(cause && { cause, keyId: cause.keyId }) },
+    { runId, runSeq, rule: problem, ...(cause === undefined ? {} : { cause }) },
   );
 }
 

@@ -3,7 +3,7 @@ import { decodeJson, encodeJsonObject } from '../checks/json.ts';
 import { checkLabels } from '../checks/labels.ts';
 import { checkInteger, checkTime, timeText } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
-import { isDamagedPayload } from '../codec/failure.ts';
+import { damagedAt, isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
@@ -131,8 +131,8 @@ export function placeOf({ tenantId, runId }: RunKey, { idempotencyKey }: { idemp
 }
 
 /**
- * A stored event as readers get it: a new object each time. Throws `CORRUPT_EVENT` for one whose parts cannot be decoded by
- * any store, and `CODEC_FAILED` for a payload whose key or codec this one lacks.
+ * A stored event as readers get it: a new object each time. Throws `CORRUPT_EVENT` for one whose parts cannot be decoded, and
+ * `CODEC_FAILED` for a payload that the keys and the codec of this store do not open.
  */
 export function recordOf(
   payloads: Payloads,
@@ -142,6 +142,7 @@ export function recordOf(
   try {
     return decodeRecord(payloads, run, stored);
   } catch (error) {
+    if (isDamagedPayload(error) && error.keyId !== undefined) throw damagedAt(error, stored.runSeq);
     if (isDamagedPayload(error))
       throw corruptEvent(run, stored.runSeq, `its payload cannot be decoded: ${error.rule}`, error);
     // What parsing and formatting throw; a codec's own failure is passed on as it is.
@@ -152,7 +153,7 @@ export function recordOf(
 
 /** Why an event is damaged, where an error says that; `null` for every other error. */
 export function damageIn(error: unknown): { runSeq?: number; reason: string } | null {
-  if (!isTidemarkError(error, 'CORRUPT_EVENT')) return null;
+  if (!isTidemarkError(error, 'CORRUPT_EVENT') && !isDamagedPayload(error)) return null;
   return { runSeq: error.runSeq, reason: error.rule ?? error.message };
 }
 

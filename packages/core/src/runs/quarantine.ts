@@ -48,7 +48,7 @@ export class Quarantine {
     return true;
   }
 
-  /** Makes a read that folds or checks a run. Damage it meets is noted, and thrown as before. */
+  /** Makes a read that folds a run. Damage it meets is noted, and thrown as it is. */
   async watching<T>(run: RunKey, call: EngineCall, read: () => Promise<T>): Promise<T> {
     try {
       return await read();
@@ -57,6 +57,16 @@ export class Quarantine {
       // The caller's own error says more than a failure to note it; the next reader notes it.
       if (damage?.runSeq !== undefined) await this.note(run, damage.runSeq, damage.reason, call).catch(() => {});
       throw error;
+    }
+  }
+
+  /** The same for folds that go on without the run: any damage is thrown as `CORRUPT_EVENT`. */
+  async watchingFold<T>(run: RunKey, call: EngineCall, fold: () => Promise<T>): Promise<T> {
+    try {
+      return await this.watching(run, call, fold);
+    } catch (error) {
+      const damage = damageIn(error);
+      throw damage ? corruptEvent(run, damage.runSeq ?? 1, damage.reason, error) : error;
     }
   }
 

@@ -153,7 +153,7 @@ export class Runs implements RunStore {
     return this.#context.write(options, { method: 'refreshSnapshot', runId }, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       const refresh = (of: RunKey) => this.#snapshots.refresh(of, call);
-      const refreshed = run && (await this.#quarantine.watching(run, call, () => refresh(run)));
+      const refreshed = run && (await this.#quarantine.watchingFold(run, call, () => refresh(run)));
       if (!refreshed) throw runNotFound(runId);
       return refreshed;
     });
