@@ -35,9 +35,11 @@ export async function checkDamage(store: Store, tools: Tools): Promise<string[]>
   same('the other run', seqsOf(before.items, 'well'), [1, 2, 3, 4, 5]);
   same('the damaged run', seqsOf(before.items, SICK.runId), [1, 2]);
   const { items: entries } = await store.runs.listQuarantined();
-  same('the entries', entries.map(({ runId, fromSeq, state }) => [runId, fromSeq, state]), [
-    [SICK.runId, DAMAGED_SEQ, 'quarantined'],
-  ]);
+  same(
+    'the entries',
+    entries.map(({ runId, fromSeq, state }) => [runId, fromSeq, state]),
+    [[SICK.runId, DAMAGED_SEQ, 'quarantined']],
+  );
   const { ok, problem } = await store.runs.verify(SICK.runId);
   same('verify', [ok, problem?.runSeq], [false, DAMAGED_SEQ]);
   same('events before the damage', (await store.runs.fetchEvents(SICK.runId, { limit: 2 })).length, 2);

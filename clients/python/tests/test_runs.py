@@ -37,6 +37,13 @@ class Runs(StoreCase):
         self.assertEqual([(it["runSeq"], it["payload"]) for it in page], [(2, {"number": 1}), (3, {"number": 2})])
         self.assertEqual(await self.store.runs.fetch_events(new_name("run")), [])
 
+    async def test_that_are_whole_are_not_quarantined(self) -> None:
+        run = new_name("run")
+        await self.store.runs.append_event(note(run, 1))
+        listed = await self.store.runs.list_quarantined(state="any", limit=1_000)
+        self.assertNotIn(run, [it["runId"] for it in listed])
+        self.assertEqual((await self.failure_of(self.store.runs.release_run(run))).code, "NOT_FOUND")
+
     async def test_have_a_snapshot(self) -> None:
         run = new_name("run")
         self.assertIsNone(await self.store.runs.get_snapshot(run))

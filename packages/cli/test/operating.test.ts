@@ -39,6 +39,25 @@ describe('verify', () => {
     expect((await tidemark('verify order-7')).code).toBe(0);
   });
 
+  it('quarantines what it finds; a repaired run is released, a damaged one is not', async () => {
+    const where = `WHERE run_seq = 2 AND payload LIKE '%1299%'`;
+    alter(`CREATE TABLE before_damage AS SELECT * FROM run_events ${where}`);
+    alter(`UPDATE run_events SET payload = '{"cents":1}' ${where}`);
+    await tidemark('verify order-42');
+    const listed = await tidemark('quarantine list');
+    expect(JSON.parse(listed.stdout)).toMatchObject({ runId: 'order-42', fromSeq: 2, state: 'quarantined' });
+    const refused = await tidemark('quarantine release --all');
+    expect([refused.code, JSON.parse(refused.stdout).runId]).toEqual([6, 'order-42']);
+    expect((await tidemark('quarantine release order-42')).stderr).toContain('CORRUPT_EVENT');
+    expect((await tidemark('doctor')).stdout).toContain('quarantine');
+    alter(
+      `UPDATE run_events SET payload = (SELECT payload FROM before_damage) WHERE event_id = (SELECT event_id FROM before_damage)`,
+    );
+    const released = await tidemark('quarantine release order-42');
+    expect(JSON.parse(released.stdout)).toMatchObject({ state: 'released', release: 1 });
+    expect((await tidemark('quarantine list')).stdout).toBe('');
+  });
+
   it('wants a run or --all, not both and not neither', async () => {
     expect((await tidemark('verify')).code).toBe(2);
     expect((await tidemark('verify order-42 --all')).code).toBe(2);

@@ -1,25 +1,31 @@
-/** A message of a run is deleted past the store: its run is quarantined, and everything else goes on (RUN-20). */
+/** Messages of a run are purged past the store: its run is quarantined, and everything else goes on (RUN-20). */
 import type { StoreAlert } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
-import { checkDamage, fillRuns } from '../../../faults/damage-check.ts';
+import { fillRuns, SICK } from '../../../faults/damage-check.ts';
 import { readEntries } from '../src/commits.ts';
 import { streamName } from '../src/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore } from './stores.ts';
 
-describe.skipIf(WITHOUT_NATS)('a commit that was deleted past the store', () => {
-  it('costs its run alone', async () => {
+describe.skipIf(WITHOUT_NATS)('commits that were purged past the store', () => {
+  it('cost their run alone', async () => {
     const { url, prefix } = newStreams();
+    await fillRuns(await openStore({ url, prefix }));
     const alerts: StoreAlert[] = [];
     const store = await openStore({ url, prefix, onAlert: (alert) => alerts.push(alert) });
-    await fillRuns(store);
-    const other = await openStore({ url, prefix, onAlert: (alert) => alerts.push(alert) });
-    // The two runs were written in turn: the third event of the first is the fifth message.
-    const damage = async () => {
-      await askServer(url, `STREAM.MSG.DELETE.${streamName(prefix, 'runs')}`, { seq: 5 });
-    };
-    expect(await checkDamage(other, { damage })).toEqual([]);
-    expect(alerts).toMatchObject([{ code: 'RUN_QUARANTINED', runId: 'sick', fromSeq: 3 }]);
+    // The two runs were written in turn: before the sixth message lie three events of the first. Single messages cannot be deleted.
+    const filter = `${prefix}.runs.runs.default.${SICK.runId}`;
+    const { purged } = await askServer<{ purged: number }>(url, `STREAM.PURGE.${streamName(prefix, 'runs')}`, {
+      filter,
+      seq: 6,
+    });
+    expect(purged).toBe(3);
+    const { items, held } = await store.runs.feedPage();
+    expect(items.map(({ event }) => [event.runId, event.runSeq])).toEqual([1, 2, 3, 4, 5].map((seq) => ['well', seq]));
+    expect(held).toMatchObject([{ runId: SICK.runId, runSeq: 1 }]);
+    expect((await store.runs.listQuarantined()).items).toMatchObject([{ runId: SICK.runId, fromSeq: 1 }]);
+    expect(alerts).toMatchObject([{ code: 'RUN_QUARANTINED', runId: SICK.runId, fromSeq: 1 }]);
+    await expect(store.runs.releaseRun(SICK.runId)).rejects.toMatchObject({ code: 'CORRUPT_EVENT' });
   });
 });
 

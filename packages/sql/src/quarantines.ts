@@ -48,10 +48,7 @@ interface Row {
  * `takeNumber` takes the next number of a release inside a transaction; whoever comes next waits until it is committed, so
  * that a number is seen only when all lower ones are.
  */
-export function sqlQuarantines(
-  db: SqlDatabase,
-  takeNumber: (tx: SqlTransaction) => Promise<number>,
-): QuarantineEngine {
+export function sqlQuarantines(db: SqlDatabase, takeNumber: (tx: SqlTransaction) => Promise<number>): QuarantineEngine {
   const lock = async (tx: SqlTransaction, run: RunKey) => {
     const [row] = await tx.all<Row>(SELECT_RUN + db.forUpdate, [run.tenantId, run.runId]);
     return row ? entryOf(row) : null;

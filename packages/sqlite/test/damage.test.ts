@@ -13,7 +13,6 @@ it.each([
   ['payload', `'no JSON'`],
   ['link', 'zeroblob(32)'],
   ['emitted_at', `'never'`],
-  ['redaction', `'{'`],
 ])('a changed %s, %s, costs its run alone', async (column, value) => {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-damage-'));
   const path = join(folder, 'store.db');

@@ -89,11 +89,7 @@ export const RULINGS: readonly Clause[] = [
     '`packages/core/src/runs/chain.test.ts`, `packages/sqlite/test/faults.test.ts`',
   ),
   ...ruling('RUN-20', 'damage quarantines its run alone; a release gives its events again'),
-  ...ruling(
-    'RUN-20',
-    'each engine, damaged for real',
-    'tests of each engine and `faults/damage.ts`',
-  ),
+  ...ruling('RUN-20', 'each engine, damaged for real', 'tests of each engine and `faults/damage.ts`'),
   ...ruling('KV-1', 'what a record is and what values may be'),
   ...ruling(
     'KV-1',

@@ -179,8 +179,7 @@ export class FeedChecker {
     const first = entries[0];
     const end = after === null ? undefined : this.#ends.get(after);
     this.#ends.delete(after ?? '');
-    const goesOn =
-      first && !isDamaged(first) && end?.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq;
+    const goesOn = first && !isDamaged(first) && end?.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq;
     return goesOn ? new Map([[end.key, end.reader]]) : new Map();
   }
 

@@ -29,8 +29,7 @@ function setUp(options: StoreOptions = {}) {
   };
   const damaged: Partial<Journal> = {
     read: async (name, ...rest) => (await journal.read(name, ...rest)).map((entry) => seen(name, entry)),
-    feed: async (...args) =>
-      (await journal.feed(...args)).map((it) => ({ ...it, entry: seen(it.name, it.entry) })),
+    feed: async (...args) => (await journal.feed(...args)).map((it) => ({ ...it, entry: seen(it.name, it.entry) })),
     list: async (...args) =>
       (await journal.list(...args)).map((it) =>
         heads.has(it.name.name) ? { ...it, head: { ...it.head, state: '{' } } : it,
@@ -38,7 +37,8 @@ function setUp(options: StoreOptions = {}) {
   };
   const engine = new KeyedRuns(
     new Proxy(journal, {
-      get: (target, key) => damaged[key as keyof Journal] ?? (Reflect.get(target, key, target) as () => void).bind(target),
+      get: (target, key) =>
+        damaged[key as keyof Journal] ?? (Reflect.get(target, key, target) as () => void).bind(target),
     }) as Journal,
     memoryRecords(context),
   );

@@ -34,7 +34,11 @@ export class Quarantine {
 
   /** Notes damage and alerts; returns false, with nothing noted, for a run that is gone meanwhile. */
   async note(run: RunKey, fromSeq: number, reason: string, call: EngineCall): Promise<boolean> {
-    const damage = { fromSeq: Math.max(1, fromSeq), reason: reason.slice(0, LONGEST_REASON), at: this.#context.clock() };
+    const damage = {
+      fromSeq: Math.max(1, fromSeq),
+      reason: reason.slice(0, LONGEST_REASON),
+      at: this.#context.clock(),
+    };
     const { entry, isNew } = await this.#engine.quarantines.put(run, damage, call);
     // A removal that came between has looked for an entry before there was one.
     if (await isGone(this.#engine, run, call)) {

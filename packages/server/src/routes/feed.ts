@@ -64,7 +64,13 @@ export const FEED_ROUTES = [
         const waiting = wait > 0 ? { wait, ...(hold ? { signal: hold.signal } : {}) } : {};
         const cipher = await services.cursors.of(store.info.tenantId ?? null);
         const from = after === undefined ? undefined : cipher.show(after);
-        const { items, next, held } = await store.runs.feedPage({ ...options, after: from, limit, ...shown, ...waiting });
+        const { items, next, held } = await store.runs.feedPage({
+          ...options,
+          after: from,
+          limit,
+          ...shown,
+          ...waiting,
+        });
         return json({
           items: items.map((item) => ({ ...item, cursor: cipher.hide(item.cursor) })),
           ...(next === undefined ? {} : { next: cipher.hide(next) }),

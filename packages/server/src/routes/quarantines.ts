@@ -34,7 +34,8 @@ export const QUARANTINE_ROUTES = [
       method: 'POST',
       path: '/v1/runs/{runId}/release',
       scope: 'admin',
-      summary: 'Release a quarantined run that is whole again: its events come once more, from where they were passed over',
+      summary:
+        'Release a quarantined run that is whole again: its events come once more, from where they were passed over',
       query: Type.Object(TENANT_ID),
       answers: { 200: QuarantinedRun },
       problems: ['RUN_NOT_FOUND', 'NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT', 'OUTCOME_UNKNOWN'],

@@ -125,7 +125,14 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
       expectEqual(seqsOf(released, sick), [3, 4, 5, 6, 7], 'each once, in order, up to the last');
       const middle = released[1]!.cursor;
       const rest = await readFeed(view, middle, [sick], 3);
-      expectEqual(seqsOf(rest.items.filter((item) => item.released), sick), [5, 6, 7], 'any cursor of them goes on');
+      expectEqual(
+        seqsOf(
+          rest.items.filter((item) => item.released),
+          sick,
+        ),
+        [5, 6, 7],
+        'any cursor of them goes on',
+      );
     },
   }),
   runsCase({
@@ -140,7 +147,9 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
       await expectCode('CORRUPT_EVENT', 'the damage is still there', () => view.runs.releaseRun(sick));
       const { items } = await view.runs.listQuarantined();
       expectEqual(items.find(({ runId }) => runId === sick)?.state, 'quarantined', 'the run stays quarantined');
-      await expectCode('NOT_FOUND', 'a run that was never quarantined has no release', () => view.runs.releaseRun(well));
+      await expectCode('NOT_FOUND', 'a run that was never quarantined has no release', () =>
+        view.runs.releaseRun(well),
+      );
     },
   }),
   runsCase({
@@ -155,7 +164,11 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
       const other = bench.store.forTenant(bench.id('tenant'));
       expectEqual(await other.runs.listQuarantined({ state: 'any' }), { items: [] }, 'a stranger sees none');
       const operators = await bench.store.runs.listQuarantined({ tenantId: bench.tenantId });
-      expectEqual(operators.items.map(({ runId }) => runId), [sick], 'the operator sees them by tenant');
+      expectEqual(
+        operators.items.map(({ runId }) => runId),
+        [sick],
+        'the operator sees them by tenant',
+      );
     },
   }),
   runsCase({
