@@ -72,6 +72,7 @@ const SHOW_NO_PAYLOADS = [
   'GET /v1/runs/{runId}/snapshot',
   'GET /v1/runs/{runId}/head',
   'GET /v1/runs/{runId}/integrity',
+  'GET /v1/quarantines',
   'GET /v1/jobs',
   'GET /v1/job-types',
   'GET /v1/jobs-overdue',
@@ -102,9 +103,13 @@ describe('callers without credentials', () => {
   });
 });
 
+/** Whoever may read runs may know which of them are damaged. */
+const READS_SINCE_0_1 = ['GET /v1/quarantines'];
+
 /** Routes that a scope opens, by what the names say: `domain:verb`, the sets of 0.1, and `admin` for everything. */
 function opens(scope: Scope, { name, scope: wanted }: Operation): boolean {
   if (scope === 'admin') return true;
+  if (scope === 'read' && READS_SINCE_0_1.includes(name)) return true;
   if (scope === 'read' || scope === 'append') return ROUTES_OF_0_1[scope].includes(name);
   return wanted === scope || wanted === 'store:read';
 }
@@ -357,6 +362,7 @@ describe('what belongs to the server itself', () => {
       'GET /v1/runs/{runId}/events',
       'GET /v1/runs/{runId}/events/{runSeq}',
       'GET /v1/runs/{runId}/export',
+      'GET /v1/quarantines',
       'GET /v1/events',
       'GET /v1/stream',
     ]);

@@ -74,6 +74,7 @@ export const GROUPS: Readonly<Record<string, { summary: string; alias?: string }
   projector: { summary: 'Snapshots that follow the log' },
   subscriptions: { summary: 'Who follows the feed', alias: 'subscription' },
   keys: { summary: 'API keys of a server', alias: 'key' },
+  quarantine: { summary: 'Runs in which damage was found' },
   archive: { summary: 'Whole runs to files and back' },
   retention: { summary: 'What goes, and when' },
   erase: { summary: 'Remove everything of a tenant or session' },

@@ -3,7 +3,7 @@
  * entry for a run, changes it only from what the caller saw, and hands out the numbers of releases in the order they commit.
  */
 import type { EngineCall } from './call.ts';
-import type { RunKey } from './runs.ts';
+import type { RunKey } from './run-key.ts';
 
 /** The entry of a run. */
 export interface StoredQuarantine extends RunKey {

@@ -8,14 +8,10 @@ import type { Digest } from '../hash.ts';
 import type { EngineCall } from './call.ts';
 import type { QuarantineEngine } from './quarantines.ts';
 import type { RecordName, RecordWrite, StoredRecord } from './records.ts';
+import type { RunKey } from './run-key.ts';
 
 export type { EngineCall } from './call.ts';
-
-/** A run's identity (RUN-8). */
-export interface RunKey {
-  tenantId: string;
-  runId: string;
-}
+export type { RunKey } from './run-key.ts';
 
 /** What an event's leaf is computed from, besides its run (RUN-17). */
 export interface EventBody {

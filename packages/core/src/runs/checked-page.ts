@@ -10,17 +10,6 @@ import { liveHead } from './lookup.ts';
 
 const MOST_READS = 3;
 
-/** Reads until it fits, or does not fit once too often. */
-export async function readUntilIntact<T>(read: () => Promise<T>): Promise<T> {
-  for (let reads = 1; ; reads++) {
-    try {
-      return await read();
-    } catch (error) {
-      if (reads === MOST_READS || !isTidemarkError(error, 'CORRUPT_EVENT')) throw error;
-    }
-  }
-}
-
 /** Up to `limit` events of a run after a sequence; none of a run that is not there, or not any more. */
 export async function fetchChecked(
   engine: Pick<RunEngine, 'fetch' | 'head'>,

@@ -1,0 +1,5 @@
+/** A run's identity (RUN-8). */
+export interface RunKey {
+  tenantId: string;
+  runId: string;
+}
