@@ -93,7 +93,8 @@ export class Quarantine {
     return { ...run, ok: false, events: runSeq - 1, head: link, problem: { runSeq, reason } };
   }
 
-  async list(view: RunView, options: ListQuarantinedOptions = {}): Promise<Page<QuarantinedRun>> {
+  async list(view: RunView, given: ListQuarantinedOptions | undefined): Promise<Page<QuarantinedRun>> {
+    const options = given ?? {};
     const state =
       options.state === undefined
         ? 'quarantined'
