@@ -131,8 +131,11 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
 
     async refreshSnapshot(runId, options) {
       const path = pathOf(runId, '/snapshot/refresh');
-      const write = { method: 'refreshSnapshot', runId };
-      const request = { method: 'POST', path, query: tenantIn(options), write } as const;
+      // Left out where it is not asked for: older servers do not know it.
+      const full = checkOptionalBoolean(options?.full, 'full') || undefined;
+      const write = { method: 'refreshSnapshot', runId, ...(full ? { options: { full } } : {}) };
+      const query = { ...tenantIn(options), full };
+      const request = { method: 'POST', path, query, isLong: full === true, write } as const;
       return transport.call<RefreshedSnapshot>(request, options);
     },
 

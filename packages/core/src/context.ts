@@ -1,14 +1,15 @@
 /** What all parts of one open store share: clock, randomness, limits, and how every call is bounded (GEN-3, GEN-8). */
 import { checkInteger } from './checks/numbers.ts';
 import { Payloads } from './codec/payloads.ts';
+import type { StoreAlert } from './contracts/alerts.ts';
 import type { ArtifactRetention } from './contracts/artifacts.ts';
 import type { PayloadCodec } from './contracts/codec.ts';
 import type { CallOptions } from './contracts/common.ts';
 import { invalidArgument, TidemarkError } from './contracts/errors.ts';
-import type { StoreAlert } from './contracts/quarantines.ts';
 import type { StoreLimits, StoreOptions } from './contracts/store.ts';
 import { DeadlineWatch, NO_WRITE } from './deadlines.ts';
 import type { EngineCall } from './engine/runs.ts';
+import { HeadMemory } from './runs/head-watch.ts';
 
 const DEFAULT_LIMITS: StoreLimits = {
   eventPayloadBytes: 512 * 1024,
@@ -44,6 +45,7 @@ export class StoreContext {
   readonly timeoutMs: number;
   private readonly onAlert: StoreOptions['onAlert'];
   readonly deadlines = new DeadlineWatch();
+  readonly heads = new HeadMemory();
   /** The tenant of the view this context belongs to; `null` for the operator's (GEN-10). */
   readonly tenantId: string | null = null;
   readonly closing = new AbortController();
@@ -65,7 +67,7 @@ export class StoreContext {
     try {
       this.onAlert?.(alert);
     } catch {
-      // The damage is noted durably; a listener that fails must not stop the reader that found it.
+      // A listener that fails must not stop the call that noticed something.
     }
   }
 

@@ -12,6 +12,7 @@ export { compression } from './codec/compression.ts';
 export { type EncryptionKey, type EncryptionOptions, encryption, type KeyRing } from './codec/encryption.ts';
 export * from './contracts/admin.ts';
 export * from './contracts/agents.ts';
+export * from './contracts/alerts.ts';
 export * from './contracts/artifacts.ts';
 export * from './contracts/codec.ts';
 export * from './contracts/common.ts';

@@ -31,6 +31,7 @@ import type { ArtifactEngine } from './engine/artifacts.ts';
 import type { Records } from './engine/records.ts';
 import type { EngineCall, RunEngine } from './engine/runs.ts';
 import type { TenancyEngine } from './engine/tenancy.ts';
+import { withCalls } from './engine/with-calls.ts';
 import { Jobs } from './jobs/store.ts';
 import { Kv } from './kv/store.ts';
 import { dropStates } from './projections/stored.ts';
@@ -115,17 +116,6 @@ export function withRecords(store: Store, change: (records: Records) => Partial<
   const parts = assembled.get(store);
   const kv = parts?.engine.kv;
   return kv ? assembleStore(parts.context, { ...parts.engine, kv: withCalls(kv, change(kv)) }) : null;
-}
-
-/** An engine with some of its calls replaced. */
-function withCalls<T extends object>(engine: T, changed: Partial<T>): T {
-  return new Proxy(engine, {
-    get: (_, name) => {
-      if (Object.hasOwn(changed, name)) return changed[name as keyof T];
-      const member: unknown = Reflect.get(engine, name, engine);
-      return typeof member === 'function' ? member.bind(engine) : member;
-    },
-  });
 }
 
 const AGENT_PARTS = [

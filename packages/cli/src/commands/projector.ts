@@ -3,7 +3,7 @@ import type { RunSummary } from '@tidemark/core';
 import { at, state } from '../cells.ts';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { duration, integer, one, withDefault } from '../options.ts';
+import { duration, integer, one, toggle, withDefault } from '../options.ts';
 import type { View } from '../output.ts';
 import { limitOption, upTo } from '../pages.ts';
 import { untilStopped } from '../until-stopped.ts';
@@ -82,11 +82,16 @@ const refresh = defineCommand({
   summary: 'Bring the stored snapshot of a run up to date',
   effect: 'rw',
   args: { run: one('id of the run') },
-  examples: [{ line: 'projector refresh order-42', shows: '"status":"RUNNING"' }],
-  async run({ store, out, args, dryRun, patient }) {
+  options: { full: toggle('replace it by one that is folded from the first event') },
+  examples: [
+    { line: 'projector refresh order-42', shows: '"status":"RUNNING"' },
+    { line: 'projector refresh order-42 --full', shows: '"folded":3' },
+  ],
+  async run({ store, out, args, options, dryRun, patient }) {
     const { runs } = await store();
-    if (dryRun) return out.report({ dryRun: true, would: 'refresh', runId: args.run }, args.run);
-    const { snapshot, folded } = await runs.refreshSnapshot(args.run, patient);
+    const { full } = options;
+    if (dryRun) return out.report({ dryRun: true, would: 'refresh', runId: args.run, full }, args.run);
+    const { snapshot, folded } = await runs.refreshSnapshot(args.run, { ...patient, full });
     const { status, lastEventSeq } = snapshot;
     await out.report({ runId: args.run, status, lastEventSeq, folded }, args.run);
   },

@@ -1,4 +1,7 @@
-/** `verify`: recomputes hash chains, so that an altered, missing or reordered event is found, and with `--all` checks all else too. */
+/**
+ * `verify`: recomputes hash chains, so that an altered, missing or reordered event is found, and a wrong stored snapshot; with `--all`
+ * checks everything else that is stored too.
+ */
 import { invalidArgument, type VerifyReport } from '@tidemark/core';
 import { state } from '../cells.ts';
 import { defineCommand } from '../command.ts';
@@ -14,15 +17,23 @@ const PROOFS: View<VerifyReport> = {
     { title: 'RESULT', of: ({ ok }) => state(ok ? 'ok' : 'fail') },
     { title: 'EVENTS', of: ({ events }) => events },
     { title: 'HEAD', of: ({ head }) => head.slice(0, 16) },
-    { title: 'PROBLEM', of: ({ problem }) => problem && `#${problem.runSeq} ${problem.reason}` },
+    { title: 'PROBLEM', of: problemIn },
   ],
   id: ({ runId }) => runId,
 };
 
+/** The problem of the events, else that of the stored snapshot. */
+function problemIn({ problem, snapshot }: VerifyReport): string | undefined {
+  if (problem) return `#${problem.runSeq} ${problem.reason}`;
+  if (!snapshot?.problem) return undefined;
+  return `snapshot at #${snapshot.runSeq}: ${snapshot.problem}${snapshot.resynced ? '; it was replaced' : ''}`;
+}
+
 const verify = defineCommand({
   name: 'verify',
-  summary: 'Recompute the hash chain of a run, or check everything that is stored',
-  details: 'With --all only what is damaged is listed. Exit code 6 when there is anything.',
+  summary: 'Recompute the hash chain of a run and check its snapshot, or check everything that is stored',
+  details:
+    'A wrong snapshot is replaced. Events that were lost together with the head cannot be found: `HEAD_WENT_BACK` reports those. With --all only what is damaged is listed. Exit code 6 when there is anything.',
   effect: 'ro',
   args: { run: maybe('id of the run') },
   options: { all: toggle('every run, record, document and artifact'), ...WALK_OPTIONS },

@@ -1,9 +1,11 @@
 /** Every broken store. They are no part of the package: they prove the kit in its own tests. */
+
 import { BROKEN_ADMINS } from './admin.ts';
 import { BROKEN_AGENT_STORES } from './agents.ts';
 import { BROKEN_MEMORY } from './agents-memory.ts';
 import { BROKEN_ARTIFACT_RACES } from './artifact-races.ts';
 import { BROKEN_ARTIFACT_STORES } from './artifacts.ts';
+import { BROKEN_BOUND_SNAPSHOTS } from './bound-snapshots.ts';
 import { BROKEN_CARRIED_RUNS } from './carried-runs.ts';
 import { BROKEN_CODECS } from './codec.ts';
 import { BROKEN_DAMAGE } from './damage.ts';
@@ -32,6 +34,7 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   ...BROKEN_REDACTIONS,
   ...BROKEN_QUARANTINES,
   ...BROKEN_REWRITES,
+  ...BROKEN_BOUND_SNAPSHOTS,
   ...BROKEN_RUN_EDGES,
   ...BROKEN_CARRIED_RUNS,
   ...BROKEN_LIVING_STORES,

@@ -23,17 +23,6 @@ export interface ListQuarantinedOptions extends PageOptions {
   state?: 'quarantined' | 'released' | 'any';
 }
 
-/** Something an operator has to look at. */
-export interface StoreAlert {
-  /** Damage was found in a run: feeds pass over it from `fromSeq` on until it is repaired and released. */
-  code: 'RUN_QUARANTINED';
-  severity: 'P2';
-  tenantId: string;
-  runId: string;
-  fromSeq: number;
-  reason: string;
-}
-
 /** Where a page of the feed passed over a quarantined run. */
 export interface HeldRun {
   tenantId: string;

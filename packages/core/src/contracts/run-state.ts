@@ -57,6 +57,8 @@ export interface RunSnapshot {
   consistency: 'CONSISTENT' | 'INCONSISTENT';
   /** The first hundred invalid transitions. */
   violations: TransitionViolation[];
+  /** How many events were invalid, also beyond those that `violations` lists; absent for none. */
+  invalidEvents?: number;
   freshness: 'FRESH' | 'STALE';
   projectedAt: string;
   /** How many of the events were redacted when they were folded; absent for none. */
@@ -70,4 +72,6 @@ export interface RefreshedSnapshot {
   snapshot: RunSnapshot;
   /** How many events were folded in since the snapshot that was stored before. */
   folded: number;
+  /** How many of them were invalid; absent for none, and from servers of version 0.1. */
+  invalid?: number;
 }

@@ -93,13 +93,27 @@ export interface ListRunsOptions extends RunFilter, PageOptions {
 export interface VerifyReport {
   runId: string;
   tenantId: string;
+  /** Whether the events and, where one is stored, the snapshot are as they were stored. */
   ok: boolean;
   /** How many events were checked. */
   events: number;
   /** Hex of the last link; equal heads mean equal histories. */
   head: string;
-  /** The first thing that is wrong. */
+  /** The first thing that is wrong with the events. */
   problem?: { runSeq: number; reason: string };
+  /** The stored snapshot; absent where none is stored, or its payloads cannot be decoded here. */
+  snapshot?: SnapshotReport;
+}
+
+/** What `verify` found when it compared the stored snapshot with the events up to its sequence. */
+export interface SnapshotReport {
+  /** The last event of the stored snapshot. */
+  runSeq: number;
+  ok: boolean;
+  /** Why it cannot be used. */
+  problem?: string;
+  /** Whether `verify` replaced a wrong snapshot with one that was folded from the first event. */
+  resynced?: boolean;
 }
 
 /** An event of the feed over all runs, with the cursor that continues after it. */
@@ -153,8 +167,11 @@ export interface RunStore {
   getSnapshot(runId: string, options?: RunReadOptions): Promise<RunSnapshot | null>;
   /** The current snapshot, or the one at `atSeq`. An unknown run is `RUN_NOT_FOUND`. */
   projectSnapshot(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<RunSnapshot>;
-  /** Folds what is new into the stored snapshot and stores it, fresh. An unknown run is `RUN_NOT_FOUND`. */
-  refreshSnapshot(runId: string, options?: RunReadOptions): Promise<RefreshedSnapshot>;
+  /**
+   * Folds what is new into the stored snapshot and stores it, fresh. With `full` the stored snapshot is replaced by one that is
+   * folded from the first event. An unknown run is `RUN_NOT_FOUND`.
+   */
+  refreshSnapshot(runId: string, options?: RunReadOptions & { full?: boolean }): Promise<RefreshedSnapshot>;
   /** Makes the stored snapshot `STALE` until it is refreshed (RUN-14). Tells whether there is one. */
   markStale(runId: string, options?: RunReadOptions): Promise<boolean>;
   /**
@@ -168,7 +185,11 @@ export interface RunStore {
   headSeq(runId: string, options?: RunReadOptions): Promise<number>;
   /** Returns the last sequence of a run together with its `rewrites`; `null` if unknown. */
   position(runId: string, options?: RunReadOptions): Promise<RunPosition | null>;
-  /** Recomputes the hash chain of a run and tells the first thing that is wrong. */
+  /**
+   * Recomputes the hash chain of a run, compares the stored snapshot with the events, and reports the first thing that is
+   * wrong. A wrong snapshot is replaced. A tail that was lost together with the head leaves no trace in the run: only a
+   * reader that saw the later head can report it, as `HEAD_WENT_BACK`.
+   */
   verify(runId: string, options?: RunReadOptions): Promise<VerifyReport>;
   /** Returns a page of the runs that are quarantined, or were until they were released. */
   listQuarantined(options?: ListQuarantinedOptions): Promise<Page<QuarantinedRun>>;

@@ -1,12 +1,12 @@
 /** The store: five domains, what it is, and how it is doing. */
 import type { AdminStore } from './admin.ts';
 import type { AgentStore } from './agents.ts';
+import type { StoreAlert } from './alerts.ts';
 import type { ArtifactRetention, ArtifactStore } from './artifacts.ts';
 import type { PayloadCodec } from './codec.ts';
 import type { CallOptions } from './common.ts';
 import type { JobStore } from './jobs.ts';
 import type { KvStore } from './kv.ts';
-import type { StoreAlert } from './quarantines.ts';
 import type { RunStore } from './runs.ts';
 
 /** The version of the run contract all stores speak (document 004). */
@@ -136,6 +136,9 @@ export interface StoreOptions {
   artifacts?: Partial<ArtifactRetention>;
   /** What payloads pass before they are hashed and stored, such as `encryption(…)`. Default none. */
   codec?: PayloadCodec;
-  /** Receives each alert of this store, once, in the process that found its cause. It must return at once; what it throws is ignored. */
+  /**
+   * Receives each alert of this store, once, in the process that found its cause, and never inside a transaction. It must return at
+   * once; what it throws is ignored.
+   */
   onAlert?: (alert: StoreAlert) => void;
 }

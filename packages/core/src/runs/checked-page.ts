@@ -3,7 +3,7 @@
  * put back between two of them: what does not fit is read again before it is called corrupt.
  */
 import { isTidemarkError } from '../contracts/errors.ts';
-import type { EngineCall, RunEngine, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import type { EngineCall, LogPage, RunEngine, RunKey, StoredRunEvent } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import { checkPage, missingEvent } from './chain.ts';
 import { liveHead } from './lookup.ts';
@@ -18,16 +18,27 @@ export async function fetchChecked(
   limit: number,
   call: EngineCall,
 ): Promise<StoredRunEvent[]> {
+  return (await readChecked(engine, run, afterSeq, limit, call))?.events ?? [];
+}
+
+/** The same with what leads up to the first event; `null` for a run that is not there, or not any more. */
+export async function readChecked(
+  engine: Pick<RunEngine, 'fetch' | 'head'>,
+  run: RunKey,
+  afterSeq: number,
+  limit: number,
+  call: EngineCall,
+): Promise<LogPage | null> {
   let known: number | undefined;
   for (let reads = 1; ; reads++) {
     const page = await engine.fetch(run, afterSeq, limit, call);
     try {
       checkPage(run, afterSeq, page);
-      return page.events;
+      return page;
     } catch (error) {
       if (!isTidemarkError(error, 'CORRUPT_EVENT')) throw error;
       const head = await engine.head(run, call);
-      if (head === null || isTombstone(head)) return [];
+      if (head === null || isTombstone(head)) return null;
       // Only a run that nobody has rewritten meanwhile can be corrupt.
       if (head.rewrites !== known) [known, reads] = [head.rewrites, 1];
       else if (reads === MOST_READS) throw error;

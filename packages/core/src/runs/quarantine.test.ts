@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { encryption } from '../codec/encryption.ts';
 import { envelopeOf, parseEnvelope } from '../codec/envelope.ts';
 import { StoreContext } from '../context.ts';
-import type { StoreAlert } from '../contracts/quarantines.ts';
+import type { StoreAlert } from '../contracts/alerts.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { FeedItem, FeedOptions } from '../contracts/runs.ts';
 import type { StoreOptions } from '../contracts/store.ts';

@@ -17,6 +17,7 @@ import { digestBytes } from '../hash.ts';
 import { corruptEvent } from './chain.ts';
 import { fetchChecked } from './checked-page.ts';
 import { damageIn, recordOf } from './prepare.ts';
+import type { SnapshotReader } from './snapshots.ts';
 import { verifyRun } from './verify.ts';
 import { checkTenant, type RunView } from './view.ts';
 
@@ -26,10 +27,12 @@ const LONGEST_REASON = 500;
 export class Quarantine {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
+  readonly #snapshots: SnapshotReader;
 
-  constructor(context: StoreContext, engine: RunEngine) {
+  constructor(context: StoreContext, engine: RunEngine, snapshots: SnapshotReader) {
     this.#context = context;
     this.#engine = engine;
+    this.#snapshots = snapshots;
   }
 
   /** Notes damage and alerts; returns false, with nothing noted, for a run that is gone meanwhile. */
@@ -76,7 +79,7 @@ export class Quarantine {
 
   /** Verifies a run; what is wrong is noted. An event that the engine cannot decode is a problem like any other. */
   async verify(run: RunKey, options: RunReadOptions | undefined): Promise<VerifyReport> {
-    const report = await verifyRun(this.#context, this.#engine, run, options).catch((error) =>
+    const report = await verifyRun(this.#context, this.#engine, this.#snapshots, run, options).catch((error) =>
       this.#reportOf(run, error, options),
     );
     const { problem } = report;
@@ -135,8 +138,9 @@ export class Quarantine {
   async #checkWhole(entry: StoredQuarantine, options: RunReadOptions | undefined): Promise<void> {
     const run = { tenantId: entry.tenantId, runId: entry.runId };
     try {
-      const { ok, problem } = await this.verify(run, options);
-      if (!ok) throw corruptEvent(run, problem?.runSeq ?? entry.fromSeq, problem?.reason ?? 'it is still damaged');
+      // A wrong snapshot is replaced by `verify` and keeps nobody from the events.
+      const { problem } = await this.verify(run, options);
+      if (problem) throw corruptEvent(run, problem.runSeq, problem.reason);
       await this.#checkBodies(run, entry.fromSeq, options);
     } catch (error) {
       if (isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'RUN_DELETED'))

@@ -28,6 +28,8 @@ export class RunFold {
     const { status, projectedAt, ...rest } = structuredClone(from);
     // What is read again from the log is fresh, whatever was known of it before.
     this.#state = { ...rest, freshness: 'FRESH' };
+    // Version 0.1 did not count them: those that it listed are known.
+    if (rest.violations.length > 0) this.#state.invalidEvents ??= rest.violations.length;
     // A run whose events set no status yet shows as PENDING; only RunQueued makes it so.
     this.#status = status === 'PENDING' && rest.startedAt === undefined && !isQueued(from) ? null : status;
     for (const step of rest.steps) this.#steps.set(step.stepId, step);
@@ -159,6 +161,7 @@ function markInvalid(
   const { runSeq, eventId, eventType, stepId } = event;
   const violation = { runSeq, eventId, eventType, ...(stepId === undefined ? {} : { stepId }), reason };
   state.consistency = 'INCONSISTENT';
+  state.invalidEvents = (state.invalidEvents ?? 0) + 1;
   if (state.violations.length < MAX_VIOLATIONS) state.violations.push(violation);
   return violation;
 }

@@ -1,13 +1,27 @@
-/** Snapshots: read the stored one, fold the tail after it, write it back (RUN-13), mark it stale (RUN-14). */
+/**
+ * Snapshots: read the stored one, fold the tail after it, write it back (RUN-13), mark it stale (RUN-14). A stored snapshot is
+ * used only while it is bound to the run's history; otherwise it counts as absent and the run is folded from its first event.
+ */
 import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { RunEventRecord } from '../contracts/run-events.ts';
 import type { RefreshedSnapshot, RunSnapshot } from '../contracts/run-state.ts';
-import { type EngineCall, isTombstone, type PreparedEvent, type RunEngine, type RunKey } from '../engine/runs.ts';
-import { missingEvent } from './chain.ts';
-import { fetchChecked } from './checked-page.ts';
+import {
+  type EngineCall,
+  isTombstone,
+  type LogPage,
+  type PreparedEvent,
+  type RunEngine,
+  type RunHead,
+  type RunKey,
+  type StoredSnapshot,
+} from '../engine/runs.ts';
+import type { Digest } from '../hash.ts';
+import { type BoundSnapshot, boundText, readBound, type UnboundSnapshot } from './bound-snapshot.ts';
+import { FIRST_LINK, missingEvent } from './chain.ts';
+import { readChecked } from './checked-page.ts';
 import { liveHead } from './lookup.ts';
 import { recordOf } from './prepare.ts';
 import { RunFold } from './reducer.ts';
@@ -23,16 +37,32 @@ interface FoldBase {
   /** The run's last sequence and `rewrites`, read before any event is. */
   seq: number;
   rewrites: number;
-  /** The stored snapshot, unless the run was rewritten since it was folded. */
-  stored: RunSnapshot | null;
+  /** The stored snapshot, unless it is wrong or the run was rewritten since it was folded. */
+  stored: BoundSnapshot | null;
   /** Of the stored snapshot, outdated or not. */
   version: number;
+  /**
+   * The `rewrites` of a stored snapshot that is wrong. It is removed before another one is stored, because engines keep the
+   * snapshot with the higher sequence. `null` when there is none, or once it was removed.
+   */
+  wrong: number | null;
 }
 
-/** A snapshot on its way into the store, with the `rewrites` that its fold knew. */
-interface FoldedSnapshot {
-  snapshot: RunSnapshot;
-  rewrites: number;
+/** A fold under way, with the link of the last event that was folded in. */
+interface Folding {
+  base: FoldBase;
+  fold: RunFold;
+  link: Digest;
+}
+
+/** A snapshot on its way into the store, with what its fold knew of the run. */
+interface FoldedSnapshot extends BoundSnapshot {
+  base: Pick<FoldBase, 'rewrites' | 'wrong'>;
+}
+
+/** A stored snapshot as `verify` looks at it. */
+export interface FoundSnapshot extends Pick<StoredSnapshot, 'lastEventSeq' | 'rewrites'> {
+  found: BoundSnapshot | UnboundSnapshot;
 }
 
 export class SnapshotReader {
@@ -49,7 +79,7 @@ export class SnapshotReader {
   /** The stored snapshot; where there is none yet, projects one and stores it. */
   async stored(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
     const base = await this.#base(run, call);
-    return base && (base.stored ?? this.current(run, call));
+    return base && (base.stored?.snapshot ?? this.current(run, call));
   }
 
   /** The snapshot of the whole log. */
@@ -57,7 +87,7 @@ export class SnapshotReader {
     const folded = await this.#foldOn(run, call);
     if (!folded) return null;
     const { base, fold, written } = folded;
-    const { stored } = base;
+    const stored = base.stored?.snapshot;
     if (stored && fold.lastEventSeq === stored.lastEventSeq) return { ...stored, freshness: 'FRESH' };
     return written ?? this.#snapshotOf(fold, base);
   }
@@ -72,16 +102,27 @@ export class SnapshotReader {
     return fold.snapshot(this.#context.clock());
   }
 
-  /** Folds what is new and stores the result; `null` for an unknown run. */
-  async refresh(run: RunKey, call: EngineCall, options?: { anew: boolean }): Promise<RefreshedSnapshot | null> {
+  /**
+   * Folds what is new and stores the result; `null` for an unknown run. With `anew` it folds from the first event, with `full`
+   * it replaces whatever is stored by that.
+   */
+  async refresh(
+    run: RunKey,
+    call: EngineCall,
+    { anew = false, full = false }: { anew?: boolean; full?: boolean } = {},
+  ): Promise<RefreshedSnapshot | null> {
     for (;;) {
-      const result = await this.#fold(run, call, options);
-      if (!result) return null;
-      const { base, fold } = result;
-      const folded = fold.lastEventSeq - (base.stored?.lastEventSeq ?? 0);
-      if (base.stored?.freshness === 'FRESH' && folded === 0) return { snapshot: base.stored, folded };
+      const folding = await this.#fold(run, call, { anew: anew || full });
+      if (!folding) return null;
+      const { base, fold, link } = folding;
+      if (full) base.wrong = Math.max(base.wrong ?? 0, base.rewrites);
+      const before = base.stored?.snapshot;
+      const folded = fold.lastEventSeq - (before?.lastEventSeq ?? 0);
+      if (before?.freshness === 'FRESH' && folded === 0) return { snapshot: before, folded };
       const snapshot = this.#snapshotOf(fold, base);
-      if (await this.#save(run, { snapshot, rewrites: base.rewrites }, call)) return { snapshot, folded };
+      if (!(await this.#save(run, { snapshot, link, base }, call))) continue;
+      const invalid = (snapshot.invalidEvents ?? 0) - (before?.invalidEvents ?? 0);
+      return { snapshot, folded, ...(invalid > 0 ? { invalid } : {}) };
     }
   }
 
@@ -95,10 +136,25 @@ export class SnapshotReader {
   async markStale(run: RunKey, call: EngineCall): Promise<boolean> {
     const base = await this.#base(run, call);
     if (!base?.stored) return false;
-    const { stored, rewrites } = base;
-    if (stored.freshness !== 'STALE')
-      await this.#save(run, { snapshot: { ...stored, freshness: 'STALE' }, rewrites }, call);
+    const { snapshot, link } = base.stored;
+    if (snapshot.freshness !== 'STALE')
+      await this.#save(run, { snapshot: { ...snapshot, freshness: 'STALE' }, link, base }, call);
     return true;
+  }
+
+  /** The stored snapshot as it is, bound or not; `null` where none is stored. Throws `CODEC_FAILED` where it cannot be decoded. */
+  async inspect(run: RunKey, call: EngineCall): Promise<FoundSnapshot | null> {
+    const stored = await this.#engine.loadSnapshot(run, call);
+    if (!stored) return null;
+    const text = this.#context.payloads.open(stored.body, placeOf(run));
+    const { lastEventSeq, rewrites } = stored;
+    return { lastEventSeq, rewrites, found: readBound(run, text, stored) };
+  }
+
+  /** Stores what was folded from the first event in place of a wrong snapshot; false when the run was rewritten meanwhile. */
+  async replace(run: RunKey, wrong: FoundSnapshot, to: BoundSnapshot & { rewrites: number }, call: EngineCall) {
+    const { snapshot, link, rewrites } = to;
+    return this.#save(run, { snapshot, link, base: { rewrites, wrong: Math.max(wrong.rewrites, rewrites) } }, call);
   }
 
   /** Refuses events that the table does not allow as the run stands; gives the sequence it stands at. */
@@ -124,16 +180,30 @@ export class SnapshotReader {
 
   /** `null` for an unknown run. Throws `RUN_ARCHIVED` for an archived one. */
   async #base(run: RunKey, call: EngineCall): Promise<FoldBase | null> {
-    const [head, stored] = await Promise.all([liveHead(this.#engine, run, call), this.#engine.loadSnapshot(run, call)]);
+    const [seen, stored] = await Promise.all([liveHead(this.#engine, run, call), this.#engine.loadSnapshot(run, call)]);
+    // Both were read at once: a snapshot that is ahead may be of an event that came after the head was read.
+    const head = seen && stored && isBeyond(stored, seen) ? await liveHead(this.#engine, run, call) : seen;
     if (!head) return null;
-    const snapshot = stored && this.#context.payloads.decode<RunSnapshot>(stored.body, placeOf(run));
     const { seq, rewrites } = head;
-    return {
-      seq,
-      rewrites,
-      stored: stored?.rewrites === rewrites ? snapshot : null,
-      version: snapshot?.version ?? 0,
-    };
+    const base = { seq, rewrites, stored: null, version: 0, wrong: null };
+    if (!stored) return base;
+    const found = this.#open(run, stored);
+    if ('problem' in found) return { ...base, version: found.version, wrong: stored.rewrites };
+    const { version } = found.snapshot;
+    if (stored.rewrites < rewrites) return { ...base, version };
+    const isOfThisRun = !isBeyond(stored, head) && (stored.lastEventSeq < seq || found.link === head.link);
+    if (isOfThisRun) return { ...base, version, stored: found };
+    this.#context.heads.report(this.#context, run, stored.lastEventSeq, seq);
+    return { ...base, version, wrong: stored.rewrites };
+  }
+
+  /** A snapshot that cannot be decoded counts as absent; where a key is missing, the events cannot be decoded either. */
+  #open(run: RunKey, stored: StoredSnapshot): BoundSnapshot | UnboundSnapshot {
+    try {
+      return readBound(run, this.#context.payloads.open(stored.body, placeOf(run)), stored);
+    } catch {
+      return { problem: 'it cannot be decoded', isOld: false, version: 0 };
+    }
   }
 
   /** Folds a run up to its head, or to a sequence; from the stored snapshot, where it may. `null` for an unknown run. */
@@ -141,48 +211,58 @@ export class SnapshotReader {
     run: RunKey,
     call: EngineCall,
     { upTo = Number.POSITIVE_INFINITY, anew = false }: { upTo?: number; anew?: boolean } = {},
-  ): Promise<{ base: FoldBase; fold: RunFold } | null> {
-    for (let known: number | undefined; ; ) {
+  ): Promise<Folding | null> {
+    let known: number | undefined;
+    let distrusted: FoldBase | null = null;
+    for (;;) {
       const found = await this.#base(run, call);
       if (!found) return null;
-      const base = anew ? { ...found, stored: null } : found;
-      const { stored, rewrites } = base;
-      const fold = new RunFold(stored && stored.lastEventSeq <= upTo ? stored : null);
-      await this.#foldTail(run, fold, { upTo, rewrites }, call);
-      if (fold.lastEventSeq >= Math.min(base.seq, upTo)) return { base, fold };
-      // It was removed, and perhaps put back, while it was read.
-      if (rewrites === known) throw missingEvent(run, fold.lastEventSeq + 1);
-      known = rewrites;
+      if (distrusted && found.rewrites === distrusted.rewrites) {
+        this.#context.heads.report(this.#context, run, distrusted.stored!.snapshot.lastEventSeq, found.seq);
+        found.wrong = found.rewrites;
+      }
+      const base: FoldBase = anew || found.wrong !== null ? { ...found, stored: null } : found;
+      const from = base.stored && base.stored.snapshot.lastEventSeq <= upTo ? base.stored : null;
+      const folding = { base, fold: new RunFold(from?.snapshot), link: from?.link ?? FIRST_LINK };
+      const isContinuous = await this.#foldTail(run, folding, upTo, call);
+      if (isContinuous && folding.fold.lastEventSeq >= Math.min(base.seq, upTo)) return folding;
+      // The events do not continue the history of the snapshot, or the run was removed, and perhaps put back, while it was read.
+      distrusted = isContinuous ? null : from && base;
+      if (distrusted) continue;
+      if (base.rewrites === known) throw missingEvent(run, folding.fold.lastEventSeq + 1);
+      known = base.rewrites;
     }
   }
 
-  async #foldTail(
-    run: RunKey,
-    fold: RunFold,
-    { upTo, rewrites }: { upTo: number; rewrites: number },
-    call: EngineCall,
-  ): Promise<void> {
+  /** False when the events that were read do not continue what was folded before them. */
+  async #foldTail(run: RunKey, folding: Folding, upTo: number, call: EngineCall): Promise<boolean> {
+    const { fold, base } = folding;
     let kept = fold.lastEventSeq;
     while (fold.lastEventSeq < upTo) {
       const afterSeq = fold.lastEventSeq;
       const limit = Math.min(FOLD_PAGE, upTo - afterSeq);
-      const events = await fetchChecked(this.#engine, run, afterSeq, limit, call);
-      for (const event of events) fold.apply(recordOf(this.#context.payloads, run, event));
-      if (events.length < limit) return;
+      const page = await readChecked(this.#engine, run, afterSeq, limit, call);
+      const last = page?.events.at(-1);
+      if (!page || !last) return true;
+      if (linkBefore(page) !== folding.link) return false;
+      for (const event of page.events) fold.apply(recordOf(this.#context.payloads, run, event));
+      folding.link = last.link;
+      if (page.events.length < limit) return true;
       if (fold.lastEventSeq - kept < KEEP_EVERY) continue;
       kept = fold.lastEventSeq;
-      this.#writeBack(run, { snapshot: fold.snapshot(this.#context.clock()), rewrites }, call);
+      this.#writeBack(run, { snapshot: fold.snapshot(this.#context.clock()), link: folding.link, base }, call);
     }
+    return true;
   }
 
   /** The whole log folded; `written` back when much of it was not stored. */
   async #foldOn(run: RunKey, call: EngineCall) {
     const folded = await this.#fold(run, call);
     if (!folded) return null;
-    const { base, fold } = folded;
-    const isLong = !base.stored || fold.lastEventSeq - base.stored.lastEventSeq >= LONG_TAIL;
+    const { base, fold, link } = folded;
+    const isLong = !base.stored || fold.lastEventSeq - base.stored.snapshot.lastEventSeq >= LONG_TAIL;
     const written = isLong ? this.#snapshotOf(fold, base) : null;
-    if (written) this.#writeBack(run, { snapshot: written, rewrites: base.rewrites }, call);
+    if (written) this.#writeBack(run, { snapshot: written, link, base }, call);
     return { base, fold, written };
   }
 
@@ -194,10 +274,15 @@ export class SnapshotReader {
    * Stores a snapshot. False when the run was removed or rewritten since the fold began: then the snapshot is outdated,
    * and taken back in case it was stored.
    */
-  async #save(run: RunKey, { snapshot, rewrites }: FoldedSnapshot, call: EngineCall): Promise<boolean> {
+  async #save(run: RunKey, { snapshot, link, base }: FoldedSnapshot, call: EngineCall): Promise<boolean> {
     // Written down first: the caller has the same object, and may change it while we wait.
     const { lastEventSeq, status } = snapshot;
-    const body = this.#context.payloads.encode(JSON.stringify(snapshot), placeOf(run));
+    const { rewrites, wrong } = base;
+    const body = this.#context.payloads.encode(boundText(run, { snapshot, link }, rewrites), placeOf(run));
+    if (wrong !== null) {
+      await this.#engine.dropSnapshot(run, wrong, call);
+      base.wrong = null;
+    }
     await this.#engine.saveSnapshot(run, { lastEventSeq, status, rewrites, body }, call);
     const head = await this.#engine.head(run, call);
     if (head !== null && !isTombstone(head) && head.rewrites === rewrites) return true;
@@ -238,7 +323,18 @@ function keyOf({ tenantId, runId }: RunKey): string {
 }
 
 function isAhead(a: FoldedSnapshot, b: FoldedSnapshot): boolean {
-  return a.rewrites === b.rewrites ? a.snapshot.lastEventSeq >= b.snapshot.lastEventSeq : a.rewrites > b.rewrites;
+  const [ours, theirs] = [a.base.rewrites, b.base.rewrites];
+  return ours === theirs ? a.snapshot.lastEventSeq >= b.snapshot.lastEventSeq : ours > theirs;
+}
+
+/** Whether a stored snapshot knows of more than its run has. */
+function isBeyond(stored: StoredSnapshot, head: RunHead): boolean {
+  return stored.rewrites > head.rewrites || (stored.rewrites === head.rewrites && stored.lastEventSeq > head.seq);
+}
+
+/** The link of the event right before the first one of a page. */
+function linkBefore(page: LogPage): Digest {
+  return page.lead.at(-1)?.link ?? page.linkBefore;
 }
 
 function placeOf({ tenantId, runId }: RunKey): PayloadPlace {

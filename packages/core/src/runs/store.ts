@@ -1,6 +1,6 @@
 /** The run store of every backend: validates and hashes before the engine, verifies and decodes after it. */
 import { checkInteger, checkLimit } from '../checks/numbers.ts';
-import { checkId, checkText } from '../checks/text.ts';
+import { checkId, checkOptionalBoolean, checkText } from '../checks/text.ts';
 import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
@@ -23,6 +23,7 @@ import type {
 import type { EventSchemas } from '../contracts/schemas.ts';
 import type { EngineCall, RunEngine, RunKey, RunTombstone } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
+import { withCalls } from '../engine/with-calls.ts';
 import { follow } from '../live.ts';
 import { tombstoneError } from './append.ts';
 import { Appender, type InlineView } from './appender.ts';
@@ -31,6 +32,7 @@ import { exportParts } from './export.ts';
 import { FeedReader } from './feed.ts';
 import { forkRun } from './fork.ts';
 import { createHandle, type HandleDefaults } from './handle.ts';
+import { watchHeads } from './head-watch.ts';
 import { listRuns } from './list.ts';
 import { RunLookup } from './lookup.ts';
 import { recordOf } from './prepare.ts';
@@ -67,15 +69,16 @@ export class Runs implements RunStore {
   readonly #feed: FeedReader;
 
   constructor(context: StoreContext, engine: RunEngine, view: RunView, abilities: RunAbilities = NO_ABILITIES) {
+    const watched = withCalls(engine, watchHeads(context, engine));
     this.#context = context;
-    this.#engine = engine;
+    this.#engine = watched;
     this.#view = view;
     this.#abilities = abilities;
-    this.#lookup = new RunLookup(engine, view);
-    this.#snapshots = new SnapshotReader(context, engine);
-    this.#appender = new Appender(context, engine, view, this.#snapshots, abilities.inlineView);
-    this.#quarantine = new Quarantine(context, engine);
-    this.#feed = new FeedReader(context, engine, view, this.#quarantine);
+    this.#lookup = new RunLookup(watched, view);
+    this.#snapshots = new SnapshotReader(context, watched);
+    this.#appender = new Appender(context, watched, view, this.#snapshots, abilities.inlineView);
+    this.#quarantine = new Quarantine(context, watched, this.#snapshots);
+    this.#feed = new FeedReader(context, watched, view, this.#quarantine);
   }
 
   async appendEvent(event: RunEventInput, options?: AppendOptions): Promise<AppendResult> {
@@ -148,11 +151,13 @@ export class Runs implements RunStore {
     });
   }
 
-  async refreshSnapshot(runId: string, options?: RunReadOptions): Promise<RefreshedSnapshot> {
+  async refreshSnapshot(runId: string, options?: RunReadOptions & { full?: boolean }): Promise<RefreshedSnapshot> {
     checkId(runId, 'runId');
-    return this.#context.write(options, { method: 'refreshSnapshot', runId }, async (call) => {
+    const full = checkOptionalBoolean(options?.full, 'full');
+    const write = { method: 'refreshSnapshot', runId, ...(full ? { options: { full } } : {}) };
+    return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
-      const refresh = (of: RunKey) => this.#snapshots.refresh(of, call);
+      const refresh = (of: RunKey) => this.#snapshots.refresh(of, call, { full });
       const refreshed = run && (await this.#quarantine.watchingFold(run, call, () => refresh(run)));
       if (!refreshed) throw runNotFound(runId);
       return refreshed;

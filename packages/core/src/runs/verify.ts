@@ -1,48 +1,85 @@
-/** Reads a run from its first event to its head and says whether the chain holds (RUN-17). */
+/**
+ * Reads a run from its first event to its head and reports whether the chain holds (RUN-17), and whether the stored snapshot is
+ * what the events make of it (RUN-14). A snapshot that is not is replaced by the one that was folded on the way.
+ */
+import { sameJson } from '../checks/json.ts';
 import type { StoreContext } from '../context.ts';
-import type { RunReadOptions, VerifyReport } from '../contracts/runs.ts';
-import type { RunEngine, RunHead, RunKey } from '../engine/runs.ts';
+import { isTidemarkError } from '../contracts/errors.ts';
+import type { RunSnapshot } from '../contracts/run-state.ts';
+import type { RunReadOptions, SnapshotReport, VerifyReport } from '../contracts/runs.ts';
+import type { RunEngine, RunHead, RunKey, StoredRunEvent } from '../engine/runs.ts';
 import { digestBytes } from '../hash.ts';
 import { ChainReader, FIRST_LINK } from './chain.ts';
 import { liveHead } from './lookup.ts';
+import { recordOf } from './prepare.ts';
+import { RunFold } from './reducer.ts';
+import type { FoundSnapshot, SnapshotReader } from './snapshots.ts';
 import { runNotFound } from './view.ts';
 
 const VERIFY_PAGE = 1_000;
 
 type Problem = NonNullable<VerifyReport['problem']>;
 
+/** What reading a run takes. */
+interface Reading {
+  context: StoreContext;
+  engine: RunEngine;
+  snapshots: SnapshotReader;
+  run: RunKey;
+  options: RunReadOptions | undefined;
+}
+
 /** Verifies a run up to the head it has now. Throws `RUN_NOT_FOUND` or `RUN_ARCHIVED` for one that is not there, or not any more. */
 export async function verifyRun(
   context: StoreContext,
   engine: RunEngine,
+  snapshots: SnapshotReader,
   run: RunKey,
   options: RunReadOptions | undefined,
 ): Promise<VerifyReport> {
-  let head = await headOf(context, engine, run, options);
+  const reading = { context, engine, snapshots, run, options };
   for (;;) {
-    const { events, problem } = await readChain(context, engine, run, head, options);
+    // Before the head: a snapshot that was stored later may be ahead of it.
+    const stored = await storedSnapshot(reading);
+    const head = await headOf(reading);
+    const comparison = stored && stored.rewrites >= head.rewrites ? new Comparison(reading, stored) : null;
+    const { events, problem } = await readChain(reading, head, comparison);
     const report = { ...run, events, head: digestBytes(head.link).toString('hex') };
-    if (!problem) return { ...report, ok: true };
     // A run that was removed or put back while it was read is not a broken one.
-    const current = await headOf(context, engine, run, options);
-    if (current.rewrites === head.rewrites) return { ...report, ok: false, problem };
-    head = current;
+    const isRewritten = async () => (await headOf(reading)).rewrites !== head.rewrites;
+    if (problem) {
+      if (await isRewritten()) continue;
+      return { ...report, ok: false, problem };
+    }
+    const snapshot = comparison?.report(head) ?? null;
+    if (!snapshot || snapshot.ok) return { ...report, ok: true, ...(snapshot ? { snapshot } : {}) };
+    if (await isRewritten()) continue;
+    return { ...report, ok: false, snapshot: { ...snapshot, resynced: await comparison!.resync(head) } };
   }
 }
 
-async function headOf(context: StoreContext, engine: RunEngine, run: RunKey, options: RunReadOptions | undefined) {
+async function headOf({ context, engine, run, options }: Reading): Promise<RunHead> {
   const head = await context.read(options, (call) => liveHead(engine, run, call));
   if (!head) throw runNotFound(run.runId);
   return head;
 }
 
+/** `null` where none is stored, version 0.1 wrote it and nobody uses it, or this store cannot decode it. */
+async function storedSnapshot({ context, snapshots, run, options }: Reading): Promise<FoundSnapshot | null> {
+  try {
+    const stored = await context.read(options, (call) => snapshots.inspect(run, call));
+    return stored && 'isOld' in stored.found && stored.found.isOld ? null : stored;
+  } catch (error) {
+    if (isTidemarkError(error, 'CODEC_FAILED')) return null;
+    throw error;
+  }
+}
+
 /** How many events fit, and the first thing that is wrong. */
 async function readChain(
-  context: StoreContext,
-  engine: RunEngine,
-  run: RunKey,
+  { context, engine, run, options }: Reading,
   head: RunHead,
-  options: RunReadOptions | undefined,
+  comparison: Comparison | null,
 ): Promise<{ events: number; problem?: Problem }> {
   const reader = new ChainReader(run);
   let [events, link] = [0, FIRST_LINK];
@@ -54,10 +91,65 @@ async function readChain(
     for (const event of page.events) {
       const reason = reader.problemOf(event);
       if (reason !== null) return broken(event.runSeq, reason);
+      comparison?.add(event);
       events = event.runSeq;
       link = event.link;
     }
   }
   if (link !== head.link) return broken(head.seq, 'the link of the run does not match its last event');
   return { events };
+}
+
+/** Folds the events that `verify` reads and compares the state at the stored snapshot's sequence with it. */
+class Comparison {
+  readonly #reading: Reading;
+  readonly #stored: FoundSnapshot;
+  /** `null` once a payload could not be decoded: then nothing can be compared. */
+  #fold: RunFold | null = new RunFold();
+  #problem: string | null;
+
+  constructor(reading: Reading, stored: FoundSnapshot) {
+    this.#reading = reading;
+    this.#stored = stored;
+    this.#problem = 'problem' in stored.found ? stored.found.problem : 'it is ahead of the last event';
+  }
+
+  add(event: StoredRunEvent): void {
+    if (!this.#fold) return;
+    try {
+      this.#fold.apply(recordOf(this.#reading.context.payloads, this.#reading.run, event));
+    } catch (error) {
+      if (!isTidemarkError(error, 'CODEC_FAILED')) throw error;
+      this.#fold = null;
+      return;
+    }
+    const { found, lastEventSeq } = this.#stored;
+    if (event.runSeq !== lastEventSeq || 'problem' in found) return;
+    if (found.link !== event.link) this.#problem = 'its link is not that of the event at its sequence';
+    else if (!isSameState(found.snapshot, this.#fold.snapshot(0)))
+      this.#problem = 'it differs from what its events make';
+    else this.#problem = null;
+  }
+
+  /** `null` where nothing could be compared. */
+  report(head: RunHead): SnapshotReport | null {
+    if (!this.#fold) return null;
+    const { lastEventSeq: runSeq, rewrites } = this.#stored;
+    const problem = rewrites > head.rewrites ? 'it knows of rewrites that the run does not' : this.#problem;
+    return { runSeq, ok: problem === null, ...(problem === null ? {} : { problem }) };
+  }
+
+  /** Stores what was folded. False when that failed, or the run was rewritten meanwhile. */
+  async resync({ link, rewrites }: RunHead): Promise<boolean> {
+    const { context, snapshots, run, options } = this.#reading;
+    const to = { snapshot: this.#fold!.snapshot(context.clock()), link, rewrites };
+    const write = { method: 'refreshSnapshot', runId: run.runId };
+    return context.write(options, write, (call) => snapshots.replace(run, this.#stored, to, call)).catch(() => false);
+  }
+}
+
+/** Whether two snapshots say the same of a run, whenever and however often they were made. */
+function isSameState(a: RunSnapshot, b: RunSnapshot): boolean {
+  const ofState = ({ projectedAt: _, version: __, freshness: ___, ...state }: RunSnapshot) => state;
+  return sameJson(ofState(a), JSON.parse(JSON.stringify(ofState(b))));
 }

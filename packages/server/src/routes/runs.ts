@@ -88,19 +88,19 @@ export const RUN_ROUTES = [
       return json(snapshot, { etag: tagOf(snapshot.lastEventSeq) });
     },
   ),
-  route<TenantQuery>(
+  route<TenantQuery & { full?: boolean }>(
     {
       method: 'POST',
       path: '/v1/runs/{runId}/snapshot/refresh',
       scope: 'runs:write',
-      summary: 'Fold what is new into the stored snapshot',
-      query: Type.Object(TENANT_ID),
+      summary: 'Fold what is new into the stored snapshot; with full, fold it anew from the first event',
+      query: Type.Object({ ...TENANT_ID, full: Type.Optional(Type.Boolean()) }),
       answers: { 200: RefreshedSnapshot },
-      problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'OUTCOME_UNKNOWN'],
+      problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT', 'OUTCOME_UNKNOWN'],
     },
     async ({ store, params, query, options }) => {
-      const { tenantId } = query;
-      return json(await store.runs.refreshSnapshot(params.runId!, { ...options, tenantId }));
+      const { tenantId, full } = query;
+      return json(await store.runs.refreshSnapshot(params.runId!, { ...options, tenantId, full }));
     },
   ),
   route<TenantQuery>(
@@ -144,7 +144,7 @@ export const RUN_ROUTES = [
       method: 'GET',
       path: '/v1/runs/{runId}/integrity',
       scope: 'runs:read',
-      summary: 'Recompute the hash chain of a run and tell the first thing that is wrong',
+      summary: 'Recompute the hash chain of a run, compare the stored snapshot with it, and report what is wrong',
       query: Type.Object(TENANT_ID),
       answers: { 200: VerifyReport },
       problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED'],

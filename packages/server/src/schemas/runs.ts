@@ -77,13 +77,18 @@ export const RunSnapshot = Type.Object(
     artifacts: Type.Array(Json),
     consistency: Type.Enum(['CONSISTENT', 'INCONSISTENT']),
     violations: Type.Array(Json),
+    invalidEvents: Type.Optional(Type.Integer()),
     freshness: Type.Enum(['FRESH', 'STALE']),
     projectedAt: Time,
     version: Type.Integer(),
   },
   { title: 'RunSnapshot', additionalProperties: true },
 );
-export const RefreshedSnapshot = Type.Object({ snapshot: RunSnapshot, folded: Type.Integer() });
+export const RefreshedSnapshot = Type.Object({
+  snapshot: RunSnapshot,
+  folded: Type.Integer(),
+  invalid: Type.Optional(Type.Integer()),
+});
 export const Fork = Type.Object({ toRunId: Id, atSeq: Type.Optional(Count) });
 export const ForkResult = Type.Object({
   tenantId: Id,
@@ -98,6 +103,14 @@ export const VerifyReport = Type.Object({
   events: Type.Integer(),
   head: Type.String(),
   problem: Type.Optional(Type.Object({ runSeq: Type.Integer(), reason: Type.String() })),
+  snapshot: Type.Optional(
+    Type.Object({
+      runSeq: Type.Integer(),
+      ok: Type.Boolean(),
+      problem: Type.Optional(Type.String()),
+      resynced: Type.Optional(Type.Boolean()),
+    }),
+  ),
 });
 export const RestoreResult = Type.Object({
   tenantId: Id,

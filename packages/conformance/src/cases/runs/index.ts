@@ -3,6 +3,7 @@ import type { ConformanceCase } from '../../kit.ts';
 import { APPEND_CASES } from './append.ts';
 import { ARCHIVE_CASES } from './archive.ts';
 import { BATCH_CASES } from './batches.ts';
+import { BOUND_SNAPSHOT_CASES } from './bound-snapshots.ts';
 import { CONCURRENCY_CASES } from './concurrency.ts';
 import { DUPLICATE_CASES } from './duplicates.ts';
 import { EXPORT_CASES } from './export.ts';
@@ -43,6 +44,7 @@ export const RUN_CASES: readonly ConformanceCase[] = [
   ...SNAPSHOT_CASES,
   ...REFRESH_CASES,
   ...LATE_SNAPSHOT_CASES,
+  ...BOUND_SNAPSHOT_CASES,
   ...TRANSITION_CASES,
   ...LIST_CASES,
   ...LIVE_CASES,

@@ -1,0 +1,85 @@
+/** Stored snapshots that were changed: readers do not use them, verify reports them, a full refresh replaces them (RUN-14). */
+import type { RunStore } from '@tidemark/core';
+import { expectEqual } from '../../expect.ts';
+import type { Bench, ConformanceCase } from '../../kit.ts';
+import { runsCase } from '../define.ts';
+import { appendTypes } from './events.ts';
+
+/** A client whose engine returns every stored snapshot as that of a failed run; `null` where the kit cannot reach the engine. */
+function withChangedSnapshots(bench: Bench): RunStore | null {
+  const client = bench.withRuns((engine) => ({
+    async loadSnapshot(run, call) {
+      const stored = await engine.loadSnapshot(run, call);
+      return stored && { ...stored, body: stored.body.replace('"status":"RUNNING"', '"status":"FAILED"') };
+    },
+  }));
+  return client?.runs ?? null;
+}
+
+async function runningRun(bench: Bench): Promise<string> {
+  const runId = bench.id('run');
+  await appendTypes(bench, runId, 'RunStarted', 'A', 'B');
+  await bench.tenant.runs.refreshSnapshot(runId);
+  return runId;
+}
+
+export const BOUND_SNAPSHOT_CASES: readonly ConformanceCase[] = [
+  runsCase({
+    id: 'runs/changed-snapshots-are-not-used',
+    title: 'a stored snapshot that was changed counts as absent: readers get what the events make',
+    proves: ['RUN-14', 'RUN-13'],
+    async run(bench) {
+      const runId = await runningRun(bench);
+      const { runs } = bench.tenant;
+      expectEqual((await runs.getSnapshot(runId))?.status, 'RUNNING', 'the stored snapshot is that of the events');
+      const changed = withChangedSnapshots(bench);
+      if (!changed) return;
+      expectEqual(
+        (await changed.getSnapshot(runId))?.status,
+        'RUNNING',
+        'a stored snapshot that was changed is not read',
+      );
+      expectEqual((await changed.projectSnapshot(runId)).status, 'RUNNING', 'nor folded on');
+      expectEqual((await changed.projectSnapshot(runId, { atSeq: 3 })).status, 'RUNNING', 'nor used for the past');
+      const { snapshot, folded } = await changed.refreshSnapshot(runId);
+      expectEqual([snapshot.status, folded], ['RUNNING', 3], 'a refresh folds from the first event');
+    },
+  }),
+  runsCase({
+    id: 'runs/verify-compares-the-snapshot',
+    title: 'verify compares the stored snapshot with the events, reports a difference and replaces the snapshot',
+    proves: ['RUN-14', 'RUN-17'],
+    async run(bench) {
+      const runId = await runningRun(bench);
+      const { runs } = bench.tenant;
+      const healthy = await runs.verify(runId);
+      expectEqual(
+        [healthy.ok, healthy.snapshot],
+        [true, { runSeq: 3, ok: true }],
+        'a snapshot nobody touched is right',
+      );
+      const report = await withChangedSnapshots(bench)?.verify(runId);
+      if (!report) return;
+      const { ok, problem, snapshot } = report;
+      expectEqual([ok, problem], [false, undefined], 'a wrong snapshot is a problem, though the events are whole');
+      expectEqual([snapshot?.runSeq, snapshot?.ok, snapshot?.resynced], [3, false, true], 'the snapshot is replaced');
+      expectEqual((await runs.verify(runId)).ok, true, 'and then all is well');
+      const unread = bench.id('run');
+      await appendTypes(bench, unread, 'RunStarted');
+      expectEqual((await runs.verify(unread)).snapshot, undefined, 'where none is stored there is nothing to compare');
+    },
+  }),
+  runsCase({
+    id: 'runs/full-refresh-starts-over',
+    title: 'a full refresh folds a run from its first event, whatever is stored',
+    proves: ['RUN-14'],
+    async run(bench) {
+      const runId = await runningRun(bench);
+      const { runs } = bench.tenant;
+      expectEqual((await runs.refreshSnapshot(runId)).folded, 0, 'there is nothing new to fold');
+      const { folded, snapshot } = await runs.refreshSnapshot(runId, { full: true });
+      expectEqual([folded, snapshot.status, snapshot.lastEventSeq], [3, 'RUNNING', 3], 'all is folded again');
+      expectEqual((await runs.refreshSnapshot(runId)).folded, 0, 'and stored');
+    },
+  }),
+];
