@@ -5,15 +5,22 @@
 import {
   type Duration,
   type FeedItem,
-  type Histogram,
   isTidemarkError,
   type Meter,
+  type RefreshedSnapshot,
   type Store,
+  type TidemarkError,
   type TransitionViolation,
 } from '@tidemark/core';
 import { checkDuration, checkInteger } from '@tidemark/core/engine';
 import { checkName } from './checks.ts';
 import { type FeedPoint, ShardedFeed } from './feed/sharded-feed.ts';
+import type { ProjectorAlert, ProjectorStatus } from './projector-alerts.ts';
+import { ProjectorMetrics } from './projector-counts.ts';
+import { LagWatch } from './projector-lag.ts';
+import { LateRuns, type WaitingRun } from './projector-late.ts';
+
+export type { ProjectorAlert, ProjectorStatus } from './projector-alerts.ts';
 
 /** What `defineProjection` gives, as far as the projector needs it. */
 export interface ProjectedWithRuns {
@@ -21,12 +28,6 @@ export interface ProjectedWithRuns {
   /** Folds what is new of a run and stores it. */
   refresh(store: Store, runId: string, options: { tenantId: string }): Promise<unknown>;
 }
-
-/** Something an operator should know of. */
-export type ProjectorAlert =
-  | { code: 'PROJECTOR_LAG_HIGH'; severity: 'P2'; lagMs: number }
-  | { code: 'INVALID_TRANSITION'; severity: 'P3'; tenantId: string; runId: string; violation: TransitionViolation }
-  | { code: 'RUN_STALE'; severity: 'P3'; tenantId: string; runId: string; missingSeq: number };
 
 export interface ProjectorOptions {
   store: Store;
@@ -42,22 +43,14 @@ export interface ProjectorOptions {
   concurrency?: number;
   /** Lag above which `PROJECTOR_LAG_HIGH` is raised, once until it has fallen again. Default 5 s. */
   lagAlert?: Duration;
+  /** Lag above which the runs that wait are marked `STALE` and folded by a second worker. Default 10 s. */
+  resyncAfter?: Duration;
   onAlert?: (alert: ProjectorAlert) => void;
-  /** Gets the lag as `tidemark.projector.lag`, in milliseconds, after each page of the feed. */
+  /** Gets the lag as `tidemark.projector.lag`, in milliseconds, after each page of the feed, and a counter for each count. */
   meter?: Meter;
   onError?: (error: unknown) => void;
   /** Called at named points, for tests that crash there. */
   probe?: (point: FeedPoint | 'folded') => void;
-}
-
-/** How the projector is doing in this process. */
-export interface ProjectorStatus {
-  shards: number[];
-  /** Milliseconds the last event waited between being stored and being in a snapshot; `null` before the first. */
-  lagMs: number | null;
-  /** Events folded, and refreshes that wrote a snapshot. */
-  folded: number;
-  refreshed: number;
 }
 
 export interface Projector extends AsyncDisposable {
@@ -67,6 +60,9 @@ export interface Projector extends AsyncDisposable {
 
 /** Watermarks kept in memory; of a run that fell out, the stored snapshot tells. */
 const MAX_WATERMARKS = 100_000;
+const MAX_DAMAGED = 10_000;
+/** A feed with nothing new is read every second; only after this long it counts as one that cannot be read. */
+const SILENCE_MS = 3_000;
 
 /**
  * Starts to keep snapshots.
@@ -82,39 +78,56 @@ export async function createProjector(options: ProjectorOptions): Promise<Projec
 }
 
 /** A run with the events of it that a page brought. */
-interface RunNews {
-  tenantId: string;
-  runId: string;
+interface RunNews extends WaitingRun {
   firstSeq: number;
   lastSeq: number;
   /** The place in the page of its first event. */
   at: number;
 }
 
+/** How far a run was folded. */
+interface Watermark {
+  seq: number;
+  invalid: number;
+  rewrites: number | undefined;
+}
+
 class RunningProjector implements Projector {
   readonly #options: ProjectorOptions;
   readonly #feed: ShardedFeed;
+  readonly #watch: LagWatch;
+  readonly #metrics: ProjectorMetrics;
   readonly #concurrency: number;
-  readonly #lagAlertMs: number;
-  readonly #name: string;
-  readonly #lag: Histogram | undefined;
-  readonly #watermarks = new Map<string, number>();
-  readonly #counts = { folded: 0, refreshed: 0 };
-  #lagMs: number | null = null;
-  #lagging = false;
+  readonly #late: LateRuns;
+  readonly #watermarks = new Map<string, Watermark>();
+  /** The first event that each run with a hole lacks. */
+  readonly #holes = new Map<string, number>();
+  readonly #damaged = new Set<string>();
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
     this.#concurrency = checkInteger(options.concurrency ?? 4, 'concurrency', 1);
-    this.#lagAlertMs = checkDuration(options.lagAlert ?? '5s', 'lagAlert');
-    this.#name = checkName(options.name ?? 'snapshots', 'name');
-    this.#lag = options.meter?.createHistogram('tidemark.projector.lag', {
-      description: 'How long the first event of a page waited between being stored and being in its snapshot',
-      unit: 'ms',
+    const resyncMs = checkDuration(options.resyncAfter ?? '10s', 'resyncAfter');
+    const name = checkName(options.name ?? 'snapshots', 'name');
+    this.#metrics = new ProjectorMetrics(name, options.meter);
+    this.#late = new LateRuns({
+      store: options.store,
+      resyncMs,
+      onResync: (folded) => {
+        this.#metrics.add('resyncs', 1);
+        this.#metrics.add('folded', folded);
+      },
+      onError: (error) => options.onError?.(error),
+    });
+    this.#watch = new LagWatch({
+      measure: () => this.#lagMs(),
+      alertMs: checkDuration(options.lagAlert ?? '5s', 'lagAlert'),
+      onHigh: (lagMs) => options.onAlert?.({ code: 'PROJECTOR_LAG_HIGH', severity: 'P2', lagMs }),
+      onLook: () => void this.#late.resync(),
     });
     this.#feed = new ShardedFeed({
       store: options.store,
-      prefix: `tidemark.projectors.${this.#name}`,
+      prefix: `tidemark.projectors.${name}`,
       shards: checkInteger(options.shards ?? 16, 'shards', 1),
       leaseMs: checkDuration(options.lease ?? '10s', 'lease'),
       handle: (items, { signal }) => this.#handle(items, signal),
@@ -124,43 +137,53 @@ class RunningProjector implements Projector {
     });
   }
 
-  start(): Promise<void> {
-    return this.#feed.start();
+  async start(): Promise<void> {
+    await this.#feed.start();
+    this.#watch.start();
   }
 
   status(): ProjectorStatus {
-    return { shards: this.#feed.shards, lagMs: this.#lagMs, ...this.#counts };
+    const { shards } = this.#feed;
+    return { shards, lagMs: this.#lagMs(), ...this.#metrics.counts, damagedRuns: this.#damaged.size };
   }
 
-  stop(): Promise<void> {
-    return this.#feed.stop();
+  async stop(): Promise<void> {
+    this.#watch.stop();
+    await Promise.all([this.#feed.stop(), this.#late.settled()]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
 
+  #lagMs(): number | null {
+    const [{ handledUpTo }, { oldest }, now] = [this.#feed, this.#late, Date.now()];
+    if (handledUpTo === null && oldest === null) return null;
+    const unread = now - (handledUpTo ?? now);
+    return Math.max(0, now - (oldest ?? now), unread > SILENCE_MS ? unread : 0);
+  }
+
   /** Brings every run of the page up to date, once each; what failed, and all after it, comes again. */
   async #handle(items: readonly FeedItem[], signal: AbortSignal): Promise<number> {
-    const waiting = runsIn(items).filter((run) => this.#isBehind(run));
+    const news = runsIn(items);
+    for (const run of news) this.#late.add(run);
+    this.#watch.look();
+    const queue = [...news];
     let failedAt = items.length;
     const work = async () => {
-      for (let run = waiting.shift(); run; run = waiting.shift()) {
+      for (let run = queue.shift(); run; run = queue.shift()) {
         if (signal.aborted) failedAt = Math.min(failedAt, run.at);
         else
           await this.#refresh(run).catch((error) => {
             failedAt = Math.min(failedAt, run.at);
             this.#options.onError?.(error);
           });
+        this.#late.remove(run);
       }
     };
     await Promise.all(Array.from({ length: this.#concurrency }, work));
-    this.#measureLag(items[0]!.event.persistedAt);
+    this.#metrics.lag(Math.max(0, Date.now() - news[0]!.since));
     return failedAt;
-  }
-
-  #isBehind(run: RunNews): boolean {
-    return (this.#watermarks.get(idOf(run)) ?? 0) < run.lastSeq;
   }
 
   async #refresh(run: RunNews): Promise<void> {
@@ -168,9 +191,14 @@ class RunningProjector implements Projector {
     const { tenantId, runId } = run;
     const known = this.#watermarks.get(idOf(run));
     try {
-      if (known !== undefined && run.firstSeq > known + 1) await this.#markStale(run, known + 1);
-      const { snapshot, folded } = await store.runs.refreshSnapshot(runId, { tenantId });
+      if (known && run.lastSeq <= known.seq && !(await this.#hasChanged(run, known))) return;
+      const missingSeq = known && run.firstSeq > known.seq + 1 ? known.seq + 1 : null;
+      if (missingSeq !== null) await this.#markStale(run, missingSeq);
+      const refreshed = await store.runs.refreshSnapshot(runId, { tenantId });
+      const { snapshot, folded } = refreshed;
+      this.#compareHeads(run, known, refreshed);
       if (snapshot.lastEventSeq < run.lastSeq) {
+        if (known && snapshot.lastEventSeq < known.seq) this.#remember(run, refreshed);
         await this.#markStale(run, snapshot.lastEventSeq + 1);
         throw new Error(
           `Run ${JSON.stringify(runId)} can be read up to ${snapshot.lastEventSeq}, its feed is at ${run.lastSeq}`,
@@ -178,38 +206,80 @@ class RunningProjector implements Projector {
       }
       for (const projection of projections) await projection.refresh(store, runId, { tenantId });
       this.#options.probe?.('folded');
-      this.#counts.folded += folded;
-      this.#counts.refreshed += folded > 0 ? 1 : 0;
-      this.#remember(run, snapshot.lastEventSeq);
-      const isNew = (violation: TransitionViolation) => violation.runSeq > (known ?? run.firstSeq - 1);
-      for (const violation of snapshot.violations.filter(isNew))
-        this.#options.onAlert?.({ code: 'INVALID_TRANSITION', severity: 'P3', tenantId, runId, violation });
+      this.#metrics.add('folded', folded);
+      this.#metrics.add('refreshed', folded > 0 ? 1 : 0);
+      this.#metrics.add('resyncs', missingSeq === null ? 0 : 1);
+      this.#damaged.delete(idOf(run));
+      this.#holes.delete(idOf(run));
+      this.#remember(run, refreshed);
+      this.#reportInvalid(run, known, refreshed);
     } catch (error) {
-      // Removed or archived meanwhile: there is nothing left to keep. Damaged: it is quarantined, and its events come again.
-      if (!isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'RUN_DELETED', 'CORRUPT_EVENT')) throw error;
+      // Damaged: it is quarantined, and its events come again. Removed or archived meanwhile: there is nothing left to keep.
+      if (isTidemarkError(error, 'CORRUPT_EVENT')) this.#noteDamage(run, error);
+      else if (!isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'RUN_DELETED')) throw error;
     }
   }
 
-  async #markStale({ tenantId, runId }: RunNews, missingSeq: number): Promise<void> {
+  /** Whether a run whose events come again is another one than was folded: put back, rewritten, or set back by a failover. */
+  async #hasChanged({ tenantId, runId }: RunNews, known: Watermark): Promise<boolean> {
+    const position = await this.#options.store.runs.position(runId, { tenantId });
+    if (!position) return false;
+    return position.lastEventSeq < known.seq || (known.rewrites ?? position.rewrites) !== position.rewrites;
+  }
+
+  #compareHeads(
+    { tenantId, runId }: RunNews,
+    known: Watermark | undefined,
+    { snapshot, rewrites }: RefreshedSnapshot,
+  ): void {
+    const currentSeq = snapshot.lastEventSeq;
+    if (!known || currentSeq >= known.seq || rewrites === undefined || rewrites !== known.rewrites) return;
+    const { seq: knownSeq } = known;
+    this.#options.onAlert?.({ code: 'HEAD_WENT_BACK', severity: 'P1', tenantId, runId, knownSeq, currentSeq });
+  }
+
+  /** Raises an alert for each event that the snapshot lists, and one for all that it does not. */
+  #reportInvalid(run: RunNews, known: Watermark | undefined, { snapshot, invalid = 0 }: RefreshedSnapshot): void {
+    const { tenantId, runId } = run;
+    const isNew = (violation: TransitionViolation) => violation.runSeq > (known?.seq ?? run.firstSeq - 1);
+    const listed = snapshot.violations.filter(isNew);
+    const invalidEvents = snapshot.invalidEvents ?? snapshot.violations.length;
+    const count = Math.max(listed.length, known ? invalidEvents - known.invalid : invalid);
+    this.#metrics.add('invalidEvents', count);
+    for (const violation of listed)
+      this.#options.onAlert?.({ code: 'INVALID_TRANSITION', severity: 'P3', tenantId, runId, violation });
+    const unlisted = { code: 'INVALID_TRANSITIONS_UNLISTED', severity: 'P3', tenantId, runId, invalidEvents } as const;
+    if (count > listed.length) this.#options.onAlert?.({ ...unlisted, count: count - listed.length });
+  }
+
+  /** Damage of one run is that run's alone: its events count as handled, so that the others go on. */
+  #noteDamage(run: RunNews, { message: reason, runSeq }: TidemarkError): void {
+    const { tenantId, runId } = run;
+    const id = idOf(run);
+    if (this.#damaged.has(id)) return;
+    this.#damaged.add(id);
+    if (this.#damaged.size > MAX_DAMAGED) this.#damaged.delete(this.#damaged.values().next().value!);
+    const where = runSeq === undefined ? {} : { runSeq };
+    this.#options.onAlert?.({ code: 'RUN_DAMAGED', severity: 'P2', tenantId, runId, ...where, reason });
+  }
+
+  /** Marks a run that lacks events, and reports each hole once. */
+  async #markStale(run: RunNews, missingSeq: number): Promise<void> {
+    const { tenantId, runId } = run;
     if (!this.#options.store.info.capabilities['runs.denseSequences']) return;
     await this.#options.store.runs.markStale(runId, { tenantId });
+    if (this.#holes.get(idOf(run)) === missingSeq) return;
+    this.#holes.set(idOf(run), missingSeq);
+    this.#metrics.add('holes', 1);
     this.#options.onAlert?.({ code: 'RUN_STALE', severity: 'P3', tenantId, runId, missingSeq });
   }
 
-  #remember(run: RunNews, seq: number): void {
+  #remember(run: RunNews, { snapshot, rewrites }: RefreshedSnapshot): void {
     const id = idOf(run);
+    const invalid = snapshot.invalidEvents ?? snapshot.violations.length;
     this.#watermarks.delete(id);
-    this.#watermarks.set(id, seq);
+    this.#watermarks.set(id, { seq: snapshot.lastEventSeq, invalid, rewrites });
     if (this.#watermarks.size > MAX_WATERMARKS) this.#watermarks.delete(this.#watermarks.keys().next().value!);
-  }
-
-  #measureLag(persistedAt: string): void {
-    this.#lagMs = Math.max(0, Date.now() - Date.parse(persistedAt));
-    this.#lag?.record(this.#lagMs, { projector: this.#name });
-    const isHigh = this.#lagMs > this.#lagAlertMs;
-    if (isHigh && !this.#lagging)
-      this.#options.onAlert?.({ code: 'PROJECTOR_LAG_HIGH', severity: 'P2', lagMs: this.#lagMs });
-    this.#lagging = isHigh;
   }
 }
 
@@ -220,7 +290,10 @@ function runsIn(items: readonly FeedItem[]): RunNews[] {
     const id = idOf(event);
     const run = runs.get(id);
     if (run) run.lastSeq = runSeq;
-    else runs.set(id, { tenantId, runId, firstSeq: runSeq, lastSeq: runSeq, at });
+    else {
+      const since = Date.parse(event.persistedAt);
+      runs.set(id, { tenantId, runId, firstSeq: runSeq, lastSeq: runSeq, since, at });
+    }
   }
   return [...runs.values()];
 }

@@ -52,7 +52,7 @@ describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => 
     await run.append('StepCompleted', {}, { stepId: 'charge' });
     await run.append('RunCompleted');
     expect(await caughtUp(store!, 'order')).toMatchObject({ status: 'COMPLETED', freshness: 'FRESH' });
-    expect(projector.status().lagMs).toBeLessThan(5_000);
+    await expect.poll(() => projector.status().lagMs).toBe(0);
   });
 
   test('folds every event once, however many processes share the work', async () => {
@@ -99,11 +99,12 @@ describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => 
     await new Promise((resolve) => setTimeout(resolve, 30));
     const { meter, points } = recordingMeter();
     const projector = await started({ store: store!, name: 'measured', meter });
-    await expect.poll(() => points.length).toBeGreaterThan(0);
-    const [name, lagMs, attributes] = points[0]!;
+    const lags = () => points.filter(([name]) => name === 'tidemark.projector.lag');
+    await expect.poll(() => lags().length).toBeGreaterThan(0);
+    const [name, lagMs, attributes] = lags()[0]!;
     expect([name, attributes]).toEqual(['tidemark.projector.lag', { projector: 'measured' }]);
     expect(lagMs).toBeGreaterThanOrEqual(20);
-    expect(points.at(-1)![1]).toBe(projector.status().lagMs);
+    await expect.poll(() => projector.status().lagMs).toBe(0);
   });
 
   test('passes over a run that is gone', async () => {

@@ -1,4 +1,5 @@
 /** Stores on which a late writer, or a copy that was made before, brings back what was redacted or replaced. */
+import type { RunSnapshot } from '@tidemark/core';
 import type { RunKey, StoredSnapshot } from '@tidemark/core/engine';
 import { all } from '../cases/iterate.ts';
 import { type BrokenStore, broken, brokenRuns } from './wrap.ts';
@@ -23,25 +24,18 @@ export const BROKEN_REWRITES: readonly BrokenStore[] = [
       };
     },
   ),
-  brokenRuns(
-    'snapshots-for-ever',
-    'takes any stored snapshot for one of the run as it stands',
-    'runs/late-snapshot-knows-no-redaction',
-    (engine) => {
-      const stored = new Map<string, StoredSnapshot>();
-      return {
-        async loadSnapshot(run, call) {
-          const [head, snapshot] = [await engine.head(run, call), stored.get(keyOf(run))];
-          return snapshot && head && 'rewrites' in head ? { ...snapshot, rewrites: head.rewrites } : null;
+  broken('snapshots-for-ever', 'keeps a snapshot through a redaction', 'runs/late-snapshot-knows-no-redaction', () => {
+    const kept = new Map<string, RunSnapshot>();
+    return {
+      runs: (runs) => ({
+        async redactEvent(runId, runSeq, options) {
+          kept.set(runId, await runs.projectSnapshot(runId, { tenantId: options.tenantId }));
+          return runs.redactEvent(runId, runSeq, options);
         },
-        async saveSnapshot(run, snapshot) {
-          const isNewer = snapshot.lastEventSeq >= (stored.get(keyOf(run))?.lastEventSeq ?? 0);
-          if (isNewer) stored.set(keyOf(run), snapshot);
-        },
-        dropSnapshot: async () => {},
-      };
-    },
-  ),
+        getSnapshot: async (runId, options) => kept.get(runId) ?? runs.getSnapshot(runId, options),
+      }),
+    };
+  }),
   brokenRuns(
     'drops-the-run-with-its-snapshot',
     'removes the run together with a snapshot that came too late',
@@ -50,16 +44,22 @@ export const BROKEN_REWRITES: readonly BrokenStore[] = [
       dropSnapshot: async (run, _, call) => void (await engine.remove(run, { kind: 'deleted', at: 0 }, call)),
     }),
   ),
-  brokenRuns(
+  broken(
     'restores-leave-no-trace',
-    'counts redactions and forgets that a run was restored',
+    'keeps the snapshot of the history that a restore replaced',
     'runs/late-snapshot-of-another-history',
-    (engine) => ({
-      async head(run, call) {
-        const head = await engine.head(run, call);
-        return head && 'rewrites' in head ? { ...head, rewrites: 0 } : head;
-      },
-    }),
+    () => {
+      const kept = new Map<string, RunSnapshot>();
+      return {
+        runs: (runs) => ({
+          async deleteRun(runId, options) {
+            kept.set(runId, await runs.projectSnapshot(runId, { tenantId: options?.tenantId }));
+            return runs.deleteRun(runId, options);
+          },
+          projectSnapshot: async (runId, options) => kept.get(runId) ?? runs.projectSnapshot(runId, options),
+        }),
+      };
+    },
   ),
   broken('tidies-archived-runs', 'removes a run it saw archived, once it is back', 'runs/restored-runs-stay', () => {
     const archived = new Set<string>();

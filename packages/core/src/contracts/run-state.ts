@@ -74,4 +74,6 @@ export interface RefreshedSnapshot {
   folded: number;
   /** How many of them were invalid; absent for none, and from servers of version 0.1. */
   invalid?: number;
+  /** The run's `rewrites` when it was folded; absent from servers of version 0.1. */
+  rewrites?: number;
 }

@@ -118,11 +118,12 @@ export class SnapshotReader {
       if (full) base.wrong = Math.max(base.wrong ?? 0, base.rewrites);
       const before = base.stored?.snapshot;
       const folded = fold.lastEventSeq - (before?.lastEventSeq ?? 0);
-      if (before?.freshness === 'FRESH' && folded === 0) return { snapshot: before, folded };
+      const { rewrites } = base;
+      if (before?.freshness === 'FRESH' && folded === 0) return { snapshot: before, folded, rewrites };
       const snapshot = this.#snapshotOf(fold, base);
       if (!(await this.#save(run, { snapshot, link, base }, call))) continue;
       const invalid = (snapshot.invalidEvents ?? 0) - (before?.invalidEvents ?? 0);
-      return { snapshot, folded, ...(invalid > 0 ? { invalid } : {}) };
+      return { snapshot, folded, ...(invalid > 0 ? { invalid } : {}), rewrites };
     }
   }
 

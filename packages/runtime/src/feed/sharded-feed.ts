@@ -42,6 +42,8 @@ interface Cohort {
   members: Map<number, Member>;
   /** Milliseconds: a shard that failed is left in peace until then. */
   notBefore: number;
+  /** Milliseconds: everything that was stored before this was handled; `null` before the first page. */
+  handledUpTo: number | null;
 }
 
 interface Member {
@@ -92,6 +94,15 @@ export class ShardedFeed {
     return this.#cohorts.flatMap((cohort) => [...cohort.members.keys()]).sort((a, b) => a - b);
   }
 
+  /**
+   * Milliseconds: everything of this process's shards that was stored before this was handled. `null` before the first page, or
+   * when it has no shards. While nothing comes it moves every second.
+   */
+  get handledUpTo(): number | null {
+    const times = this.#cohorts.flatMap((cohort) => cohort.handledUpTo ?? []);
+    return times.length === 0 ? null : Math.min(...times);
+  }
+
   async start(): Promise<void> {
     await this.#cursors.settle(this.#options.shards, this.#options.startAfter);
     await this.#group.start();
@@ -139,7 +150,7 @@ export class ShardedFeed {
       if (mine.has(shard.number) || shard.leaving) continue;
       const { cursor, held } = await this.#cursors.take(shard.number, shard.lease.token);
       const member: Member = { shard, noted: cursor, notedAt: Date.now(), held: HeldRuns.parse(held) };
-      this.#cohorts.push({ cursor, members: new Map([[shard.number, member]]), notBefore: 0 });
+      this.#cohorts.push({ cursor, members: new Map([[shard.number, member]]), notBefore: 0, handledUpTo: null });
     }
     this.#join();
   }
@@ -154,6 +165,7 @@ export class ShardedFeed {
       else {
         for (const [number, member] of cohort.members) other.members.set(number, member);
         other.notBefore = Math.max(other.notBefore, cohort.notBefore);
+        other.handledUpTo = earlier(other.handledUpTo, cohort.handledUpTo);
       }
     }
     this.#cohorts = [...byCursor.values()];
@@ -161,6 +173,7 @@ export class ShardedFeed {
 
   /** Reads and handles a page of a cohort; waits for one only when no other cohort is behind. */
   async #step(cohort: Cohort, mayWait: boolean): Promise<void> {
+    const began = Date.now();
     const page = await this.#options.store.runs.feedPage({
       limit: PAGE,
       signal: this.#stopping.signal,
@@ -172,6 +185,10 @@ export class ShardedFeed {
     const read = this.#upToOthers(cohort, { items: page.items, held: page.held ?? [], end: page.next ?? null });
     const touched = await this.#handle(cohort, read);
     this.#options.probe?.('handled');
+    // Released events are old and say nothing about how far the feed was read.
+    const last = read.items.findLast(({ released }) => released !== true);
+    if (read.end === cohort.cursor) cohort.handledUpTo = began;
+    else if (last) cohort.handledUpTo = Date.parse(last.event.persistedAt);
     cohort.cursor = read.end;
     await Promise.all([
       ...touched.map(([behind, member]) => this.#note(behind, member)),
@@ -206,15 +223,19 @@ export class ShardedFeed {
         if (left === null) return [cohort, member];
         cohort.members.delete(number);
         const cursor = left.after ?? cohort.cursor;
-        const behind = { cursor, members: new Map([[number, member]]), notBefore: Date.now() + PAUSE_MS };
+        const handledUpTo = Date.parse(left.first.event.persistedAt);
+        const behind = { cursor, members: new Map([[number, member]]), notBefore: Date.now() + PAUSE_MS, handledUpTo };
         this.#cohorts.push(behind);
         return [behind, member];
       }),
     );
   }
 
-  /** Handles what a shard wants of its steps; where some are left, says after which item. */
-  async #takeSteps(member: Member, steps: readonly Step[]): Promise<{ after: string | null } | null> {
+  /** Handles what a shard wants of its steps; where some are left, returns the first of them and the cursor before it. */
+  async #takeSteps(
+    member: Member,
+    steps: readonly Step[],
+  ): Promise<{ first: FeedItem; after: string | null } | null> {
     const ahead = member.held.copy();
     const wanted = steps.filter((step) => this.#isWanted(ahead, step)).map(({ item }) => item!);
     const handled = wanted.length === 0 ? 0 : await this.#handleShard(member, wanted);
@@ -223,10 +244,11 @@ export class ShardedFeed {
       return null;
     }
     // The steps up to the first that was not handled are taken; the rest is read again, from the last item before it.
-    const first = steps.findIndex(({ item }) => item === wanted[handled]);
-    const last = steps.slice(0, first).findLastIndex(({ item }) => item !== undefined);
+    const first = wanted[handled]!;
+    const firstAt = steps.findIndex(({ item }) => item === first);
+    const last = steps.slice(0, firstAt).findLastIndex(({ item }) => item !== undefined);
     for (const step of steps.slice(0, last + 1)) this.#isWanted(member.held, step);
-    return { after: steps[last]?.item?.cursor ?? null };
+    return { first, after: steps[last]?.item?.cursor ?? null };
   }
 
   #isWanted(held: HeldRuns, step: Step): boolean {
@@ -295,4 +317,8 @@ function stepsOf({ items, held }: PageRead): Step[] {
 function shardOf(run: { tenantId: string; runId: string }, shards: number): number {
   const hash = createHash('sha256').update(`${run.tenantId}\0${run.runId}`).digest();
   return hash.readUInt32BE(0) % shards;
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b);
 }

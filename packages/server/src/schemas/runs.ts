@@ -88,6 +88,7 @@ export const RefreshedSnapshot = Type.Object({
   snapshot: RunSnapshot,
   folded: Type.Integer(),
   invalid: Type.Optional(Type.Integer()),
+  rewrites: Type.Optional(Type.Integer()),
 });
 export const Fork = Type.Object({ toRunId: Id, atSeq: Type.Optional(Count) });
 export const ForkResult = Type.Object({

@@ -27,11 +27,13 @@ export async function exported(store: Store, runId: string): Promise<RunPart[]> 
 export async function seenOf(store: Store, runId: string) {
   const { projectedAt: _, version: __, ...snapshot } = await store.runs.projectSnapshot(runId);
   const { items } = await store.runs.listRuns();
+  // Whether a snapshot is stored yet is no property of the run.
+  const { snapshot: ___, ...verified } = await store.runs.verify(runId);
   return {
     log: await wholeLog(store, runId),
     summary: items.find((run) => run.runId === runId),
     head: await store.runs.headSeq(runId),
-    verified: await store.runs.verify(runId),
+    verified,
     snapshot,
   };
 }

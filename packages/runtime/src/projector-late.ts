@@ -1,0 +1,89 @@
+/**
+ * Runs whose events wait to be folded, and what the projector does about those that wait too long: their snapshots are marked
+ * `STALE` and folded up to the last event by a worker beside the feed's, which may hang.
+ */
+import { isTidemarkError, type Store } from '@tidemark/core';
+
+/** A run with events that are not folded yet. */
+export interface WaitingRun {
+  tenantId: string;
+  runId: string;
+  /** When the first of them was stored: milliseconds. */
+  since: number;
+}
+
+export interface LateRunsOptions {
+  store: Store;
+  /** How long a run may wait. */
+  resyncMs: number;
+  /** Called for each snapshot that was folded again, with the number of events. */
+  onResync: (folded: number) => void;
+  onError: (error: unknown) => void;
+}
+
+const AT_ONCE = 4;
+
+export class LateRuns {
+  readonly #options: LateRunsOptions;
+  readonly #waiting = new Set<WaitingRun>();
+  readonly #resynced = new WeakSet<WaitingRun>();
+  /** Runs that were marked and not folded yet: they are folded even when the feed's worker was faster. */
+  readonly #marked = new Set<WaitingRun>();
+  #pass: Promise<unknown> | null = null;
+
+  constructor(options: LateRunsOptions) {
+    this.#options = options;
+  }
+
+  add(run: WaitingRun): void {
+    this.#waiting.add(run);
+  }
+
+  remove(run: WaitingRun): void {
+    this.#waiting.delete(run);
+  }
+
+  /** When the oldest event that waits was stored; `null` when none waits. */
+  get oldest(): number | null {
+    let oldest: number | null = null;
+    for (const { since } of this.#waiting) oldest = Math.min(oldest ?? since, since);
+    return oldest;
+  }
+
+  /** Resyncs the runs that wait too long, each once. Returns at once while an earlier call is under way. */
+  async resync(): Promise<void> {
+    if (this.#pass) return;
+    const limit = Date.now() - this.#options.resyncMs;
+    const late = [...this.#waiting].filter((run) => run.since < limit && !this.#resynced.has(run));
+    const queue = [...new Set([...this.#marked, ...late])];
+    if (queue.length === 0) return;
+    const work = async () => {
+      for (let run = queue.shift(); run; run = queue.shift())
+        if (this.#marked.has(run) || this.#waiting.has(run)) await this.#resync(run).catch(this.#options.onError);
+    };
+    this.#pass = Promise.all(Array.from({ length: AT_ONCE }, work));
+    await this.#pass;
+    this.#pass = null;
+  }
+
+  /** Resolves when no resync is under way. */
+  async settled(): Promise<void> {
+    await this.#pass;
+  }
+
+  async #resync(run: WaitingRun): Promise<void> {
+    const { tenantId, runId } = run;
+    const { runs } = this.#options.store;
+    try {
+      // Noted first: a mark whose reply is lost is followed by a refresh as well.
+      this.#marked.add(run);
+      await runs.markStale(runId, { tenantId });
+      const { folded } = await runs.refreshSnapshot(runId, { tenantId });
+      this.#options.onResync(folded);
+    } catch (error) {
+      if (!isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'RUN_DELETED', 'CORRUPT_EVENT')) throw error;
+    }
+    this.#marked.delete(run);
+    this.#resynced.add(run);
+  }
+}
