@@ -1,12 +1,11 @@
 /**
  * `npm start`: opens the embedded store, serves it and prints where. `npm start -- --demo` fills a store of its own with a
- * demo and keeps it moving; `--port N` and `--store URL` choose others.
+ * demo and keeps it moving; `--port N` and `--store URL` choose others, `--no-loops` runs no projector and no sweeper.
  */
 import { existsSync, globSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { fillDemo, keepMoving } from '@tidemark/cli';
-import { createProjector } from '@tidemark/runtime';
 import { createServer, type TidemarkServer } from '@tidemark/server';
 import { open } from 'tidemark';
 import { ROOT } from './processes.ts';
@@ -16,6 +15,7 @@ const { values } = parseArgs({
     demo: { type: 'boolean', default: false },
     port: { type: 'string', default: '7420' },
     store: { type: 'string' },
+    'no-loops': { type: 'boolean', default: false },
   },
 });
 const FILES = { demo: '.tidemark/demo.db', own: '.tidemark/state.db' };
@@ -45,7 +45,7 @@ async function buildPage(): Promise<void> {
 
 /** On the port, or where somebody listens there already on any free one. */
 async function listen(port: number): Promise<{ server: TidemarkServer; address: string }> {
-  const server = createServer({ store, port });
+  const server = createServer({ store, port, loops: !values['no-loops'] });
   try {
     return { server, address: await server.listen() };
   } catch (error) {
@@ -66,7 +66,6 @@ const store = await open(url, { onAlert: (alert) => served.server?.alert(alert) 
 const { backend, version, durability } = store.info;
 const { server, address } = await listen(Number(values.port));
 served.server = server;
-const projector = await createProjector({ store });
 const moving = values.demo ? keepMoving(store, stopped.signal).catch(console.error) : undefined;
 
 console.log(`A store on ${backend} ${version}, ${url}; an acknowledged write survives: ${durability}.
@@ -79,6 +78,5 @@ Ctrl-C ends it.`);
 
 await new Promise<void>((done) => stopped.signal.addEventListener('abort', () => done(), { once: true }));
 await moving;
-await projector.stop();
 await server.close();
 await store.close();

@@ -13,6 +13,7 @@ export interface OpenTarget {
   /** An empty store in place of a missing one will not do. */
   mustExist: boolean;
   isPlain: boolean;
+  onAlert: StoreOptions['onAlert'] | undefined;
   note(text: string): Promise<void>;
   onAlert?: StoreOptions['onAlert'];
 }
@@ -38,6 +39,7 @@ export async function openUrl(
 ): Promise<Store> {
   const { timeoutMs, token } = settings;
   return open(url, {
+    ...(onAlert === undefined ? {} : { onAlert }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(onAlert === undefined || /^https?:/.test(url) ? {} : { onAlert }),
     ...(token !== undefined && /^https?:/.test(url) ? { token } : {}),

@@ -8,8 +8,8 @@ import type { CallOptions } from './contracts/common.ts';
 import { invalidArgument, TidemarkError } from './contracts/errors.ts';
 import type { StoreLimits, StoreOptions } from './contracts/store.ts';
 import { DeadlineWatch, NO_WRITE } from './deadlines.ts';
-import type { EngineCall } from './engine/runs.ts';
-import { HeadMemory } from './runs/head-watch.ts';
+import type { EngineCall, RunKey } from './engine/runs.ts';
+import { HeadMemory } from './runs/head-memory.ts';
 
 const DEFAULT_LIMITS: StoreLimits = {
   eventPayloadBytes: 512 * 1024,
@@ -69,6 +69,13 @@ export class StoreContext {
     } catch {
       // A listener that fails must not stop the call that noticed something.
     }
+  }
+
+  /** Reports a run that lost events, once for each loss. */
+  reportWentBack(run: RunKey, knownSeq: number, currentSeq: number): void {
+    const { tenantId, runId } = run;
+    if (this.heads.isNewLoss(run, knownSeq))
+      this.alert({ code: 'HEAD_WENT_BACK', severity: 'P1', tenantId, runId, knownSeq, currentSeq });
   }
 
   /** The same context for a view confined to one tenant: everything is shared but the tenant. */

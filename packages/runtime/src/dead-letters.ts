@@ -19,6 +19,7 @@ export interface DeadLetter {
 export type LetterPlace = Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>;
 
 const LONGEST_ERROR = 4_000;
+const MOST_COUNTED = 10_000;
 
 export class DeadLetters {
   readonly #kv: Store['kv'];
@@ -67,4 +68,14 @@ export class DeadLetters {
   #key({ tenantId, runId, runSeq }: LetterPlace): string {
     return this.#prefix + createHash('sha256').update(`${tenantId}\0${runId}\0${runSeq}`).digest('hex');
   }
+}
+
+/** How many dead letters all subscriptions of a store have; counts up to 10 000. */
+export async function countDeadLetters(store: Store): Promise<number> {
+  let count = 0;
+  for await (const { key } of store.kv.scan('tidemark.subscriptions.')) {
+    if (key.includes('.dead.')) count++;
+    if (count === MOST_COUNTED) break;
+  }
+  return count;
 }

@@ -3,6 +3,7 @@ export * from './archive/index.ts';
 export * from './copy/index.ts';
 export type { DeadLetter, LetterPlace } from './dead-letters.ts';
 export * from './jobs/index.ts';
+export * from './loops.ts';
 export * from './projector.ts';
 export * from './retention/index.ts';
 export * from './subscriptions.ts';

@@ -15,6 +15,6 @@ export {
 } from './auth.ts';
 export { openApiDocument } from './document.ts';
 export { type CallerLimits, DEFAULT_LIMITS, type Limits, type SomeLimits } from './limits.ts';
-export type { LogEntry, Logger } from './logger.ts';
+export { type LogEntry, type Logger, stderrLogger } from './logger.ts';
 export { createServer, type ServerOptions, type TidemarkServer } from './server.ts';
 export type { ServerTls } from './tls.ts';

@@ -16,7 +16,7 @@ interface RouteTimes {
 const COUNTERS = {
   limited: ['tidemark_limited_total', 'Requests refused by a limit, by the name of the limit.'],
   security: ['tidemark_security_events_total', 'What the security log counts, by kind, with the lines it left out.'],
-  quarantines: ['tidemark_alerts_total', 'Alerts of the store that this process raised, by code.'],
+  alerts: ['tidemark_alerts_total', 'Alerts that this process raised, of the store and of its loops, by code.'],
 } as const;
 
 type Counter = keyof typeof COUNTERS;

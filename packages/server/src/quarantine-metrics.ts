@@ -1,6 +1,5 @@
-/** What `/metrics` shows of quarantined runs: how many there are, and how many this process has found. */
-import type { Store, StoreAlert } from '@tidemark/core';
-import type { Logger } from './logger.ts';
+/** What `/metrics` shows of quarantined runs: how many there are. */
+import type { Store } from '@tidemark/core';
 import type { Metrics } from './metrics.ts';
 
 const LOOK_EVERY_MS = 5_000;
@@ -8,26 +7,20 @@ const MOST_COUNTED = 1_000;
 
 export class QuarantineMetrics {
   readonly #store: Store;
-  readonly #metrics: Metrics;
-  readonly #logger: Logger;
   #open = 0;
   #lookedAt = 0;
 
-  constructor(store: Store, metrics: Metrics, logger: Logger) {
+  constructor(store: Store, metrics: Metrics) {
     this.#store = store;
-    this.#metrics = metrics;
-    this.#logger = logger;
     metrics.addGauge('tidemark_quarantined_runs', {
       help: 'Runs that are quarantined because damage was found in them, at most 1000; looked for every 5 s at most.',
       value: () => this.#count(),
     });
   }
 
-  /** Logs an alert of the store as one line and counts it. */
-  alert(alert: StoreAlert): void {
-    this.#metrics.count('quarantines', { code: alert.code });
+  /** Looks again for the next page: this process has just found damage. */
+  expectMore(): void {
     this.#lookedAt = 0;
-    this.#logger.error({ event: 'store_alert', ...alert });
   }
 
   /** The last count; the page does not wait for a store that is slow. */

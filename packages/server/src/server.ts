@@ -3,6 +3,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { invalidArgument, type Store, type StoreAlert } from '@tidemark/core';
+import { Alerts } from './alerts.ts';
 import { Application } from './application.ts';
 import { Audit } from './audit/audit.ts';
 import { RefusalRation } from './audit/requests.ts';
@@ -18,6 +19,7 @@ import { Shares } from './limits/shares.ts';
 import { Work } from './limits/work.ts';
 import { limitsWith, type SomeLimits } from './limits.ts';
 import { type Logger, stderrLogger } from './logger.ts';
+import { ServerLoops } from './loops.ts';
 import { Metrics, metricsHandler } from './metrics.ts';
 import { QuarantineMetrics } from './quarantine-metrics.ts';
 import { readinessOf } from './readiness.ts';
@@ -58,6 +60,11 @@ export interface ServerOptions {
    * tenants. Default false.
    */
   acceptsOldCursors?: boolean;
+  /**
+   * Runs the projector and the sweeper over the store while it listens, and logs every alert. Servers of one store share the
+   * work. Default false.
+   */
+  loops?: boolean;
   /** Where the built inspector lies; default: with this package. `false` serves none. */
   inspector?: string | false;
 }
@@ -103,9 +110,12 @@ export function createServer(options: ServerOptions): TidemarkServer {
   const metrics = new Metrics();
   const memory = new MemoryBudget(limits.memoryBytes);
   metrics.add(() => memory.render());
+  const alerts = new Alerts(logger, metrics);
+  const loops = new ServerLoops(store, alerts, logger);
+  metrics.add(() => loops.render());
   const shares = new Shares();
   shareGauges(metrics, shares);
-  const quarantines = new QuarantineMetrics(store, metrics, logger);
+  const quarantines = new QuarantineMetrics(store, metrics);
   const hub = new Hub(new RunHints(store), metrics, shares, limits.streams);
   let isClosing = false;
   const readiness = readinessOf(store);
@@ -124,6 +134,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     memory,
     document: openApiDocument(),
     notReady,
+    loops,
   };
   const onLost = (error: unknown) => logger.error({ event: 'audit_outcome_lost', error });
   const audit = auth.loopbackOnly ? null : new Audit(store, onLost);
@@ -164,7 +175,10 @@ export function createServer(options: ServerOptions): TidemarkServer {
     get url() {
       return urlOf(server, host, tls !== undefined);
     },
-    alert: (alert) => quarantines.alert(alert),
+    alert(alert) {
+      alerts.note(alert);
+      if (alert.code === 'RUN_QUARANTINED') quarantines.expectMore();
+    },
     reloadTls: () => tls?.reload() ?? false,
     get metricsUrl() {
       return metricsServer && `${urlOf(metricsServer, metricsAt.host, false)}/metrics`;
@@ -173,6 +187,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
       await listening(server, { port, host });
       if (metricsServer) await listening(metricsServer, metricsAt);
       void quarantines.look();
+      if (options.loops) loops.start();
       return urlOf(server, host, tls !== undefined);
     },
     close() {
@@ -183,7 +198,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
       security.close();
       metricsServer?.close();
       metricsServer?.closeAllConnections();
-      closing ??= closeGracefully(server, hub, application, limits.closeMs);
+      closing ??= Promise.all([closeGracefully(server, hub, application, limits.closeMs), loops.stop()]).then(() => {});
       return closing;
     },
     handle,

@@ -31,7 +31,7 @@ describe('a quarantined run', () => {
     const first = await remote.runs.feedPage();
     expect(first.items.map(({ event }) => event.runSeq)).toEqual([1]);
     expect(first.held).toEqual([{ tenantId: 'acme', runId: 'sick', runSeq: 2, index: 1 }]);
-    expect(lines).toMatchObject([{ event: 'store_alert', code: 'RUN_QUARANTINED', runId: 'sick', fromSeq: 2 }]);
+    expect(lines).toMatchObject([{ event: 'alert', code: 'RUN_QUARANTINED', runId: 'sick', fromSeq: 2 }]);
     await expect.poll(async () => (await fetch(`${url}/metrics`)).text()).toMatch(/^tidemark_quarantined_runs 1$/m);
     expect(await (await fetch(`${url}/metrics`)).text()).toContain('tidemark_alerts_total{code="RUN_QUARANTINED"} 1');
     expect((await remote.runs.listQuarantined()).items).toMatchObject([{ runId: 'sick', fromSeq: 2, release: 0 }]);

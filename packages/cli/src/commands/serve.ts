@@ -23,6 +23,7 @@ interface Serving {
   limit: string[];
   metricsAddress: string | undefined;
   acceptOldCursors: boolean;
+  noLoops: boolean;
   for: number | undefined;
 }
 
@@ -45,6 +46,7 @@ const OPTIONS = {
     'name=n',
     'with --auth: a limit of a key, or with tenant. in front of a tenant, such as tenant.requestsPerSecond=500',
   ),
+  noLoops: toggle('leave the projector and the sweeper to other processes'),
   for: duration('duration', 'end after so long'),
 };
 
@@ -101,7 +103,7 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   const metrics = metricsAddress === undefined ? {} : { metricsAddress };
   const auth = await authOf(store, context);
   const ways = { ...metrics, ...tlsOf(options), ...auth };
-  const server = createServer({ store, host, port, limits, acceptsOldCursors, ...ways });
+  const server = createServer({ store, host, port, limits, acceptsOldCursors, loops: !options.noLoops, ...ways });
   served.server = server;
   const url = await listen(server, options);
   const reload = () => void server.reloadTls();
@@ -137,7 +139,7 @@ const serve = defineCommand({
   name: 'serve',
   summary: 'Serve the store over HTTP, with the inspector',
   details:
-    'Without --auth it serves this machine only. Name a store whose URL has a password by --store-file or TIDEMARK_STORE: arguments are in the process list. Ctrl-C ends it: requests under way are finished first.',
+    'It also runs the projector and the sweeper, and logs their alerts as JSON lines to stderr; several servers of one store share that work. Without --auth it serves this machine only. Name a store whose URL has a password by --store-file or TIDEMARK_STORE: arguments are in the process list. Ctrl-C ends it: requests under way are finished first.',
   effect: 'rw',
   options: OPTIONS,
   examples: [
@@ -145,6 +147,7 @@ const serve = defineCommand({
     { line: 'serve --auth --host 0.0.0.0 --port 0 --for 200ms', shows: '"url":"http://0.0.0.0:' },
     { line: 'serve --auth --limit tenant.topicsAtATime=500 --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
     { line: 'serve --auth --metrics-address 127.0.0.1:0 --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
+    { line: 'serve --no-loops --port 0 --for 200ms', shows: '"url":"http://127.0.0.1:' },
     { line: 'serve --limit requests=1', shows: 'tenant.requestsPerSecond', exit: 2 },
     { line: 'serve --host 0.0.0.0', shows: 'INVALID_ARGUMENT', exit: 2 },
     { line: 'serve --tls-cert server.pem', shows: '--tls-key', exit: 2 },

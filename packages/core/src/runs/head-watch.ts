@@ -5,55 +5,7 @@
 import type { StoreContext } from '../context.ts';
 import type { EngineCall, PlacedEvent, RunEngine, RunHead, RunKey } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
-import type { Digest } from '../hash.ts';
-
-/** Heads that are remembered; of a run that fell out nothing is known any more. */
-const MOST_HEADS = 10_000;
-
-/** A head as far as it is known: the result of an append has its sequence and little else. */
-interface KnownHead {
-  seq: number;
-  link: Digest | null;
-  rewrites: number | null;
-  createdAt: number | null;
-}
-
-export class HeadMemory {
-  readonly #heads = new Map<string, KnownHead>();
-  readonly #reported = new Set<string>();
-
-  get(run: RunKey): KnownHead | null {
-    return this.#heads.get(keyOf(run)) ?? null;
-  }
-
-  /** Remembers a head unless a later one is known. */
-  note(run: RunKey, head: KnownHead): void {
-    const key = keyOf(run);
-    const known = this.#heads.get(key);
-    if (known && (known.rewrites ?? 0) === (head.rewrites ?? known.rewrites ?? 0) && known.seq > head.seq) return;
-    this.set(run, head);
-  }
-
-  set(run: RunKey, head: KnownHead): void {
-    const key = keyOf(run);
-    this.#heads.delete(key);
-    this.#heads.set(key, head);
-    if (this.#heads.size > MOST_HEADS) this.#heads.delete(this.#heads.keys().next().value!);
-  }
-
-  forget(run: RunKey): void {
-    this.#heads.delete(keyOf(run));
-  }
-
-  /** Reports a run that lost events, once for each loss. */
-  report(context: StoreContext, { tenantId, runId }: RunKey, knownSeq: number, currentSeq: number): void {
-    const loss = `${keyOf({ tenantId, runId })}\0${knownSeq}`;
-    if (this.#reported.has(loss)) return;
-    this.#reported.add(loss);
-    if (this.#reported.size > MOST_HEADS) this.#reported.delete(this.#reported.values().next().value!);
-    context.alert({ code: 'HEAD_WENT_BACK', severity: 'P1', tenantId, runId, knownSeq, currentSeq });
-  }
-}
+import type { KnownHead } from './head-memory.ts';
 
 /** The calls of an engine that show heads, with every head compared with the one before. */
 export function watchHeads(context: StoreContext, engine: RunEngine): Pick<RunEngine, 'head' | 'append'> {
@@ -120,7 +72,7 @@ async function confirm(
       head.rewrites > (known.rewrites ?? 0) || (known.createdAt !== null && known.createdAt !== head.createdAt);
     const isLost =
       placedAt !== undefined || isSuspicious(known, head) || (await isReplaced(engine, run, known, head, call));
-    if (!isExplained && isLost) context.heads.report(context, run, known.seq, placedAt ?? head.seq);
+    if (!isExplained && isLost) context.reportWentBack(run, known.seq, placedAt ?? head.seq);
   } catch {
     // The next call that sees the head compares it again.
   }
@@ -137,8 +89,4 @@ async function isReplaced(
   if (known.link === null || head.seq <= known.seq) return false;
   const [event] = (await engine.fetch(run, known.seq - 1, 1, call)).events;
   return event !== undefined && event.link !== known.link;
-}
-
-function keyOf({ tenantId, runId }: RunKey): string {
-  return `${tenantId}\0${runId}`;
 }

@@ -194,7 +194,7 @@ export class SnapshotReader {
     if (stored.rewrites < rewrites) return { ...base, version };
     const isOfThisRun = !isBeyond(stored, head) && (stored.lastEventSeq < seq || found.link === head.link);
     if (isOfThisRun) return { ...base, version, stored: found };
-    this.#context.heads.report(this.#context, run, stored.lastEventSeq, seq);
+    this.#context.reportWentBack(run, stored.lastEventSeq, seq);
     return { ...base, version, wrong: stored.rewrites };
   }
 
@@ -219,7 +219,7 @@ export class SnapshotReader {
       const found = await this.#base(run, call);
       if (!found) return null;
       if (distrusted && found.rewrites === distrusted.rewrites) {
-        this.#context.heads.report(this.#context, run, distrusted.stored!.snapshot.lastEventSeq, found.seq);
+        this.#context.reportWentBack(run, distrusted.stored!.snapshot.lastEventSeq, found.seq);
         found.wrong = found.rewrites;
       }
       const base: FoldBase = anew || found.wrong !== null ? { ...found, stored: null } : found;

@@ -15,6 +15,7 @@ import { useShortcuts } from '../shell/keys.ts';
 import { attentionCount, concernGroups, hasMoreTenants, lookAround, useFirstLook } from './attention.ts';
 import type { Concern, ConcernGroup } from './concern.ts';
 import { markSeen, newsSince } from './last-visit.ts';
+import { Loops } from './loops.tsx';
 import { laggingRuns } from './run-concerns.ts';
 
 const FIRST = 6;
@@ -66,6 +67,7 @@ export function AttentionView() {
       {groups.map((group) => (
         <Group key={group.name} group={group} onSeen={group.name === 'failed' ? seen : undefined} />
       ))}
+      <Loops />
     </section>
   );
 }

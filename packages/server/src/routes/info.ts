@@ -21,6 +21,17 @@ const Info = Type.Object(
   { title: 'StoreInfo' },
 );
 
+const LoopsReport = Type.Object(
+  {
+    running: Type.Boolean({ description: 'False on a server that runs none' }),
+    projector: Type.Optional(Json),
+    sweeps: Type.Optional(Json),
+    deadLetters: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
+    alerts: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+  },
+  { title: 'LoopsReport' },
+);
+
 /** What a store loses on its way over HTTP: transactions, projections and codecs are objects of the process that has them. */
 const LOCAL_ONLY = { 'runs.transactions': false, 'runs.inlineProjections': false, payloadCodec: false };
 
@@ -103,6 +114,25 @@ export const INFO_ROUTES = [
     async ({ store, options }) => json({ ok: await store.ping(options) }),
   ),
   route<{ storage?: boolean }>(
+    {
+      method: 'GET',
+      path: '/v1/loops',
+      scope: 'metrics:read',
+      summary:
+        'How the projector and the sweeper of this server are doing; for operators, as they work for all tenants',
+      answers: { 200: LoopsReport },
+    },
+    ({ principal, services }) => {
+      if (principal.tenantId !== null)
+        throw new Refusal(403, 'FORBIDDEN', 'The loops work for all tenants', {
+          field: 'tenantId',
+          rule: 'an operator',
+        });
+      const status = services.loops.status();
+      return json(status === null ? { running: false } : { running: true, ...status });
+    },
+  ),
+  route(
     {
       method: 'GET',
       path: '/v1/doctor',

@@ -11,6 +11,7 @@ import type { MemoryBudget, MemoryLease } from '../limits/memory-budget.ts';
 import type { Shares } from '../limits/shares.ts';
 import type { Work } from '../limits/work.ts';
 import type { Limits } from '../limits.ts';
+import type { ServerLoops } from '../loops.ts';
 import type { Metrics } from '../metrics.ts';
 import type { FeedCursors } from '../streams/feed-cursors.ts';
 import type { Hub } from '../streams/hub.ts';
@@ -30,6 +31,7 @@ export interface Services {
   readonly document: object;
   /** Returns why the server takes no work now, or `null`. */
   notReady(): Promise<string | null>;
+  readonly loops: ServerLoops;
 }
 
 /** One request on its way through a route. */

@@ -1,0 +1,152 @@
+/**
+ * The loops that a store needs to be kept in order, in one: the projector, and sweeps over the jobs of every tenant. Any number
+ * of processes may run them over one store; they share the work.
+ */
+import type { Duration, Store } from '@tidemark/core';
+import { checkDuration } from '@tidemark/core/engine';
+import { countDeadLetters } from './dead-letters.ts';
+import { createSweeper } from './jobs/sweeper.ts';
+import { pause } from './pause.ts';
+import { createProjector, type Projector, type ProjectorAlert, type ProjectorStatus } from './projector.ts';
+
+const OUTCOMES = ['requeued', 'failed', 'released', 'signalled', 'missed'] as const;
+
+export interface LoopsOptions {
+  store: Store;
+  /** From the end of a round of sweeps to the next one, give or take a fifth. Default 30 s. */
+  interval?: Duration;
+  onAlert?: (alert: ProjectorAlert) => void;
+  onError?: (error: unknown) => void;
+}
+
+/** How the loops of this process are doing. */
+export interface LoopsStatus {
+  projector: ProjectorStatus;
+  sweeps: {
+    /** Rounds over all tenants. */
+    rounds: number;
+    /** Jobs by what became of them. */
+    jobs: Record<(typeof OUTCOMES)[number], number>;
+    errors: number;
+    /** When the last round ended: RFC 3339; `null` before. */
+    lastAt: string | null;
+  };
+  /** Events that subscriptions gave up on, at the last round; `null` before. */
+  deadLetters: number | null;
+  /** Alerts that were raised since the start, by code. */
+  alerts: Record<string, number>;
+}
+
+export interface Loops extends AsyncDisposable {
+  status(): LoopsStatus;
+  /** Ends the loops; resolves once nothing of them is under way. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the projector and the sweeps.
+ *
+ * @example
+ * const loops = await startLoops({ store, onAlert: (alert) => log.warn(alert) });
+ * await loops.stop();
+ */
+export async function startLoops(options: LoopsOptions): Promise<Loops> {
+  const loops = new RunningLoops(options);
+  await loops.start();
+  return loops;
+}
+
+class RunningLoops implements Loops {
+  readonly #options: LoopsOptions;
+  readonly #intervalMs: number;
+  readonly #stopping = new AbortController();
+  readonly #alerts: Record<string, number> = {};
+  readonly #sweeps: LoopsStatus['sweeps'];
+  #deadLetters: number | null = null;
+  #projector: Projector | null = null;
+  #sweeping: Promise<void> | null = null;
+
+  constructor(options: LoopsOptions) {
+    this.#options = options;
+    this.#intervalMs = checkDuration(options.interval ?? '30s', 'interval');
+    const jobs = { requeued: 0, failed: 0, released: 0, signalled: 0, missed: 0 };
+    this.#sweeps = { rounds: 0, jobs, errors: 0, lastAt: null };
+  }
+
+  async start(): Promise<void> {
+    const { store, onError } = this.#options;
+    this.#projector = await createProjector({
+      store,
+      onAlert: (alert) => this.#report(alert),
+      ...(onError ? { onError } : {}),
+    });
+    this.#sweeping = this.#sweepOnAndOn();
+  }
+
+  status(): LoopsStatus {
+    const { jobs, ...sweeps } = this.#sweeps;
+    return {
+      projector: this.#projector!.status(),
+      sweeps: { ...sweeps, jobs: { ...jobs } },
+      deadLetters: this.#deadLetters,
+      alerts: { ...this.#alerts },
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all([this.#projector?.stop(), this.#sweeping]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #report(alert: ProjectorAlert): void {
+    this.#alerts[alert.code] = (this.#alerts[alert.code] ?? 0) + 1;
+    this.#options.onAlert?.(alert);
+  }
+
+  async #sweepOnAndOn(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        for await (const view of this.#views()) await this.#sweep(view);
+        this.#deadLetters = await countDeadLetters(this.#options.store);
+      } catch (error) {
+        this.#fail(error);
+      }
+      this.#sweeps.rounds++;
+      this.#sweeps.lastAt = new Date().toISOString();
+      await pause(this.#intervalMs * (0.8 + 0.4 * Math.random()), signal);
+    }
+  }
+
+  /** The store of every tenant, or the one view that the store is. */
+  async *#views(): AsyncGenerator<Store, void, undefined> {
+    const { store } = this.#options;
+    if (store.info.tenantId !== undefined || !store.info.capabilities.admin) return yield store;
+    let cursor: string | undefined;
+    do {
+      const page = await store.admin.listTenants(cursor === undefined ? {} : { cursor });
+      for (const tenantId of page.items) {
+        if (this.#stopping.signal.aborted) return;
+        yield store.forTenant(tenantId);
+      }
+      cursor = page.next;
+    } while (cursor !== undefined);
+  }
+
+  async #sweep(store: Store): Promise<void> {
+    const { types, problems } = await createSweeper({ store, signal: this.#stopping.signal }).run();
+    for (const counts of Object.values(types))
+      for (const outcome of OUTCOMES) this.#sweeps.jobs[outcome] += counts[outcome];
+    for (const { error } of problems) this.#fail(error);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#sweeps.errors++;
+    this.#options.onError?.(error);
+  }
+}
