@@ -11,6 +11,7 @@ import { type Figure, formatFigures } from './measure.ts';
 import { benchMemory } from './memory.ts';
 import { benchNats } from './nats.ts';
 import { benchPostgres } from './postgres.ts';
+import { benchProjector } from './projector.ts';
 import { benchRedis } from './redis.ts';
 import { benchServer } from './server.ts';
 import { benchSnapshots } from './snapshots.ts';
@@ -25,6 +26,7 @@ const ENGINES: Record<string, (report: (line: string) => void, quick: boolean) =
   codec: benchCodec,
   copying: benchCopying,
   keeping: benchKeeping,
+  projector: benchProjector,
   redis: benchRedis,
   nats: benchNats,
   server: benchServer,

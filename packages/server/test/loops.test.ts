@@ -54,7 +54,7 @@ test('sweeps reach the jobs of every tenant', async () => {
   const store = makeStore();
   const { jobs } = store.forTenant('acme');
   await jobs.enqueue({ taskType: 'mail', taskId: '1' });
-  await jobs.claim({ taskType: 'mail' }, { workerId: 'gone', lease: 1 });
+  await jobs.claim({ taskType: 'mail' }, { worker: 'gone', lease: 1 });
   await new Promise((resolve) => setTimeout(resolve, 5));
   const { status } = await serve(store, true);
   await expect.poll(async () => (await status()).sweeps?.jobs.requeued, { timeout: 5_000 }).toBe(1);
