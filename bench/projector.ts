@@ -20,18 +20,18 @@ const TICK_MS = 10;
 const WANTED_MS = 1_000;
 const DRAIN_MS = 20_000;
 
-/** Where an engine's data lies; `stop` removes it. */
+/** Where an engine's data lies. The projector and the writer have a connection each, as processes of their own would. */
 interface Place {
-  store: Store;
+  stores: Store[];
   stop(): Promise<unknown>;
 }
 
 const PLACES: Record<string, () => Promise<Place>> = {
-  memory: async () => ({ store: createMemoryStore(), stop: async () => {} }),
+  memory: async () => ({ stores: [createMemoryStore()], stop: async () => {} }),
   sqlite: async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
-    const store = await sqliteStore(join(folder, 'store.db'));
-    return { store, stop: async () => rmSync(folder, { recursive: true }) };
+    const open = () => sqliteStore(join(folder, 'store.db'));
+    return { stores: [await open(), await open()], stop: async () => rmSync(folder, { recursive: true }) };
   },
   postgres: () => onServer('postgres', (url) => postgresStore({ url, schema: 'bench' })),
   redis: () => onServer('redis', (url) => redisStore({ url, prefix: 'bench' })),
@@ -40,7 +40,7 @@ const PLACES: Record<string, () => Promise<Place>> = {
 
 async function onServer(name: 'postgres' | 'redis' | 'nats', open: (url: string) => Promise<Store>): Promise<Place> {
   const server = await startOwnServer(name);
-  return { store: await open(server.url), stop: () => server.stop() };
+  return { stores: [await open(server.url), await open(server.url)], stop: () => server.stop() };
 }
 
 /** The events of each run that are stored and not folded yet: when they were stored, by sequence. */
@@ -107,11 +107,11 @@ async function appendSteadily(store: Store, waiting: Waiting, rate: number, seco
   await Promise.all(appends);
 }
 
-async function lagsOf(store: Store, rate: number, seconds: number): Promise<number[]> {
+async function lagsOf(stores: readonly Store[], rate: number, seconds: number): Promise<number[]> {
   const waiting = new Waiting();
-  const projector = await createProjector({ store: noting(store, waiting) });
+  const projector = await createProjector({ store: noting(stores[0]!, waiting) });
   try {
-    await appendSteadily(store, waiting, rate, seconds);
+    await appendSteadily(stores.at(-1)!, waiting, rate, seconds);
     for (const end = Date.now() + DRAIN_MS; waiting.count > 0 && Date.now() < end; )
       await new Promise((resolve) => setTimeout(resolve, TICK_MS));
     if (waiting.count > 0) throw new Error(`${waiting.count} events were not folded`);
@@ -125,10 +125,10 @@ export async function benchProjector(report: (line: string) => void, quick: bool
   const figures: Figure[] = [];
   const seconds = quick ? QUICK_SECONDS : SECONDS;
   for (const [engine, makePlace] of Object.entries(PLACES)) {
-    const { store, stop } = await makePlace();
+    const { stores, stop } = await makePlace();
     try {
       for (const rate of RATES) {
-        const lags = await lagsOf(store, rate, seconds);
+        const lags = await lagsOf(stores, rate, seconds);
         const at = (share: number) => lags[Math.min(lags.length - 1, Math.floor(lags.length * share))]!;
         const [p50, p99, max] = [at(0.5), at(0.99), lags.at(-1)!];
         report(`${engine} at ${rate} events/s: lag p50 ${p50} ms, p99 ${p99} ms, max ${max} ms`);
@@ -138,7 +138,7 @@ export async function benchProjector(report: (line: string) => void, quick: bool
         );
       }
     } finally {
-      await store.close();
+      for (const store of stores) await store.close();
       await stop();
     }
   }

@@ -53,6 +53,15 @@ class Runs(StoreCase):
         assert snapshot is not None
         self.assertEqual((snapshot["runId"], snapshot["status"]), (run, "RUNNING"))
 
+    async def test_fold_their_snapshot_anew_and_verify_it(self) -> None:
+        run = new_name("run")
+        await self.store.runs.append_event({"runId": run, "eventType": "RunStarted"})
+        self.assertEqual((await self.store.runs.refresh_snapshot(run))["folded"], 1)
+        self.assertEqual((await self.store.runs.refresh_snapshot(run))["folded"], 0)
+        self.assertEqual((await self.store.runs.refresh_snapshot(run, full=True))["folded"], 1)
+        report = await self.store.runs.verify(run)
+        self.assertEqual((report["ok"], report["snapshot"]), (True, {"runSeq": 1, "ok": True}))
+
     async def test_refuse_an_append_behind_the_fence(self) -> None:
         run = new_name("run")
         await self.store.runs.append_event(note(run, 1))
