@@ -114,8 +114,8 @@ function opens(scope: Scope, { name, scope: wanted }: Operation): boolean {
   return wanted === scope || wanted === 'store:read';
 }
 
-/** Streams need the scopes of their topics; metrics and the doctor need an operator. */
-const NOT_BY_SCOPE_ALONE = new Set(['GET /v1/stream', 'GET /metrics', 'GET /v1/doctor']);
+/** Streams need the scopes of their topics; metrics, the loops and the doctor need an operator. */
+const NOT_BY_SCOPE_ALONE = new Set(['GET /v1/stream', 'GET /metrics', 'GET /v1/loops', 'GET /v1/doctor']);
 
 describe('scopes', () => {
   it('open exactly their own routes, each of them on every route', { timeout: 3 * LIMIT_MS }, async () => {
@@ -353,6 +353,7 @@ describe('what belongs to the server itself', () => {
       'GET /metrics',
       'GET /v1/info',
       'GET /v1/ping',
+      'GET /v1/loops',
       'GET /v1/doctor',
       'GET /v1/runs',
       'GET /v1/runs/{runId}',
