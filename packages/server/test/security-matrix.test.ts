@@ -67,6 +67,7 @@ const SHOW_NO_PAYLOADS = [
   'GET /metrics',
   'GET /v1/info',
   'GET /v1/ping',
+  'GET /v1/loops',
   'GET /v1/runs',
   'GET /v1/runs/{runId}',
   'GET /v1/runs/{runId}/snapshot',

@@ -8,7 +8,7 @@ export type Parameters = Record<string, unknown>;
 
 const NUMBERS = new Set(['limit', 'afterSeq', 'atSeq', 'expectedSeq']);
 const DURATIONS = new Set(['wait', 'threshold', 'grace']);
-const BOOLEANS = new Set(['rejectInvalidTransitions', 'overDeleted', 'keepEncoded', 'step', 'storage']);
+const BOOLEANS = new Set(['rejectInvalidTransitions', 'overDeleted', 'keepEncoded', 'step', 'storage', 'full']);
 /** Sent as JSON. */
 const OBJECTS = new Set(['labels', 'scope']);
 /** Sent once for each item; once with an empty value when there is none. */

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { FeedItem, FeedOptions, HeldRun, Store } from '@tidemark/core';
+import type { FeedItem, FeedOptions, FeedPage, HeldRun, Store } from '@tidemark/core';
 import { pause } from '../pause.ts';
 import { Cursors } from './cursors.ts';
 import { HeldRuns } from './held-runs.ts';
@@ -187,7 +187,7 @@ export class ShardedFeed {
     this.#options.probe?.('handled');
     // Released events are old and say nothing about how far the feed was read.
     const last = read.items.findLast(({ released }) => released !== true);
-    if (read.end === cohort.cursor) cohort.handledUpTo = began;
+    if (this.#isEnd(page, read) || read.end === cohort.cursor) cohort.handledUpTo = began;
     else if (last) cohort.handledUpTo = Date.parse(last.event.persistedAt);
     cohort.cursor = read.end;
     await Promise.all([
@@ -197,6 +197,13 @@ export class ShardedFeed {
         .map((member) => this.#note(cohort, member)),
     ]);
     this.#options.probe?.('noted');
+  }
+
+  /** Whether a page was read up to the end of the feed: it is not full, and nothing was left out of it. */
+  #isEnd({ items, held, next }: FeedPage, read: PageRead): boolean {
+    const { filter, store } = this.#options;
+    if (items.length >= PAGE || held !== undefined || read.end !== (next ?? null)) return false;
+    return filter === undefined && store.info.tenantId === undefined && !items.some(({ released }) => released);
   }
 
   /** A page ends where another cohort stands, so that the two go on as one. */
