@@ -13,7 +13,6 @@ export interface OpenTarget {
   /** An empty store in place of a missing one will not do. */
   mustExist: boolean;
   isPlain: boolean;
-  onAlert: StoreOptions['onAlert'] | undefined;
   note(text: string): Promise<void>;
   onAlert?: StoreOptions['onAlert'];
 }
@@ -39,7 +38,6 @@ export async function openUrl(
 ): Promise<Store> {
   const { timeoutMs, token } = settings;
   return open(url, {
-    ...(onAlert === undefined ? {} : { onAlert }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(onAlert === undefined || /^https?:/.test(url) ? {} : { onAlert }),
     ...(token !== undefined && /^https?:/.test(url) ? { token } : {}),

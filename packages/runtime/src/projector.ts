@@ -63,6 +63,8 @@ const MAX_WATERMARKS = 100_000;
 const MAX_DAMAGED = 10_000;
 /** A feed with nothing new is read every second; only after this long it counts as one that cannot be read. */
 const SILENCE_MS = 3_000;
+/** Events that are folded again after a crash change nothing: a write a page for each shard would cost more than the folding. */
+const NOTE_EVERY_MS = 1_000;
 
 /**
  * Starts to keep snapshots.
@@ -132,6 +134,7 @@ class RunningProjector implements Projector {
       leaseMs: checkDuration(options.lease ?? '10s', 'lease'),
       handle: (items, { signal }) => this.#handle(items, signal),
       isIdempotent: true,
+      noteEveryMs: NOTE_EVERY_MS,
       onError: (error) => options.onError?.(error),
       probe: options.probe,
     });

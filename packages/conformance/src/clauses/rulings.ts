@@ -72,7 +72,7 @@ export const RULINGS: readonly Clause[] = [
   ...ruling(
     'RUN-14',
     'the projector: watermark, staleness, resync, alerts',
-    '`packages/runtime/test/projector.test.ts`, `packages/runtime/test/living-faults.test.ts`',
+    '`packages/runtime/test/projector.test.ts`, `packages/runtime/test/projector-promises.test.ts`, `packages/runtime/test/living-faults.test.ts`',
   ),
   ...ruling('RUN-15', 'append-only; deleted runs leave a tombstone'),
   ...ruling('RUN-15', 'archived runs name their archive; restored ones are the same'),

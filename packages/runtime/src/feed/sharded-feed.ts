@@ -28,6 +28,11 @@ export interface ShardedFeedOptions {
   handle: (items: readonly FeedItem[], shard: { number: number; signal: AbortSignal }) => Promise<number>;
   /** The handler knows by itself what it has handled: it is given all events of a released run. */
   isIdempotent?: boolean;
+  /**
+   * How long a shard that handled events may go without writing down how far it is. Default 0: after each page. More saves writes
+   * where handling an event again does no harm.
+   */
+  noteEveryMs?: number;
   onError: (error: unknown) => void;
   /** Called at named points, for tests that crash there. */
   probe?: (point: FeedPoint) => void;
@@ -191,7 +196,11 @@ export class ShardedFeed {
     else if (last) cohort.handledUpTo = Date.parse(last.event.persistedAt);
     cohort.cursor = read.end;
     await Promise.all([
-      ...touched.map(([behind, member]) => this.#note(behind, member)),
+      ...touched
+        .filter(
+          ([behind, member]) => behind !== cohort || Date.now() - member.notedAt >= (this.#options.noteEveryMs ?? 0),
+        )
+        .map(([behind, member]) => this.#note(behind, member)),
       ...[...cohort.members.values()]
         .filter((member) => Date.now() - member.notedAt > NOTE_EVERY_MS)
         .map((member) => this.#note(cohort, member)),
