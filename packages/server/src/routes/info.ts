@@ -113,7 +113,7 @@ export const INFO_ROUTES = [
     },
     async ({ store, options }) => json({ ok: await store.ping(options) }),
   ),
-  route<{ storage?: boolean }>(
+  route(
     {
       method: 'GET',
       path: '/v1/loops',
@@ -132,7 +132,7 @@ export const INFO_ROUTES = [
       return json(status === null ? { running: false } : { running: true, ...status });
     },
   ),
-  route(
+  route<{ storage?: boolean }>(
     {
       method: 'GET',
       path: '/v1/doctor',
