@@ -248,10 +248,7 @@ export class ShardedFeed {
   }
 
   /** Handles what a shard wants of its steps; where some are left, returns the first of them and the cursor before it. */
-  async #takeSteps(
-    member: Member,
-    steps: readonly Step[],
-  ): Promise<{ first: FeedItem; after: string | null } | null> {
+  async #takeSteps(member: Member, steps: readonly Step[]): Promise<{ first: FeedItem; after: string | null } | null> {
     const ahead = member.held.copy();
     const wanted = steps.filter((step) => this.#isWanted(ahead, step)).map(({ item }) => item!);
     const handled = wanted.length === 0 ? 0 : await this.#handleShard(member, wanted);
