@@ -121,8 +121,9 @@ export interface FeedItem {
   cursor: string;
   event: RunEventRecord;
   /**
-   * True for an event of a run that was quarantined and released: it comes again from where the quarantine began, so drop
-   * it when it is at or below what you handled of its run.
+   * True for an event of a run that was quarantined and released: it comes again from where the quarantine began. Handle it
+   * only when its sequence follows the last one you handled of its run. A lower one you have; a higher one comes later
+   * in the feed itself, since you had not come to the quarantine yet.
    */
   released?: true;
 }
