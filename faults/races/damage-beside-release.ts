@@ -68,7 +68,12 @@ export const damageBesideRelease: Race = {
         await two.runs.releaseRun(sick).catch(ignoring('NOT_FOUND', 'RUN_NOT_FOUND'));
       }
     };
-    const following = readers.map((reader) => until(over.signal, () => reader.read(random.between(1, 12))));
+    // The memory engine answers without a pause: without this one nobody else would get a turn.
+    const follow = async (reader: Reader) => {
+      await reader.read(random.between(1, 12));
+      await sleep(1);
+    };
+    const following = readers.map((reader) => until(over.signal, () => follow(reader)));
     await Promise.all([write(), harm()]);
     const isDone = () => readers.every((reader) => [sick, well].every((runId) => reader.at(runId) === EVENTS));
     const deadline = Date.now() + PATIENCE_MS;
