@@ -59,16 +59,15 @@ export async function* walk(
     const config = configOf(from, range.filter, range.headersOnly ?? false);
     const { name } = await createConsumer(link, stream, config, call);
     try {
-      for (let wasEmpty = false; from <= range.last; ) {
-        const batch = await pull(link, stream, name, wasEmpty, call);
-        wasEmpty = batch.length === 0;
+      while (from <= range.last) {
+        const batch = await pull(link, stream, name, call);
         for await (const message of withMissing(messages, range.filter, from, batch, call)) {
           if (message.seq > range.last) return;
           yield message;
           from = message.seq + 1;
         }
         if (isOver(call)) throw unavailable(new Error('the messages did not come in time'));
-        if (wasEmpty) {
+        if (batch.length === 0) {
           yield* missing(messages, range.filter, from, range.last + 1, call);
           return;
         }
@@ -134,14 +133,8 @@ async function createConsumer(link: Link, stream: string, config: object, call: 
   return link.query<ConsumerInfo>(`CONSUMER.CREATE.${stream}`, { stream_name: stream, config }, call);
 }
 
-/** What a consumer has at once; when it had nothing before, it is given time. */
-async function pull(
-  link: Link,
-  stream: string,
-  name: string,
-  patiently: boolean,
-  call: EngineCall,
-): Promise<StoredMessage[]> {
+/** What a consumer has at once. */
+async function pull(link: Link, stream: string, name: string, call: EngineCall): Promise<StoredMessage[]> {
   await link.whenConnected(call);
   const messages: StoredMessage[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -156,7 +149,7 @@ async function pull(
   });
   const timer = setTimeout(() => reject(new RefusedByServer(NO_CONSUMER, 'the consumer is silent')), 2 * PULL_MS);
   try {
-    const question = patiently ? { batch: BATCH, expires: PULL_MS * NANOSECONDS } : { batch: BATCH, no_wait: true };
+    const question = { batch: BATCH, no_wait: true };
     link.send(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, JSON.stringify(question), inbox.subject);
     await promise;
   } finally {
