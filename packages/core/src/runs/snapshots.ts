@@ -2,6 +2,7 @@
  * Snapshots: read the stored one, fold the tail after it, write it back (RUN-13), mark it stale (RUN-14). A stored snapshot is
  * used only while it is bound to the run's history; otherwise it counts as absent and the run is folded from its first event.
  */
+import { isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
 import type { StoreContext } from '../context.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
@@ -64,6 +65,8 @@ interface FoldedSnapshot extends BoundSnapshot {
 export interface FoundSnapshot extends Pick<StoredSnapshot, 'lastEventSeq' | 'rewrites'> {
   found: BoundSnapshot | UnboundSnapshot;
 }
+
+const UNDECODABLE: UnboundSnapshot = { problem: 'it cannot be decoded', isOld: false, version: 0 };
 
 export class SnapshotReader {
   readonly #context: StoreContext;
@@ -143,13 +146,18 @@ export class SnapshotReader {
     return true;
   }
 
-  /** The stored snapshot as it is, bound or not; `null` where none is stored. Throws `CODEC_FAILED` where it cannot be decoded. */
+  /** The stored snapshot as it is, bound or not; `null` where none is stored. Throws `CODEC_FAILED` where a key is missing. */
   async inspect(run: RunKey, call: EngineCall): Promise<FoundSnapshot | null> {
     const stored = await this.#engine.loadSnapshot(run, call);
     if (!stored) return null;
-    const text = this.#context.payloads.open(stored.body, placeOf(run));
     const { lastEventSeq, rewrites } = stored;
-    return { lastEventSeq, rewrites, found: readBound(run, text, stored) };
+    try {
+      const text = this.#context.payloads.open(stored.body, placeOf(run));
+      return { lastEventSeq, rewrites, found: readBound(run, text, stored) };
+    } catch (error) {
+      if (isDamagedPayload(error)) return { lastEventSeq, rewrites, found: UNDECODABLE };
+      throw error;
+    }
   }
 
   /** Stores what was folded from the first event in place of a wrong snapshot; false when the run was rewritten meanwhile. */
@@ -203,7 +211,7 @@ export class SnapshotReader {
     try {
       return readBound(run, this.#context.payloads.open(stored.body, placeOf(run)), stored);
     } catch {
-      return { problem: 'it cannot be decoded', isOld: false, version: 0 };
+      return UNDECODABLE;
     }
   }
 
