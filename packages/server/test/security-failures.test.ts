@@ -76,7 +76,7 @@ describe('a failure of the store', () => {
     const error = () => new TidemarkError('OUTCOME_UNKNOWN', 'One was refused: Run "r" was deleted', { cause });
     const { url, keyFor, logged } = await startSecured({ store: await failing(error) });
     const answer = await send(`${url}/v1/events`, 'POST', runEvent('r'), await keyFor());
-    expect(await answer.json()).toMatchObject({ status: 504, detail: 'One was refused: Run "r" was deleted' });
+    expect(await answer.json()).toMatchObject({ status: 409, detail: 'One was refused: Run "r" was deleted' });
     expect(logged).toEqual([]);
   });
 

@@ -96,8 +96,13 @@ export function problemOf(thrown: unknown, response?: ServerResponse): Problem {
   if (code === 'STORE_CLOSED') return describe(new TidemarkError('UNAVAILABLE', 'The server is stopping'), 503);
   const sentence = sentenceInstead(thrown);
   if (sentence !== undefined) return hidden(thrown, sentence, thrown, exchange);
-  const problem = describe(thrown, STATUS_OF[code] ?? 500);
+  const problem = describe(thrown, isPartlyRefused(thrown) ? 409 : (STATUS_OF[code] ?? 500));
   return exchange?.isByAdmin ? problem : withoutArchive(problem);
+}
+
+/** Whether the outcome is unknown only because a part of the write was refused: the caller's doing, and no failure of the store. */
+function isPartlyRefused({ code, cause }: TidemarkError): boolean {
+  return code === 'OUTCOME_UNKNOWN' && isTidemarkError(cause) && cause.outcome === 'rejected' && !cause.retryable;
 }
 
 /** What a caller is told instead of the message; `undefined` where the message holds nothing but the caller's own ids. */
