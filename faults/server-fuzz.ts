@@ -61,7 +61,8 @@ async function measured(): Promise<string[]> {
   const [found, idleMs] = [await server.measure(), await idle.end()];
   if (!found) return ['the server is gone'];
   const { delayMs, heapBytes, residentBytes, heapLimitBytes } = found;
-  const page = await (await fetch(`${server.url}/metrics`)).text();
+  const headers = { authorization: `Bearer ${server.tokens.operator}` };
+  const page = await (await fetch(`${server.url}/metrics`, { headers })).text();
   const gauge = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(page)?.[1] ?? Number.NaN);
   const budgetBytes = gauge('tidemark_memory_budget_bytes');
   const mb = (bytes: number) => `${Math.round(bytes / MEGABYTE)} MB`;
@@ -73,6 +74,6 @@ async function measured(): Promise<string[]> {
   );
   const problems: string[] = [];
   if (delayMs.p999 > MOST_DELAY_MS + idleMs) problems.push(`the event loop was late by ${ms(delayMs.p999)} (p99.9)`);
-  if (residentBytes > budgetBytes + BASE_BYTES) problems.push(`the server grew to ${mb(residentBytes)}`);
+  if (!(residentBytes <= budgetBytes + BASE_BYTES)) problems.push(`the server grew to ${mb(residentBytes)}`);
   return problems;
 }
