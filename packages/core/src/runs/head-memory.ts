@@ -26,11 +26,14 @@ export class HeadMemory {
     const key = keyOf(run);
     const known = this.#heads.get(key);
     if (known && (known.rewrites ?? 0) === (head.rewrites ?? known.rewrites ?? 0) && known.seq > head.seq) return;
-    this.set(run, head);
+    this.#put(key, head);
   }
 
   set(run: RunKey, head: KnownHead): void {
-    const key = keyOf(run);
+    this.#put(keyOf(run), head);
+  }
+
+  #put(key: string, head: KnownHead): void {
     this.#heads.delete(key);
     this.#heads.set(key, head);
     if (this.#heads.size > MOST_HEADS) this.#heads.delete(this.#heads.keys().next().value!);
