@@ -23,7 +23,7 @@ describe('paths', () => {
     ['a script without its ending', '`node scripts/run.js faults/kill --rounds 200`'],
     ['a pattern', '`packages/*/package.json`'],
     ['a name that stands for any', '`packages/<engine>/package.json`'],
-    ['several names', '`packages/core/src/{store,context}.ts`'],
+    ['several names', '`packages/core/src/{store,portable}.ts`'],
     ['a fenced block', '```\npackages/core/src/store.ts\n```'],
     ['a file of the reader’s own', '`./my-store.js`'],
   ])('are found: %s', (_, text) => {
