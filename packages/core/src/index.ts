@@ -14,9 +14,11 @@ export * from './contracts/admin.ts';
 export * from './contracts/agents.ts';
 export * from './contracts/alerts.ts';
 export * from './contracts/artifacts.ts';
+export * from './contracts/calls.ts';
 export * from './contracts/codec.ts';
 export * from './contracts/common.ts';
 export * from './contracts/errors.ts';
+export * from './contracts/event-fields.ts';
 export * from './contracts/jobs.ts';
 export * from './contracts/kv.ts';
 export * from './contracts/projections.ts';
@@ -29,6 +31,7 @@ export * from './contracts/run-state.ts';
 export * from './contracts/runs.ts';
 export * from './contracts/schemas.ts';
 export * from './contracts/store.ts';
+export * from './contracts/writes.ts';
 export { defineEvents } from './events/define.ts';
 export { isTerminal } from './jobs/states.ts';
 export { compareKeys, compareValues } from './kv/order.ts';
@@ -54,4 +57,11 @@ export {
 export type { QuotaOptions, TenantQuota } from './wrappers/quota-options.ts';
 export type { QuotaUsage } from './wrappers/quota-usage.ts';
 export { type QuotaStore, withQuotas } from './wrappers/quotas.ts';
+export {
+  isReplayable,
+  type ReplayArguments,
+  type ReplayOptions,
+  type ReplayResult,
+  replay,
+} from './wrappers/replay.ts';
 export { type RetryOptions, retrying } from './wrappers/retrying.ts';

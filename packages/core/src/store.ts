@@ -7,8 +7,9 @@ import { createAgents } from './agents/store.ts';
 import { createArtifacts } from './artifacts/store.ts';
 import { checkId } from './checks/text.ts';
 import { Payloads } from './codec/payloads.ts';
-import type { StoreContext } from './context.ts';
 import { TENANT_PARTS, type TenantPart } from './contracts/admin.ts';
+import { AGENT_PARTS } from './contracts/agents.ts';
+import type { HeadWentBack } from './contracts/alerts.ts';
 import type { PayloadCodec } from './contracts/codec.ts';
 import type { CallOptions } from './contracts/common.ts';
 import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
@@ -28,17 +29,21 @@ import {
 } from './contracts/store.ts';
 import type { AgentEngine } from './engine/agents.ts';
 import type { ArtifactEngine } from './engine/artifacts.ts';
+import type { EngineCall } from './engine/call.ts';
 import type { Records } from './engine/records.ts';
-import type { EngineCall, RunEngine } from './engine/runs.ts';
+import type { RunEngine } from './engine/runs.ts';
 import type { TenancyEngine } from './engine/tenancy.ts';
-import { withCalls } from './engine/with-calls.ts';
 import { Jobs } from './jobs/store.ts';
 import { Kv } from './kv/store.ts';
+import { inlineAppend } from './projections/inline.ts';
 import { dropStates } from './projections/stored.ts';
 import { recordOf } from './runs/prepare.ts';
 import { quarantineFindings } from './runs/quarantine-findings.ts';
 import { carriedPart } from './runs/restored.ts';
 import { Runs } from './runs/store.ts';
+import type { StoreContext } from './tools/context.ts';
+import { headKey } from './tools/head-memory.ts';
+import { withCalls } from './tools/with-calls.ts';
 
 /** Where calls that name no tenant work (GEN-10). */
 export const DEFAULT_TENANT = 'default';
@@ -68,8 +73,8 @@ export interface Engine {
   tenancy?: TenancyEngine;
   ping(call: EngineCall): Promise<void>;
   doctor(call: EngineCall): Promise<Omit<DoctorReport, 'backend' | 'ok'>>;
-  /** Examines files or indexes as a whole, which may take long. */
-  examineStorage?(): Promise<DoctorFinding[]>;
+  /** Examines files or indexes as a whole, which may take long. For a tenant it names nothing of another. */
+  examineStorage?(tenantId: string | null): Promise<DoctorFinding[]>;
   close(): Promise<void>;
 }
 
@@ -111,6 +116,14 @@ export function withRuns(store: Store, change: (runs: RunEngine) => Partial<RunE
   return assembleStore(parts.context, { ...parts.engine, runs: withCalls(runs, change(runs)) });
 }
 
+/** Whether nobody has been told of this loss yet, by this store or by a loop on it. */
+export function isNewLoss(
+  store: Store,
+  { tenantId, runId, ...loss }: Omit<HeadWentBack, 'code' | 'severity'>,
+): boolean {
+  return assembled.get(store)?.context.heads.isNewLoss(headKey({ tenantId, runId }), loss) ?? true;
+}
+
 /** The same for the records engine of KV. */
 export function withRecords(store: Store, change: (records: Records) => Partial<Records>): Store | null {
   const parts = assembled.get(store);
@@ -118,18 +131,7 @@ export function withRecords(store: Store, change: (records: Records) => Partial<
   return kv ? assembleStore(parts.context, { ...parts.engine, kv: withCalls(kv, change(kv)) }) : null;
 }
 
-const AGENT_PARTS = [
-  'events',
-  'bindings',
-  'pauses',
-  'memory',
-  'tasks',
-  'updates',
-  'steering',
-  'trajectories',
-  'plannerEvents',
-  'sessions',
-] as const satisfies readonly (keyof AgentEngine & Capability)[];
+const AGENT_ENGINES = [...AGENT_PARTS, 'sessions'] as const satisfies readonly (keyof AgentEngine & Capability)[];
 
 class EngineStore implements Store {
   readonly runs: Store['runs'];
@@ -151,11 +153,12 @@ class EngineStore implements Store {
     this.#capabilities = capabilitiesOf(engine);
     const tenant = tenantId ?? DEFAULT_TENANT;
     const view = tenantId === null ? null : { tenantId };
+    const inlineView = engine.can['runs.inlineProjections']
+      ? (tenantId: string) => new EngineStore(context.confinedTo(tenantId), engine, tenantId)
+      : null;
     this.runs = new Runs(context, engine.runs ?? refusing('runs'), view, {
       canRedact: engine.can['runs.redaction'] === true,
-      inlineView: engine.can['runs.inlineProjections']
-        ? (tenantId) => new EngineStore(context.confinedTo(tenantId), engine, tenantId)
-        : null,
+      inlineAppends: (runs, options) => inlineAppend(context, runs, options, inlineView),
       dropStates: async (run, call) => engine.kv && dropStates(engine.kv, run, call),
     });
     this.kv = new Kv(context, engine.kv ?? refusing('kv'), tenant);
@@ -200,7 +203,8 @@ class EngineStore implements Store {
 
   async doctor(options?: DoctorOptions): Promise<DoctorReport> {
     const report = await this.#context.read(options, (call) => this.#engine.doctor(call));
-    if (options?.deep || options?.storage) report.findings.push(...((await this.#engine.examineStorage?.()) ?? []));
+    if (options?.deep || options?.storage)
+      report.findings.push(...((await this.#engine.examineStorage?.(this.#tenantId)) ?? []));
     if (options?.deep) report.findings.push(...(await deepFindings(this.admin, options)));
     const { runs } = this.#engine;
     if (runs)
@@ -233,7 +237,7 @@ function capabilitiesOf(engine: Engine): Capabilities {
   present.add('payloadCodec');
   if (engine.tenancy) present.add('admin');
   if (engine.kv) present.add('jobs');
-  for (const part of AGENT_PARTS) if (engine.agents?.[part]) present.add(part);
+  for (const part of AGENT_ENGINES) if (engine.agents?.[part]) present.add(part);
   for (const [capability, can] of Object.entries(engine.can)) if (can) present.add(capability as Capability);
   return Object.fromEntries(CAPABILITIES.map((it) => [it, present.has(it)])) as Record<Capability, boolean>;
 }
@@ -251,7 +255,9 @@ function adminEngines(engine: Engine): AdminEngines {
 }
 
 function completeAgents(parts: Partial<AgentEngine>): AgentEngine {
-  return Object.fromEntries(AGENT_PARTS.map((part) => [part, parts[part] ?? refusing(part)])) as unknown as AgentEngine;
+  return Object.fromEntries(
+    AGENT_ENGINES.map((part) => [part, parts[part] ?? refusing(part)]),
+  ) as unknown as AgentEngine;
 }
 
 /** Stands in for a part the engine lacks: every call is refused. */

@@ -6,15 +6,15 @@ import { besideOf } from '../agents/events.ts';
 import { Reading } from '../artifacts/reading.ts';
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkLimit } from '../checks/numbers.ts';
-import type { StoreContext } from '../context.ts';
 import { type CheckedPart, type CheckPage, TENANT_PARTS } from '../contracts/admin.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
 import type { PageOptions } from '../contracts/common.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
-import type { RunStore } from '../contracts/runs.ts';
-import type { EngineCall } from '../engine/runs.ts';
+import type { RunStore, VerifyReport } from '../contracts/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import { TRACED_PARTS } from '../engine/tenancy.ts';
 import { compareKeys, firstAfter } from '../kv/order.ts';
+import type { StoreContext } from '../tools/context.ts';
 import type { AdminEngines } from './engines.ts';
 
 const DEFAULT_PAGE = 100;
@@ -133,12 +133,20 @@ function partChecks(
     checks.runs = async (tenantId, after, limit, tally) => {
       const { signal, deadline } = tally.call;
       const options = { tenantId, signal, timeoutMs: Math.max(1, (deadline ?? Number.POSITIVE_INFINITY) - Date.now()) };
-      const page = await runs.listRuns({ ...options, limit, cursor: after ?? undefined, order: 'oldest' });
+      const list = () => runs.listRuns({ ...options, limit, cursor: after ?? undefined, order: 'oldest' });
+      const page = await list();
+      const gone: string[] = [];
       for (const { runId } of page.items)
         await tally.look(runId, async () => {
-          const { ok, problem } = await runs.verify(runId, options);
-          if (!ok) tally.damaged(runId, `event ${problem?.runSeq}: ${problem?.reason}`);
+          const report = await runs.verify(runId, options).catch((error) => {
+            if (isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED')) return gone.push(runId) && null;
+            throw error;
+          });
+          if (report && !report.ok) tally.damaged(runId, reasonOf(report));
         });
+      // Removed since the list was read, unless it is listed still.
+      const listed = gone.length > 0 ? new Set((await list()).items.map(({ runId }) => runId)) : null;
+      for (const runId of gone) if (listed!.has(runId)) tally.damaged(runId, 'it is listed and cannot be found');
       return page.next ?? null;
     };
 
@@ -150,7 +158,12 @@ function partChecks(
         if (damaged) tally.damaged(key, 'The record does not match its checksum');
         else if (unsummed) tally.page.unsummed++;
       }
-      return page.length < limit ? null : page.at(-1)!.key;
+      const to = page.at(-1)?.key;
+      if (to === undefined) return null;
+      const known = new Set(page.filter(({ damaged }) => damaged).map(({ key }) => key));
+      for (const key of (await records.damagedFields?.(tenantId, { after, to }, tally.call)) ?? [])
+        if (!known.has(key)) tally.damaged(key, 'A field of the record does not match its checksum');
+      return page.length < limit ? null : to;
     };
 
   if (parts.has('memory'))
@@ -270,6 +283,11 @@ function partChecks(
     };
 
   return checks;
+}
+
+function reasonOf({ problem, summary, snapshot }: VerifyReport): string {
+  if (problem) return `event ${problem.runSeq}: ${problem.reason}`;
+  return summary ? `${summary.field} is not ${summary.rule}` : `the stored snapshot: ${snapshot?.problem}`;
 }
 
 /** How many documents a session or trace, or pieces an artifact, is taken to have when a page is cut. */

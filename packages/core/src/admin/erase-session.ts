@@ -3,10 +3,10 @@
  * last: an erasure that was cut short finds the rest by them.
  */
 import { parseMemoryKey } from '../agents/memory-key.ts';
-import type { StoreContext } from '../context.ts';
 import type { ErasureOptions, ErasureReport } from '../contracts/admin.ts';
 import type { MemoryRange } from '../engine/agents.ts';
 import { TRACED_PARTS } from '../engine/tenancy.ts';
+import type { StoreContext } from '../tools/context.ts';
 import type { AdminEngines } from './engines.ts';
 import { Erasure, STEP } from './erasure.ts';
 import { markErased } from './erasure-marks.ts';

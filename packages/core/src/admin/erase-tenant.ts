@@ -1,6 +1,7 @@
 /** `eraseTenant`: part after part, until the engine finds nothing of the tenant any more. */
-import type { StoreContext } from '../context.ts';
+
 import { type ErasureOptions, type ErasureReport, TENANT_PARTS } from '../contracts/admin.ts';
+import type { StoreContext } from '../tools/context.ts';
 import type { AdminEngines } from './engines.ts';
 import { Erasure, STEP } from './erasure.ts';
 

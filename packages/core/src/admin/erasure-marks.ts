@@ -2,11 +2,12 @@
  * Marks that erased sessions leave: when, under the SHA-256 of the session's id and for a limited time. Copies that were
  * made before the erasure follow it by them; the id itself is not kept.
  */
-import type { StoreContext } from '../context.ts';
+
+import type { EngineCall } from '../engine/call.ts';
 import type { Records } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
 import { sha256Hex } from '../hash.ts';
-import { fieldsOf } from '../keyed/fields.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { fieldsOf } from '../tools/record-fields.ts';
 
 /** What the keys of the records begin with. */
 export const ERASURE_MARKS = 'tidemark.erased.';

@@ -1,9 +1,9 @@
 /** An erasure under way: small bounded writes, each counted and told. What is gone is gone, so it can always be sent again. */
 import { checkInteger } from '../checks/numbers.ts';
-import type { StoreContext } from '../context.ts';
 import type { ErasureOptions, ErasureReport, TenantPart } from '../contracts/admin.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import type { EngineCall } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { StoreContext } from '../tools/context.ts';
 
 /** How many things a step removes. */
 export const STEP = 200;
@@ -29,8 +29,10 @@ export class Erasure {
   /** One step, bounded by its own time limit and confined to the tenant. */
   step<T>(take: (call: EngineCall) => Promise<T>): Promise<T> {
     const { tenantId, sessionId } = this.report;
-    const args = sessionId === undefined ? [tenantId] : [sessionId, { tenantId }];
-    const write = { method: sessionId === undefined ? 'eraseTenant' : 'eraseSession', args };
+    const write =
+      sessionId === undefined
+        ? this.#context.writeOf('admin', 'eraseTenant', [tenantId])
+        : this.#context.writeOf('admin', 'eraseSession', [sessionId, { tenantId }]);
     return this.#context.write(this.#options, write, (call) => take(Object.assign(call, { tenantId })));
   }
 

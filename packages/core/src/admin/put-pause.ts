@@ -3,11 +3,11 @@ import { encodeReason } from '../agents/pause-reason.ts';
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { AdminStore } from '../contracts/admin.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { PauseEngine } from '../engine/agents.ts';
+import type { StoreContext } from '../tools/context.ts';
 
 const PAUSE_ID = /^[0-9a-f]{64}$/;
 
@@ -30,7 +30,7 @@ export async function putPause(
     sessionId: checkOptionalId(pause.sessionId, 'pause.sessionId'),
     taskId: checkOptionalId(pause.taskId, 'pause.taskId'),
   };
-  const write = { method: 'putPause', args: [pause, { tenantId }] };
+  const write = context.writeOf('admin', 'putPause', [pause, { tenantId }]);
   if (pause.state === 'consumed') {
     if (ttlMs <= 0) return false;
     return context.write(options, write, (call) => engine.bury(tenantId, { ...about, reason: null }, call));

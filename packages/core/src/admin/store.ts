@@ -2,15 +2,15 @@
 import { infoOf } from '../agents/pause-reason.ts';
 import { checkLimit, timeText } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import { type AdminStore, type RemovedRun, TENANT_PARTS } from '../contracts/admin.ts';
 import type { CallOptions, Page, PageOptions } from '../contracts/common.ts';
 import type { RunStore } from '../contracts/runs.ts';
-import type { EngineCall } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import { type RemovedRunRow, TRACED_PARTS } from '../engine/tenancy.ts';
 import { firstAfter } from '../kv/order.ts';
-import { cursorKey, pageOf } from '../paging.ts';
 import { checkTenant } from '../runs/view.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { cursorKey, pageOf } from '../tools/paging.ts';
 import { checkPage } from './check.ts';
 import type { AdminEngines } from './engines.ts';
 import { eraseSession } from './erase-session.ts';

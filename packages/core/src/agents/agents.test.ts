@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { StoreContext } from '../context.ts';
 import type { AgentStore, StateUpdate, TaskState } from '../contracts/agents.ts';
 import { keyedAgents } from '../keyed/agents/agents.ts';
 import { memoryJournal } from '../memory/journal.ts';
 import { memoryRecords } from '../memory/records.ts';
+import { StoreContext } from '../tools/context.ts';
 import { createAgents } from './store.ts';
 
 const AT = '2026-02-16T09:30:00.000Z';

@@ -1,9 +1,9 @@
 /** Remote workers by trace: one binding per (trace, context or none, task), the last save stands (AGT-3). */
 import { checkId, checkObject, checkOptionalId, checkText } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { BindingCapability, RemoteBinding } from '../contracts/agents.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { BindingEngine } from '../engine/agents.ts';
+import type { StoreContext } from '../tools/context.ts';
 
 const MAX_URL_BYTES = 8_192;
 
@@ -12,7 +12,7 @@ export function createBindings(context: StoreContext, engine: BindingEngine, ten
   return {
     async saveRemoteBinding(binding, options) {
       const checked = checkBinding(binding);
-      const write = { method: 'saveRemoteBinding', args: [checked] };
+      const write = context.writeOf('agents', 'saveRemoteBinding', [checked, options]);
       await context.write(options, write, (call) => engine.save(tenantId, checked, call));
     },
 

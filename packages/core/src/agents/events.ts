@@ -1,14 +1,15 @@
 /** Runtime events by trace: idempotent by event id or by all fields, read by `ts`, then by insertion (AGT-2). */
+
+import { Damage } from '../checks/damage.ts';
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkFinite } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { EventCapability, StoredEvent } from '../contracts/agents.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import { Damage } from '../damage.ts';
 import type { EventEngine, FlowEventRow } from '../engine/agents.ts';
-import { boundedItems, collectPages } from '../paging.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { boundedItems, collectPages } from '../tools/paging.ts';
 import { eventIdentity } from './fingerprint.ts';
 
 const MAX_BATCH = 1_000;
@@ -18,7 +19,7 @@ export function createEvents(context: StoreContext, engine: EventEngine, tenantI
   return {
     async saveEvent(event, options) {
       const row = prepareEvent(context, tenantId, event, '');
-      const write = { method: 'saveEvent', args: [event] };
+      const write = context.writeOf('agents', 'saveEvent', [event, options]);
       await context.write(options, write, (call) => engine.append(tenantId, [row], call));
     },
 
@@ -27,7 +28,7 @@ export function createEvents(context: StoreContext, engine: EventEngine, tenantI
       if (events.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, events.length);
       const rows = events.map((event, index) => prepareEvent(context, tenantId, event, `events[${index}]`));
       if (rows.length === 0) return;
-      const write = { method: 'saveEvents', args: [events] };
+      const write = context.writeOf('agents', 'saveEvents', [events, options]);
       await context.write(options, write, (call) => engine.append(tenantId, rows, call));
     },
 

@@ -2,12 +2,12 @@
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';
 import { checkId, checkOptionalId, checkPrefix } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { MemoryCapability } from '../contracts/agents.ts';
 import type { JsonObject } from '../contracts/common.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { MemoryEngine } from '../engine/agents.ts';
-import { cursorKey, pageOf, withDamage } from '../paging.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { cursorKey, pageOf, withDamage } from '../tools/paging.ts';
 
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
@@ -34,10 +34,7 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
       const { requestId, requestIsNew } = requestOf(options);
       const text = encodeJsonObject(state, 'state', context.limits.documentBytes);
       const body = context.payloads.encode(text, placeOf(key));
-      const write = {
-        method: 'saveMemoryState',
-        args: [key, state, { requestId, ...(ifVersion === null ? {} : { ifVersion }) }],
-      };
+      const write = context.writeOf('agents', 'saveMemoryState', [key, state, { ...options, requestId }]);
       const outcome = await context.write(options, write, (call) =>
         engine.save(tenantId, { key, state: body, ifVersion, requestId, requestIsNew }, call),
       );
@@ -81,10 +78,7 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
       checkId(key, 'key');
       const ifVersion = options?.ifVersion === undefined ? null : checkInteger(options.ifVersion, 'ifVersion', 1);
       const { requestId, requestIsNew } = requestOf(options);
-      const write = {
-        method: 'deleteMemoryState',
-        args: [key, { requestId, ...(ifVersion === null ? {} : { ifVersion }) }],
-      };
+      const write = context.writeOf('agents', 'deleteMemoryState', [key, { ...options, requestId }]);
       const { deleted, version } = await context.write(options, write, (call) =>
         engine.delete(tenantId, { key, ifVersion, requestId, requestIsNew }, call),
       );

@@ -1,8 +1,8 @@
 /** The reason of a pause, which lists show without its token (AGT-4): cut to size, and encoded as the payload it comes from. */
 import { isEnvelope } from '../codec/envelope.ts';
-import type { StoreContext } from '../context.ts';
 import type { PauseInfo } from '../contracts/agents.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
+import type { StoreContext } from '../tools/context.ts';
 
 const MAX_REASON_BYTES = 512;
 

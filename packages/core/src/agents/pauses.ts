@@ -2,16 +2,19 @@
  * Pause tokens (AGT-4): handed out once, claimed with a lease, gone at their millisecond. Only the hash of a
  * token leaves this file: neither engines, errors nor logs ever see the token.
  */
+
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkLimit, checkOptionalDuration, timeText } from '../checks/numbers.ts';
 import { checkId, checkOptionalId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { PauseCapability } from '../contracts/agents.ts';
 import type { CallOptions, JsonObject } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { Withheld } from '../contracts/writes.ts';
 import type { PauseEngine } from '../engine/agents.ts';
 import { sha256Hex } from '../hash.ts';
-import { cursorKey, pageOf, withDamage } from '../paging.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { cursorKey, pageOf, withDamage } from '../tools/paging.ts';
+import { carriedWrite } from '../tools/writes.ts';
 import { encodeReason, infoOf } from './pause-reason.ts';
 
 const DEFAULT_TTL_MS = 3_600_000;
@@ -30,7 +33,7 @@ export function mintPauseToken(
 /** The pause capability of one tenant. */
 export function createPauses(context: StoreContext, engine: PauseEngine, tenantId: string): PauseCapability {
   const settle = async (
-    method: string,
+    method: 'confirmPlannerState' | 'releasePlannerState',
     token: string,
     claimId: string,
     as: 'consumed' | 'waiting',
@@ -38,7 +41,7 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
   ) => {
     const pauseId = pauseIdOf(token);
     checkId(claimId, 'claimId');
-    const write = { method, pauseId, args: [claimId] };
+    const write = context.writeOf('agents', method, [withheld(pauseId), claimId, options]);
     const settled = await context.write(options, write, (call) => engine.settle(tenantId, pauseId, claimId, as, call));
     if (!settled) throw claimLost(pauseId);
   };
@@ -57,7 +60,7 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       const body = context.payloads.encode(text, placeOf(pauseId));
       const reason = encodeReason(context, tenantId, pauseId, payload.reason);
       const row = { pauseId, payload: body, ttlMs, sessionId, taskId, reason };
-      const write = { method: 'savePlannerState', pauseId, args: [payload, { ttl: ttlMs, sessionId, taskId }] };
+      const write = context.writeOf('agents', 'savePlannerState', [withheld(pauseId), payload, options]);
       const outcome = await context.write(options, write, (call) => engine.save(tenantId, row, call));
       if (outcome === 'consumed') throw tokenConsumed(pauseId);
     },
@@ -65,14 +68,14 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
     async loadPlannerState(token, options) {
       const pauseId = pauseIdOf(token);
       const requestId = checkOptionalId(options?.requestId, 'requestId') ?? context.uuid();
-      const write = { method: 'loadPlannerState', pauseId, args: [{ requestId }] };
+      const write = context.writeOf('agents', 'loadPlannerState', [withheld(pauseId), { ...options, requestId }]);
       const payload = await context.write(options, write, (call) => engine.consume(tenantId, pauseId, requestId, call));
       if (payload === null) return {};
       try {
         return decode(pauseId, payload);
       } catch (error) {
         // It is consumed now, but not lost: a store that can read it hears it again by the same request.
-        throw isTidemarkError(error, 'CODEC_FAILED') ? Object.assign(error, { write }) : error;
+        throw isTidemarkError(error, 'CODEC_FAILED') ? Object.assign(error, { write: carriedWrite(write) }) : error;
       }
     },
 
@@ -80,7 +83,8 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       const pauseId = pauseIdOf(token);
       const claimId = checkOptionalId(options?.requestId, 'requestId') ?? context.uuid();
       const leaseMs = checkOptionalDuration(options?.lease, 'lease', DEFAULT_LEASE_MS);
-      const write = { method: 'claimPlannerState', pauseId, args: [{ lease: leaseMs, requestId: claimId }] };
+      const again = { ...options, requestId: claimId };
+      const write = context.writeOf('agents', 'claimPlannerState', [withheld(pauseId), again]);
       const claim = await context.write(options, write, (call) =>
         engine.claim(tenantId, pauseId, { claimId, leaseMs }, call),
       );
@@ -125,6 +129,11 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       return withDamage(page, damaged);
     },
   };
+}
+
+/** Stands for the token in a write: errors carry the hash of it only. */
+function withheld(pauseId: string): Withheld<'token'> {
+  return { withheld: 'token', pauseId };
 }
 
 function pauseIdOf(token: string): string {

@@ -1,12 +1,13 @@
 /** Planner events by trace, in order of arrival: idempotent by event id or by all fields (AGT-10). */
+
+import { Damage } from '../checks/damage.ts';
 import { checkJsonObject, encodeJsonMembers } from '../checks/json.ts';
 import { checkFinite, checkInteger } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { PlannerEvent, PlannerEventCapability } from '../contracts/agents.ts';
-import { Damage } from '../damage.ts';
 import type { PlannerEventEngine } from '../engine/agents.ts';
-import { boundedItems, collectPages } from '../paging.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { boundedItems, collectPages } from '../tools/paging.ts';
 import { eventIdentity } from './fingerprint.ts';
 
 /** The planner event capability of one tenant. */
@@ -22,7 +23,7 @@ export function createPlannerEvents(
       checkId(traceId, 'traceId');
       const { id, text } = preparePlannerEvent(context, event);
       const row = { id, body: context.payloads.encode(text, placeOf(traceId)) };
-      const write = { method: 'savePlannerEvent', args: [traceId, event] };
+      const write = context.writeOf('agents', 'savePlannerEvent', [traceId, event, options]);
       await context.write(options, write, (call) => engine.append(tenantId, traceId, row, call));
     },
 

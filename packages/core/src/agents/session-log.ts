@@ -1,11 +1,12 @@
 /** What updates and steering share (AGT-7): an ordered list per session, continued after the id of an item. */
+
+import { corruptValue, Damage } from '../checks/damage.ts';
 import { checkLimit } from '../checks/numbers.ts';
 import { checkId, checkOptionalId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { SessionListOptions, SessionPage } from '../contracts/agents.ts';
-import { corruptValue, Damage } from '../damage.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
-import { withDamage } from '../paging.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { withDamage } from '../tools/paging.ts';
 
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 10_000;

@@ -1,10 +1,10 @@
 /** The sessions that tasks, updates, steering and trajectories speak of: listed by id, removed whole. */
 import { checkLimit } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { SessionCapability } from '../contracts/agents.ts';
 import type { SessionEngine } from '../engine/agents.ts';
-import { cursorKey, pageOf, withDamage } from '../paging.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { cursorKey, pageOf, withDamage } from '../tools/paging.ts';
 
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
@@ -31,7 +31,7 @@ export function createSessions(context: StoreContext, engine: SessionEngine, ten
 
     async deleteSession(sessionId, options) {
       checkId(sessionId, 'sessionId');
-      const write = { method: 'deleteSession', args: [sessionId] };
+      const write = context.writeOf('agents', 'deleteSession', [sessionId, options]);
       return context.write(options, write, (call) => engine.remove(tenantId, sessionId, call));
     },
   };

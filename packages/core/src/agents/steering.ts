@@ -2,9 +2,9 @@
 import { encodeJsonMembers, encodeJsonObject } from '../checks/json.ts';
 import { checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { SteeringCapability, SteeringEvent, SteeringEventType } from '../contracts/agents.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { sanitizeSteering } from './sanitize.ts';
 import { encodeItem, listSession, readSessionPage, type SessionLog } from './session-log.ts';
 
@@ -27,7 +27,7 @@ export function createSteering(context: StoreContext, engine: SessionLogEngine, 
   return {
     async saveSteering(event, options) {
       const item = encodeItem(log, prepareSteering(context, event));
-      const write = { method: 'saveSteering', args: [event] };
+      const write = context.writeOf('agents', 'saveSteering', [event, options]);
       await context.write(options, write, (call) => engine.append(tenantId, item, call));
     },
 

@@ -1,7 +1,8 @@
 /** The agent store of every backend: validates and encodes before the engine, decodes after it (AGT-1). */
-import type { StoreContext } from '../context.ts';
+
 import type { AgentStore } from '../contracts/agents.ts';
 import type { AgentEngine } from '../engine/agents.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { createBindings } from './bindings.ts';
 import { createEvents } from './events.ts';
 import { createMemory } from './memory.ts';

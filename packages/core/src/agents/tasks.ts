@@ -1,12 +1,13 @@
 /** Tasks by session: a save older than the stored one changes nothing; listed in order of creation (AGT-6). */
+
+import { Damage } from '../checks/damage.ts';
 import { checkJsonObject, encodeJsonMembers } from '../checks/json.ts';
 import { checkInteger, checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { TaskCapability, TaskState, TaskStatus, TaskType } from '../contracts/agents.ts';
-import { Damage } from '../damage.ts';
 import type { TaskEngine, TaskRow } from '../engine/agents.ts';
-import { boundedItems, collectPages } from '../paging.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { boundedItems, collectPages } from '../tools/paging.ts';
 
 const STATUSES: readonly TaskStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETE', 'FAILED', 'CANCELLED'];
 const TYPES: readonly TaskType[] = ['FOREGROUND', 'BACKGROUND'];
@@ -19,7 +20,7 @@ export function createTasks(context: StoreContext, engine: TaskEngine, tenantId:
     async saveTask(task, options) {
       const row = prepareTask(context, task);
       row.body = context.payloads.encode(row.body, placeOf(row.sessionId));
-      const write = { method: 'saveTask', args: [task] };
+      const write = context.writeOf('agents', 'saveTask', [task, options]);
       await context.write(options, write, (call) => engine.save(tenantId, row, call));
     },
 

@@ -2,10 +2,10 @@
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkLimit } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { TrajectoryCapability } from '../contracts/agents.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { TrajectoryEngine } from '../engine/agents.ts';
+import type { StoreContext } from '../tools/context.ts';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 10_000;
@@ -25,7 +25,7 @@ export function createTrajectories(
       checkId(sessionId, 'sessionId');
       const text = encodeJsonObject(trajectory, 'trajectory', context.limits.documentBytes);
       const body = context.payloads.encode(text, placeOf(traceId, sessionId));
-      const write = { method: 'saveTrajectory', args: [traceId, sessionId, trajectory] };
+      const write = context.writeOf('agents', 'saveTrajectory', [traceId, sessionId, trajectory, options]);
       const outcome = await context.write(options, write, (call) =>
         engine.save(tenantId, { traceId, sessionId, body }, call),
       );

@@ -1,13 +1,14 @@
 /** Streaming updates by session: the first write of an id wins; lists and tails never skip or repeat (AGT-7). */
+
+import { Damage } from '../checks/damage.ts';
 import { encodeJsonMembers } from '../checks/json.ts';
 import { checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { StateUpdate, UpdateCapability, UpdateType } from '../contracts/agents.ts';
 import type { CallOptions } from '../contracts/common.ts';
-import { Damage } from '../damage.ts';
 import type { SessionItem, SessionLogEngine } from '../engine/agents.ts';
-import { follow } from '../live.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { follow } from '../tools/live.ts';
 import { checkFilter, decodeItem, encodeItem, listSession, readSessionPage, type SessionLog } from './session-log.ts';
 
 const TYPES: readonly UpdateType[] = [
@@ -29,7 +30,7 @@ export function createUpdates(context: StoreContext, engine: SessionLogEngine, t
   return {
     async saveUpdate(update, options) {
       const item = encodeItem(log, prepareUpdate(context, update));
-      const write = { method: 'saveUpdate', args: [update] };
+      const write = context.writeOf('agents', 'saveUpdate', [update, options]);
       await context.write(options, write, (call) => engine.append(tenantId, item, call));
     },
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { StoreContext } from '../context.ts';
 import type { StoreOptions } from '../contracts/store.ts';
 import { keyedArtifacts } from '../keyed/artifacts.ts';
 import { memoryBlobs } from '../memory/blobs.ts';
 import { memoryRecords } from '../memory/records.ts';
+import { StoreContext } from '../tools/context.ts';
 import { HashedChunks } from './chunks.ts';
 import { createArtifacts } from './store.ts';
 

@@ -1,7 +1,8 @@
 /** Makes room for a new artifact in its session and trace, beside others who store and read at the same time. */
-import type { StoreContext } from '../context.ts';
+
 import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
-import type { EngineCall } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { type Candidate, planEviction } from './retention.ts';
 import { type CheckedScope, isLive } from './scopes.ts';
 

@@ -1,10 +1,10 @@
 /** Reads the bytes of artifacts, beside others who remove them: an artifact is there whole or not at all. */
 import { checkReference, decodeChunks, describeBlob } from '../codec/blobs.ts';
 import { isEnvelope } from '../codec/envelope.ts';
-import type { StoreContext } from '../context.ts';
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { ArtifactEngine, ArtifactRow } from '../engine/artifacts.ts';
-import type { EngineCall } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { corrupt, verified } from './chunks.ts';
 import { type CheckedScope, isLive, isWithin } from './scopes.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_RETENTION } from '../context.ts';
 import type { ArtifactRetention } from '../contracts/artifacts.ts';
+import { DEFAULT_RETENTION } from '../tools/context.ts';
 import { type Candidate, checkArtifactSize, planEviction } from './retention.ts';
 
 const candidate = (id: string, sizeBytes: number, createdAt: number, accessedAt = createdAt): Candidate => {

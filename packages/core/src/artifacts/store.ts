@@ -1,13 +1,15 @@
 /** The artifact store of every backend (AGT-11): checks scope, type and limits before the engine is called. */
+
+import { Damage } from '../checks/damage.ts';
 import { checkLimit, checkOptionalDuration, timeText } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import { type BlobDescription, describeBlob } from '../codec/blobs.ts';
-import type { StoreContext } from '../context.ts';
 import type { ArtifactAccess, ArtifactRef, ArtifactStore, PutArtifactOptions } from '../contracts/artifacts.ts';
 import { invalidArgument } from '../contracts/errors.ts';
-import { Damage } from '../damage.ts';
 import type { ArtifactEngine, ArtifactRow } from '../engine/artifacts.ts';
-import { boundedChunks, cursorKey, pageOf, withDamage } from '../paging.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { boundedChunks, cursorKey, pageOf, withDamage } from '../tools/paging.ts';
+import type { WriteCall } from '../tools/writes.ts';
 import { HashedChunks } from './chunks.ts';
 import { checkIntent, Putting } from './putting.ts';
 import { Reading } from './reading.ts';
@@ -42,11 +44,11 @@ export function createArtifacts(
     return row && tell(row, scope.owner);
   };
 
-  const putWhole = async (method: string, input: unknown, bytes: Uint8Array, given: PutArtifactOptions | undefined) => {
+  const putWhole = async (write: WriteCall, bytes: Uint8Array, given: PutArtifactOptions | undefined) => {
     const options = given ?? {};
     const intent = checkIntent(context, checkScope(view, options.scope), options);
     checkArtifactSize(bytes.length, context.retention);
-    return context.write(options, { method, args: [input, resendable(options)] }, async (call) =>
+    return context.write(options, write, async (call) =>
       refOf(intent.scope.owner, await putting.whole(intent, bytes, call)),
     );
   };
@@ -55,7 +57,8 @@ export function createArtifacts(
     async putBytes(bytes, options) {
       if (!(bytes instanceof Uint8Array)) throw invalidArgument('bytes', 'a Uint8Array', bytes ?? null);
       // A copy: what the caller does with its bytes meanwhile must not part them from their hash.
-      return putWhole('putBytes', bytes, new Uint8Array(bytes), options);
+      const write = context.writeOf('artifacts', 'putBytes', [bytes, options]);
+      return putWhole(write, new Uint8Array(bytes), options);
     },
 
     async putText(text, options) {
@@ -66,7 +69,8 @@ export function createArtifacts(
           typeof text === 'string' ? undefined : (text ?? null),
         );
       }
-      return putWhole('putText', text, Buffer.from(text), { mimeType: 'text/plain', ...options });
+      const write = context.writeOf('artifacts', 'putText', [text, options]);
+      return putWhole(write, Buffer.from(text), { mimeType: 'text/plain', ...options });
     },
 
     async putStream(chunks, given) {
@@ -76,7 +80,8 @@ export function createArtifacts(
       }
       const intent = checkIntent(context, checkScope(view, options.scope), options);
       const source = new HashedChunks(chunks, (sizeBytes) => checkArtifactSize(sizeBytes, context.retention));
-      return context.write(options, { method: 'putStream', args: [resendable(options)] }, async (call) =>
+      const write = context.writeOf('artifacts', 'putStream', [chunks, options]);
+      return context.write(options, write, async (call) =>
         refOf(intent.scope.owner, await putting.stream(intent, source, call)),
       );
     },
@@ -105,7 +110,7 @@ export function createArtifacts(
     async delete(id, access) {
       checkId(id, 'id');
       const scope = checkScope(view, access?.scope);
-      const write = { method: 'delete', args: [id, { scope: access?.scope }] };
+      const write = context.writeOf('artifacts', 'delete', [id, access]);
       return context.write(access, write, async (call) => {
         const row = await reading.find(id, scope, call);
         return row !== null && (await engine.deleteRef(scope.owner, id, null, call));
@@ -143,17 +148,12 @@ export function createArtifacts(
 
     async sweep(options) {
       const graceMs = checkOptionalDuration(options?.grace, 'grace', DEFAULT_GRACE_MS);
-      const write = { method: 'sweep', args: [{ grace: graceMs }] };
+      const write = context.writeOf('artifacts', 'sweep', [options]);
       return context.write(options, write, (call) =>
         engine.sweep(confined ? tenantId : null, context.clock(), graceMs, call),
       );
     },
   };
-}
-
-/** Options without what bounds a single call. */
-function resendable({ signal: _, timeoutMs: __, ...options }: PutArtifactOptions): PutArtifactOptions {
-  return options;
 }
 
 function referenceOf(row: ArtifactRow, { sha256, source }: BlobDescription): ArtifactRef {

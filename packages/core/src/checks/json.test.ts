@@ -19,6 +19,19 @@ describe('encodeJson (GEN-4)', () => {
     );
   });
 
+  it('says what it was given instead', () => {
+    const said = (value: unknown) => {
+      try {
+        return encodeJson(value, 'it', LIMIT);
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(said({ a: Number.NaN })).toBe('it.a must be a finite number, not NaN');
+    expect(said({ a: 1n })).toBe('it.a must be a JSON value, not a bigint');
+    expect(said({ a: [undefined] })).toBe('it.a[0] must be a JSON value');
+  });
+
   class Money {}
   const cycle: Record<string, unknown> = {};
   cycle.self = cycle;

@@ -2,10 +2,11 @@
  * Checksums of documents. A document is JSON text, and JSON allows white space at its end: the sum stands there, as 16 spaces,
  * tabs and line ends after a line end. It stays JSON to databases, to people and to versions that know nothing of sums.
  */
+
+import { corruptValue } from '../checks/damage.ts';
 import { decodeJson } from '../checks/json.ts';
+import { sumNames, sumText } from '../checks/sums.ts';
 import type { PayloadKind, PayloadPlace } from '../contracts/codec.ts';
-import { corruptValue } from '../damage.ts';
-import { sumNames, sumText } from '../sums.ts';
 
 /** Kinds that carry a sum. Events have their chain; projections and artifact bytes are summed by the engine. */
 const SUMMED: ReadonlySet<PayloadKind> = new Set([
@@ -40,6 +41,8 @@ export function withSum(text: string, place: PayloadPlace, beside: string): stri
 
 /** The text without its sum, which must be right if there is one. A text from before sums has none. */
 export function checkedText(stored: string, place: PayloadPlace, beside: string): string {
+  // A flipped bit of a SQLite row can turn text into bytes.
+  if (typeof stored !== 'string') throw damaged(place);
   const length = trailingSpace(stored);
   if (length === 0) return stored;
   const text = stored.slice(0, stored.length - SUM_LENGTH);

@@ -1,22 +1,9 @@
 /** What only an operator does: look over all tenants, copy what no other call lists, erase. */
-import type { PauseInfo } from './agents.ts';
+import { AGENT_PARTS, type PauseInfo } from './agents.ts';
 import type { CallOptions, Page, PageOptions } from './common.ts';
 
 /** Parts of a store that hold data of a tenant. */
-export const TENANT_PARTS = [
-  'runs',
-  'kv',
-  'events',
-  'bindings',
-  'pauses',
-  'memory',
-  'tasks',
-  'updates',
-  'steering',
-  'trajectories',
-  'plannerEvents',
-  'artifacts',
-] as const;
+export const TENANT_PARTS = ['runs', 'kv', ...AGENT_PARTS, 'artifacts'] as const;
 
 export type TenantPart = (typeof TENANT_PARTS)[number];
 

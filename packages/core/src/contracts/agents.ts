@@ -4,6 +4,19 @@
  */
 import type { CallOptions, Duration, JsonObject, Page, PageOptions } from './common.ts';
 
+/** The capabilities that hold data of agents. Files of every layer, ports, routes and reports use these names. */
+export const AGENT_PARTS = [
+  'events',
+  'bindings',
+  'pauses',
+  'memory',
+  'tasks',
+  'updates',
+  'steering',
+  'trajectories',
+  'plannerEvents',
+] as const;
+
 /** A runtime event of a flow. */
 export interface StoredEvent {
   /** `null` is a real history of its own: events that belong to no trace (AGT-2). */

@@ -3,6 +3,7 @@
  * says whether the same call may be sent again, and whether anything may have been written.
  */
 import { shownArgument } from './url-secrets.ts';
+import type { StoreWrite } from './writes.ts';
 
 /** What each code means, what to do about it, and whether sending the same call again can succeed. */
 export const ERROR_CODES = {
@@ -195,7 +196,7 @@ export const ERROR_CODES = {
     retryable: true,
     meaning:
       'The write may or may not have been stored: the reply was lost, a sync failed, or one run of a batch was refused and others may have been written; `runId` and `cause` then name the refusal.',
-    remedy: 'Send exactly `write` again; its key settles it.',
+    remedy: 'Call `replay(store, error.write)`, which sends exactly this write again; its keys settle it.',
   },
 } as const satisfies Record<string, { retryable: boolean; meaning: string; remedy: string }>;
 
@@ -211,10 +212,11 @@ export interface ErrorDetails {
   /** The value that now stands in the store: the run's last sequence, the memory state's version, … */
   current?: unknown;
   /**
-   * For `OUTCOME_UNKNOWN`: the exact write to send again; its keys make sending it again safe. For `CODEC_FAILED` of a pause
-   * that was loaded: the load, which gives it to a store that can read it.
+   * For `OUTCOME_UNKNOWN`: the exact write to send again with `replay`; its keys make that safe. Absent when the write joined a
+   * transaction of the caller's. For `CODEC_FAILED` of a pause that was loaded: the load, which a store that can read the pause
+   * answers.
    */
-  write?: unknown;
+  write?: StoreWrite;
   /** Where a broken or offending event stands. */
   runId?: string;
   runSeq?: number;
@@ -235,7 +237,7 @@ export interface ErrorDetails {
  *
  * @example
  * try { await store.runs.appendEvent(event) } catch (error) {
- *   if (isTidemarkError(error, 'OUTCOME_UNKNOWN')) await store.runs.appendEvent(event) // settled by its key
+ *   if (isTidemarkError(error, 'OUTCOME_UNKNOWN') && error.write) await replay(store, error.write) // settled by its key
  * }
  */
 export class TidemarkError extends Error {
@@ -248,7 +250,7 @@ export class TidemarkError extends Error {
   readonly field?: string;
   readonly rule?: string;
   readonly current?: unknown;
-  readonly write?: unknown;
+  readonly write?: StoreWrite;
   readonly runId?: string;
   readonly runSeq?: number;
   readonly keyId?: string;

@@ -1,5 +1,5 @@
 /** Events of runs: as they are sent, as they are stored, and as a reader with definitions gets them (documents 004, 001). */
-import type { JsonObject } from './common.ts';
+import type { CallerFields, ReadField, SentField } from './event-fields.ts';
 import type { EventSchemas, OutputOf } from './schemas.ts';
 
 /** A reference to a file an event speaks of. */
@@ -32,50 +32,23 @@ export interface RunEventExtensions {
 }
 
 /** What an event says besides its key. */
-export interface RunEventEnvelope extends RunEventExtensions {
-  /** UUID version 4. */
-  eventId: string;
-  /** An open set; the eleven known types drive the snapshot. */
-  eventType: string;
-  /** Producer's clock, RFC 3339 UTC; returned as the exact text that was sent. */
-  emittedAt: string;
-  runId: string;
-  tenantId: string;
-  projectId: string;
-  environmentId: string;
-  planId: string;
-  planVersion: string;
-  /** Integer ≥ 1; 1 where the runtime has no such notion. */
-  engineAttemptId: number;
-  /** Integer ≥ 1. */
-  logicalAttemptId: number;
-  /** Required for step types, forbidden for known run types. */
-  stepId?: string;
-  payload?: JsonObject;
-}
+export interface RunEventEnvelope extends RunEventExtensions, CallerFields<Exclude<SentField, 'idempotencyKey'>> {}
 
 /**
  * An event as a producer sends it. Fields the contract does not know are kept and returned.
  * The store adds `runSeq` and `persistedAt`.
  */
-export interface RunEventWrite extends RunEventEnvelope {
-  /** Opaque; the second event of a run with the same key is a duplicate of the first. */
-  idempotencyKey: string;
+export interface RunEventWrite extends RunEventEnvelope, CallerFields<'idempotencyKey'> {
   [extra: string]: unknown;
 }
 
 /** An event whose key may be left out: the store derives it (RUN-5). */
-export interface RunEventInput extends RunEventEnvelope {
-  idempotencyKey?: string;
+export interface RunEventInput extends RunEventEnvelope, Partial<CallerFields<'idempotencyKey'>> {
   [extra: string]: unknown;
 }
 
 /** An event as it is stored. */
-export interface RunEventRecord extends RunEventWrite {
-  /** Position in the run: 1, 2, 3 … in the order of commits. */
-  runSeq: number;
-  /** Append authority's clock, RFC 3339 UTC with milliseconds; never decreases along `runSeq`. */
-  persistedAt: string;
+export interface RunEventRecord extends RunEventWrite, CallerFields<Exclude<ReadField, SentField>> {
   /** Set when the payload was taken out by `redactEvent`. */
   redacted?: Redaction;
 }

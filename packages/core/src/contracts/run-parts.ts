@@ -1,33 +1,24 @@
 /** A run on its way out of a store and back, the same to the last link. */
+import type { EventFieldsAs, StoredField } from './event-fields.ts';
 import type { Redaction } from './run-events.ts';
 import type { RunStatus } from './run-state.ts';
+
+/** The values of an exported event: objects as JSON text, digests in hex, times as text. */
+interface ExportedValues {
+  uuid: string;
+  id: string;
+  time: string;
+  integer: number;
+  object: string;
+  instant: string;
+  digest: string;
+}
 
 /**
  * An event as it is stored, to be archived or copied: the texts that were hashed, so that the chain can be checked
  * wherever it lies. Payloads are as the codec left them.
  */
-export interface ExportedEvent {
-  runSeq: number;
-  eventId: string;
-  eventType: string;
-  emittedAt: string;
-  persistedAt: string;
-  projectId: string;
-  environmentId: string;
-  planId: string;
-  planVersion: string;
-  engineAttemptId: number;
-  logicalAttemptId: number;
-  idempotencyKey: string;
-  stepId: string | null;
-  /** JSON text of all other fields. */
-  extra: string | null;
-  /** JSON text of the payload. */
-  payload: string | null;
-  /** 1 for the first event of a commit, 2 for the second, … */
-  commitIndex: number;
-  /** Hex. */
-  link: string;
+export interface ExportedEvent extends EventFieldsAs<Exclude<StoredField, 'redaction'>, ExportedValues> {
   /** Of an event whose payload was taken out; `payloadHash` is the hex SHA-256 of its text. */
   redaction?: Redaction & { payloadHash: string };
 }

@@ -1,7 +1,18 @@
 /** What the events of a run make of it: its snapshot (document 002). */
 import type { RunArtifact } from './run-events.ts';
 
-export type RunStatus = 'PENDING' | 'RUNNING' | 'PAUSED' | 'COMPLETED' | 'FAILED' | 'CANCELLED';
+/** Statuses of runs that have ended. */
+export const ENDED_RUN_STATUSES = ['COMPLETED', 'FAILED', 'CANCELLED'] as const;
+
+/** Every status of a run. */
+export const RUN_STATUSES = ['PENDING', 'RUNNING', 'PAUSED', ...ENDED_RUN_STATUSES] as const;
+
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+/** Returns whether a run of this status has ended. */
+export function hasRunEnded(status: RunStatus): boolean {
+  return (ENDED_RUN_STATUSES as readonly RunStatus[]).includes(status);
+}
 
 export type StepStatus = 'PENDING' | 'RUNNING' | 'SUCCESS' | 'FAILED' | 'SKIPPED';
 

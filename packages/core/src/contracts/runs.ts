@@ -93,7 +93,7 @@ export interface ListRunsOptions extends RunFilter, PageOptions {
 export interface VerifyReport {
   runId: string;
   tenantId: string;
-  /** Whether the events and, where one is stored, the snapshot are as they were stored. */
+  /** Whether the events, what `listRuns` shows of the run and, where one is stored, the snapshot are as they were stored. */
   ok: boolean;
   /** How many events were checked. */
   events: number;
@@ -101,6 +101,8 @@ export interface VerifyReport {
   head: string;
   /** The first thing that is wrong with the events. */
   problem?: { runSeq: number; reason: string };
+  /** A field that `listRuns` shows and that is not what the events say; absent where all are right. */
+  summary?: { field: string; rule: string };
   /** The stored snapshot; absent where none is stored, or its payloads cannot be decoded here. */
   snapshot?: SnapshotReport;
 }
@@ -187,8 +189,8 @@ export interface RunStore {
   /** Returns the last sequence of a run together with its `rewrites`; `null` if unknown. */
   position(runId: string, options?: RunReadOptions): Promise<RunPosition | null>;
   /**
-   * Recomputes the hash chain of a run, compares the stored snapshot with the events, and reports the first thing that is
-   * wrong. A wrong snapshot is replaced. A tail that was lost together with the head leaves no trace in the run: only a
+   * Recomputes the hash chain of a run, compares the stored snapshot and what `listRuns` shows of the run with the events, and
+   * reports the first thing that is wrong. A wrong snapshot is replaced. A tail that was lost together with the head leaves no trace in the run: only a
    * reader that saw the later head can report it, as `HEAD_WENT_BACK`.
    */
   verify(runId: string, options?: RunReadOptions): Promise<VerifyReport>;

@@ -1,6 +1,6 @@
 /** The store: five domains, what it is, and how it is doing. */
 import type { AdminStore } from './admin.ts';
-import type { AgentStore } from './agents.ts';
+import { AGENT_PARTS, type AgentStore } from './agents.ts';
 import type { StoreAlert } from './alerts.ts';
 import type { ArtifactRetention, ArtifactStore } from './artifacts.ts';
 import type { PayloadCodec } from './codec.ts';
@@ -23,15 +23,7 @@ export const CAPABILITIES = [
   'kv',
   'kv.watch',
   'jobs',
-  'events',
-  'bindings',
-  'pauses',
-  'memory',
-  'tasks',
-  'updates',
-  'steering',
-  'trajectories',
-  'plannerEvents',
+  ...AGENT_PARTS,
   'sessions',
   'artifacts',
   'admin',

@@ -3,7 +3,7 @@
  * JSON text the store in `agents/` has already checked; the engine keeps, orders and de-duplicates them.
  */
 import type { PauseInfo, RemoteBinding, SessionInfo, SessionRemoval } from '../contracts/agents.ts';
-import type { EngineCall } from './runs.ts';
+import type { EngineCall } from './call.ts';
 
 /** A flow event; `id` is the caller's event id or the fingerprint of all fields. */
 export interface FlowEventRow {

@@ -1,5 +1,5 @@
 /** The port an artifact engine implements: references in scopes, and bytes by their hash. */
-import type { EngineCall } from './runs.ts';
+import type { EngineCall } from './call.ts';
 
 /** A reference as an engine keeps it; times are milliseconds. */
 export interface ArtifactRow {

@@ -3,7 +3,7 @@
  * are stored again; removal names the version it saw, so that it never takes bytes somebody has just stored.
  */
 import type { BlobSource } from './artifacts.ts';
-import type { EngineCall } from './runs.ts';
+import type { EngineCall } from './call.ts';
 
 /** Blob metadata. */
 export interface BlobInfo {

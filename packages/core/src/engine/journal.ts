@@ -3,7 +3,7 @@
  * the head it knows; when the head has moved or a key is there already, nothing is written and the newer head
  * comes back, so that the writer can decide again.
  */
-import type { EngineCall } from './runs.ts';
+import type { EngineCall } from './call.ts';
 
 /** What a journal is for; spaces never meet. */
 export type JournalSpace = 'runs' | 'events' | 'updates' | 'steering' | 'plannerEvents';

@@ -123,6 +123,11 @@ export interface Records {
     call: EngineCall,
   ): Promise<ScannedRecord[]>;
   /**
+   * Keys from after `after` up to `to` that have a field whose own checksum is wrong; for engines that keep one beside that of
+   * the record. `scan` looks at the record's.
+   */
+  damagedFields?(tenantId: string, range: { after: string | null; to: string }, call: EngineCall): Promise<string[]>;
+  /**
    * Live records of `kv` by the places `placesOf` gives them, in byte order of (place, key), each place once: from
    * `from` on and below `to`, or after one that is known. The index follows every write in the same step, whoever made
    * it, and is read without touching anything outside the range.

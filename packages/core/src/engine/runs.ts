@@ -2,6 +2,7 @@
  * The port a run engine implements. The store in `runs/` validates, encodes and hashes before it calls the
  * engine, and verifies and decodes after; the engine orders, de-duplicates and keeps.
  */
+import type { BodyField, EventFieldsAs, StoredField } from '../contracts/event-fields.ts';
 import type { RunStatus } from '../contracts/run-state.ts';
 import type { RunFilter } from '../contracts/runs.ts';
 import type { Digest } from '../hash.ts';
@@ -10,27 +11,19 @@ import type { QuarantineEngine } from './quarantines.ts';
 import type { RecordName, RecordWrite, StoredRecord } from './records.ts';
 import type { RunKey } from './run-key.ts';
 
-export type { EngineCall } from './call.ts';
-export type { RunKey } from './run-key.ts';
+/** The values of an event as engines take and keep them: objects as JSON text, times of the store in milliseconds. */
+interface EngineValues {
+  uuid: string;
+  id: string;
+  time: string;
+  integer: number;
+  object: string;
+  instant: number;
+  digest: Digest;
+}
 
 /** What an event's leaf is computed from, besides its run (RUN-17). */
-export interface EventBody {
-  eventId: string;
-  eventType: string;
-  emittedAt: string;
-  projectId: string;
-  environmentId: string;
-  planId: string;
-  planVersion: string;
-  engineAttemptId: number;
-  logicalAttemptId: number;
-  idempotencyKey: string;
-  stepId: string | null;
-  /** JSON text of all other envelope fields. */
-  extra: string | null;
-  /** JSON text of the payload. */
-  payload: string | null;
-}
+export interface EventBody extends EventFieldsAs<BodyField, EngineValues> {}
 
 /** A validated event on its way in. */
 export interface PreparedEvent extends EventBody {
@@ -38,13 +31,9 @@ export interface PreparedEvent extends EventBody {
 }
 
 /** An event as an engine keeps it. */
-export interface StoredRunEvent extends EventBody {
-  runSeq: number;
-  /** Milliseconds. */
-  persistedAt: number;
-  /** 1 for the first event of a commit, 2 for the second, … (the `j` of RUN-17). */
-  commitIndex: number;
-  link: Digest;
+export interface StoredRunEvent
+  extends EventBody,
+    EventFieldsAs<Exclude<StoredField, BodyField | 'redaction'>, EngineValues> {
   /** Set when the payload was taken out. */
   redaction?: StoredRedaction;
 }
@@ -231,8 +220,15 @@ export interface RunEngine {
    * Keeps the stored one if its `rewrites` is higher, or the same and its sequence is higher; at the same sequence the
    * later call wins, so that a mark can be set. An engine that can look at the run in the same step stores nothing when
    * the run is gone or its `rewrites` is another; callers look at the head afterwards and drop what came too late.
+   * With `over` it also keeps a stored one that is not exactly that snapshot, and with `null` any stored one: what was
+   * folded on from a wrong snapshot must not come back after that one was dropped. Returns whether it stored.
    */
-  saveSnapshot(run: RunKey, snapshot: StoredSnapshot & { status: RunStatus }, call: EngineCall): Promise<void>;
+  saveSnapshot(
+    run: RunKey,
+    snapshot: StoredSnapshot & { status: RunStatus },
+    call: EngineCall,
+    over?: StoredSnapshot | null,
+  ): Promise<boolean>;
   /** Removes the stored snapshot unless its `rewrites` is higher than this. */
   dropSnapshot(run: RunKey, upToRewrites: number, call: EngineCall): Promise<void>;
   /**

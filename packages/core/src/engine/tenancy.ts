@@ -1,6 +1,7 @@
 /** The port for what an operator does across tenants: which there are, and removing all that one has. */
 import type { TenantPart } from '../contracts/admin.ts';
-import type { EngineCall, RunTombstone } from './runs.ts';
+import type { EngineCall } from './call.ts';
+import type { RunTombstone } from './runs.ts';
 
 /** Parts that are kept by trace. */
 export const TRACED_PARTS = ['events', 'bindings', 'plannerEvents'] as const satisfies readonly TenantPart[];

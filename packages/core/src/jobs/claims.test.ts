@@ -1,13 +1,15 @@
 /** What the kit cannot see of claims: lost replies, and how claimers of one process keep out of each other's way. */
+
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StoreContext } from '../context.ts';
 import type { TidemarkError } from '../contracts/errors.ts';
-import type { ClaimOptions, JobRef } from '../contracts/jobs.ts';
 import type { Store } from '../contracts/store.ts';
+import type { WriteOf } from '../contracts/writes.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { RecordOutcome, Records, RecordWrite } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
 import { memoryRecords } from '../memory/records.ts';
 import { assembleStore } from '../store.ts';
+import { StoreContext } from '../tools/context.ts';
+import { replay } from '../wrappers/replay.ts';
 
 const TYPE = 'email-send';
 
@@ -53,11 +55,12 @@ describe('a claim whose reply is lost (GEN-8)', () => {
     };
     const lost = store.jobs.claim({ taskType: TYPE }, { worker: 'ada', timeoutMs: 30 });
     const error = await lost.catch((it: TidemarkError) => it);
-    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', write: { method: 'claim', which: { taskId: 'job-0' } } });
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', write: { domain: 'jobs', method: 'claim' } });
     write = (it, call) => records.write(it, call);
-    const { which, options } = (error as TidemarkError).write as { which: JobRef; options: ClaimOptions };
-    const claim = await store.jobs.claim(which, options);
-    expect(claim).toMatchObject({ taskId: 'job-0', claimId: options.claimId, job: { state: 'claimed' } });
+    const again = (error as TidemarkError).write as WriteOf<'jobs', 'claim'>;
+    expect(again.args[0]).toEqual({ taskType: TYPE, taskId: 'job-0' });
+    const claim = await replay(store, again);
+    expect(claim).toMatchObject({ taskId: 'job-0', claimId: again.args[1].claimId, job: { state: 'claimed' } });
     expect((await store.jobs.list('claimed')).items, 'and nothing else was taken').toHaveLength(1);
   });
 
@@ -120,5 +123,20 @@ describe('a store without kv', () => {
     await expect(bare.jobs.enqueue({ taskType: TYPE, taskId: 'a' })).rejects.toMatchObject(refused);
     await expect(bare.jobs.claim({ taskType: TYPE }, { worker: 'w' })).rejects.toMatchObject(refused);
     await expect(bare.jobs.types('pending')).rejects.toMatchObject(refused);
+  });
+});
+
+describe('claimers that were often too late', () => {
+  it('spread out among jobs of the same priority, and take none of a lower one before', async () => {
+    for (let n = 0; n < 12; n++) {
+      await store.jobs.enqueue({ taskType: TYPE, taskId: `low-${n}`, priority: 1 });
+      await store.jobs.enqueue({ taskType: TYPE, taskId: `high-${n}`, priority: 2 });
+    }
+    let late = 5;
+    write = (it, call) => records.write(late-- > 0 ? { ...it, expect: { revision: 0 } } : it, call);
+    const taken: string[] = [];
+    for (let n = 0; n < 12; n++) taken.push((await store.jobs.claim({ taskType: TYPE }, { worker: 'ada' }))!.taskId);
+    expect(taken.filter((taskId) => taskId.startsWith('low-'))).toEqual([]);
+    expect(taken, 'they did spread out').not.toEqual(Array.from({ length: 12 }, (_, n) => `high-${n}`));
   });
 });

@@ -3,11 +3,11 @@
  * write lets one win; claimers of one process keep out of each other's way before they even try.
  */
 import type { JobRef } from '../contracts/jobs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { PlacedRecord, RecordOutcome, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
-import { overloaded, refuseIfOver, Turns } from '../keyed/contention.ts';
-import { fieldsOf } from '../keyed/fields.ts';
-import { joinKey } from '../keyed/keys.ts';
+import { overloaded, refuseIfOver, Turns } from '../tools/contention.ts';
+import { joinKey } from '../tools/joined-keys.ts';
+import { fieldsOf } from '../tools/record-fields.ts';
 import { type IntendedClaim, type Intent, intentWrite, isSameIntent, readIntent } from './intents.ts';
 import { claimed, released } from './moves.ts';
 import { scanJobs } from './placed.ts';

@@ -2,10 +2,11 @@
  * Which job a claim by type is about, written under its claim id before the job is taken. Retries of the claim, however many
  * at once, meet there: all of them take the same job at the same revision, or find that it was taken for them.
  */
+
+import type { EngineCall } from '../engine/call.ts';
 import { REQUEST_KEPT_MS, type Records, type RecordWrite } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
-import { fieldsOf, textField } from '../keyed/fields.ts';
 import { requestName } from '../kv/requests.ts';
+import { fieldsOf, textField } from '../tools/record-fields.ts';
 
 /** Longer than the job remembers who took it, so that a retry that is late finds the intent or neither. */
 const INTENT_KEPT_MS = 2 * REQUEST_KEPT_MS;

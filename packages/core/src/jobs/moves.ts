@@ -1,6 +1,6 @@
 /** What each move of a job writes into its record (KV-7). Times are the engine's own, taken in the step itself. */
 import type { RecordWrite } from '../engine/records.ts';
-import { fieldsOf } from '../keyed/fields.ts';
+import { fieldsOf } from '../tools/record-fields.ts';
 import { isHeld, type JobMoveName, targetOf } from './states.ts';
 
 /** The part of a conditional step that is written when its conditions hold. */

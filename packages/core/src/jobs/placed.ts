@@ -3,8 +3,9 @@
  * have moved on since: a row counts only if its record, as it was read, still has the place. Whoever then writes against
  * the revision of such a row writes against the very state that put the job there.
  */
+
+import type { EngineCall } from '../engine/call.ts';
 import type { PlacedRecord, Records } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
 import { placesOf } from './places.ts';
 
 type PlaceRange = Parameters<Records['scanPlaces']>[1];

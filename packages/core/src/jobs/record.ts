@@ -1,7 +1,7 @@
 /** A job and its record: where it is kept, and how it reads for users. */
 import type { Job, JobRef, JobState } from '../contracts/jobs.ts';
 import type { RecordName, StoredRecord } from '../engine/records.ts';
-import { textField } from '../keyed/fields.ts';
+import { textField } from '../tools/record-fields.ts';
 import { countOf, JOB_PREFIX, jobTypeOf, priorityOf, timeOf } from './places.ts';
 import { isHeld, isJobState } from './states.ts';
 

@@ -2,10 +2,10 @@
  * The job store (KV-7, KV-8, KV-9) over records alone: every call that moves a job is one conditional write, which the
  * same call sent again finds done. Whoever writes KV moves the same jobs, and is held to nothing but the index.
  */
+
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkDuration, checkLimit, checkOptionalDuration } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalBoolean, checkOptionalId, checkText } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration, Page, PageOptions } from '../contracts/common.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import {
@@ -23,10 +23,12 @@ import {
   type OverdueJob,
   type RecoveredJob,
 } from '../contracts/jobs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { Records, StoredRecord } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
-import { CONFLICT, Contention, refuseIfOver } from '../keyed/contention.ts';
-import { fieldsOf, textField } from '../keyed/fields.ts';
+import { CONFLICT, Contention, refuseIfOver } from '../tools/contention.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { fieldsOf, textField } from '../tools/record-fields.ts';
+import type { WriteCall } from '../tools/writes.ts';
 import {
   checkClaim,
   checkClaimId,
@@ -67,7 +69,8 @@ export class Jobs implements JobStore {
     const name = jobName(this.#tenantId, ref);
     const stamps = new Map(Object.entries({ created_at: 0, updated_at: 0 }));
     if (delayMs !== null) stamps.set('run_at', delayMs);
-    const { applied, record } = await this.#context.write(options, { method: 'enqueue', job }, (call) =>
+    const write = this.#context.writeOf('jobs', 'enqueue', [job, options]);
+    const { applied, record } = await this.#context.write(options, write, (call) =>
       this.#records.write({ name, mode: 'merge', expect: { exists: false }, set: fields, stamps }, call),
     );
     const stored = jobOf(name.key, record);
@@ -92,15 +95,13 @@ export class Jobs implements JobStore {
     };
     const again = { worker, lease: by.leaseMs, claimId: by.claimId };
     const ref = it.taskId === undefined ? null : checkJobRef(which, 'which');
-    const write: { method: string; which: JobRef | { taskType: string }; options: ClaimOptions } = {
-      method: 'claim',
-      which: ref ?? { taskType },
-      options: again,
-    };
+    const write = this.#context.writeOf('jobs', 'claim', [ref ?? { taskType }, again]);
     const taken = await this.#context.write(options, write, async (call) => {
       if (ref) return this.#claimer.takeOne(ref, by, call);
       if (!by.isNew) return this.#claimer.takeOnce(taskType, by, call);
-      return this.#claimer.takeNext(taskType, by, call, (job) => Object.assign(write, { which: job }));
+      return this.#claimer.takeNext(taskType, by, call, (job) => {
+        write.args[0] = job;
+      });
     });
     return taken && claimedJob(taken, by);
   }
@@ -108,7 +109,8 @@ export class Jobs implements JobStore {
   async heartbeat(claim: JobClaim, options?: CallOptions & { lease?: Duration }): Promise<Job> {
     const held = checkClaim(claim);
     const leaseMs = checkOptionalDuration(options?.lease, 'lease', held.leaseMs);
-    return this.#moveHeld(held, alive(leaseMs), options, { method: 'heartbeat', claim, options: { lease: leaseMs } });
+    const again = this.#context.writeOf('jobs', 'heartbeat', [claim, options]);
+    return this.#moveHeld(held, alive(leaseMs), options, again);
   }
 
   async progress(
@@ -119,7 +121,7 @@ export class Jobs implements JobStore {
     const held = checkClaim(claim);
     const reached = checkStep(step);
     const leaseMs = checkOptionalDuration(options?.lease, 'lease', held.leaseMs);
-    const again = { method: 'progress', claim, step, options: { lease: leaseMs } };
+    const again = this.#context.writeOf('jobs', 'progress', [claim, step, options]);
     return this.#moveHeld(held, advanced(reached, leaseMs), options, again);
   }
 
@@ -132,7 +134,7 @@ export class Jobs implements JobStore {
     const it = checkObject(result ?? {}, 'result');
     const resultRef = checkReference(it.resultRef, 'resultRef', this.#context.limits.fieldBytes);
     const move = completed(held.claimId, resultRef, checkTtl(it.ttl));
-    const again = { method: 'complete', claim, result };
+    const again = this.#context.writeOf('jobs', 'complete', [claim, result, options]);
     return this.#moveHeld(held, move, options, again, (state) => state === 'completed');
   }
 
@@ -146,7 +148,8 @@ export class Jobs implements JobStore {
     const error = checkText(it.error, 'error', this.#context.limits.fieldBytes);
     const [delayMs, ttlMs] = [checkDelay(it.delay), checkTtl(it.ttl)];
     const mayRetry = it.retry === undefined || checkOptionalBoolean(it.retry, 'retry');
-    return this.#context.write(options, { method: 'fail', claim, failure }, (call) =>
+    const write = this.#context.writeOf('jobs', 'fail', [claim, failure, options]);
+    return this.#context.write(options, write, (call) =>
       this.#contention.settle(call, async () => {
         const record = await this.#read(held, call);
         const job = jobOf(this.#key(held), record);
@@ -169,7 +172,8 @@ export class Jobs implements JobStore {
     const ref = checkJobRef(job);
     const ttlMs = checkTtl(options?.ttl);
     const request = this.#request(options);
-    const again = { method: 'cancel', job, options: { ttl: options?.ttl, requestId: request.requestId } };
+    const { requestId } = request;
+    const again = this.#context.writeOf('jobs', 'cancel', [job, { ...options, requestId }]);
     return this.#context.write(options, again, (call) =>
       this.#contention.settle(call, async () => {
         const stored = jobOf(this.#key(ref), await this.#read(ref, call));
@@ -185,7 +189,8 @@ export class Jobs implements JobStore {
     const ref = checkJobRef(job);
     const delayMs = checkDelay(options?.delay);
     const request = this.#request(options);
-    const again = { method: 'requeue', job, options: { delay: options?.delay, requestId: request.requestId } };
+    const { requestId } = request;
+    const again = this.#context.writeOf('jobs', 'requeue', [job, { ...options, requestId }]);
     return this.#context.write(options, again, async (call) => {
       const seen = stateOf(await this.#read(ref, call));
       // Any other state is refused by the write itself, which knows whether this very request was carried out before.
@@ -245,7 +250,8 @@ export class Jobs implements JobStore {
   async recover(overdue: OverdueJob, options?: JobRequest): Promise<RecoveredJob> {
     const seen = checkOverdue(overdue);
     const request = this.#request(options);
-    const again = { method: 'recover', overdue, options: { requestId: request.requestId } };
+    const { requestId } = request;
+    const again = this.#context.writeOf('jobs', 'recover', [overdue, { ...options, requestId }]);
     return this.#context.write(options, again, (call) =>
       recoverJob(this.#records, this.#tenantId, seen, request, call),
     );
@@ -255,7 +261,8 @@ export class Jobs implements JobStore {
     const name = jobName(this.#tenantId, checkJobRef(job));
     const [state] = JOB_MOVES.announce.from;
     const [expect, set] = [{ fields: fieldsOf({ state }) }, fieldsOf({ unannounced: null })];
-    await this.#context.write(options, { method: 'announced', job }, (call) =>
+    const write = this.#context.writeOf('jobs', 'announced', [job, options]);
+    await this.#context.write(options, write, (call) =>
       this.#records.write({ name, mode: 'merge', expect, set, brief: true }, call),
     );
   }
@@ -265,7 +272,7 @@ export class Jobs implements JobStore {
     held: JobRef & { claimId: string },
     move: Move,
     options: CallOptions | undefined,
-    again: unknown,
+    again: WriteCall,
     isDone: (state: JobState) => boolean = () => false,
   ): Promise<Job> {
     const name = jobName(this.#tenantId, held);

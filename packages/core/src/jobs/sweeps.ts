@@ -1,8 +1,8 @@
 /** What a sweep does (KV-8): finds overdue jobs through the index alone, and pushes each by one conditional write. */
 import type { Job, OverdueJob, OverdueReason, RecoveredJob } from '../contracts/jobs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { Records, RecordWrite } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
-import { fieldsOf } from '../keyed/fields.ts';
+import { fieldsOf } from '../tools/record-fields.ts';
 import { fitsReason, isHeldReason } from './arguments.ts';
 import { givenUp, type Move, released, signalled, takenBack } from './moves.ts';
 import { scanJobs } from './placed.ts';

@@ -3,13 +3,14 @@
  * stores announces the hash before the bytes and takes the announcement back after the reference. Whoever removes reads
  * versions first, then announcements, then references: what is announced later has another version by then.
  */
-import type { StoreContext } from '../context.ts';
+
 import type { BlobInfo, Blobs } from '../engine/blobs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { RecordName, Records } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { joinKey, keyPrefix, splitKey } from '../tools/joined-keys.ts';
+import { fieldsOf } from '../tools/record-fields.ts';
 import type { KeyedReferences } from './artifact-references.ts';
-import { fieldsOf } from './fields.ts';
-import { joinKey, keyPrefix, splitKey } from './keys.ts';
 import { scanRecords } from './scan.ts';
 
 /** An announcement outlives a crashed writer by at most this; a writer that stalls longer finds it gone and looks again. */

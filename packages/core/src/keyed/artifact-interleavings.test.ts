@@ -4,13 +4,13 @@
  */
 import { describe, expect, it } from 'vitest';
 import { createArtifacts } from '../artifacts/store.ts';
-import { StoreContext } from '../context.ts';
 import type { ArtifactStore } from '../contracts/artifacts.ts';
 import type { ArtifactEngine } from '../engine/artifacts.ts';
 import type { Blobs } from '../engine/blobs.ts';
 import type { Records } from '../engine/records.ts';
 import { memoryBlobs } from '../memory/blobs.ts';
 import { memoryRecords } from '../memory/records.ts';
+import { StoreContext } from '../tools/context.ts';
 import { keyedArtifacts } from './artifacts.ts';
 
 const CALL = {};

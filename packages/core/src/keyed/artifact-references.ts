@@ -2,15 +2,16 @@
  * References of artifacts on keyed backends: a record per reference, and entries that find the references of a session or
  * trace. A reference that can be read is listed: its entries are there before it, and are removed after it.
  */
-import type { StoreContext } from '../context.ts';
+
+import { corruptValue, Damage } from '../checks/damage.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
-import { corruptValue, Damage } from '../damage.ts';
 import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { RecordName, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
-import { CONFLICT, Contention } from './contention.ts';
-import { fieldsOf, numberField, textField } from './fields.ts';
-import { joinKey, keyPrefix, splitKey } from './keys.ts';
+import { CONFLICT, Contention } from '../tools/contention.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { joinKey, keyPrefix, splitKey } from '../tools/joined-keys.ts';
+import { fieldsOf, numberField, textField } from '../tools/record-fields.ts';
 import { scanRecords } from './scan.ts';
 
 const PAGE = 500;

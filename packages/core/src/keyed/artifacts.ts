@@ -2,11 +2,12 @@
  * The artifact engine of keyed backends (AGT-11): a record per reference, entries that find the references of a session or
  * trace, and blobs by hash.
  */
-import type { StoreContext } from '../context.ts';
+
 import type { ArtifactEngine, ArtifactRow } from '../engine/artifacts.ts';
 import type { Blobs, StagedBlob } from '../engine/blobs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { Records } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { blobsByTenant, KeyedBytes } from './artifact-bytes.ts';
 import { type KeyedArtifactOptions, KeyedReferences } from './artifact-references.ts';
 

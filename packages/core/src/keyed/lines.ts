@@ -1,5 +1,5 @@
 /** Bodies of journal entries: one line of JSON for what the engine needs, then the owner's text as it is. */
-import { corruptValue } from '../damage.ts';
+import { corruptValue } from '../checks/damage.ts';
 import type { JournalEntry } from '../engine/journal.ts';
 
 /** A header that any reader can take apart again without looking at the text. */

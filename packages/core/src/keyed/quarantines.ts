@@ -2,6 +2,8 @@
  * Quarantined runs on every keyed backend: one record holds the entries of the store and two counters, so that an entry,
  * the number of its release and the generation that readers compare change in one conditional step.
  */
+
+import type { EngineCall } from '../engine/call.ts';
 import type {
   CurrentQuarantines,
   FoundDamage,
@@ -9,13 +11,13 @@ import type {
   QuarantineQuery,
   StoredQuarantine,
 } from '../engine/quarantines.ts';
-import { entryAfter } from '../engine/quarantines.ts';
 import type { RecordName, Records, StoredRecord } from '../engine/records.ts';
-import type { EngineCall, RunKey } from '../engine/runs.ts';
+import type { RunKey } from '../engine/run-key.ts';
 import { compareKeys } from '../kv/order.ts';
-import { refuseIfOver } from './contention.ts';
-import { fieldsOf, textField } from './fields.ts';
-import { joinKey, splitKey } from './keys.ts';
+import { entryAfter } from '../runs/quarantine-entry.ts';
+import { refuseIfOver } from '../tools/contention.ts';
+import { joinKey, splitKey } from '../tools/joined-keys.ts';
+import { fieldsOf, textField } from '../tools/record-fields.ts';
 
 /** Callers cannot reach this space. The tenant is only a place to keep it: erasing that tenant leaves the counters. */
 const RECORD: RecordName = { space: 'quarantines', tenantId: 'default', key: 'runs' };

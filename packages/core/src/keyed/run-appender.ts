@@ -2,13 +2,18 @@
  * Appends to runs over their journals (RUN-17). Callers of this process that meet on a run share a commit rather than race each other
  * for its head; each is planned on what those before it leave.
  */
+
 import { TidemarkError } from '../contracts/errors.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { Journal, JournalName } from '../engine/journal.ts';
-import type { EngineCall, PlacedEvent, RunAppend, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
+import type { PlacedEvent, RunAppend, RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
-import { GroupCommit } from '../group-commit.ts';
 import { planAppend } from '../runs/append.ts';
-import { encodeEvent, encodeHead, foundBy, headOf, nameOf, runOf } from './run-entries.ts';
+import { encodeEvent } from '../runs/event-forms.ts';
+import { Lanes, sharedCall } from '../tools/lanes.ts';
+import { LruMap } from '../tools/lru-map.ts';
+import { journalId } from './journal-id.ts';
+import { encodeHead, foundBy, headOf, nameOf, runOf } from './run-entries.ts';
 
 /** A writer that loses this many races in a row gives up rather than spin. */
 const MAX_TRIES = 200;
@@ -19,12 +24,6 @@ const MAX_COMMIT_CHARS = 256 * 1024;
 
 type Request = { append: RunAppend; call: EngineCall };
 type Outcome = PlacedEvent[] | Error;
-
-/** A run that is being written to. */
-interface Lane {
-  commits: GroupCommit<Request, PlacedEvent[]>;
-  waiting: number;
-}
 
 /** What a run is known to be. */
 interface Known {
@@ -50,40 +49,29 @@ interface Round {
 
 export class RunAppender {
   readonly #journal: Journal;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #lanes: Lanes<JournalName, Request, PlacedEvent[]>;
   /** Heads this process wrote last; a stale one costs a second try, never a wrong answer. */
-  readonly #heads = new Map<string, RunHead>();
+  readonly #heads = new LruMap<string, RunHead>(MAX_KNOWN_HEADS);
 
   constructor(journal: Journal) {
     this.#journal = journal;
+    const options = { idOf: journalId, maxGroup: MAX_COMMIT_APPENDS };
+    this.#lanes = new Lanes(options, (name, requests) => this.#appendAll(name, requests));
   }
 
-  async append(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
-    const name = nameOf(append.run);
-    const id = idOf(name);
-    const lane: Lane = this.#lanes.get(id) ?? {
-      commits: new GroupCommit((take) => this.#appendAll(name, take()), { maxGroup: MAX_COMMIT_APPENDS }),
-      waiting: 0,
-    };
-    this.#lanes.set(id, lane);
-    lane.waiting++;
-    try {
-      return await lane.commits.submit({ append, call }, call);
-    } finally {
-      if (--lane.waiting === 0) this.#lanes.delete(id);
-    }
+  append(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+    return this.#lanes.submit(nameOf(append.run), { append, call }, call);
   }
 
   forget(name: JournalName): void {
-    this.#heads.delete(idOf(name));
+    this.#heads.delete(journalId(name));
   }
 
   async #appendAll(name: JournalName, requests: readonly Request[]): Promise<Outcome[]> {
-    // Bounded by the most patient caller; the signal of one must not stop the others.
-    const call = { deadline: Math.max(...requests.map((it) => it.call.deadline ?? Number.POSITIVE_INFINITY)) };
+    const call = sharedCall(requests);
     const appends = requests.map(({ append }) => append);
     const outcomes: Outcome[] = [];
-    let known: Known = { ...NOTHING, head: this.#heads.get(idOf(name)) ?? null };
+    let known: Known = { ...NOTHING, head: this.#heads.peek(journalId(name)) ?? null };
     try {
       for (let tries = 0; outcomes.length < appends.length; tries++) {
         if (tries === MAX_TRIES) throw tooMany(name);
@@ -129,18 +117,12 @@ export class RunAppender {
     }
     const createdAt = known === 0 ? outcome.time : round.head!.createdAt;
     round.head = { ...round.head!, createdAt, updatedAt: outcome.time };
-    this.#remember(idOf(name), round.head);
+    this.#heads.set(journalId(name), round.head);
     for (const row of round.rows) row.persistedAt = outcome.time;
     for (const placed of round.outcomes) {
       if (!(placed instanceof Error)) for (const it of placed) if (it.runSeq > known) it.persistedAt = outcome.time;
     }
     return null;
-  }
-
-  #remember(id: string, head: RunHead): void {
-    this.#heads.delete(id);
-    this.#heads.set(id, head);
-    if (this.#heads.size > MAX_KNOWN_HEADS) this.#heads.delete(this.#heads.keys().next().value!);
   }
 }
 
@@ -167,10 +149,6 @@ function plan(appends: readonly RunAppend[], { head, found, isCurrent }: Known):
     }
   }
   return round;
-}
-
-function idOf({ tenantId, name }: JournalName): string {
-  return `${tenantId}\0${name}`;
 }
 
 function tooMany({ name }: JournalName): TidemarkError {

@@ -1,9 +1,13 @@
 /** Puts a run back into its journal, in steps small enough for one write each; steps of other processes are met by looking again. */
+
 import { TidemarkError } from '../contracts/errors.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { Journal, JournalEntry, JournalRestore } from '../engine/journal.ts';
-import type { EngineCall, RestoredPart, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { RestoredPart, StoredRunEvent } from '../engine/runs.ts';
+import { encodeEvent } from '../runs/event-forms.ts';
 import { planRestore } from '../runs/restore-plan.ts';
-import { encodeEvent, encodeHead, headOf, nameOf } from './run-entries.ts';
+import { encodeHead, headOf, nameOf } from './run-entries.ts';
 
 const STEP_EVENTS = 500;
 /** So that a step fits in one message or script of every engine. */

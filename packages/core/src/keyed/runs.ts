@@ -1,10 +1,12 @@
 /** The run engine of keyed backends: one journal per run, written against the head the writer knows (RUN-17). */
+
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { Journal, JournalEntry, JournalName } from '../engine/journal.ts';
 import type { RecordName, Records, StoredRecord } from '../engine/records.ts';
+import type { RunKey } from '../engine/run-key.ts';
 import type {
   DamagedHead,
-  EngineCall,
   FeedEntry,
   LogPage,
   PlacedEvent,
@@ -13,7 +15,6 @@ import type {
   RunAppend,
   RunEngine,
   RunHead,
-  RunKey,
   RunQuery,
   RunTombstone,
   StoredRedaction,
@@ -21,14 +22,15 @@ import type {
   StoredSnapshot,
 } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
-import { inParts } from '../paging.ts';
 import { FIRST_LINK } from '../runs/chain.ts';
+import { encodeEvent } from '../runs/event-forms.ts';
 import { matchesQuery } from '../runs/list.ts';
 import { readLogPage } from '../runs/log-page.ts';
-import { refuseIfOver } from './contention.ts';
+import { refuseIfOver } from '../tools/contention.ts';
+import { inParts } from '../tools/paging.ts';
 import { KeyedQuarantines } from './quarantines.ts';
 import { RunAppender } from './run-appender.ts';
-import { decodeEvent, decodeHead, encodeEvent, headOf, nameOf, runOf } from './run-entries.ts';
+import { decodeHead, eventIn, headOf, nameOf, runOf } from './run-entries.ts';
 import { restoreJournal } from './run-restore.ts';
 
 const LIST_PAGE = 500;
@@ -60,7 +62,7 @@ export class KeyedRuns implements RunEngine {
   async fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage> {
     const name = nameOf(run);
     const read = async (after: number, count: number) =>
-      (await this.#journal.read(name, after, count, call)).map((entry) => decodeEvent(run, entry));
+      (await this.#journal.read(name, after, count, call)).map((entry) => eventIn(run, entry));
     return readLogPage(read, afterSeq, limit);
   }
 
@@ -99,11 +101,27 @@ export class KeyedRuns implements RunEngine {
   }
 
   async loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null> {
-    const [record] = await this.#records.get([snapshotName(run)], call);
-    return record ? snapshotIn(record) : null;
+    const record = await this.#snapshotRecord(snapshotName(run), call);
+    if (record === 'damaged') return DAMAGED_SNAPSHOT;
+    return record && snapshotIn(record);
   }
 
-  async saveSnapshot(run: RunKey, snapshot: StoredSnapshot, call: EngineCall): Promise<void> {
+  /** The record of a snapshot. A damaged one costs a fold and is no reason to refuse what the events can make. */
+  async #snapshotRecord(name: RecordName, call: EngineCall): Promise<StoredRecord | null | 'damaged'> {
+    try {
+      return (await this.#records.get([name], call))[0]!;
+    } catch (error) {
+      if (isTidemarkError(error, 'CORRUPT_VALUE')) return 'damaged';
+      throw error;
+    }
+  }
+
+  async saveSnapshot(
+    run: RunKey,
+    snapshot: StoredSnapshot,
+    call: EngineCall,
+    over?: StoredSnapshot | null,
+  ): Promise<boolean> {
     const name = snapshotName(run);
     const set = new Map([
       ['seq', Buffer.from(String(snapshot.lastEventSeq))],
@@ -111,10 +129,16 @@ export class KeyedRuns implements RunEngine {
       ['body', Buffer.from(snapshot.body)],
     ]);
     for (;;) {
-      const [stored] = await this.#records.get([name], call);
-      if (stored && isAhead(snapshotIn(stored), snapshot)) return;
-      const expect = { revision: stored?.revision ?? 0 };
-      if ((await this.#records.write({ name, mode: 'replace', set, expect }, call)).applied) return;
+      const record = await this.#snapshotRecord(name, call);
+      if (record === 'damaged') {
+        await this.#removeSnapshot(run, call);
+        continue;
+      }
+      const stored = record && snapshotIn(record);
+      if (stored && isAhead(stored, snapshot)) return false;
+      if (over !== undefined && !isSame(stored, over)) return false;
+      const expect = { revision: record?.revision ?? 0 };
+      if ((await this.#records.write({ name, mode: 'replace', set, expect }, call)).applied) return true;
       refuseIfOver(call);
     }
   }
@@ -122,7 +146,8 @@ export class KeyedRuns implements RunEngine {
   async dropSnapshot(run: RunKey, upToRewrites: number, call: EngineCall): Promise<void> {
     const name = snapshotName(run);
     for (;;) {
-      const [stored] = await this.#records.get([name], call);
+      const stored = await this.#snapshotRecord(name, call);
+      if (stored === 'damaged') return this.#removeSnapshot(run, call);
       if (!stored || snapshotIn(stored).rewrites > upToRewrites) return;
       const expect = { revision: stored.revision };
       if ((await this.#records.write({ name, mode: 'delete', set: new Map(), expect }, call)).applied) return;
@@ -156,7 +181,7 @@ export class KeyedRuns implements RunEngine {
     for (;;) {
       const [entry] = await this.#journal.read(name, runSeq - 1, 1, call);
       if (entry?.seq !== runSeq) return false;
-      const event = decodeEvent(run, entry);
+      const event = eventIn(run, entry);
       if (event.redaction) return true;
       const to = encodeEvent({ ...event, payload: null, redaction });
       if (await this.#journal.rewrite(name, runSeq, { from: entry.body, to }, call)) return true;
@@ -172,7 +197,7 @@ export class KeyedRuns implements RunEngine {
     const page = await this.#journal.feed('runs', after, limit, call);
     const entries = page.map(({ cursor, name, entry }) => {
       const run = runOf(name);
-      return { cursor, name, run, entry, event: orDamaged(() => decodeEvent(run, entry)) };
+      return { cursor, name, run, entry, event: orDamaged(() => eventIn(run, entry)) };
     });
     const links = await this.#linksBefore(
       entries.flatMap(({ name, event }) => (event ? [{ name, event }] : [])),
@@ -220,7 +245,7 @@ export class KeyedRuns implements RunEngine {
 }
 
 function linkOf(name: JournalName, entry: JournalEntry): Digest | undefined {
-  return orDamaged(() => decodeEvent(runOf(name), entry))?.link;
+  return orDamaged(() => eventIn(runOf(name), entry))?.link;
 }
 
 /** What a decoder returns; `null` for what it cannot decode. */
@@ -242,6 +267,9 @@ function placeOf({ tenantId, name }: JournalName, seq: number): string {
   return `${tenantId}\0${name}\0${seq}`;
 }
 
+/** Stands for a snapshot that does not match its checksum: no body is bound to a run, and every fold may remove it. */
+const DAMAGED_SNAPSHOT: StoredSnapshot = { lastEventSeq: 0, rewrites: Number.MAX_SAFE_INTEGER, body: '' };
+
 function snapshotIn({ fields }: StoredRecord): StoredSnapshot {
   const number = (field: string) => Number(Buffer.from(fields.get(field) ?? '0'));
   const body = Buffer.from(fields.get('body')!).toString();
@@ -251,6 +279,10 @@ function snapshotIn({ fields }: StoredRecord): StoredSnapshot {
 /** Whether a snapshot knows more of the run than another. */
 function isAhead(a: StoredSnapshot, b: StoredSnapshot): boolean {
   return a.rewrites === b.rewrites ? a.lastEventSeq > b.lastEventSeq : a.rewrites > b.rewrites;
+}
+
+function isSame(a: StoredSnapshot | null, b: StoredSnapshot | null): boolean {
+  return a?.lastEventSeq === b?.lastEventSeq && a?.rewrites === b?.rewrites && a?.body === b?.body;
 }
 
 function snapshotName(run: RunKey): RecordName {

@@ -1,9 +1,9 @@
 /** Walks all records or entries of a prefix or journal, page by page. */
 
-import { corruptValue, Damage } from '../damage.ts';
+import { corruptValue, Damage } from '../checks/damage.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { Journal, JournalEntry, JournalName } from '../engine/journal.ts';
 import type { RecordSpace, Records, ScannedRecord } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
 
 const PAGE = 500;
 

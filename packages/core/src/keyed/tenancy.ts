@@ -4,16 +4,17 @@
  */
 import type { TenantPart } from '../contracts/admin.ts';
 import type { Blobs } from '../engine/blobs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { Journal, JournalSpace } from '../engine/journal.ts';
 import type { RecordName, RecordSpace, Records, RecordWrite } from '../engine/records.ts';
-import type { EngineCall, RunTombstone } from '../engine/runs.ts';
+import type { RunTombstone } from '../engine/runs.ts';
 import type { RemovedRunRow, TenancyEngine } from '../engine/tenancy.ts';
 import { firstAfter } from '../kv/order.ts';
-import { inParts } from '../paging.ts';
+import { keyPrefix, splitKey } from '../tools/joined-keys.ts';
+import { inParts } from '../tools/paging.ts';
+import { textField } from '../tools/record-fields.ts';
 import { journalOf, traceOfJournal } from './agents/events.ts';
 import type { KeyedArtifacts } from './artifacts.ts';
-import { textField } from './fields.ts';
-import { keyPrefix, splitKey } from './keys.ts';
 import type { KeyedRuns } from './runs.ts';
 import { scanRecords } from './scan.ts';
 

@@ -4,7 +4,7 @@
  */
 import { REMEMBERED_REQUESTS, type RecordName } from '../engine/records.ts';
 import { sha256Hex } from '../hash.ts';
-import { joinKey } from '../keyed/keys.ts';
+import { joinKey } from '../tools/joined-keys.ts';
 
 /** The request ids of a key after a step. */
 export interface RequestsAfter {

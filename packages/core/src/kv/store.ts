@@ -1,9 +1,10 @@
 /** The KV store of every backend: validates and encodes before the records engine, decodes after it. */
+
+import { corruptValue, Damage } from '../checks/damage.ts';
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkDuration, checkInteger, checkLimit } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalBoolean, checkOptionalId, checkPrefix } from '../checks/text.ts';
 import { PAYLOADS, type Payloads } from '../codec/payloads.ts';
-import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration, Page, PageOptions } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type {
@@ -17,7 +18,7 @@ import type {
   KvWriteResult,
   ScanFilter,
 } from '../contracts/kv.ts';
-import { corruptValue, Damage } from '../damage.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type {
   RecordChange,
   RecordName,
@@ -26,8 +27,9 @@ import type {
   RecordWrite,
   ScannedRecord,
 } from '../engine/records.ts';
-import type { EngineCall } from '../engine/runs.ts';
-import { withDamage } from '../paging.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { withDamage } from '../tools/paging.ts';
+import type { WriteCall } from '../tools/writes.ts';
 import { checkFilter, matchesFilter, type RecordFilter } from './filter.ts';
 import { encodeFields, encodeValue, recordOf } from './values.ts';
 
@@ -72,13 +74,13 @@ export class Kv implements KvStore {
     const ttlMs = options?.ttl === undefined ? null : checkDuration(options.ttl, 'ttl');
     const requestId = requestIdOf(options);
     const write: RecordWrite = { name: this.#name(key), mode: 'replace', set, ttlMs, requestId, brief: true };
-    return resultOf(await this.#write(write, options, { method: 'put', key, fields, options }));
+    return resultOf(await this.#write(write, options, this.#context.writeOf('kv', 'put', [key, fields, options])));
   }
 
   async delete(key: string, options?: KvWriteOptions): Promise<boolean> {
     const requestId = requestIdOf(options);
     const write: RecordWrite = { name: this.#name(key), mode: 'delete', set: new Map(), requestId, brief: true };
-    return (await this.#write(write, options, { method: 'delete', key, options: { requestId } })).existed;
+    return (await this.#write(write, options, this.#context.writeOf('kv', 'delete', [key, options]))).existed;
   }
 
   async getField(key: string, field: string, options?: CallOptions): Promise<Uint8Array | null> {
@@ -95,7 +97,7 @@ export class Kv implements KvStore {
     options?: KvWriteOptions & { ifExists?: boolean },
   ): Promise<KvWriteResult> {
     const set = new Map([[checkId(field, 'field'), encodeValue(value, 'value', this.#context.limits.fieldBytes)]]);
-    return this.#merge(key, set, options, { method: 'setField', key, field, value, options });
+    return this.#merge(key, set, options, this.#context.writeOf('kv', 'setField', [key, field, value, options]));
   }
 
   async setFields(
@@ -105,14 +107,14 @@ export class Kv implements KvStore {
   ): Promise<KvWriteResult> {
     const set = encodeFields(fields, 'fields', this.#context.limits.fieldBytes, { nulls: true });
     if (set.size === 0) throw invalidArgument('fields', 'at least one field');
-    return this.#merge(key, set, options, { method: 'setFields', key, fields, options });
+    return this.#merge(key, set, options, this.#context.writeOf('kv', 'setFields', [key, fields, options]));
   }
 
   async #merge(
     key: string,
     set: Map<string, Uint8Array | null>,
     options: (KvWriteOptions & { ifExists?: boolean }) | undefined,
-    again: unknown,
+    again: WriteCall,
   ): Promise<KvWriteResult> {
     const requestId = requestIdOf(options);
     const write: RecordWrite = { name: this.#name(key), mode: 'merge', set, requestId, brief: true };
@@ -138,12 +140,13 @@ export class Kv implements KvStore {
       requestId: requestIdOf(options),
       brief: true,
     };
-    const again = { method: 'compareAndSwap', key, field, expected, next, options };
+    const again = this.#context.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
     return (await this.#write(write, options, again)).applied;
   }
 
   async swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult> {
-    const { applied, record } = await this.#write(this.#swapOf(key, change), options, { method: 'swap', key, change });
+    const again = this.#context.writeOf('kv', 'swap', [key, change, options]);
+    const { applied, record } = await this.#write(this.#swapOf(key, change), options, again);
     return { swapped: applied, record: record && recordOf(record) };
   }
 
@@ -175,10 +178,10 @@ export class Kv implements KvStore {
       requestId,
       brief: true,
     };
-    return (await this.#write(write, options, { method: 'touch', key, ttl, options: { requestId } })).applied;
+    return (await this.#write(write, options, this.#context.writeOf('kv', 'touch', [key, ttl, options]))).applied;
   }
 
-  #write(write: RecordWrite, options: CallOptions | undefined, again: unknown): Promise<RecordOutcome> {
+  #write(write: RecordWrite, options: CallOptions | undefined, again: WriteCall): Promise<RecordOutcome> {
     return this.#context.write(options, again, (call) => this.#records.write(write, call));
   }
 

@@ -1,8 +1,9 @@
 /** The blobs primitive in memory: bytes are copied on the way in and out, so that no caller shares them. */
-import type { StoreContext } from '../context.ts';
+
 import type { BlobSource } from '../engine/artifacts.ts';
 import type { BlobInfo, Blobs, StagedBlob } from '../engine/blobs.ts';
 import { compareKeys } from '../kv/order.ts';
+import type { StoreContext } from '../tools/context.ts';
 
 interface Blob extends BlobInfo {
   chunks: Uint8Array[];

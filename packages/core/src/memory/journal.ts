@@ -1,6 +1,6 @@
 /** The journal primitive in memory: the simplest engine that keeps the whole promise. */
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
-import type { StoreContext } from '../context.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type {
   Journal,
   JournalCommit,
@@ -12,10 +12,10 @@ import type {
   JournalSpace,
   RemoveOptions,
 } from '../engine/journal.ts';
-import type { EngineCall } from '../engine/runs.ts';
 import { compareKeys, firstAfter } from '../kv/order.ts';
 import { rewritten, seqConflict } from '../runs/append.ts';
-import { Signals } from '../signals.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { Signals } from '../tools/signals.ts';
 
 const NO_HEAD: JournalHead = { seq: 0, createdAt: 0, updatedAt: 0, state: '', rewrites: 0 };
 

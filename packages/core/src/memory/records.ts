@@ -1,5 +1,5 @@
 /** The records primitive in memory: every step runs without a pause, so it is atomic by itself. */
-import type { StoreContext } from '../context.ts';
+
 import {
   type PlacedRecord,
   REQUEST_KEPT_MS,
@@ -16,6 +16,7 @@ import { placesOf } from '../jobs/places.ts';
 import { meets, type RecordState, recordAfter } from '../kv/conditions.ts';
 import { compareKeys, firstAfter } from '../kv/order.ts';
 import { requestName, requestPrefix, requestsAfter } from '../kv/requests.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { SortedKeys } from './sorted-keys.ts';
 import { ChangeQueue } from './watch.ts';
 

@@ -1,11 +1,14 @@
 /** The run engine in memory: the keyed one, whose journal and records can also be written in one step. */
-import type { StoreContext } from '../context.ts';
-import type { Alongside, EngineCall, PlacedEvent, RunAppend } from '../engine/runs.ts';
+
+import type { EngineCall } from '../engine/call.ts';
+import type { Alongside, PlacedEvent, RunAppend } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
-import { refuseIfOver, Turns } from '../keyed/contention.ts';
-import { decodeEvent, encodeEvent, encodeHead, foundBy, headOf, nameOf } from '../keyed/run-entries.ts';
+import { encodeHead, eventIn, foundBy, headOf, nameOf } from '../keyed/run-entries.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { planAppend } from '../runs/append.ts';
+import { encodeEvent } from '../runs/event-forms.ts';
+import { refuseIfOver, Turns } from '../tools/contention.ts';
+import type { StoreContext } from '../tools/context.ts';
 import type { MemoryJournal } from './journal.ts';
 import type { MemoryRecords } from './records.ts';
 
@@ -52,7 +55,7 @@ export class MemoryRuns extends KeyedRuns {
     const plan = planAppend(append, head, stored, this.#context.clock());
     if (plan.rows.length === 0) return plan.placed;
     const read = async (afterSeq: number, limit: number) =>
-      (await this.#journal.read(name, afterSeq, limit)).map((entry) => decodeEvent(append.run, entry));
+      (await this.#journal.read(name, afterSeq, limit)).map((entry) => eventIn(append.run, entry));
     const writes = await alongside.writes(plan.placed, found, { rewrites: plan.head.rewrites, read });
     const known = head === null || isTombstone(head) ? 0 : head.seq;
     const entries = plan.rows.map((row) => ({ key: row.idempotencyKey, body: encodeEvent(row) }));

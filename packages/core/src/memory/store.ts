@@ -1,12 +1,13 @@
 /** The memory store: the whole contract without durability; the reference the other engines are compared with. */
-import { artifactSweep, Cleaner } from '../cleaner.ts';
-import { SteadyClock } from '../clock.ts';
-import { StoreContext } from '../context.ts';
+
 import type { Store, StoreOptions } from '../contracts/store.ts';
 import { keyedAgents } from '../keyed/agents/agents.ts';
 import { keyedArtifacts } from '../keyed/artifacts.ts';
 import { keyedTenancy } from '../keyed/tenancy.ts';
 import { assembleStore } from '../store.ts';
+import { artifactSweep, Cleaner } from '../tools/cleaner.ts';
+import { SteadyClock } from '../tools/clock.ts';
+import { StoreContext } from '../tools/context.ts';
 import { memoryBlobs } from './blobs.ts';
 import { memoryJournal } from './journal.ts';
 import { memoryRecords } from './records.ts';

@@ -2,28 +2,22 @@
  * Inline projections: an append whose events and states are committed in one transaction. Once it is answered no reader
  * finds a state that lacks its events, and no state is stored whose events are not.
  */
-import type { StoreContext } from '../context.ts';
+
 import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { Projection } from '../contracts/projections.ts';
+import type { AppendOptions } from '../contracts/run-appends.ts';
 import type { Store } from '../contracts/store.ts';
-import { NO_WRITE } from '../deadlines.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { RecordName, RecordWrite, StoredRecord } from '../engine/records.ts';
-import type {
-  Alongside,
-  EngineCall,
-  OpenLog,
-  PlacedEvent,
-  RunAppend,
-  RunEngine,
-  RunKey,
-  StoredRunEvent,
-} from '../engine/runs.ts';
-import { refuseIfOver } from '../keyed/contention.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { Alongside, OpenLog, PlacedEvent, RunAppend, RunEngine, StoredRunEvent } from '../engine/runs.ts';
 import { encodeFields, recordOf as kvRecordOf } from '../kv/values.ts';
 import { checkPage, missingEvent } from '../runs/chain.ts';
 import { readLogPage } from '../runs/log-page.ts';
 import { recordOf } from '../runs/prepare.ts';
+import { refuseIfOver } from '../tools/contention.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { DefinedProjection } from './define.ts';
 import { type Handlers, ProjectionFold } from './fold.ts';
 import { fieldsOf, isUpToDate, type Keeping, type KeptState, keptOf, stateKey } from './stored.ts';
@@ -45,7 +39,7 @@ interface Followed {
 }
 
 /** The projections of an append; `null` for none. */
-export function checkProjections(projections: unknown): Followed[] | null {
+function checkProjections(projections: unknown): Followed[] | null {
   if (projections === undefined) return null;
   const rule = 'an array of projections that defineProjection gave';
   if (!Array.isArray(projections)) throw invalidArgument('projections', rule, projections);
@@ -61,7 +55,7 @@ export function checkProjections(projections: unknown): Followed[] | null {
   return followed.length === 0 ? null : followed;
 }
 
-export function inlineUnsupported(): TidemarkError {
+function inlineUnsupported(): TidemarkError {
   return new TidemarkError(
     'UNSUPPORTED',
     'This store cannot write states in the transaction of the events; let a projector keep them',
@@ -69,8 +63,25 @@ export function inlineUnsupported(): TidemarkError {
   );
 }
 
+/**
+ * The append of an engine with the states of the projections that the options name; `null` when they name none. `viewOf` gives
+ * the view of a tenant, and is `null` where states cannot be written with their events.
+ */
+export function inlineAppend(
+  context: StoreContext,
+  engine: RunEngine,
+  options: AppendOptions | undefined,
+  viewOf: ((tenantId: string) => Store) | null,
+): Pick<RunEngine, 'append'> | null {
+  const followed = checkProjections(options?.projections);
+  if (!followed) return null;
+  if (options?.transaction !== undefined) throw invalidArgument('projections', 'used without a transaction');
+  if (!viewOf) throw inlineUnsupported();
+  return new InlineAppend(context, engine, viewOf, followed);
+}
+
 /** The append of an engine, with the states of projections beside the events. */
-export class InlineAppend implements Pick<RunEngine, 'append'> {
+class InlineAppend implements Pick<RunEngine, 'append'> {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
   readonly #viewOf: (tenantId: string) => Store;
@@ -156,7 +167,7 @@ export class InlineAppend implements Pick<RunEngine, 'append'> {
         const missed = await readMissed(run, kept, added[0]!.runSeq, read);
         const folding = this.#fold(run, kept, [...missed, ...added]);
         // A schema that never answers must not keep the transaction open.
-        const folds = await deadlines.race(folding, call, NO_WRITE);
+        const folds = await deadlines.race(folding, call, null);
         return folds.map((fold, at) => writeOf(keeping, names[at]!, { run, rewrites }, fold, found[at]!));
       },
     };

@@ -10,7 +10,7 @@ import type { RebuildOptions, RebuildProgress, RebuildReport } from '../contract
 import type { RunSummary } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
 import { numberOf } from '../kv/values.ts';
-import { inParts } from '../paging.ts';
+import { inParts } from '../tools/paging.ts';
 import { callOf, isUpToDate, servingKey, stateKey, versionPrefix } from './stored.ts';
 
 /** Runs looked at together. */

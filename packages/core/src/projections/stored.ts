@@ -7,8 +7,9 @@ import type { KvRecord, KvValue } from '../contracts/kv.ts';
 import type { ProjectedState } from '../contracts/projections.ts';
 import type { RunPosition, RunReadOptions } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { Records, ScannedRecord } from '../engine/records.ts';
-import type { EngineCall, RunKey } from '../engine/runs.ts';
+import type { RunKey } from '../engine/run-key.ts';
 import { sha256Hex } from '../hash.ts';
 import { numberOf, textOf } from '../kv/values.ts';
 

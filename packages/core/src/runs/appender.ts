@@ -1,58 +1,53 @@
 /** The way of an append from checked events to its results: grouped by run, fenced, checked against transitions where asked for. */
+
 import { sameJson } from '../checks/json.ts';
 import { checkInteger, timeText } from '../checks/numbers.ts';
 import { checkOptionalBoolean } from '../checks/text.ts';
 import type { Payloads } from '../codec/payloads.ts';
-import type { StoreContext } from '../context.ts';
 import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
 import type { AppendOptions, AppendResult } from '../contracts/run-appends.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
-import type { Store } from '../contracts/store.ts';
-import type {
-  EngineCall,
-  PlacedEvent,
-  PreparedEvent,
-  RunAppend,
-  RunEngine,
-  RunKey,
-  StoredRunEvent,
-} from '../engine/runs.ts';
-import { refusalOf } from '../outcomes.ts';
-import { checkProjections, InlineAppend, inlineUnsupported } from '../projections/inline.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { PlacedEvent, PreparedEvent, RunAppend, RunEngine, StoredRunEvent } from '../engine/runs.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { refusalOf } from '../tools/outcomes.ts';
+import { carriedWrite, type WriteCall } from '../tools/writes.ts';
 import { payloadHashOf } from './chain.ts';
-import { type Prepared, placeOf, prepareEvent } from './prepare.ts';
+import { placeOf } from './event-forms.ts';
+import { type Prepared, prepareEvent } from './prepare.ts';
 import type { SnapshotReader } from './snapshots.ts';
 import type { RunView } from './view.ts';
 
-/** Gives the view of a tenant where states can be written with their events, else `null`. */
-export type InlineView = ((tenantId: string) => Store) | null;
+/** Returns the append that writes states of projections with the events; `null` when the options name no projections. */
+export type InlineAppends = (engine: RunEngine, options: AppendOptions | undefined) => Pick<RunEngine, 'append'> | null;
 
-export class Appender {
+export class EventAppender {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
   readonly #view: RunView;
   readonly #snapshots: SnapshotReader;
-  readonly #inlineView: InlineView;
+  readonly #inlineAppends: InlineAppends;
 
   constructor(
     context: StoreContext,
     engine: RunEngine,
     view: RunView,
     snapshots: SnapshotReader,
-    inlineView: InlineView,
+    inlineAppends: InlineAppends,
   ) {
     this.#context = context;
     this.#engine = engine;
     this.#view = view;
     this.#snapshots = snapshots;
-    this.#inlineView = inlineView;
+    this.#inlineAppends = inlineAppends;
   }
 
-  /** Appends events; `write` is the call as it is told to those who settle unknown outcomes. */
+  /** Appends events; `write` is the call that made the append. */
   async append(
     events: readonly RunEventInput[],
     options: AppendOptions | undefined,
-    write: unknown,
+    write: WriteCall,
   ): Promise<AppendResult[]> {
     const prepared = events.map((event) => prepareEvent(this.#context, event, this.#view));
     const appends = groupByRun(prepared);
@@ -61,24 +56,16 @@ export class Appender {
       if (appends.length > 1) throw invalidArgument('expectedSeq', 'used with events of a single run');
       appends[0]!.expectedSeq = options.expectedSeq;
     }
-    const appender = this.#appenderOf(options);
+    const appender = this.#inlineAppends(this.#engine, options) ?? this.#engine;
     const rejects = checkOptionalBoolean(options?.rejectInvalidTransitions, 'rejectInvalidTransitions');
     return this.#context.write(options, write, async (call) => {
       const outcomes = rejects
         ? await this.#appendValid(appends, appender, call)
         : await appender.append(appends, Object.assign(call, { transaction: options?.transaction }));
       const refusals = outcomes.filter((outcome) => outcome instanceof Error);
-      if (refusals.length > 0) throw refusalOf(refusals, outcomes.some(isWritten), write);
+      if (refusals.length > 0) throw refusalOf(refusals, outcomes.some(isWritten), carriedWrite(write));
       return resultsOf(this.#context.payloads, prepared, appends, outcomes as PlacedEvent[][]);
     });
-  }
-
-  #appenderOf(options: AppendOptions | undefined): Pick<RunEngine, 'append'> {
-    const followed = checkProjections(options?.projections);
-    if (!followed) return this.#engine;
-    if (options?.transaction !== undefined) throw invalidArgument('projections', 'used without a transaction');
-    if (!this.#inlineView) throw inlineUnsupported();
-    return new InlineAppend(this.#context, this.#engine, this.#inlineView, followed);
   }
 
   /** Appends only what the transition table allows, against the very state it was checked on (RUN-11). */

@@ -31,6 +31,18 @@ async function setUp(events = 3) {
 }
 
 describe('a bound snapshot', () => {
+  it('is told from what version 0.1 stored, and from what is no snapshot', async () => {
+    const { load, runs } = await setUp();
+    await runs.refreshSnapshot('r');
+    const { lastEventSeq, rewrites, body } = await load();
+    const read = (text: string) => readBound(RUN, text, { lastEventSeq, rewrites });
+    const { integrity: _, ...plain } = JSON.parse(body);
+    expect(read(JSON.stringify(plain))).toMatchObject({ isOld: true, version: plain.version });
+    expect(read(JSON.stringify({ ...plain, integrity: null }))).toMatchObject({ isOld: false });
+    expect(read('{')).toMatchObject({ problem: 'it is not JSON', isOld: false });
+    expect(read(body.replace('RUNNING', 'FAILED'))).toMatchObject({ problem: 'its checksum does not match' });
+  });
+
   it('is returned without what binds it', async () => {
     const { runs, load } = await setUp();
     const { snapshot } = await runs.refreshSnapshot('r');

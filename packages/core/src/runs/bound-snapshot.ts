@@ -5,7 +5,8 @@
  */
 import { decodeJson } from '../checks/json.ts';
 import type { RunSnapshot } from '../contracts/run-state.ts';
-import type { RunKey, StoredSnapshot } from '../engine/runs.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { StoredSnapshot } from '../engine/runs.ts';
 import { type Digest, digestBytes, digestOf, sha256Hex } from '../hash.ts';
 
 const FORMAT = 'tidemark-snapshot-1\n';

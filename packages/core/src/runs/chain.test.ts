@@ -76,6 +76,11 @@ describe('hash chain, format 1 (RUN-17)', () => {
     ['two events in the other order', ([a, b, c]) => [a!, { ...c!, runSeq: 2 }, { ...b!, runSeq: 3 }]],
     ['a commit index that was changed', ([a, b, c]) => [a!, b!, { ...c!, commitIndex: 1 }]],
     ['a link of another run', ([a, b, c]) => [a!, { ...b!, link: a!.link }, c!]],
+    ['a time that went back', ([a, b, c]) => [{ ...a!, persistedAt: 1 }, b!, c!]],
+    [
+      'a payload that is bytes and not text',
+      ([a, b, c]) => [{ ...a!, payload: Buffer.from(a!.payload!) as unknown as string }, b!, c!],
+    ],
   ];
   it.each(altered)('finds %s', (_, alter) => {
     const reader = new ChainReader(vectors.run);

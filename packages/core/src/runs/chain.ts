@@ -3,46 +3,22 @@
  * The format cannot change once released: a new one gets a new version text and both are read.
  */
 import { TidemarkError } from '../contracts/errors.ts';
-import type { EventBody, LogPage, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { EventBody, LogPage, StoredRunEvent } from '../engine/runs.ts';
 import { type Digest, sha256, sha256Hex } from '../hash.ts';
-
-const LEAF_FORMAT = 'tidemark-leaf-1\n';
+import { leafText } from './event-forms.ts';
 
 /** The link before the first event of a run. */
 export const FIRST_LINK: Digest = '\0'.repeat(32);
 
-/**
- * SHA-256 of the format name, each envelope field as `length:text` (length in UTF-8 bytes, `-` when absent) and
- * the hex SHA-256 of the payload's JSON text. The payload can be redacted later: its hash stays.
- */
+/** The hash of one event. The payload can be redacted later: its hash stays. */
 export function leafOf(run: RunKey, event: EventBody, payloadHash = payloadHashOf(event.payload)): Digest {
-  return sha256(
-    LEAF_FORMAT +
-      field(run.tenantId) +
-      field(run.runId) +
-      field(event.eventId) +
-      field(event.eventType) +
-      field(event.emittedAt) +
-      field(event.projectId) +
-      field(event.environmentId) +
-      field(event.planId) +
-      field(event.planVersion) +
-      field(String(event.engineAttemptId)) +
-      field(String(event.logicalAttemptId)) +
-      field(event.idempotencyKey) +
-      field(event.stepId) +
-      field(event.extra) +
-      payloadHash,
-  );
+  return sha256(leafText(run, event, payloadHash));
 }
 
 /** Hex SHA-256 of a payload's JSON text; of nothing when there is none. */
 export function payloadHashOf(payload: string | null): string {
   return sha256Hex(payload ?? '');
-}
-
-function field(text: string | null): string {
-  return text === null ? '-' : `${Buffer.byteLength(text)}:${text}`;
 }
 
 /** The running hash of a commit: the first leaf, then each hashed onto the one before. */
@@ -95,10 +71,14 @@ export class ChainReader {
     } else if (last === null || event.commitIndex !== last.commitIndex + 1) {
       return `its place in its commit is ${event.commitIndex}, which does not follow the event before it`;
     }
+    // A flipped bit of a SQLite row can turn text into bytes, which have the same hash.
+    if (event.payload !== null && typeof event.payload !== 'string') return 'its payload is not text';
     this.#roll = rollOf(this.#roll, leafOf(this.#run, event, event.redaction?.payloadHash));
     this.#last = event;
     const link = linkOf(this.#linkBefore, this.#roll, event.runSeq);
-    return link === event.link ? null : 'its content does not match its link';
+    if (link !== event.link) return 'its content does not match its link';
+    // Links of format 1 do not cover the time; that it never decreases (RUN-6) is what can be checked.
+    return last && event.persistedAt < last.persistedAt ? 'its time is before that of the event before it' : null;
   }
 
   /** Throws `CORRUPT_EVENT` for an event that does not fit. */

@@ -3,7 +3,9 @@
  * put back between two of them: what does not fit is read again before it is called corrupt.
  */
 import { isTidemarkError } from '../contracts/errors.ts';
-import type { EngineCall, LogPage, RunEngine, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { LogPage, RunEngine, StoredRunEvent } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import { checkPage, missingEvent } from './chain.ts';
 import { liveHead } from './lookup.ts';

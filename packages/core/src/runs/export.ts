@@ -1,11 +1,15 @@
 /** `exportRun`: a run as it is stored, in parts, each event checked against the chain as it is read. */
-import type { StoreContext } from '../context.ts';
+
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { RunPart } from '../contracts/run-parts.ts';
 import type { RunReadOptions } from '../contracts/runs.ts';
-import type { EngineCall, RunEngine, RunHead, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { RunEngine, RunHead, StoredRunEvent } from '../engine/runs.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { ChainReader, missingEvent } from './chain.ts';
-import { exportedEvent, exportedRun } from './exported.ts';
+import { exportedEvent } from './event-forms.ts';
+import { exportedRun } from './exported.ts';
 import { liveHead } from './lookup.ts';
 import { smallParts } from './parts.ts';
 import { runNotFound } from './view.ts';

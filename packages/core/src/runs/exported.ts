@@ -1,12 +1,8 @@
-/** Runs and events in the form they are carried in: plain JSON, with hashes in hex and times as text. */
+/** Runs in the form they are carried in: plain JSON, with hashes in hex and times as text. */
 import { timeText } from '../checks/numbers.ts';
-import type { ExportedEvent, ExportedRun } from '../contracts/run-parts.ts';
-import type { RunHead, StoredRunEvent } from '../engine/runs.ts';
-import { type Digest, digestBytes } from '../hash.ts';
-
-export function hexOf(digest: Digest): string {
-  return digestBytes(digest).toString('hex');
-}
+import type { ExportedRun } from '../contracts/run-parts.ts';
+import type { RunHead } from '../engine/runs.ts';
+import { hexOf } from './event-forms.ts';
 
 export function exportedRun(head: RunHead): ExportedRun {
   return {
@@ -24,29 +20,5 @@ export function exportedRun(head: RunHead): ExportedRun {
     labels: { ...head.labels },
     parentRunId: head.parentRunId,
     rewrites: head.rewrites,
-  };
-}
-
-export function exportedEvent(event: StoredRunEvent): ExportedEvent {
-  const { redaction } = event;
-  return {
-    runSeq: event.runSeq,
-    eventId: event.eventId,
-    eventType: event.eventType,
-    emittedAt: event.emittedAt,
-    persistedAt: timeText(event.persistedAt),
-    projectId: event.projectId,
-    environmentId: event.environmentId,
-    planId: event.planId,
-    planVersion: event.planVersion,
-    engineAttemptId: event.engineAttemptId,
-    logicalAttemptId: event.logicalAttemptId,
-    idempotencyKey: event.idempotencyKey,
-    stepId: event.stepId,
-    extra: event.extra,
-    payload: event.payload,
-    commitIndex: event.commitIndex,
-    link: hexOf(event.link),
-    ...(redaction && { redaction: { ...redaction, at: timeText(redaction.at) } }),
   };
 }

@@ -3,9 +3,12 @@
  * was read. Nothing is passed over unless a durable entry covers it.
  */
 import type { HeldRun } from '../contracts/quarantines.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { StoredQuarantine } from '../engine/quarantines.ts';
-import type { EngineCall, FeedEntry, IntactEntry, RunEngine, RunKey } from '../engine/runs.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { FeedEntry, IntactEntry, RunEngine } from '../engine/runs.ts';
 import { isDamaged, isTombstone } from '../engine/runs.ts';
+import { LruMap } from '../tools/lru-map.ts';
 import { ChainReader, checkPage, missingEvent } from './chain.ts';
 import { damageIn } from './prepare.ts';
 import { isGone, type Quarantine } from './quarantine.ts';
@@ -43,7 +46,7 @@ export class FeedChecker {
   readonly #engine: RunEngine;
   readonly #quarantine: Quarantine;
   /** The chain where each of the last pages ended, by the cursor that continues it: a commit is not read again for every page of it. */
-  readonly #ends = new Map<string, { key: string; reader: ChainReader; runSeq: number }>();
+  readonly #ends = new LruMap<string, { key: string; reader: ChainReader; runSeq: number }>(MAX_ENDS);
 
   constructor(engine: RunEngine, quarantine: Quarantine) {
     this.#engine = engine;
@@ -177,7 +180,7 @@ export class FeedChecker {
   /** The reader of the run that the page before ended in, if this page goes on with it. */
   #continued({ after, entries }: CheckedPage): Map<string, ChainReader> {
     const first = entries[0];
-    const end = after === null ? undefined : this.#ends.get(after);
+    const end = after === null ? undefined : this.#ends.peek(after);
     this.#ends.delete(after ?? '');
     const goesOn = first && !isDamaged(first) && end?.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq;
     return goesOn ? new Map([[end.key, end.reader]]) : new Map();
@@ -188,7 +191,6 @@ export class FeedChecker {
     const key = keyOf(last.run);
     const reader = readers.get(key);
     if (reader) this.#ends.set(last.cursor, { key, reader, runSeq: last.event.runSeq });
-    if (this.#ends.size > MAX_ENDS) this.#ends.delete(this.#ends.keys().next().value!);
   }
 }
 

@@ -5,14 +5,16 @@
  */
 import { checkDuration } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
 import type { HeldRun } from '../contracts/quarantines.ts';
 import type { FeedItem, FeedOptions, FeedPage } from '../contracts/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { StoredQuarantine } from '../engine/quarantines.ts';
-import type { EngineCall, FeedEntry, IntactEntry, RunEngine, RunKey, StoredRunEvent } from '../engine/runs.ts';
-import { follow, readOrWait } from '../live.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { FeedEntry, IntactEntry, RunEngine, StoredRunEvent } from '../engine/runs.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { follow, readOrWait } from '../tools/live.ts';
 import { fetchChecked } from './checked-page.ts';
 import { FeedChecker } from './feed-checker.ts';
 import { cursorOf, type FeedPosition, positionOf } from './feed-position.ts';

@@ -36,7 +36,7 @@ describe('forkRun', () => {
     for (const written of [false, true]) {
       const runs = await origin();
       const broken = failing(runs, { at: 2, written });
-      await expect(forkRun(broken, 'a', { toRunId: 'b' })).rejects.toThrow(TidemarkError);
+      await expect(forkRun(broken, null, 'a', { toRunId: 'b' })).rejects.toThrow(TidemarkError);
       expect(await runs.headSeq('b')).toBe(written ? 400 : 200);
       expect(await runs.forkRun('a', { toRunId: 'b' })).toMatchObject({ copied: written ? 50 : 250 });
       expect(await runs.forkRun('a', { toRunId: 'b' })).toMatchObject({ copied: 0 });
@@ -53,7 +53,7 @@ describe('forkRun', () => {
 
   it('is refused where a stranger writes into it before it is whole', async () => {
     const runs = await origin();
-    await expect(forkRun(failing(runs, { at: 2, written: false }), 'a', { toRunId: 'b' })).rejects.toThrow();
+    await expect(forkRun(failing(runs, { at: 2, written: false }), null, 'a', { toRunId: 'b' })).rejects.toThrow();
     await runs.handle('b').append('Stranger');
     await expect(runs.forkRun('a', { toRunId: 'b' })).rejects.toMatchObject({ code: 'CONFLICT', field: 'toRunId' });
     await expect(runs.forkRun('a', { toRunId: 'b', atSeq: 300 })).rejects.toMatchObject({ code: 'CONFLICT' });

@@ -10,6 +10,7 @@ import type { AppendResult } from '../contracts/run-appends.ts';
 import type { RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
 import type { ForkOptions, ForkResult, RunStore } from '../contracts/runs.ts';
 import { sha256Hex } from '../hash.ts';
+import { withWrite, writeCall } from '../tools/writes.ts';
 import { derivedKeyOf } from './keys.ts';
 import { runNotFound } from './view.ts';
 
@@ -18,7 +19,13 @@ const COPY_STEP = 200;
 
 type ForkableRuns = Pick<RunStore, 'appendEvents' | 'fetchEvents' | 'headSeq'>;
 
-export async function forkRun(runs: ForkableRuns, runId: string, options: ForkOptions): Promise<ForkResult> {
+/** Forks a run; `view` is the tenant of the view it is called on, `null` for the operator's. */
+export async function forkRun(
+  runs: ForkableRuns,
+  view: string | null,
+  runId: string,
+  options: ForkOptions,
+): Promise<ForkResult> {
   const toRunId = checkId(options?.toRunId, 'toRunId');
   if (toRunId === runId) throw invalidArgument('toRunId', 'another id than that of the run', toRunId);
   if (options.atSeq !== undefined) checkInteger(options.atSeq, 'atSeq', 1);
@@ -30,7 +37,13 @@ export async function forkRun(runs: ForkableRuns, runId: string, options: ForkOp
   const atSeq = options.atSeq ?? headSeq;
   if (atSeq > headSeq) throw invalidArgument('atSeq', `at most ${headSeq}, the last of the run`, atSeq);
   const fork = new Fork(runs, { tenantId: first.tenantId, runId, toRunId, atSeq }, call);
-  return fork.complete();
+  try {
+    return await fork.complete();
+  } catch (error) {
+    // The whole fork has to be sent again, with the sequence it was resolved to: the origin may have grown since.
+    const again = { ...options, tenantId: first.tenantId, atSeq };
+    throw withWrite(error, writeCall(view, 'runs', 'forkRun', [runId, again]));
+  }
 }
 
 interface ForkPlan {

@@ -1,12 +1,12 @@
 /** Reports of runs that lost events, against an engine whose heads can be set back. */
 import { describe, expect, it } from 'vitest';
-import { StoreContext } from '../context.ts';
 import type { StoreAlert } from '../contracts/alerts.ts';
 import type { RunEngine, RunHead } from '../engine/runs.ts';
-import { withCalls } from '../engine/with-calls.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { memoryJournal } from '../memory/journal.ts';
 import { memoryRecords } from '../memory/records.ts';
+import { StoreContext } from '../tools/context.ts';
+import { withCalls } from '../tools/with-calls.ts';
 import { Runs } from './store.ts';
 
 const RUN = { tenantId: 't', runId: 'r' };
@@ -25,7 +25,7 @@ function setUp() {
       return [[{ runSeq: appendsAt, persistedAt: 0, duplicateOf: null }]];
     },
   } satisfies Partial<RunEngine>);
-  const abilities = { canRedact: true, inlineView: null, dropStates: async () => {} };
+  const abilities = { canRedact: true, inlineAppends: () => null, dropStates: async () => {} };
   const runs = new Runs(context, engine, { tenantId: 't' }, abilities);
   const append = async (count: number) => {
     for (let at = 0; at < count; at++) await runs.handle('r').append('Progress', { at });

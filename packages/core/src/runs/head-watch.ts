@@ -2,10 +2,13 @@
  * Remembers the last head that this process saw of each run and reports a run that lost events (`HEAD_WENT_BACK`), as after a
  * failover to a server that did not have them yet. A redaction, a restore or a removal explains a lower head; nothing else does.
  */
-import type { StoreContext } from '../context.ts';
-import type { EngineCall, PlacedEvent, RunEngine, RunHead, RunKey } from '../engine/runs.ts';
+
+import type { EngineCall } from '../engine/call.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { PlacedEvent, RunEngine, RunHead } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
-import type { KnownHead } from './head-memory.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { headKey, type KnownHead } from '../tools/head-memory.ts';
 
 /** The calls of an engine that show heads, with every head compared with the one before. */
 export function watchHeads(context: StoreContext, engine: RunEngine): Pick<RunEngine, 'head' | 'append'> {
@@ -13,41 +16,45 @@ export function watchHeads(context: StoreContext, engine: RunEngine): Pick<RunEn
   return {
     async head(run, call) {
       // As it was before the read began: an append that ends meanwhile is later than what the read returns.
-      const known = heads.get(run);
+      const key = headKey(run);
+      const known = heads.get(key);
       const head = await engine.head(run, call);
-      if (head === null || isTombstone(head)) heads.forget(run);
+      if (head === null || isTombstone(head)) heads.forget(key);
       else if (known && isSuspicious(known, head)) void confirm(context, engine, run, known);
-      else heads.note(run, head);
+      else heads.note(key, head);
       return head;
     },
 
     async append(appends, options) {
-      const before = appends.map(({ run }) => heads.get(run));
-      const outcomes = await engine.append(appends, options);
       // A transaction of the caller's may still be undone.
-      if (options.transaction !== undefined) return outcomes;
-      for (const [at, outcome] of outcomes.entries()) {
-        const placed = outcome instanceof Error ? [] : outcome.filter(({ duplicateOf }) => duplicateOf === null);
-        if (placed.length > 0) noteAppend(context, engine, appends[at]!.run, before[at]!, placed);
+      if (options.transaction !== undefined) return engine.append(appends, options);
+      const keys = appends.map(({ run }) => headKey(run));
+      const before = keys.map((key) => heads.get(key));
+      const outcomes = await engine.append(appends, options);
+      for (let at = 0; at < outcomes.length; at++) {
+        const outcome = outcomes[at]!;
+        if (outcome instanceof Error) continue;
+        const first = outcome.find(isNew);
+        if (first === undefined) continue;
+        const known = before[at]!;
+        const last = outcome.findLast(isNew)!;
+        if (known !== null && first.runSeq <= known.seq)
+          void confirm(context, engine, appends[at]!.run, known, first.runSeq);
+        else heads.note(keys[at]!, headAfter(known, first, last));
       }
       return outcomes;
     },
   };
 }
 
-function noteAppend(
-  context: StoreContext,
-  engine: RunEngine,
-  run: RunKey,
-  known: KnownHead | null,
-  placed: readonly PlacedEvent[],
-): void {
-  const [first, last] = [placed[0]!, placed.at(-1)!];
-  if (known && first.runSeq <= known.seq) void confirm(context, engine, run, known, first.runSeq);
-  else {
-    const createdAt = first.runSeq === 1 ? first.persistedAt : (known?.createdAt ?? null);
-    context.heads.note(run, { seq: last.runSeq, link: null, rewrites: known?.rewrites ?? null, createdAt });
-  }
+function isNew({ duplicateOf }: PlacedEvent): boolean {
+  return duplicateOf === null;
+}
+
+/** What is known of a head after an append placed these events. */
+function headAfter(known: KnownHead | null, first: PlacedEvent, last: PlacedEvent): KnownHead {
+  const createdAt = first.runSeq === 1 ? first.persistedAt : (known?.createdAt ?? null);
+  return { seq: last.runSeq, link: null, rewrites: known?.rewrites ?? null, createdAt };
 }
 
 function isSuspicious(known: KnownHead, head: RunHead): boolean {
@@ -66,8 +73,9 @@ async function confirm(
   const call = { deadline: Date.now() + context.timeoutMs, tenantId: context.tenantId };
   try {
     const head = await engine.head(run, call);
-    if (head === null || isTombstone(head)) return context.heads.forget(run);
-    context.heads.set(run, head);
+    const key = headKey(run);
+    if (head === null || isTombstone(head)) return context.heads.forget(key);
+    context.heads.set(key, head);
     const isExplained =
       head.rewrites > (known.rewrites ?? 0) || (known.createdAt !== null && known.createdAt !== head.createdAt);
     const isLost =

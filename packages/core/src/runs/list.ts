@@ -3,16 +3,14 @@ import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkLabels } from '../checks/labels.ts';
 import { checkLimit, checkTime, timeText } from '../checks/numbers.ts';
 import { checkId, checkOneOf } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { Page } from '../contracts/common.ts';
-import type { RunStatus } from '../contracts/run-state.ts';
+import { RUN_STATUSES, type RunStatus } from '../contracts/run-state.ts';
 import type { ListRunsOptions, RunSummary } from '../contracts/runs.ts';
 import type { DamagedHead, RunEngine, RunHead, RunQuery } from '../engine/runs.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { DAMAGED_HEAD } from './chain.ts';
 import type { Quarantine } from './quarantine.ts';
 import { checkTenant, type RunView } from './view.ts';
-
-const RUN_STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'];
 
 export async function listRuns(
   context: StoreContext,

@@ -1,7 +1,9 @@
 /** Which run a call speaks of, and whether it is still there. */
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunReadOptions } from '../contracts/runs.ts';
-import type { EngineCall, RunEngine, RunHead, RunKey } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { RunEngine, RunHead } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import { tombstoneError } from './append.ts';
 import { checkTenant, type RunView } from './view.ts';

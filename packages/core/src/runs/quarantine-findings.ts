@@ -1,6 +1,7 @@
 /** What the doctor says of quarantined runs: how many there are, and to the operator which. */
 import type { DoctorFinding } from '../contracts/store.ts';
-import type { EngineCall, RunEngine } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { RunEngine } from '../engine/runs.ts';
 
 const MOST_COUNTED = 1_000;
 const MOST_NAMED = 5;

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { encryption } from '../codec/encryption.ts';
 import { envelopeOf, parseEnvelope } from '../codec/envelope.ts';
-import { StoreContext } from '../context.ts';
 import type { StoreAlert } from '../contracts/alerts.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { FeedItem, FeedOptions } from '../contracts/runs.ts';
@@ -12,6 +11,7 @@ import type { Journal, JournalEntry, JournalName } from '../engine/journal.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { memoryJournal } from '../memory/journal.ts';
 import { memoryRecords } from '../memory/records.ts';
+import { StoreContext } from '../tools/context.ts';
 import { Runs } from './store.ts';
 
 type Damage = (body: string) => string;

@@ -2,18 +2,22 @@
  * Quarantining and releasing runs (RUN-20). Damage is noted durably, once for a run whoever finds it, and only then does a
  * reader go on without the run.
  */
+
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkLimit, timeText } from '../checks/numbers.ts';
 import { checkOneOf } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { Page } from '../contracts/common.ts';
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { ListQuarantinedOptions, QuarantinedRun } from '../contracts/quarantines.ts';
 import type { RunReadOptions, VerifyReport } from '../contracts/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { StoredQuarantine } from '../engine/quarantines.ts';
-import type { EngineCall, RunEngine, RunKey } from '../engine/runs.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { RunEngine } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import { digestBytes } from '../hash.ts';
+import type { StoreContext } from '../tools/context.ts';
+import type { WriteCall } from '../tools/writes.ts';
 import { corruptEvent } from './chain.ts';
 import { fetchChecked } from './checked-page.ts';
 import { damageIn, recordOf } from './prepare.ts';
@@ -119,6 +123,7 @@ export class Quarantine {
 
   /** Releases a run that is whole again. */
   async release(run: RunKey, options: RunReadOptions | undefined): Promise<QuarantinedRun> {
+    const write = this.#releaseOf(run);
     for (;;) {
       const entry = await this.#context.read(options, (call) => this.#engine.quarantines.find(run, call));
       if (!entry)
@@ -127,12 +132,16 @@ export class Quarantine {
         });
       if (entry.state === 'released') return shown(entry);
       await this.#checkWhole(entry, options);
-      const released = await this.#context.write(options, { method: 'releaseRun', runId: run.runId }, (call) =>
+      const released = await this.#context.write(options, write, (call) =>
         this.#engine.quarantines.release(entry, call),
       );
       // Another process has found more damage, or has released it, since the entry was read.
       if (released) return shown(released);
     }
+  }
+
+  #releaseOf({ tenantId, runId }: RunKey): WriteCall {
+    return this.#context.writeOf('runs', 'releaseRun', [runId, { tenantId }]);
   }
 
   async #checkWhole(entry: StoredQuarantine, options: RunReadOptions | undefined): Promise<void> {
@@ -144,9 +153,7 @@ export class Quarantine {
       await this.#checkBodies(run, entry.fromSeq, options);
     } catch (error) {
       if (isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'RUN_DELETED'))
-        await this.#context.write(options, { method: 'releaseRun', runId: run.runId }, (call) =>
-          this.#engine.quarantines.remove(run, call),
-        );
+        await this.#context.write(options, this.#releaseOf(run), (call) => this.#engine.quarantines.remove(run, call));
       const damage = damageIn(error);
       if (damage) {
         const fromSeq = damage.runSeq ?? entry.fromSeq;

@@ -1,11 +1,11 @@
 /** Live reads hold one page at most, however slowly their reader reads and however much is stored meanwhile (GEN-3). */
 import { describe, expect, it } from 'vitest';
-import { StoreContext } from '../context.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { RunEngine } from '../engine/runs.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { memoryJournal } from '../memory/journal.ts';
 import { memoryRecords } from '../memory/records.ts';
+import { StoreContext } from '../tools/context.ts';
 import { Runs } from './store.ts';
 
 function setUp() {

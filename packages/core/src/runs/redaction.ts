@@ -4,9 +4,11 @@
  */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkId, checkObject, checkText } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
-import type { EngineCall, RunEngine, RunKey } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { RunEngine } from '../engine/runs.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { payloadHashOf } from './chain.ts';
 import { fetchChecked } from './checked-page.ts';
 import type { SnapshotReader } from './snapshots.ts';

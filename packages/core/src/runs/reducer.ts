@@ -3,7 +3,14 @@ import { timeText } from '../checks/numbers.ts';
 import { isPlainObject } from '../checks/text.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunArtifact, RunEventRecord } from '../contracts/run-events.ts';
-import type { RunFailure, RunSnapshot, RunStatus, StepSnapshot, TransitionViolation } from '../contracts/run-state.ts';
+import {
+  hasRunEnded,
+  type RunFailure,
+  type RunSnapshot,
+  type RunStatus,
+  type StepSnapshot,
+  type TransitionViolation,
+} from '../contracts/run-state.ts';
 import { isRunType, isStepType, runTransition, stepTransition } from './transitions.ts';
 
 const MAX_VIOLATIONS = 100;
@@ -86,7 +93,7 @@ export class RunFold {
     this.#status = to;
     if (event.eventType === 'RunQueued') state.queued = true;
     if (event.eventType === 'RunStarted') state.startedAt = event.emittedAt;
-    if (to === 'COMPLETED' || to === 'FAILED' || to === 'CANCELLED') {
+    if (hasRunEnded(to)) {
       state.completedAt = event.emittedAt;
       if (state.startedAt !== undefined) state.totalDurationMs = duration(state.startedAt, event.emittedAt);
       state.artifacts.push(...artifactsOf(event));

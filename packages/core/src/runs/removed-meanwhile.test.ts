@@ -1,12 +1,12 @@
 /** Runs that are removed, or put back, between the reads that a page is made of: never called corrupt (RUN-15, RUN-17). */
 import { describe, expect, it } from 'vitest';
-import { StoreContext } from '../context.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { RunPart } from '../contracts/run-parts.ts';
 import type { Journal } from '../engine/journal.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { memoryJournal } from '../memory/journal.ts';
 import { memoryRecords } from '../memory/records.ts';
+import { StoreContext } from '../tools/context.ts';
 import { Runs } from './store.ts';
 
 type Hook = 'feed' | 'read';

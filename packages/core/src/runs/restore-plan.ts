@@ -1,15 +1,15 @@
 /** Decides, without I/O, what a part of a restored run does to what is there, and what a removal does; shared by all engines. */
 import { TidemarkError } from '../contracts/errors.ts';
+import type { RunKey } from '../engine/run-key.ts';
 import {
   isTombstone,
   type RestoredPart,
   type RunHead,
-  type RunKey,
   type RunTombstone,
   type StoredRunEvent,
 } from '../engine/runs.ts';
 import { rewritten, seqConflict, tombstoneError } from './append.ts';
-import { hexOf } from './exported.ts';
+import { hexOf } from './event-forms.ts';
 
 /** What to write of a part. */
 export interface RestorePlan {

@@ -4,15 +4,15 @@
  */
 import { sameJson } from '../checks/json.ts';
 import { checkOptionalBoolean } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { RestoreResult, RunPart } from '../contracts/run-parts.ts';
 import { isTombstone, type RestoredPart, type RunEngine, type RunHead, type StoredRunEvent } from '../engine/runs.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { tombstoneError } from './append.ts';
 import { ChainReader } from './chain.ts';
+import { type HeadDifference, HeadRules } from './head-rules.ts';
 import { restoredPart } from './restored.ts';
-import { nextRunStatus } from './transitions.ts';
 import { checkTenant, type RunView } from './view.ts';
 
 export interface RestoreOptions extends CallOptions {
@@ -30,6 +30,7 @@ export async function restoreParts(
   const overDeleted = checkOptionalBoolean(options?.overDeleted, 'overDeleted');
   const keepEncoded = checkOptionalBoolean(options?.keepEncoded, 'keepEncoded');
   if (!isIterable(parts)) throw invalidArgument('parts', 'the parts of an exported run', parts);
+  const write = context.writeOf('runs', 'restoreRun', [parts, options]);
   let check: RestoreCheck | null = null;
   for await (const sent of parts) {
     if (check?.isComplete) throw invalidArgument('parts', 'at an end with the part that is the last');
@@ -42,7 +43,6 @@ export async function restoreParts(
     const run = { tenantId, runId };
     if (isFirst && (await isThere(context, engine, part.head, overDeleted, options)))
       return { ...run, lastEventSeq: seq, restored: false };
-    const write = { method: 'restoreRun', ...run };
     await context.write(options, write, (call) => engine.restore(run, part, Object.assign(call, { overDeleted })));
   }
   if (!check?.isComplete) throw invalidArgument('parts', 'all parts of a run, up to the last');
@@ -72,13 +72,14 @@ async function isThere(
 class RestoreCheck {
   readonly head: RunHead;
   readonly #chain: ChainReader;
+  readonly #rules: HeadRules;
   #last: StoredRunEvent | null = null;
-  #status: RunHead['status'] = null;
   isComplete = false;
 
   constructor(head: RunHead) {
     this.head = head;
     this.#chain = new ChainReader(head);
+    this.#rules = new HeadRules(head);
   }
 
   take(part: RestoredPart): void {
@@ -87,39 +88,21 @@ class RestoreCheck {
     for (const event of part.events) this.#takeEvent(event);
     const isAtEnd = this.#last!.runSeq === this.head.seq;
     if (part.isLast !== isAtEnd) throw invalidArgument('part.isLast', `true for the part with event ${this.head.seq}`);
-    if (part.isLast) this.#checkEnd(this.#last!);
+    if (part.isLast) refuse(this.#rules.end());
     this.isComplete = part.isLast;
   }
 
   #takeEvent(event: StoredRunEvent): void {
     const expected = (this.#last?.runSeq ?? 0) + 1;
     if (event.runSeq !== expected) throw invalidArgument('runSeq', `${expected}, which comes next`, event.runSeq);
-    this.#chain.check(event);
     if (event.persistedAt < (this.#last?.persistedAt ?? this.head.createdAt))
       throw invalidArgument('persistedAt', 'not before that of the event before it');
-    if (event.projectId !== this.head.projectId || event.environmentId !== this.head.environmentId)
-      throw invalidArgument('part.run', 'of the project and environment of its events');
-    if (this.#last === null) this.#checkStart(event);
-    this.#status = nextRunStatus(this.#status, event.eventType);
+    this.#chain.check(event);
+    refuse(this.#rules.take(event));
     this.#last = event;
   }
+}
 
-  /** What a run takes over from its first event. */
-  #checkStart(first: StoredRunEvent): void {
-    const { labels = {}, parentRunId = null } = (
-      first.extra === null ? {} : JSON.parse(first.extra)
-    ) as Partial<RunHead>;
-    const { planId, planVersion, persistedAt: createdAt } = first;
-    const told = { planId, planVersion, createdAt, labels, parentRunId };
-    for (const [field, value] of Object.entries(told)) {
-      if (!sameJson(value, this.head[field as keyof typeof told]))
-        throw invalidArgument(field, 'that of the first event');
-    }
-  }
-
-  #checkEnd(last: StoredRunEvent): void {
-    if (last.link !== this.head.link) throw invalidArgument('head', 'the link of the last event');
-    if (last.persistedAt !== this.head.updatedAt) throw invalidArgument('updatedAt', 'that of the last event');
-    if (this.#status !== this.head.status) throw invalidArgument('status', 'the one its events lead to');
-  }
+function refuse(difference: HeadDifference | null): void {
+  if (difference) throw invalidArgument(difference.field, difference.rule);
 }

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { compression } from '../codec/compression.ts';
 import { encryption } from '../codec/encryption.ts';
 import { envelopeOf } from '../codec/envelope.ts';
-import { StoreContext } from '../context.ts';
 import type { RunPart } from '../contracts/run-parts.ts';
+import { StoreContext } from '../tools/context.ts';
 import { restoredPart } from './restored.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00.000Z');

@@ -7,16 +7,18 @@ import { checkLabels } from '../checks/labels.ts';
 import { checkInteger, checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId, checkText } from '../checks/text.ts';
 import { isEnvelope } from '../codec/envelope.ts';
-import type { StoreContext } from '../context.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import { presentFields } from '../contracts/event-fields.ts';
 import type { RunPart } from '../contracts/run-parts.ts';
-import type { RunStatus } from '../contracts/run-state.ts';
-import type { RestoredPart, RunHead, RunKey, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
+import { RUN_STATUSES } from '../contracts/run-state.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { RestoredPart, RunHead, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
-import { checkExtra, checkStep, checkUuid, MAX_EXTRA_BYTES, placeOf } from './prepare.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { checkedFields, placeOf } from './event-forms.ts';
+import { checkExtra, MAX_EXTRA_BYTES } from './prepare.ts';
 import { MAX_REASON_BYTES } from './redaction.ts';
 
-const STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'];
 const MAX_EVENTS = 1_000;
 /** Far more than there can be, and far enough from the largest safe integer to count on from. */
 const MAX_REWRITES = 2 ** 50;
@@ -71,7 +73,7 @@ function restoredHead(run: unknown, latestMs: number): RunHead {
     environmentId: checkId(it.environmentId, 'environmentId'),
     planId: checkId(it.planId, 'planId'),
     planVersion: checkId(it.planVersion, 'planVersion'),
-    status: it.status === null ? null : checkOneOf(it.status, 'status', STATUSES),
+    status: it.status === null ? null : checkOneOf(it.status, 'status', RUN_STATUSES),
     seq: checkInteger(it.lastEventSeq, 'lastEventSeq', 1),
     link: checkDigest(it.head, 'head'),
     createdAt: checkPast(it.createdAt, 'createdAt', latestMs),
@@ -84,22 +86,13 @@ function restoredHead(run: unknown, latestMs: number): RunHead {
 
 function restoredEvent(event: unknown, run: RunKey, { latestMs, payload }: Checks): StoredRunEvent {
   const it = checkObject(event, 'event');
-  const eventType = checkId(it.eventType, 'eventType');
   const idempotencyKey = checkId(it.idempotencyKey, 'idempotencyKey');
+  const { leaf: _, ...fields } = checkedFields(presentFields(it));
   return {
+    ...fields,
     runSeq: checkInteger(it.runSeq, 'runSeq', 1),
-    eventId: checkUuid(it.eventId),
-    eventType,
-    emittedAt: checkTime(it.emittedAt, 'emittedAt'),
     persistedAt: checkPast(it.persistedAt, 'persistedAt', latestMs),
-    projectId: checkId(it.projectId, 'projectId'),
-    environmentId: checkId(it.environmentId, 'environmentId'),
-    planId: checkId(it.planId, 'planId'),
-    planVersion: checkId(it.planVersion, 'planVersion'),
-    engineAttemptId: checkInteger(it.engineAttemptId, 'engineAttemptId', 1),
-    logicalAttemptId: checkInteger(it.logicalAttemptId, 'logicalAttemptId', 1),
     idempotencyKey,
-    stepId: checkStep(it.stepId ?? undefined, eventType),
     extra: restoredExtra(it.extra),
     payload: payload(it.payload, run, idempotencyKey),
     commitIndex: checkInteger(it.commitIndex, 'commitIndex', 1),

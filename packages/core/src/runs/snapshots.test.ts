@@ -1,12 +1,12 @@
 /** Snapshots against an engine whose faults and timing can be chosen: write-back, marks, removal and redaction (RUN-13 to RUN-15). */
 import { describe, expect, it, vi } from 'vitest';
-import { StoreContext } from '../context.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { Records } from '../engine/records.ts';
 import type { RunEngine } from '../engine/runs.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { memoryJournal } from '../memory/journal.ts';
 import { memoryRecords } from '../memory/records.ts';
+import { StoreContext } from '../tools/context.ts';
 import { Runs } from './store.ts';
 
 function setUp(
@@ -36,7 +36,7 @@ function setUp(
       };
     },
   });
-  const abilities = { canRedact: true, inlineView: null, dropStates: async () => {} };
+  const abilities = { canRedact: true, inlineAppends: () => null, dropStates: async () => {} };
   return { runs: new Runs(context, counted, { tenantId: 't' }, abilities), calls, records: inner };
 }
 
@@ -94,7 +94,7 @@ describe('snapshots', () => {
   });
 
   it('answer although the write-back fails, or never ends', async () => {
-    for (const saveSnapshot of [() => Promise.reject(new Error('disk full')), () => new Promise<void>(() => {})]) {
+    for (const saveSnapshot of [() => Promise.reject(new Error('disk full')), () => new Promise<boolean>(() => {})]) {
       const { runs } = setUp(() => ({ saveSnapshot }));
       await append(runs, 300);
       expect((await runs.projectSnapshot('r')).lastEventSeq).toBe(300);
@@ -141,12 +141,12 @@ describe('snapshots', () => {
       release = done;
     });
     const { runs } = setUp((engine) => ({
-      async saveSnapshot(run, snapshot, call) {
+      async saveSnapshot(run, snapshot, call, over) {
         if (isHeld) {
           isHeld = false;
           await released;
         }
-        await engine.saveSnapshot(run, snapshot, call);
+        return engine.saveSnapshot(run, snapshot, call, over);
       },
     }));
     await append(runs, 3);
@@ -155,7 +155,7 @@ describe('snapshots', () => {
     await append(runs, 2);
     await runs.refreshSnapshot('r');
     release();
-    expect((await late).snapshot.lastEventSeq).toBe(3);
+    expect((await late).snapshot.lastEventSeq).toBe(5);
     expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(5);
   });
 
@@ -175,9 +175,9 @@ describe('snapshots', () => {
   it('do not outlive a run that was deleted while it was folded', async () => {
     let deleteNow = async () => {};
     const { runs } = setUp((engine) => ({
-      async saveSnapshot(run, snapshot, call) {
+      async saveSnapshot(run, snapshot, call, over) {
         await deleteNow();
-        await engine.saveSnapshot(run, snapshot, call);
+        return engine.saveSnapshot(run, snapshot, call, over);
       },
     }));
     await append(runs, 10);

@@ -4,22 +4,22 @@
  */
 import { isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
-import type { StoreContext } from '../context.ts';
 import type { PayloadPlace } from '../contracts/codec.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { RunEventRecord } from '../contracts/run-events.ts';
 import type { RefreshedSnapshot, RunSnapshot } from '../contracts/run-state.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { RunKey } from '../engine/run-key.ts';
 import {
-  type EngineCall,
   isTombstone,
   type LogPage,
   type PreparedEvent,
   type RunEngine,
   type RunHead,
-  type RunKey,
   type StoredSnapshot,
 } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { type BoundSnapshot, boundText, readBound, type UnboundSnapshot } from './bound-snapshot.ts';
 import { FIRST_LINK, missingEvent } from './chain.ts';
 import { readChecked } from './checked-page.ts';
@@ -40,11 +40,13 @@ interface FoldBase {
   rewrites: number;
   /** The stored snapshot, unless it is wrong or the run was rewritten since it was folded. */
   stored: BoundSnapshot | null;
+  /** The stored snapshot as it was read, or the one that this fold stored since: only in its place another one is stored. */
+  over: StoredSnapshot | null;
   /** Of the stored snapshot, outdated or not. */
   version: number;
   /**
-   * The `rewrites` of a stored snapshot that is wrong. It is removed before another one is stored, because engines keep the
-   * snapshot with the higher sequence. `null` when there is none, or once it was removed.
+   * The `rewrites` of a stored snapshot that is wrong, `null` when there is none. It is removed before the fold begins whose
+   * result is stored: others then store nothing that they folded on from it.
    */
   wrong: number | null;
 }
@@ -58,7 +60,7 @@ interface Folding {
 
 /** A snapshot on its way into the store, with what its fold knew of the run. */
 interface FoldedSnapshot extends BoundSnapshot {
-  base: Pick<FoldBase, 'rewrites' | 'wrong'>;
+  base: FoldBase;
 }
 
 /** A stored snapshot as `verify` looks at it. */
@@ -71,7 +73,7 @@ const UNDECODABLE: UnboundSnapshot = { problem: 'it cannot be decoded', isOld: f
 export class SnapshotReader {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
-  /** Runs whose snapshot is being written back, each with the newest one that waits for its turn. */
+  /** Runs whose snapshot is being written back, each with the last one that waits for its turn. */
   readonly #writingBack = new Map<string, { waiting: FoldedSnapshot | null; done: Promise<void> }>();
 
   constructor(context: StoreContext, engine: RunEngine) {
@@ -114,11 +116,11 @@ export class SnapshotReader {
     call: EngineCall,
     { anew = false, full = false }: { anew?: boolean; full?: boolean } = {},
   ): Promise<RefreshedSnapshot | null> {
+    if (full) await this.#dropAny(run, call);
     for (;;) {
-      const folding = await this.#fold(run, call, { anew: anew || full });
+      const folding = await this.#fold(run, call, { anew: anew || full, drops: true });
       if (!folding) return null;
       const { base, fold, link } = folding;
-      if (full) base.wrong = Math.max(base.wrong ?? 0, base.rewrites);
       const before = base.stored?.snapshot;
       const folded = fold.lastEventSeq - (before?.lastEventSeq ?? 0);
       const { rewrites } = base;
@@ -138,12 +140,13 @@ export class SnapshotReader {
 
   /** Marks the stored snapshot as one that is known to lack events; false where none is stored. */
   async markStale(run: RunKey, call: EngineCall): Promise<boolean> {
-    const base = await this.#base(run, call);
-    if (!base?.stored) return false;
-    const { snapshot, link } = base.stored;
-    if (snapshot.freshness !== 'STALE')
-      await this.#save(run, { snapshot: { ...snapshot, freshness: 'STALE' }, link, base }, call);
-    return true;
+    for (;;) {
+      const base = await this.#base(run, call);
+      if (!base?.stored) return false;
+      const { snapshot, link } = base.stored;
+      if (snapshot.freshness === 'STALE') return true;
+      if (await this.#save(run, { snapshot: { ...snapshot, freshness: 'STALE' }, link, base }, call)) return true;
+    }
   }
 
   /** The stored snapshot as it is, bound or not; `null` where none is stored. Throws `CODEC_FAILED` where a key is missing. */
@@ -160,10 +163,24 @@ export class SnapshotReader {
     }
   }
 
-  /** Stores what was folded from the first event in place of a wrong snapshot; false when the run was rewritten meanwhile. */
+  /**
+   * Stores what was folded from the first event in place of a wrong snapshot; false when the run was rewritten meanwhile. The
+   * fold goes on to the head that the run has after the wrong one was removed: what is stored must not fall behind what others
+   * stored and readers saw.
+   */
   async replace(run: RunKey, wrong: FoundSnapshot, to: BoundSnapshot & { rewrites: number }, call: EngineCall) {
-    const { snapshot, link, rewrites } = to;
-    return this.#save(run, { snapshot, link, base: { rewrites, wrong: Math.max(wrong.rewrites, rewrites) } }, call);
+    await this.#engine.dropSnapshot(run, Math.max(wrong.rewrites, to.rewrites), call);
+    for (;;) {
+      const base = await this.#base(run, call);
+      if (base?.rewrites !== to.rewrites || base.wrong !== null) return false;
+      // Somebody was quicker, and folded from the first event as well.
+      if (base.stored) return true;
+      const folding = { base, fold: new RunFold(to.snapshot), link: to.link };
+      const isContinuous = await this.#foldTail(run, folding, Number.POSITIVE_INFINITY, call);
+      if (!isContinuous || folding.fold.lastEventSeq < base.seq) return false;
+      const snapshot = this.#snapshotOf(folding.fold, base);
+      if (await this.#save(run, { snapshot, link: folding.link, base }, call)) return true;
+    }
   }
 
   /** Refuses events that the table does not allow as the run stands; gives the sequence it stands at. */
@@ -194,7 +211,7 @@ export class SnapshotReader {
     const head = seen && stored && isBeyond(stored, seen) ? await liveHead(this.#engine, run, call) : seen;
     if (!head) return null;
     const { seq, rewrites } = head;
-    const base = { seq, rewrites, stored: null, version: 0, wrong: null };
+    const base = { seq, rewrites, stored: null, over: stored, version: 0, wrong: null };
     if (!stored) return base;
     const found = this.#open(run, stored);
     if ('problem' in found) return { ...base, version: found.version, wrong: stored.rewrites };
@@ -215,20 +232,40 @@ export class SnapshotReader {
     }
   }
 
-  /** Folds a run up to its head, or to a sequence; from the stored snapshot, where it may. `null` for an unknown run. */
+  /** Removes whatever snapshot is stored of a live run. */
+  async #dropAny(run: RunKey, call: EngineCall): Promise<void> {
+    const head = await liveHead(this.#engine, run, call);
+    if (head) await this.#engine.dropSnapshot(run, head.rewrites, call);
+  }
+
+  /**
+   * Folds a run up to its head, or to a sequence; from the stored snapshot, where it may. `null` for an unknown run. With
+   * `drops` a wrong snapshot is removed first.
+   */
   async #fold(
     run: RunKey,
     call: EngineCall,
-    { upTo = Number.POSITIVE_INFINITY, anew = false }: { upTo?: number; anew?: boolean } = {},
+    {
+      upTo = Number.POSITIVE_INFINITY,
+      anew = false,
+      drops = false,
+    }: { upTo?: number; anew?: boolean; drops?: boolean } = {},
   ): Promise<Folding | null> {
     let known: number | undefined;
     let distrusted: FoldBase | null = null;
+    let version = 0;
     for (;;) {
       const found = await this.#base(run, call);
       if (!found) return null;
       if (distrusted && found.rewrites === distrusted.rewrites) {
         this.#context.reportWentBack(run, distrusted.stored!.snapshot.lastEventSeq, found.seq);
         found.wrong = found.rewrites;
+      }
+      found.version = Math.max(version, found.version);
+      if (drops && found.wrong !== null) {
+        await this.#engine.dropSnapshot(run, found.wrong, call);
+        [version, distrusted] = [found.version, null];
+        continue;
       }
       const base: FoldBase = anew || found.wrong !== null ? { ...found, stored: null } : found;
       const from = base.stored && base.stored.snapshot.lastEventSeq <= upTo ? base.stored : null;
@@ -280,21 +317,23 @@ export class SnapshotReader {
   }
 
   /**
-   * Stores a snapshot. False when the run was removed or rewritten since the fold began: then the snapshot is outdated,
-   * and taken back in case it was stored.
+   * Stores a snapshot. False when another one was stored or dropped since the fold began, or the run was removed or rewritten:
+   * then the snapshot is outdated, and taken back in case it was stored.
    */
   async #save(run: RunKey, { snapshot, link, base }: FoldedSnapshot, call: EngineCall): Promise<boolean> {
     // Written down first: the caller has the same object, and may change it while we wait.
     const { lastEventSeq, status } = snapshot;
-    const { rewrites, wrong } = base;
+    const { rewrites, wrong, over } = base;
     const body = this.#context.payloads.encode(boundText(run, { snapshot, link }, rewrites), placeOf(run));
     if (wrong !== null) {
       await this.#engine.dropSnapshot(run, wrong, call);
-      base.wrong = null;
+      return false;
     }
-    await this.#engine.saveSnapshot(run, { lastEventSeq, status, rewrites, body }, call);
+    const stored = { lastEventSeq, rewrites, body };
+    const isStored = await this.#engine.saveSnapshot(run, { ...stored, status }, call, over);
+    if (isStored) base.over = stored;
     const head = await this.#engine.head(run, call);
-    if (head !== null && !isTombstone(head) && head.rewrites === rewrites) return true;
+    if (head !== null && !isTombstone(head) && head.rewrites === rewrites) return isStored;
     // No run that lives now or later has this value any more.
     await this.#engine.dropSnapshot(run, rewrites, call);
     return false;
@@ -307,7 +346,7 @@ export class SnapshotReader {
       const begun = { waiting: folded, done: Promise.resolve() };
       this.#writingBack.set(keyOf(run), begun);
       begun.done = this.#writeInTurn(run, begun, call.tenantId);
-    } else if (turn.waiting === null || !isAhead(turn.waiting, folded)) {
+    } else {
       turn.waiting = folded;
     }
   }
@@ -329,11 +368,6 @@ export class SnapshotReader {
 
 function keyOf({ tenantId, runId }: RunKey): string {
   return `${tenantId}\0${runId}`;
-}
-
-function isAhead(a: FoldedSnapshot, b: FoldedSnapshot): boolean {
-  const [ours, theirs] = [a.base.rewrites, b.base.rewrites];
-  return ours === theirs ? a.snapshot.lastEventSeq >= b.snapshot.lastEventSeq : ours > theirs;
 }
 
 /** Whether a stored snapshot knows of more than its run has. */

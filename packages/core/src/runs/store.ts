@@ -1,7 +1,6 @@
 /** The run store of every backend: validates and hashes before the engine, verifies and decodes after it. */
 import { checkInteger, checkLimit } from '../checks/numbers.ts';
 import { checkId, checkOptionalBoolean, checkText } from '../checks/text.ts';
-import type { StoreContext } from '../context.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { ListQuarantinedOptions, QuarantinedRun } from '../contracts/quarantines.ts';
@@ -21,12 +20,15 @@ import type {
   VerifyReport,
 } from '../contracts/runs.ts';
 import type { EventSchemas } from '../contracts/schemas.ts';
-import type { EngineCall, RunEngine, RunKey, RunTombstone } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { RunEngine, RunTombstone } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
-import { withCalls } from '../engine/with-calls.ts';
-import { follow } from '../live.ts';
+import type { StoreContext } from '../tools/context.ts';
+import { follow } from '../tools/live.ts';
+import { withCalls } from '../tools/with-calls.ts';
 import { tombstoneError } from './append.ts';
-import { Appender, type InlineView } from './appender.ts';
+import { EventAppender, type InlineAppends } from './appender.ts';
 import { fetchLive } from './checked-page.ts';
 import { exportParts } from './export.ts';
 import { FeedReader } from './feed.ts';
@@ -50,12 +52,12 @@ const MAX_LOCATION_BYTES = 2_048;
 /** What only some engines can do. */
 export interface RunAbilities {
   canRedact: boolean;
-  inlineView: InlineView;
+  inlineAppends: InlineAppends;
   /** Removes the states that projections keep of a run, where they are kept in this store. */
   dropStates(run: RunKey, call: EngineCall): Promise<void>;
 }
 
-const NO_ABILITIES: RunAbilities = { canRedact: false, inlineView: null, dropStates: async () => {} };
+const NO_ABILITIES: RunAbilities = { canRedact: false, inlineAppends: () => null, dropStates: async () => {} };
 
 export class Runs implements RunStore {
   readonly #context: StoreContext;
@@ -64,7 +66,7 @@ export class Runs implements RunStore {
   readonly #abilities: RunAbilities;
   readonly #lookup: RunLookup;
   readonly #snapshots: SnapshotReader;
-  readonly #appender: Appender;
+  readonly #appender: EventAppender;
   readonly #quarantine: Quarantine;
   readonly #feed: FeedReader;
 
@@ -76,13 +78,17 @@ export class Runs implements RunStore {
     this.#abilities = abilities;
     this.#lookup = new RunLookup(watched, view);
     this.#snapshots = new SnapshotReader(context, watched);
-    this.#appender = new Appender(context, watched, view, this.#snapshots, abilities.inlineView);
+    this.#appender = new EventAppender(context, watched, view, this.#snapshots, abilities.inlineAppends);
     this.#quarantine = new Quarantine(context, watched, this.#snapshots);
     this.#feed = new FeedReader(context, watched, view, this.#quarantine);
   }
 
   async appendEvent(event: RunEventInput, options?: AppendOptions): Promise<AppendResult> {
-    const [result] = await this.#appender.append([event], options, { method: 'appendEvent', event });
+    const [result] = await this.#appender.append(
+      [event],
+      options,
+      this.#context.writeOf('runs', 'appendEvent', [event, options]),
+    );
     return result!;
   }
 
@@ -90,7 +96,7 @@ export class Runs implements RunStore {
     if (!Array.isArray(events)) throw invalidArgument('events', 'an array of events', events);
     if (events.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, events.length);
     if (events.length === 0) return [];
-    return this.#appender.append(events, options, { method: 'appendEvents', events });
+    return this.#appender.append(events, options, this.#context.writeOf('runs', 'appendEvents', [events, options]));
   }
 
   async fetchEvents(runId: string, options?: FetchOptions): Promise<RunEventRecord[]> {
@@ -154,7 +160,7 @@ export class Runs implements RunStore {
   async refreshSnapshot(runId: string, options?: RunReadOptions & { full?: boolean }): Promise<RefreshedSnapshot> {
     checkId(runId, 'runId');
     const full = checkOptionalBoolean(options?.full, 'full');
-    const write = { method: 'refreshSnapshot', runId, ...(full ? { options: { full } } : {}) };
+    const write = this.#context.writeOf('runs', 'refreshSnapshot', [runId, options]);
     return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       const refresh = (of: RunKey) => this.#snapshots.refresh(of, call, { full });
@@ -166,14 +172,15 @@ export class Runs implements RunStore {
 
   async markStale(runId: string, options?: RunReadOptions): Promise<boolean> {
     checkId(runId, 'runId');
-    return this.#context.write(options, { method: 'markStale', runId }, async (call) => {
+    const write = this.#context.writeOf('runs', 'markStale', [runId, options]);
+    return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       return run ? this.#snapshots.markStale(run, call) : false;
     });
   }
 
   async forkRun(runId: string, options: ForkOptions) {
-    return forkRun(this, checkId(runId, 'runId'), options);
+    return forkRun(this, this.#context.tenantId, checkId(runId, 'runId'), options);
   }
 
   async listRuns(options?: ListRunsOptions) {
@@ -218,7 +225,8 @@ export class Runs implements RunStore {
   async deleteRun(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<boolean> {
     checkId(runId, 'runId');
     const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
-    return this.#context.write(options, { method: 'deleteRun', runId }, async (call) => {
+    const write = this.#context.writeOf('runs', 'deleteRun', [runId, options]);
+    return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       if (!run) return false;
       await this.#snapshots.settled(run);
@@ -246,7 +254,8 @@ export class Runs implements RunStore {
     const archive = checkText(options?.location, 'location', MAX_LOCATION_BYTES);
     const atSeq = checkInteger(options.atSeq, 'atSeq', 1);
     const atRewrites = options.rewrites === undefined ? undefined : checkInteger(options.rewrites, 'rewrites', 0);
-    return this.#context.write(options, { method: 'archiveRun', runId }, async (call) => {
+    const write = this.#context.writeOf('runs', 'archiveRun', [runId, options]);
+    return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       if (!run) return false;
       const head = await this.#engine.head(run, call);
@@ -267,7 +276,8 @@ export class Runs implements RunStore {
     const { canRedact, dropStates } = this.#abilities;
     if (!canRedact) throw redactionUnsupported();
     const derived = { snapshots: this.#snapshots, dropStates };
-    return this.#context.write(options, { method: 'redactEvent', runId, args: [request] }, async (call) => {
+    const write = this.#context.writeOf('runs', 'redactEvent', [runId, runSeq, options]);
+    return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       return run !== null && redactEvent(this.#context, this.#engine, derived, { run, ...request }, call);
     });

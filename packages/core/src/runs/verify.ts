@@ -1,15 +1,18 @@
 /**
  * Reads a run from its first event to its head and reports whether the chain holds (RUN-17), and whether the stored snapshot is
- * what the events make of it (RUN-14). A snapshot that is not is replaced by the one that was folded on the way.
+ * what the events make of it (RUN-14), and so what `listRuns` shows of the run. A wrong snapshot is replaced by the one that was
+ * folded on the way.
  */
 import { sameJson } from '../checks/json.ts';
-import type { StoreContext } from '../context.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
 import type { RunSnapshot } from '../contracts/run-state.ts';
 import type { RunReadOptions, SnapshotReport, VerifyReport } from '../contracts/runs.ts';
-import type { RunEngine, RunHead, RunKey, StoredRunEvent } from '../engine/runs.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { RunEngine, RunHead, StoredRunEvent } from '../engine/runs.ts';
 import { digestBytes } from '../hash.ts';
+import type { StoreContext } from '../tools/context.ts';
 import { ChainReader, FIRST_LINK } from './chain.ts';
+import { type HeadDifference, HeadRules } from './head-rules.ts';
 import { liveHead } from './lookup.ts';
 import { recordOf } from './prepare.ts';
 import { RunFold } from './reducer.ts';
@@ -43,7 +46,7 @@ export async function verifyRun(
     const stored = await storedSnapshot(reading);
     const head = await headOf(reading);
     const comparison = stored && stored.rewrites >= head.rewrites ? new Comparison(reading, stored) : null;
-    const { events, problem } = await readChain(reading, head, comparison);
+    const { events, problem, summary } = await readChain(reading, head, comparison);
     const report = { ...run, events, head: digestBytes(head.link).toString('hex') };
     // A run that was removed or put back while it was read is not a broken one.
     const isRewritten = async () => (await headOf(reading)).rewrites !== head.rewrites;
@@ -52,9 +55,11 @@ export async function verifyRun(
       return { ...report, ok: false, problem };
     }
     const snapshot = comparison?.report(head) ?? null;
-    if (!snapshot || snapshot.ok) return { ...report, ok: true, ...(snapshot ? { snapshot } : {}) };
+    const found = { ...report, ...(summary ? { summary } : {}), ...(snapshot ? { snapshot } : {}) };
+    if ((!snapshot || snapshot.ok) && !summary) return { ...found, ok: true };
     if (await isRewritten()) continue;
-    return { ...report, ok: false, snapshot: { ...snapshot, resynced: await comparison!.resync(head) } };
+    if (!snapshot || snapshot.ok) return { ...found, ok: false };
+    return { ...found, ok: false, snapshot: { ...snapshot, resynced: await comparison!.resync(head) } };
   }
 }
 
@@ -80,8 +85,10 @@ async function readChain(
   { context, engine, run, options }: Reading,
   head: RunHead,
   comparison: Comparison | null,
-): Promise<{ events: number; problem?: Problem }> {
+): Promise<{ events: number; problem?: Problem; summary?: VerifyReport['summary'] }> {
   const reader = new ChainReader(run);
+  const rules = new HeadRules(head);
+  let difference: HeadDifference | null = null;
   let [events, link] = [0, FIRST_LINK];
   const broken = (runSeq: number, reason: string) => ({ events, problem: { runSeq, reason } });
   while (events < head.seq) {
@@ -91,13 +98,15 @@ async function readChain(
     for (const event of page.events) {
       const reason = reader.problemOf(event);
       if (reason !== null) return broken(event.runSeq, reason);
+      difference = rules.take(event) ?? difference;
       comparison?.add(event);
       events = event.runSeq;
       link = event.link;
     }
   }
   if (link !== head.link) return broken(head.seq, 'the link of the run does not match its last event');
-  return { events };
+  difference ??= rules.end();
+  return difference ? { events, summary: { ...difference } } : { events };
 }
 
 /** Folds the events that `verify` reads and compares the state at the stored snapshot's sequence with it. */
@@ -143,7 +152,8 @@ class Comparison {
   async resync({ link, rewrites }: RunHead): Promise<boolean> {
     const { context, snapshots, run, options } = this.#reading;
     const to = { snapshot: this.#fold!.snapshot(context.clock()), link, rewrites };
-    const write = { method: 'refreshSnapshot', runId: run.runId };
+    const { tenantId, runId } = run;
+    const write = context.writeOf('runs', 'refreshSnapshot', [runId, { tenantId, full: true }]);
     return context.write(options, write, (call) => snapshots.replace(run, this.#stored, to, call)).catch(() => false);
   }
 }

@@ -1,4 +1,5 @@
 /** `instrument`: spans, metrics and log lines around the calls of a store, through ports that cost nothing when absent. */
+import { factsOf } from '../contracts/calls.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
 import type { AppendResult } from '../contracts/run-appends.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
@@ -138,8 +139,9 @@ class Instruments {
   }
 }
 
-function isAppend({ domain, method }: StoreCall): boolean {
-  return domain === 'runs' && (method === 'appendEvent' || method === 'appendEvents');
+function isAppend(call: StoreCall): boolean {
+  const facts = factsOf(call);
+  return call.domain === 'runs' && facts.kind === 'write' && facts.events !== undefined;
 }
 
 function attributesOf(call: StoreCall): Attributes {
@@ -148,7 +150,8 @@ function attributesOf(call: StoreCall): Attributes {
     ? ((Array.isArray(subject) ? subject : [subject]) as (RunEventInput | undefined)[])
     : null;
   const options = (typeof second === 'object' && second !== null ? second : {}) as { tenantId?: unknown };
-  const run = events ? sharedBy(events, 'runId') : call.domain === 'runs' ? subject : undefined;
+  const facts = factsOf(call);
+  const run = events ? sharedBy(events, 'runId') : facts.first === 'runId' ? subject : undefined;
   const tenant = call.tenantId ?? (events ? sharedBy(events, 'tenantId') : options.tenantId);
   return {
     'tidemark.call': `${call.domain}.${call.method}`,

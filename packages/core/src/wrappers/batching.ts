@@ -2,15 +2,19 @@
  * `batching`: collects events and writes many at once (AGT-12). Flow and planner events are accepted first and written
  * soon after; an append of a run is answered when it is durable. Reads see what was accepted before them.
  */
+
 import { MAX_JSON_DEPTH } from '../checks/json.ts';
 import { checkDuration, checkInteger } from '../checks/numbers.ts';
 import { isPlainObject } from '../checks/text.ts';
 import type { PlannerEvent, StoredEvent } from '../contracts/agents.ts';
+import { factsOf } from '../contracts/calls.ts';
 import type { CallOptions, Duration } from '../contracts/common.ts';
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { AppendResult } from '../contracts/run-appends.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { Store } from '../contracts/store.ts';
+import { sleep } from '../tools/sleep.ts';
+import { withWrite, writeCall } from '../tools/writes.ts';
 import { Batcher, type BatchLimits } from './batcher.ts';
 import { InterceptedStore, type Interceptor, type StoreCall } from './intercept.ts';
 
@@ -115,8 +119,6 @@ type AcceptedEvent =
   | { method: 'saveEvent'; event: StoredEvent }
   | { method: 'savePlannerEvent'; traceId: string; event: PlannerEvent };
 
-const READS_OF_EVENTS = new Set(['loadHistory', 'listPlannerEvents', 'listSessions', 'deleteSession', 'saveEvents']);
-
 type ViewLimits = BatchLimits & { closeTimeoutMs: number };
 
 /** The queues of one view. */
@@ -152,14 +154,14 @@ class BatchedView implements Interceptor {
       if (method === 'saveEvent') return this.#accept({ method, event: copyPlain(args[0] as StoredEvent) }, args[1]);
       if (method === 'savePlannerEvent')
         return this.#accept({ method, traceId: args[0] as string, event: copyPlain(args[1] as PlannerEvent) }, args[2]);
-      if (READS_OF_EVENTS.has(method)) await this.#events.flush();
     }
+    if (factsOf(call).afterEvents) await this.#events.flush();
     return proceed();
   }
 
   async *iterate(call: StoreCall, proceed: () => AsyncIterable<unknown>): AsyncIterable<unknown> {
     if (call.domain === 'runs') await this.#appends.flush();
-    if (call.domain === 'agents') await this.#events.flush();
+    if (factsOf(call).afterEvents) await this.#events.flush();
     yield* proceed();
   }
 
@@ -176,7 +178,7 @@ class BatchedView implements Interceptor {
         return await this.flush();
       } catch (error) {
         if (Date.now() >= deadline) return this.#giveUp(error);
-        await new Promise((done) => setTimeout(done, CLOSE_RETRY_MS));
+        await sleep(CLOSE_RETRY_MS);
       }
     }
   }
@@ -221,7 +223,8 @@ class BatchedView implements Interceptor {
       for (const [at, { resolve }] of batch.entries()) resolve(results[at]!);
     } catch (error) {
       if (isPartlyRefused(error)) await this.#settleEach(batch);
-      else if (isTidemarkError(error) && error.retryable) for (const it of batch) it.reject(errorOf(error, it.event));
+      else if (isTidemarkError(error) && error.retryable)
+        for (const it of batch) it.reject(this.#errorOf(error, it.event));
       else await this.#appendEach(batch);
     }
   }
@@ -236,8 +239,16 @@ class BatchedView implements Interceptor {
     for (const { event, resolve, reject } of batch)
       await this.#store.runs.appendEvent(event).then(resolve, (error) => {
         const isOpen = isTidemarkError(error) && error.retryable;
-        reject(isOpen ? errorOf(new TidemarkError('OUTCOME_UNKNOWN', error.message, { cause: error }), event) : error);
+        reject(
+          isOpen ? this.#errorOf(new TidemarkError('OUTCOME_UNKNOWN', error.message, { cause: error }), event) : error,
+        );
       });
+  }
+
+  /** The failure of a batch, as it is for one of its events. */
+  #errorOf({ code, message, cause }: TidemarkError, event: RunEventInput): unknown {
+    const tenantId = this.#store.info.tenantId ?? null;
+    return withWrite(new TidemarkError(code, message, { cause }), writeCall(tenantId, 'runs', 'appendEvent', [event]));
   }
 
   async #save(batch: readonly AcceptedEvent[]): Promise<void> {
@@ -298,11 +309,4 @@ function copyPlain<T>(value: T, depth = 0): T {
   if (Array.isArray(value)) return value.map((item) => copyPlain(item, depth + 1)) as T;
   if (!isPlainObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copyPlain(member, depth + 1)])) as T;
-}
-
-/** The failure of a batch, as it is for one of its events. */
-function errorOf(error: TidemarkError, event: RunEventInput): TidemarkError {
-  const { code, message, cause } = error;
-  const write = code === 'OUTCOME_UNKNOWN' ? { write: { method: 'appendEvent', event } } : {};
-  return new TidemarkError(code, message, { ...write, cause });
 }

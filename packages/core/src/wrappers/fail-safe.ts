@@ -3,6 +3,7 @@
  * the caller gets what the method gives when there is nothing. Calls whose answer decides something still throw.
  */
 
+import { type CallFacts, factsOf } from '../contracts/calls.ts';
 import type { AppendOptions, AppendResult } from '../contracts/run-appends.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { RunHandle } from '../contracts/run-handle.ts';
@@ -78,26 +79,27 @@ class FailureGuard implements Interceptor {
   }
 
   async call(call: StoreCall, proceed: () => Promise<unknown>): Promise<unknown> {
-    const answer = substituteFor(call);
-    if (!answer) return proceed();
+    const nothing = substituteFor(call);
+    if (!nothing) return proceed();
     try {
       return await proceed();
     } catch (error) {
-      this.#report(call, answer.kind, error);
-      return answer.nothing(call.args);
+      this.#report(call, error);
+      return nothing(call.args);
     }
   }
 
   async *iterate(call: StoreCall, proceed: () => AsyncIterable<unknown>): AsyncIterable<unknown> {
-    if (call.domain === 'kv') return yield* proceed();
+    if (!substituteFor(call)) return yield* proceed();
     try {
       yield* proceed();
     } catch (error) {
-      this.#report(call, 'load', error);
+      this.#report(call, error);
     }
   }
 
-  #report(call: StoreCall, kind: 'save' | 'load', error: unknown): void {
+  #report(call: StoreCall, error: unknown): void {
+    const kind = factsOf(call).kind === 'write' ? 'save' : 'load';
     this.failures[`${kind}s`]++;
     const failure: StoreFailure = { event: `statestore_${kind}_failed`, ...describe(call), error };
     try {
@@ -112,98 +114,29 @@ class FailureGuard implements Interceptor {
   }
 }
 
-type Substitute = { kind: 'save' | 'load'; nothing: (args: readonly unknown[]) => unknown };
-
-const save = (value?: unknown): Substitute => ({ kind: 'save', nothing: () => value });
-const load = (nothing: (args: readonly unknown[]) => unknown): Substitute => ({ kind: 'load', nothing });
-const none = load(() => null);
-const list = load(() => []);
-const page = load(() => ({ items: [] }));
-const sessionPage = load(() => ({ items: [], cursorFound: false }));
-
-/** What each call gives when it fails; a call that is not here throws. */
-const SUBSTITUTES: Partial<Record<string, Substitute>> = {
-  'runs.appendEvent': save(null),
-  'runs.appendEvents': { kind: 'save', nothing: ([events]) => (events as unknown[]).map(() => null) },
-  'runs.fetchEvents': list,
-  'runs.getSnapshot': none,
-  'runs.headSeq': load(() => 0),
-  'runs.position': none,
-  'runs.listRuns': page,
-  'runs.listQuarantined': page,
-  // The cursor stays where it was: without it a reader would begin again.
-  'runs.feedPage': load(([options]) => {
-    const after = (options as { after?: string } | undefined)?.after;
-    return after === undefined ? { items: [] } : { items: [], next: after };
-  }),
-  'agents.saveEvent': save(),
-  'agents.saveEvents': save(),
-  'agents.loadHistory': list,
-  'agents.saveRemoteBinding': save(),
-  'agents.listRemoteBindings': list,
-  'agents.peekPlannerState': none,
-  'agents.listPauses': page,
-  'agents.saveMemoryState': save({ version: 0 }),
-  'agents.loadMemoryState': none,
-  'agents.getMemoryRecord': none,
-  'agents.listMemory': page,
-  'agents.saveTask': save(),
-  'agents.listTasks': list,
-  'agents.saveUpdate': save(),
-  'agents.listUpdates': list,
-  'agents.listUpdatesPage': sessionPage,
-  'agents.saveSteering': save(),
-  'agents.listSteering': list,
-  'agents.listSteeringPage': sessionPage,
-  'agents.saveTrajectory': save(),
-  'agents.getTrajectory': none,
-  'agents.listTraces': list,
-  'agents.savePlannerEvent': save(),
-  'agents.listPlannerEvents': list,
-  'agents.listSessions': page,
-  'artifacts.get': none,
-  'artifacts.getStream': none,
-  'artifacts.getRef': none,
-  'artifacts.exists': load(() => false),
-  'artifacts.list': page,
-};
-
-/** What makes an append one that may be refused for what is stored, or for what its handlers say. */
-const APPEND_CONDITIONS = ['expectedSeq', 'transaction', 'rejectInvalidTransitions', 'projections'] as const;
-
-/** Where the options of conditional writes stand, and what makes them conditional. */
-const CONDITIONS: Partial<Record<string, { at: number; names: readonly string[] }>> = {
-  'runs.appendEvent': { at: 1, names: APPEND_CONDITIONS },
-  'runs.appendEvents': { at: 1, names: APPEND_CONDITIONS },
-  'agents.saveMemoryState': { at: 2, names: ['ifVersion'] },
-};
-
-function substituteFor({ domain, method, args }: StoreCall): Substitute | undefined {
-  const call = `${domain}.${method}`;
-  const condition = CONDITIONS[call];
-  const options = Object(condition && args[condition.at]);
-  return condition?.names.some((name) => options[name] !== undefined) ? undefined : SUBSTITUTES[call];
+/** What the call gives when it fails; nothing for one that throws, as a conditional write does. */
+function substituteFor(call: StoreCall): CallFacts['nothing'] {
+  const facts = factsOf(call);
+  if (facts.kind === 'handle') return undefined;
+  const options = Object(call.args[facts.options]);
+  const conditions = facts.kind === 'write' ? (facts.conditions ?? []) : [];
+  return conditions.some((name) => options[name] !== undefined) ? undefined : facts.nothing;
 }
 
 /** Names the call without showing what was stored; the first argument of a call says whom it is about. */
-function describe({ domain, method, args }: StoreCall): Omit<StoreFailure, 'event' | 'error'> {
+function describe(call: StoreCall): Omit<StoreFailure, 'event' | 'error'> {
+  const { domain, method, args } = call;
   const subject: Record<string, unknown> =
     typeof args[0] === 'object' && args[0] !== null ? { ...(Array.isArray(args[0]) ? args[0][0] : args[0]) } : {};
-  const [named] = args;
-  const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  const facts = factsOf(call);
+  const idOf = (name: NonNullable<typeof facts.first>) => {
+    const id = subject[name] ?? (facts.first === name ? args[0] : undefined);
+    return typeof id === 'string' ? id : undefined;
+  };
   return {
     method: `${domain}.${method}`,
-    runId: text(subject.runId) ?? (domain === 'runs' ? text(named) : undefined),
-    traceId: text(subject.traceId) ?? (TRACE_FIRST.has(method) ? text(named) : undefined),
-    sessionId: text(subject.sessionId) ?? (SESSION_FIRST.has(method) ? text(named) : undefined),
+    runId: idOf('runId'),
+    traceId: idOf('traceId'),
+    sessionId: idOf('sessionId'),
   };
 }
-
-const TRACE_FIRST = new Set([
-  ...['loadHistory', 'readHistory', 'listRemoteBindings', 'saveTrajectory', 'getTrajectory'],
-  ...['savePlannerEvent', 'listPlannerEvents', 'readPlannerEvents'],
-]);
-const SESSION_FIRST = new Set([
-  ...['listTasks', 'readTasks', 'listUpdates', 'listUpdatesPage', 'tailUpdates'],
-  ...['listSteering', 'listSteeringPage', 'listTraces'],
-]);

@@ -1,19 +1,19 @@
 /** A store around a store: every call passes an interceptor, in the views of tenants as well. */
+import { factsOf, type MethodOf, type StoreDomain } from '../contracts/calls.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import type { Store } from '../contracts/store.ts';
 import { createHandle, type HandleDefaults } from '../runs/handle.ts';
 
-/** A part of a store that has calls of its own. */
-export type StoreDomain = 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts' | 'admin';
-
 /** A call on its way to the store. */
-export interface StoreCall {
-  domain: StoreDomain;
-  method: string;
-  args: readonly unknown[];
-  /** Of the view it was made on; absent for the operator's. */
-  tenantId: string | undefined;
-}
+export type StoreCall = {
+  [D in StoreDomain]: {
+    domain: D;
+    method: MethodOf<D>;
+    args: readonly unknown[];
+    /** Of the view it was made on; absent for the operator's. */
+    tenantId: string | undefined;
+  };
+}[StoreDomain];
 
 /** What stands around each call; `proceed` makes it, with other arguments if given. */
 export interface Interceptor {
@@ -21,16 +21,6 @@ export interface Interceptor {
   /** The same for calls that give an iterator; absent: they pass. */
   iterate?(call: StoreCall, proceed: () => AsyncIterable<unknown>): AsyncIterable<unknown>;
 }
-
-/** Calls that give an iterator instead of a promise. */
-const ITERATING: Record<StoreDomain, ReadonlySet<string>> = {
-  runs: new Set(['readEvents', 'tail', 'exportRun', 'feed']),
-  kv: new Set(['scan', 'watch']),
-  jobs: new Set(),
-  agents: new Set(['readHistory', 'readTasks', 'tailUpdates', 'readPlannerEvents']),
-  artifacts: new Set(),
-  admin: new Set(),
-};
 
 export class InterceptedStore implements Store {
   readonly runs: Store['runs'];
@@ -95,23 +85,35 @@ export class InterceptedStore implements Store {
         const method: unknown = Reflect.get(target, name, target);
         if (typeof method !== 'function' || typeof name !== 'string') return method;
         if (!methods.has(name))
-          methods.set(name, own[name as 'handle'] ?? this.#intercepted(target, { domain, method: name, tenantId }));
+          methods.set(
+            name,
+            own[name as 'handle'] ?? this.#intercepted(target, { domain, method: name, tenantId } as Unmade),
+          );
         return methods.get(name);
       },
     });
   }
 
-  #intercepted(target: object, where: Omit<StoreCall, 'args'>): Method {
+  #intercepted(target: object, where: Unmade): Method {
     const method = Reflect.get(target, where.method, target) as Method;
     const { call, iterate } = this.#interceptor;
-    if (ITERATING[where.domain].has(where.method)) {
+    if (factsOf(where).kind === 'iterate') {
       if (!iterate) return (...args) => method.apply(target, args);
       return (...args) =>
-        iterate.call(this.#interceptor, { ...where, args }, () => method.apply(target, args) as AsyncIterable<unknown>);
+        iterate.call(
+          this.#interceptor,
+          { ...where, args } as StoreCall,
+          () => method.apply(target, args) as AsyncIterable<unknown>,
+        );
     }
     return (...args) =>
-      call.call(this.#interceptor, { ...where, args }, async (changed = args) => method.apply(target, [...changed]));
+      call.call(this.#interceptor, { ...where, args } as StoreCall, async (changed = args) =>
+        method.apply(target, [...changed]),
+      );
   }
 }
 
 type Method = (...args: unknown[]) => unknown;
+
+/** A call before it is given its arguments. */
+type Unmade = Omit<StoreCall, 'args'>;

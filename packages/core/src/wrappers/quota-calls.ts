@@ -9,11 +9,11 @@ import type { Store } from '../contracts/store.ts';
 import { forkRun } from '../runs/fork.ts';
 import { DEFAULT_TENANT } from '../store.ts';
 import type { StoreCall } from './intercept.ts';
-import { exceeded, type GuardedCall, type Proceed, type QuotaGuard } from './quota-guard.ts';
+import { exceeded, type GuardedCalls, type Proceed, type QuotaGuard } from './quota-guard.ts';
 import { bytesOfRun, payloadBytes, storedBytes } from './quota-usage.ts';
 
 /** Calls that add or remove what is counted. */
-export const GUARDED_CALLS: Partial<Record<string, GuardedCall>> = {
+export const GUARDED_CALLS: GuardedCalls = {
   'runs.appendEvent': async (guard, call, proceed) => {
     const event = call.args[0] as RunEventInput;
     return appendOf(guard, Array.isArray(event) ? [] : [event], async () => [(await proceed()) as AppendResult]).then(
@@ -36,7 +36,7 @@ export const GUARDED_CALLS: Partial<Record<string, GuardedCall>> = {
       appendEvents: ((events, more) =>
         appendOf(guard, events, () => runs.appendEvents(events, more))) as Store['runs']['appendEvents'],
     };
-    return forkRun(guarded, checkId(runId, 'runId'), options);
+    return forkRun(guarded, call.tenantId ?? null, checkId(runId, 'runId'), options);
   },
 
   'runs.restoreRun': async (guard, call, proceed) => {

@@ -1,9 +1,11 @@
 /** Holds what calls are about to take of a tenant's quota, exactly within this process, and gives back what they did not. */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkObject } from '../checks/text.ts';
+import { type CallName, factsOf } from '../contracts/calls.ts';
 import { invalidArgument, isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { Store } from '../contracts/store.ts';
 import { DEFAULT_TENANT } from '../store.ts';
+import { LruMap } from '../tools/lru-map.ts';
 import type { Interceptor, StoreCall } from './intercept.ts';
 import type { QuotaOptions, TenantQuota } from './quota-options.ts';
 import { type QuotaUsage, SharedUsage } from './quota-usage.ts';
@@ -12,19 +14,13 @@ import { TokenBucket } from './token-bucket.ts';
 const FLUSH_AFTER_MS = 1_000;
 const MOST_KNOWN_RUNS = 10_000;
 
-/** How many events a call brings, by its arguments. */
-const EVENTS: Partial<Record<string, (args: readonly unknown[]) => number>> = {
-  'agents.saveEvent': () => 1,
-  'agents.saveEvents': ([events]) => (Array.isArray(events) ? events.length : 0),
-  'agents.saveUpdate': () => 1,
-  'agents.saveSteering': () => 1,
-  'agents.savePlannerEvent': () => 1,
-};
-
 export type Proceed = (args?: readonly unknown[]) => Promise<unknown>;
 
 /** What is done around a call that adds or removes what is counted. */
 export type GuardedCall = (guard: QuotaGuard, call: StoreCall, proceed: Proceed) => Promise<unknown>;
+
+/** One for each call that the table of calls marks as counted. */
+export type GuardedCalls = Record<CallName<{ counted: true }>, GuardedCall>;
 
 export class QuotaGuard implements Interceptor {
   readonly #store: Store;
@@ -34,11 +30,11 @@ export class QuotaGuard implements Interceptor {
   readonly #usages = new Map<string, SharedUsage>();
   readonly #buckets = new Map<string, { bucket: TokenBucket; of: string }>();
   /** Runs known to exist, and new ones under way with how many calls wait for them. */
-  readonly #existing = new Set<string>();
+  readonly #existing = new LruMap<string, true>(MOST_KNOWN_RUNS);
   readonly #beginning = new Map<string, number>();
   #flushing: NodeJS.Timeout | undefined;
 
-  constructor(store: Store, options: QuotaOptions, guarded: Partial<Record<string, GuardedCall>>) {
+  constructor(store: Store, options: QuotaOptions, guarded: GuardedCalls) {
     const { limits } = checkObject(options, 'options');
     if (typeof limits !== 'function')
       for (const quota of Object.values(checkObject(limits, 'limits'))) checkQuota(quota);
@@ -50,10 +46,9 @@ export class QuotaGuard implements Interceptor {
   }
 
   async call(call: StoreCall, proceed: Proceed): Promise<unknown> {
-    const name = `${call.domain}.${call.method}`;
-    const guarded = this.#guarded[name];
+    const guarded = this.#guarded[`${call.domain}.${call.method}`];
     if (guarded) return guarded(this, call, proceed);
-    const events = EVENTS[name]?.(call.args) ?? 0;
+    const events = eventsOf(call);
     return events === 0 ? proceed() : this.atRate(call.tenantId ?? DEFAULT_TENANT, events, proceed);
   }
 
@@ -202,9 +197,7 @@ export class QuotaGuard implements Interceptor {
   }
 
   #remember(run: string): void {
-    this.#existing.delete(run);
-    this.#existing.add(run);
-    if (this.#existing.size > MOST_KNOWN_RUNS) this.#existing.delete(this.#existing.keys().next().value!);
+    this.#existing.set(run, true);
   }
 
   /** Less is there than before. */
@@ -219,7 +212,7 @@ export class QuotaGuard implements Interceptor {
   /** A tenant that was erased begins anew. */
   forget(tenantId: string): void {
     this.#usages.delete(tenantId);
-    for (const run of this.#existing) if (run.startsWith(keyOf(tenantId, ''))) this.#existing.delete(run);
+    for (const [run] of this.#existing) if (run.startsWith(keyOf(tenantId, ''))) this.#existing.delete(run);
   }
 
   #flushSoon(): void {
@@ -259,4 +252,12 @@ export function exceeded(
 /** Ids have no NUL. */
 function keyOf(tenantId: string, runId: string): string {
   return `${tenantId}\0${runId}`;
+}
+
+/** How many events a call brings. */
+function eventsOf(call: StoreCall): number {
+  const facts = factsOf(call);
+  if (facts.kind !== 'write' || facts.events === undefined) return 0;
+  if (facts.events === 'one') return 1;
+  return Array.isArray(call.args[0]) ? call.args[0].length : 0;
 }

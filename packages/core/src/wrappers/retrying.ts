@@ -2,10 +2,14 @@
  * `retrying`: makes a call again while that can help and cannot harm (GEN-8). What was not written may be sent again
  * always; what may have been written only when the call carries a key that settles it.
  */
+
 import { checkDuration } from '../checks/numbers.ts';
+import { factsOf } from '../contracts/calls.ts';
 import type { Duration } from '../contracts/common.ts';
 import { isTidemarkError, type TidemarkError } from '../contracts/errors.ts';
 import type { Store } from '../contracts/store.ts';
+import { sleep } from '../tools/sleep.ts';
+import { isSettled, withholdsFirst } from '../tools/writes.ts';
 import { InterceptedStore, type Interceptor, type StoreCall } from './intercept.ts';
 
 export interface RetryOptions {
@@ -52,7 +56,7 @@ class Repeater implements Interceptor {
           const outcome = unsettled && !settles(error, unsettled) ? unsettled : error;
           throw attempts > 1 && isTidemarkError(outcome) ? Object.assign(outcome, { attempts }) : outcome;
         }
-        await pause(delay, signal);
+        await sleep(delay, signal);
       }
     }
   }
@@ -62,18 +66,6 @@ class Repeater implements Interceptor {
     const most = Math.min(this.#maxDelayMs, this.#firstDelayMs * 2 ** Math.min(attempts - 1, 30));
     return Math.max(1, Math.round(most * (0.5 + Math.random() / 2)));
   }
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal?.addEventListener('abort', end, { once: true });
-  });
 }
 
 /**
@@ -87,54 +79,25 @@ function settles(error: unknown, unsettled: TidemarkError): boolean {
 
 function mayRepeat(call: StoreCall, error: unknown): boolean {
   if (!isTidemarkError(error) || !error.retryable || takesStream(call)) return false;
-  return error.outcome === 'rejected' || isSettledByItself(call);
+  return error.outcome === 'rejected' || returnsTheSame(call);
 }
 
 /** A stream can be read once only. */
-function takesStream({ domain, method, args }: StoreCall): boolean {
-  if (domain === 'runs' && method === 'restoreRun') return !Array.isArray(args[0]);
-  return domain === 'artifacts' && method === 'putStream';
+function takesStream(call: StoreCall): boolean {
+  const facts = factsOf(call);
+  return facts.kind === 'write' && facts.withholds !== 'token' && withholdsFirst(facts, call.args);
 }
 
-/** Writes that say the same however often they are sent: events by their keys, updates and steering by their ids, … */
-const BY_THEIR_OWN_KEY = new Set([
-  ...['runs.appendEvent', 'runs.appendEvents', 'runs.refreshSnapshot', 'runs.markStale', 'runs.forkRun'],
-  ...['runs.restoreRun', 'runs.redactEvent', 'admin.eraseTenant', 'admin.eraseSession'],
-  ...['agents.saveEvent', 'agents.saveEvents', 'agents.savePlannerEvent', 'agents.saveUpdate', 'agents.saveSteering'],
-  ...['agents.saveRemoteBinding', 'agents.saveTask', 'agents.saveTrajectory'],
-  ...['jobs.enqueue', 'jobs.heartbeat', 'jobs.progress', 'jobs.complete', 'jobs.fail', 'jobs.cancel', 'jobs.announced'],
-  ...['artifacts.putBytes', 'artifacts.putText'],
-]);
-
-/** Where a call may carry a request id of the caller's, and by which name. */
-const BY_REQUEST: Partial<Record<string, { at: number; name: string }>> = {
-  'kv.put': { at: 2, name: 'requestId' },
-  'kv.delete': { at: 1, name: 'requestId' },
-  'kv.touch': { at: 2, name: 'requestId' },
-  'kv.setField': { at: 3, name: 'requestId' },
-  'kv.setFields': { at: 2, name: 'requestId' },
-  'kv.compareAndSwap': { at: 4, name: 'requestId' },
-  'kv.swap': { at: 1, name: 'requestId' },
-  'agents.loadPlannerState': { at: 1, name: 'requestId' },
-  'agents.claimPlannerState': { at: 1, name: 'requestId' },
-  'agents.saveMemoryState': { at: 2, name: 'requestId' },
-  'agents.deleteMemoryState': { at: 1, name: 'requestId' },
-  'jobs.claim': { at: 1, name: 'claimId' },
-  'jobs.requeue': { at: 1, name: 'requestId' },
-  'jobs.recover': { at: 1, name: 'requestId' },
-};
-
-/** Whether the call carries what settles a write whose outcome is unknown. */
-function isSettledByItself({ domain, method, args }: StoreCall): boolean {
+/** Whether the call, made again, returns what it would have returned the first time. */
+function returnsTheSame(call: StoreCall): boolean {
+  const facts = factsOf(call);
   // What became of the caller's transaction only the caller can find out.
-  if (domain === 'runs' && Object(args[1]).transaction !== undefined) return false;
-  const request = BY_REQUEST[`${domain}.${method}`];
-  if (request) return Object(args[request.at])[request.name] !== undefined;
-  return BY_THEIR_OWN_KEY.has(`${domain}.${method}`);
+  if (facts.kind !== 'write' || Object(call.args[facts.options]).transaction !== undefined) return false;
+  return facts.settledBy !== 'state' && isSettled(facts, call.args);
 }
 
-/** Options come last. */
-function signalOf({ args }: StoreCall): AbortSignal | undefined {
-  const { signal } = Object(args.at(-1));
+function signalOf(call: StoreCall): AbortSignal | undefined {
+  const { options } = factsOf(call);
+  const { signal } = Object(options === undefined ? undefined : call.args[options]);
   return signal instanceof AbortSignal ? signal : undefined;
 }

@@ -125,6 +125,12 @@ describe('retrying', () => {
     expect(calls).toHaveLength(4);
   });
 
+  it('does not take a value of the caller for a signal', async () => {
+    const { store, inner } = faulty((_, nth) => (nth < 3 ? { code: 'OVERLOADED' } : null));
+    await retrying(store, { firstDelay: 1 }).kv.put('lamp', { signal: 'red' });
+    expect((await inner.kv.getField('lamp', 'signal'))?.length).toBe(3);
+  });
+
   it('settles an unknown outcome by the key, so that nothing is stored twice', async () => {
     const { store, inner } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN', after: true } : null));
     const again = retrying(store, { firstDelay: 1 });
@@ -302,7 +308,7 @@ describe('batching', () => {
     for (const [at, outcome] of outcomes.entries())
       expect((outcome as PromiseRejectedResult).reason).toMatchObject({
         code: 'OUTCOME_UNKNOWN',
-        write: { method: 'appendEvent', event: { eventId: events[at]!.eventId } },
+        write: { domain: 'runs', method: 'appendEvent', args: [{ eventId: events[at]!.eventId }] },
       });
     expect(await batched.runs.appendEvent(events[1]!)).toMatchObject({ runSeq: 2, idempotent: true });
   });

@@ -2,11 +2,12 @@
  * The agent engine of every keyed backend, derived once from its journal and records. Each step is safe among
  * several processes and under a crash after any of them: only single records and commits are taken to be atomic.
  */
-import type { StoreContext } from '../../context.ts';
+
 import type { AgentEngine } from '../../engine/agents.ts';
 import type { Journal } from '../../engine/journal.ts';
 import type { Records } from '../../engine/records.ts';
-import { Contention } from '../contention.ts';
+import { Contention } from '../../tools/contention.ts';
+import type { StoreContext } from '../../tools/context.ts';
 import { keyedBindings } from './bindings.ts';
 import { keyedEvents } from './events.ts';
 import { keyedMemory } from './memory.ts';

@@ -2,8 +2,8 @@
 import type { RemoteBinding } from '../../contracts/agents.ts';
 import type { BindingEngine } from '../../engine/agents.ts';
 import type { Records, ScannedRecord } from '../../engine/records.ts';
-import { fieldsOf, textField } from '../fields.ts';
-import { joinKey, keyPrefix, splitKey } from '../keys.ts';
+import { joinKey, keyPrefix, splitKey } from '../../tools/joined-keys.ts';
+import { fieldsOf, textField } from '../../tools/record-fields.ts';
 import { scanRecords } from '../scan.ts';
 
 export function keyedBindings(records: Records): BindingEngine {

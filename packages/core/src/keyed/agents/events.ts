@@ -1,11 +1,11 @@
 /** Flow events over journals: one journal per trace, and one of its own for events without a trace (AGT-2). */
 import type { EventEngine, FlowEventRow } from '../../engine/agents.ts';
 import type { Journal, JournalEntry } from '../../engine/journal.ts';
-import { requireAll } from '../../outcomes.ts';
-import { inParts } from '../../paging.ts';
-import { Appender } from '../appender.ts';
-import type { Contention } from '../contention.ts';
+import type { Contention } from '../../tools/contention.ts';
+import { requireAll } from '../../tools/outcomes.ts';
+import { inParts } from '../../tools/paging.ts';
 import { splitHeader, withHeader } from '../lines.ts';
+import { LogAppender } from '../log-appender.ts';
 import { readJournal } from '../scan.ts';
 
 const PAGE = 500;
@@ -14,7 +14,7 @@ const TRACE = 'trace/';
 type Header = [ts: number, kind: string, nodeName: string | null, nodeId: string | null, eventId: string | null];
 
 export function keyedEvents(journal: Journal, contention: Contention): EventEngine {
-  const appender = new Appender(journal, 'events', contention);
+  const appender = new LogAppender(journal, 'events', contention);
   return {
     async append(tenantId, rows, call) {
       const traces = Map.groupBy(rows, (row) => row.traceId);

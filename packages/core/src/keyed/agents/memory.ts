@@ -10,11 +10,11 @@ import {
   versionOfRequest,
 } from '../../agents/memory-requests.ts';
 import type { MemoryChange, MemoryEngine } from '../../engine/agents.ts';
+import type { EngineCall } from '../../engine/call.ts';
 import { REQUEST_KEPT_MS, type RecordName, type Records, type StoredRecord } from '../../engine/records.ts';
-import type { EngineCall } from '../../engine/runs.ts';
-import { CONFLICT, type Contention, Turns } from '../contention.ts';
-import { fieldsOf, numberField, textField } from '../fields.ts';
-import { joinKey } from '../keys.ts';
+import { CONFLICT, type Contention, Turns } from '../../tools/contention.ts';
+import { joinKey } from '../../tools/joined-keys.ts';
+import { fieldsOf, numberField, textField } from '../../tools/record-fields.ts';
 import { scanRecords } from '../scan.ts';
 
 /** Memory states are megabytes at times: few are held at a time. */

@@ -6,6 +6,7 @@
 import { timeText } from '../../checks/numbers.ts';
 import type { PauseInfo } from '../../contracts/agents.ts';
 import type { PauseEngine, PauseRow } from '../../engine/agents.ts';
+import type { EngineCall } from '../../engine/call.ts';
 import {
   REQUEST_KEPT_MS,
   type RecordName,
@@ -13,9 +14,8 @@ import {
   type ScannedRecord,
   type StoredRecord,
 } from '../../engine/records.ts';
-import type { EngineCall } from '../../engine/runs.ts';
-import { CONFLICT, type Contention } from '../contention.ts';
-import { fieldsOf, numberField, textField } from '../fields.ts';
+import { CONFLICT, type Contention } from '../../tools/contention.ts';
+import { fieldsOf, numberField, textField } from '../../tools/record-fields.ts';
 import { scanRecords } from '../scan.ts';
 
 /** Pauses carry payloads of megabytes: few are held at a time. */

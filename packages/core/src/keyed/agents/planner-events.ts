@@ -1,9 +1,9 @@
 /** Planner events over journals: one journal per trace, in order of arrival (AGT-10). */
 import type { PlannerEventEngine } from '../../engine/agents.ts';
+import type { EngineCall } from '../../engine/call.ts';
 import type { Journal } from '../../engine/journal.ts';
-import type { EngineCall } from '../../engine/runs.ts';
-import { Appender } from '../appender.ts';
-import type { Contention } from '../contention.ts';
+import type { Contention } from '../../tools/contention.ts';
+import { LogAppender } from '../log-appender.ts';
 import { readJournal } from '../scan.ts';
 
 export interface KeyedPlannerEvents extends PlannerEventEngine {
@@ -12,7 +12,7 @@ export interface KeyedPlannerEvents extends PlannerEventEngine {
 }
 
 export function keyedPlannerEvents(journal: Journal, contention: Contention): KeyedPlannerEvents {
-  const appender = new Appender(journal, 'plannerEvents', contention);
+  const appender = new LogAppender(journal, 'plannerEvents', contention);
   return {
     append(tenantId, traceId, event, call) {
       return appender.append(tenantId, traceId, [{ key: event.id, body: event.body }], call);

@@ -2,12 +2,13 @@
  * The record of each session: when it was first and last heard of, and a counter that orders what is saved in it.
  * It is written before a session's first task, update, steering event or trajectory, so that none is ever unlisted.
  */
+
+import type { EngineCall } from '../../engine/call.ts';
 import type { RecordName, Records } from '../../engine/records.ts';
-import type { EngineCall } from '../../engine/runs.ts';
-import { GroupCommit } from '../../group-commit.ts';
-import { CONFLICT, type Contention } from '../contention.ts';
-import { fieldsOf, numberField } from '../fields.ts';
-import { joinKey } from '../keys.ts';
+import { CONFLICT, type Contention } from '../../tools/contention.ts';
+import { GroupCommit } from '../../tools/group-commit.ts';
+import { joinKey } from '../../tools/joined-keys.ts';
+import { fieldsOf, numberField } from '../../tools/record-fields.ts';
 import { scanRecords } from '../scan.ts';
 
 export interface BookedSession {

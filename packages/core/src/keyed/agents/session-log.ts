@@ -1,9 +1,9 @@
 /** Updates or steering over journals: one journal per session, the item's id its key (AGT-7). */
 import type { SessionLogEngine } from '../../engine/agents.ts';
 import type { Journal, JournalName } from '../../engine/journal.ts';
-import { Appender } from '../appender.ts';
-import type { Contention } from '../contention.ts';
+import type { Contention } from '../../tools/contention.ts';
 import { splitHeader, withHeader } from '../lines.ts';
+import { LogAppender } from '../log-appender.ts';
 import { checkDense } from '../scan.ts';
 import type { SessionBook } from './session-book.ts';
 
@@ -18,7 +18,7 @@ export function keyedSessionLog(
   contention: Contention,
   sessions: SessionBook,
 ): SessionLogEngine {
-  const appender = new Appender(journal, space, contention, (tenantId, sessionId, call) =>
+  const appender = new LogAppender(journal, space, contention, (tenantId, sessionId, call) =>
     sessions.open(tenantId, sessionId, call),
   );
   const nameOf = (tenantId: string, sessionId: string): JournalName => ({ space, tenantId, name: sessionId });

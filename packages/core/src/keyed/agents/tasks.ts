@@ -1,11 +1,11 @@
 /** Tasks over records: one per (session, task), conditional on what was read, so that the newest save stands (AGT-6). */
 import type { TaskEngine } from '../../engine/agents.ts';
+import type { EngineCall } from '../../engine/call.ts';
 import type { RecordName, Records } from '../../engine/records.ts';
-import type { EngineCall } from '../../engine/runs.ts';
-import { inParts } from '../../paging.ts';
-import { CONFLICT, type Contention } from '../contention.ts';
-import { fieldsOf, numberField, textField } from '../fields.ts';
-import { joinKey, keyPrefix } from '../keys.ts';
+import { CONFLICT, type Contention } from '../../tools/contention.ts';
+import { joinKey, keyPrefix } from '../../tools/joined-keys.ts';
+import { inParts } from '../../tools/paging.ts';
+import { fieldsOf, numberField, textField } from '../../tools/record-fields.ts';
 import { scanRecords } from '../scan.ts';
 import type { SessionBook } from './session-book.ts';
 

@@ -3,12 +3,12 @@
  * entry of the session's list. The owner is written last and read with each: what has no owner does not count.
  */
 import type { TrajectoryEngine } from '../../engine/agents.ts';
+import type { EngineCall } from '../../engine/call.ts';
 import type { RecordName, Records, RecordWrite } from '../../engine/records.ts';
-import type { EngineCall } from '../../engine/runs.ts';
-import { inParts } from '../../paging.ts';
-import { CONFLICT, type Contention } from '../contention.ts';
-import { fieldsOf, numberField, textField } from '../fields.ts';
-import { joinKey, keyPrefix, splitKey } from '../keys.ts';
+import { CONFLICT, type Contention } from '../../tools/contention.ts';
+import { joinKey, keyPrefix, splitKey } from '../../tools/joined-keys.ts';
+import { inParts } from '../../tools/paging.ts';
+import { fieldsOf, numberField, textField } from '../../tools/record-fields.ts';
 import { scanRecords } from '../scan.ts';
 import type { SessionBook } from './session-book.ts';
 

@@ -1,7 +1,7 @@
 /** The clock of stores without a server (GEN-12). */
 import { describe, expect, it } from 'vitest';
+import { createMemoryStore } from '../memory/store.ts';
 import { SteadyClock } from './clock.ts';
-import { createMemoryStore } from './memory/store.ts';
 
 const HOUR = 3_600_000;
 

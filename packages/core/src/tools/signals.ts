@@ -1,5 +1,5 @@
 /** Wakes those who wait for something new in this process. A hint, never the truth: waiters look again. */
-import type { EngineCall } from './engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
 
 export class Signals {
   readonly #waiters = new Map<string, Set<() => void>>();

@@ -1,7 +1,8 @@
 /** The loop behind every live iterator: read what is there, then wait for more, until aborted or closed. */
+
+import type { CallOptions } from '../contracts/common.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { StoreContext } from './context.ts';
-import type { CallOptions } from './contracts/common.ts';
-import type { EngineCall } from './engine/runs.ts';
 
 /** How long a waiter trusts hints before it looks by itself: a missed hint costs this much latency, never an item. */
 const LOOK_AGAIN_MS = 500;

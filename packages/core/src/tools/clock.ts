@@ -2,7 +2,7 @@
  * The clock of stores that have no server's: it follows the wall clock and never goes back. When the wall clock is set
  * back, it goes on by elapsed time, so that leases, pauses and records end when they were to end.
  */
-import type { StoreOptions } from './contracts/store.ts';
+import type { StoreOptions } from '../contracts/store.ts';
 
 export class SteadyClock {
   readonly #wall: () => number;

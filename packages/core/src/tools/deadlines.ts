@@ -2,20 +2,20 @@
  * Bounds calls by their deadline and signal, and says what became of one that was not waited for (GEN-3, GEN-8). One timer
  * serves all pending calls: a timer a call costs more than an append.
  */
-import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
-import type { EngineCall } from './engine/runs.ts';
+
+import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { EngineCall } from '../engine/call.ts';
+import { carriedWrite, type WriteCall, withWrite } from './writes.ts';
 
 type GaveUp = 'was aborted' | 'ran out of time';
-
-/** Stands for the write of a call that makes none. */
-export const NO_WRITE = Symbol('no write');
 
 const TICK_MS = 20;
 
 /** A call that somebody waits for. */
 class Pending<T> {
   readonly call: EngineCall;
-  readonly write: unknown;
+  /** `null` for a call that makes none. */
+  readonly write: WriteCall | null;
   readonly #watch: DeadlineWatch;
   readonly #resolve: (value: T) => void;
   readonly #reject: (error: unknown) => void;
@@ -24,7 +24,7 @@ class Pending<T> {
   constructor(
     watch: DeadlineWatch,
     call: EngineCall,
-    write: unknown,
+    write: WriteCall | null,
     resolve: (value: T) => void,
     reject: (error: unknown) => void,
   ) {
@@ -45,7 +45,7 @@ class Pending<T> {
 
   fail(error: unknown): void {
     this.#end();
-    this.#reject(this.write === NO_WRITE ? error : withWrite(error, this.write));
+    this.#reject(this.write === null || hasWrite(error) ? error : withWrite(error, this.write));
   }
 
   giveUp(why: GaveUp): void {
@@ -64,7 +64,7 @@ export class DeadlineWatch {
   #timer: NodeJS.Timeout | undefined;
 
   /** The promise's own outcome, or what giving up means once the call's deadline passes or its signal aborts. */
-  race<T>(promise: Promise<T>, call: EngineCall, write: unknown): Promise<T> {
+  race<T>(promise: Promise<T>, call: EngineCall, write: WriteCall | null): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const pending = new Pending(this, call, write, resolve, reject);
       // Whoever waits keeps the process alive; nobody else does.
@@ -94,14 +94,14 @@ export class DeadlineWatch {
   }
 }
 
-function gaveUp(call: EngineCall, write: unknown, why: GaveUp): TidemarkError {
-  const unwritten = write === NO_WRITE || call.phase === 'waiting';
+function gaveUp(call: EngineCall, write: WriteCall | null, why: GaveUp): TidemarkError {
+  const unwritten = write === null || call.phase === 'waiting';
   if (call.phase === 'waiting') call.phase = 'given up';
   if (!unwritten) {
     return new TidemarkError(
       'OUTCOME_UNKNOWN',
       `The write ${why} while it was under way; send the same write again to learn what became of it`,
-      { write },
+      { write: carriedWrite(write) },
     );
   }
   return why === 'was aborted'
@@ -112,8 +112,7 @@ function gaveUp(call: EngineCall, write: unknown, why: GaveUp): TidemarkError {
       );
 }
 
-/** An engine that lost the reply does not know the caller's own words for the write; this adds them. */
-function withWrite(error: unknown, write: unknown): unknown {
-  if (!isTidemarkError(error, 'OUTCOME_UNKNOWN') || error.write !== undefined) return error;
-  return new TidemarkError('OUTCOME_UNKNOWN', error.message, { write, cause: error.cause });
+/** An engine that lost a reply does not know the call; a step that is a call of its own has said what to send again. */
+function hasWrite(error: unknown): boolean {
+  return isTidemarkError(error) && error.write !== undefined;
 }

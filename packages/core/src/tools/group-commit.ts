@@ -2,8 +2,8 @@
  * Group commit: calls that arrive while a commit is under way, or in the same turn of the event loop, share the
  * next one; an idle store commits at once. A caller is answered after its own commit.
  */
-import { TidemarkError } from './contracts/errors.ts';
-import type { EngineCall } from './engine/runs.ts';
+import { TidemarkError } from '../contracts/errors.ts';
+import type { EngineCall } from '../engine/call.ts';
 
 /**
  * How a group of operations is carried out: one outcome each, in order. It takes the group when it is ready to write, once

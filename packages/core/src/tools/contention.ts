@@ -2,9 +2,11 @@
  * How keyed engines meet other writers: those of this process wait their turn, those of other processes are met
  * by reading and trying again. Both are bounded (GEN-3): past the bound the caller hears `OVERLOADED`.
  */
-import type { StoreContext } from '../context.ts';
+
 import { TidemarkError } from '../contracts/errors.ts';
-import type { EngineCall } from '../engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { StoreContext } from './context.ts';
+import { sleep } from './sleep.ts';
 
 const MAX_TRIES = 100;
 /** The first tries follow at once: most races are with one other writer. */
@@ -72,8 +74,4 @@ export function refuseIfOver(call: EngineCall): void {
 
 export function overloaded(what: string): TidemarkError {
   return new TidemarkError('OVERLOADED', `${what}; nothing was written, try again in a moment`);
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

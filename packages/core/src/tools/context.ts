@@ -1,15 +1,20 @@
 /** What all parts of one open store share: clock, randomness, limits, and how every call is bounded (GEN-3, GEN-8). */
-import { checkInteger } from './checks/numbers.ts';
-import { Payloads } from './codec/payloads.ts';
-import type { StoreAlert } from './contracts/alerts.ts';
-import type { ArtifactRetention } from './contracts/artifacts.ts';
-import type { PayloadCodec } from './contracts/codec.ts';
-import type { CallOptions } from './contracts/common.ts';
-import { invalidArgument, TidemarkError } from './contracts/errors.ts';
-import type { StoreLimits, StoreOptions } from './contracts/store.ts';
-import { DeadlineWatch, NO_WRITE } from './deadlines.ts';
-import type { EngineCall, RunKey } from './engine/runs.ts';
-import { HeadMemory } from './runs/head-memory.ts';
+
+import { checkInteger } from '../checks/numbers.ts';
+import { Payloads } from '../codec/payloads.ts';
+import type { StoreAlert } from '../contracts/alerts.ts';
+import type { ArtifactRetention } from '../contracts/artifacts.ts';
+import type { CallArgs, StoreDomain, WriteMethod } from '../contracts/calls.ts';
+import type { PayloadCodec } from '../contracts/codec.ts';
+import type { CallOptions } from '../contracts/common.ts';
+import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
+import type { StoreLimits, StoreOptions } from '../contracts/store.ts';
+import type { WriteArgs } from '../contracts/writes.ts';
+import type { EngineCall } from '../engine/call.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import { DeadlineWatch } from './deadlines.ts';
+import { HeadMemory, headKey } from './head-memory.ts';
+import { type WriteCall, writeCall } from './writes.ts';
 
 const DEFAULT_LIMITS: StoreLimits = {
   eventPayloadBytes: 512 * 1024,
@@ -74,7 +79,7 @@ export class StoreContext {
   /** Reports a run that lost events, once for each loss. */
   reportWentBack(run: RunKey, knownSeq: number, currentSeq: number): void {
     const { tenantId, runId } = run;
-    if (this.heads.isNewLoss(run, knownSeq))
+    if (this.onAlert && this.heads.isNewLoss(headKey(run), { knownSeq, currentSeq }))
       this.alert({ code: 'HEAD_WENT_BACK', severity: 'P1', tenantId, runId, knownSeq, currentSeq });
   }
 
@@ -108,12 +113,21 @@ export class StoreContext {
 
   /** A bounded read: past its limit it is `TIMEOUT`, and nothing has changed. */
   read<T>(options: CallOptions | undefined, run: (call: EngineCall) => Promise<T>): Promise<T> {
-    return this.bounded(options, run, NO_WRITE);
+    return this.bounded(options, run, null);
   }
 
   /** A bounded write: past its limit it is `OUTCOME_UNKNOWN` and carries the write to send again. */
-  write<T>(options: CallOptions | undefined, write: unknown, run: (call: EngineCall) => Promise<T>): Promise<T> {
+  write<T>(options: CallOptions | undefined, write: WriteCall, run: (call: EngineCall) => Promise<T>): Promise<T> {
     return this.bounded(options, run, write);
+  }
+
+  /** Describes a write of this view, with the ids that were made for it. */
+  writeOf<D extends StoreDomain, M extends WriteMethod<D>>(
+    domain: D,
+    method: M,
+    args: CallArgs<D, M> | WriteArgs<D, M>,
+  ): WriteCall {
+    return writeCall(this.tenantId, domain, method, args);
   }
 
   /** Refuses calls on a closed store, calls already aborted, and limits that are none. */
@@ -136,7 +150,7 @@ export class StoreContext {
   private bounded<T>(
     options: CallOptions | undefined,
     run: (call: EngineCall) => Promise<T>,
-    write: unknown,
+    write: WriteCall | null,
   ): Promise<T> {
     try {
       const call = this.startCall(options);

@@ -2,13 +2,15 @@
  * The outcome of a write whose parts are carried out apart from each other, such as a batch over several runs: each part is
  * written or refused whole. An error may only say that nothing was written when that holds for all of them (GEN-8).
  */
-import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
+
+import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { StoreWrite } from '../contracts/writes.ts';
 
 /**
  * Returns the error to throw for a write of which some parts were refused. `isPartlyWritten` says that another part was
  * written; parts that were stored before do not count.
  */
-export function refusalOf(refusals: readonly unknown[], isPartlyWritten: boolean, write?: unknown): unknown {
+export function refusalOf(refusals: readonly unknown[], isPartlyWritten: boolean, write?: StoreWrite): unknown {
   const known = refusals.find((it) => !isUnknown(it));
   if (known === undefined) return refusals[0];
   if (!isPartlyWritten && !refusals.some(isUnknown)) return known;

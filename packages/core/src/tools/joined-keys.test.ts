@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { joinKey, keyPrefix, splitKey } from './keys.ts';
+import { joinKey, keyPrefix, splitKey } from './joined-keys.ts';
 
 const part = fc.option(
   fc.oneof(

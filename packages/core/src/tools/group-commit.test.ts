@@ -1,6 +1,6 @@
 /** Group commit: who shares a commit, who is refused, and that each caller hears of its own operation. */
 import { describe, expect, it } from 'vitest';
-import type { EngineCall } from './engine/runs.ts';
+import type { EngineCall } from '../engine/call.ts';
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts';
 
 /** A commit that records its groups and can be held up; operations named `bad…` fail alone. */

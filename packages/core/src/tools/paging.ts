@@ -1,8 +1,8 @@
 /** Pages: how lists are cut and continued, and how an engine's iterator is bounded page by page (GEN-3). */
-import { decodeCursor, encodeCursor } from './checks/json.ts';
+import { decodeCursor, encodeCursor } from '../checks/json.ts';
+import type { CallOptions, Page } from '../contracts/common.ts';
+import type { EngineCall } from '../engine/call.ts';
 import type { StoreContext } from './context.ts';
-import type { CallOptions, Page } from './contracts/common.ts';
-import type { EngineCall } from './engine/runs.ts';
 
 /** A page out of rows that were asked for with one more than it holds; `list` keeps cursors of different lists apart. */
 export function pageOf<Row, Item>(

@@ -1,6 +1,6 @@
 /** Removes what has expired, a little at a time, so that no writer waits long. */
-import type { ArtifactEngine } from './engine/artifacts.ts';
-import type { EngineCall } from './engine/runs.ts';
+import type { ArtifactEngine } from '../engine/artifacts.ts';
+import type { EngineCall } from '../engine/call.ts';
 
 /** Removes at most `limit` things and tells how many there were. */
 export type CleaningStep = (call: EngineCall, limit: number) => Promise<number>;

@@ -1,5 +1,5 @@
 /** Damaged values: the error that names one, and how lists go on without them. */
-import { isTidemarkError, TidemarkError } from './contracts/errors.ts';
+import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 
 /** The error of a value that is not what was stored. `field` names it for those who may know. */
 export function corruptValue(what: string, name: string, cause?: unknown): TidemarkError {

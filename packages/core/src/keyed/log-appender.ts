@@ -1,13 +1,15 @@
 /**
- * Appends to the journals of one space, each key once, the first write of a key standing (AGT-2, AGT-7, AGT-10).
+ * Appends to the logs of agents, journals of one space: each key once, the first write of a key standing (AGT-2, AGT-7, AGT-10).
  * Writers of one process share commits rather than race each other for the head.
  */
+
+import type { EngineCall } from '../engine/call.ts';
 import type { Journal, JournalName, JournalSpace } from '../engine/journal.ts';
-import type { EngineCall } from '../engine/runs.ts';
-import { GroupCommit } from '../group-commit.ts';
-import { requireAll } from '../outcomes.ts';
-import { CONFLICT, type Contention, overloaded } from './contention.ts';
-import { joinKey } from './keys.ts';
+import { CONFLICT, type Contention, overloaded } from '../tools/contention.ts';
+import { Lanes, sharedCall } from '../tools/lanes.ts';
+import { LruMap } from '../tools/lru-map.ts';
+import { requireAll } from '../tools/outcomes.ts';
+import { journalId } from './journal-id.ts';
 
 const MAX_WAITING = 10_000;
 const MAX_COMMIT_ENTRIES = 128;
@@ -22,20 +24,16 @@ interface Entry {
   body: string;
 }
 
-/** A journal that is being written to. */
-interface Lane {
-  commits: GroupCommit<Entry & { call: EngineCall }, undefined>;
-  waiting: number;
-}
+type Request = Entry & { call: EngineCall };
 
-export class Appender {
+export class LogAppender {
   readonly #journal: Journal;
   readonly #space: JournalSpace;
   readonly #contention: Contention;
   readonly #onFirst: OnFirstEntry | undefined;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #lanes: Lanes<JournalName, Request, undefined>;
   /** Last sequences this process saw; a stale one costs a second try, never a wrong answer. */
-  readonly #heads = new Map<string, number>();
+  readonly #heads = new LruMap<string, number>(MAX_KNOWN_HEADS);
   #waiting = 0;
 
   constructor(journal: Journal, space: JournalSpace, contention: Contention, onFirst?: OnFirstEntry) {
@@ -43,75 +41,51 @@ export class Appender {
     this.#space = space;
     this.#contention = contention;
     this.#onFirst = onFirst;
+    const options = { idOf: journalId, maxGroup: MAX_COMMIT_ENTRIES };
+    this.#lanes = new Lanes(options, (name, entries) => this.#commitAll(name, entries));
   }
 
   async append(tenantId: string, name: string, entries: readonly Entry[], call: EngineCall): Promise<void> {
     if (this.#waiting + entries.length > MAX_WAITING) throw overloaded('Too many writes are waiting');
-    const id = joinKey([tenantId, name]);
-    const lane = this.#laneOf(id, { space: this.#space, tenantId, name });
+    const journal = { space: this.#space, tenantId, name };
     this.#waiting += entries.length;
-    lane.waiting += entries.length;
-    const outcomes = await Promise.allSettled(entries.map((entry) => lane.commits.submit({ ...entry, call }, call)));
+    const outcomes = await Promise.allSettled(
+      entries.map((entry) => this.#lanes.submit(journal, { ...entry, call }, call)),
+    );
     this.#waiting -= entries.length;
-    lane.waiting -= entries.length;
-    if (lane.waiting === 0) this.#lanes.delete(id);
     requireAll(outcomes);
   }
 
-  #laneOf(id: string, name: JournalName): Lane {
-    const lane: Lane = this.#lanes.get(id) ?? {
-      commits: new GroupCommit((take) => this.#commitAll(id, name, take()), { maxGroup: MAX_COMMIT_ENTRIES }),
-      waiting: 0,
-    };
-    this.#lanes.set(id, lane);
-    return lane;
-  }
-
-  async #commitAll(
-    id: string,
-    name: JournalName,
-    entries: readonly (Entry & { call: EngineCall })[],
-  ): Promise<undefined[]> {
-    // Bounded by the most patient caller; the signal of one must not stop the others.
-    const call = { deadline: Math.max(...entries.map((entry) => entry.call.deadline ?? Number.POSITIVE_INFINITY)) };
+  async #commitAll(name: JournalName, entries: readonly Request[]): Promise<undefined[]> {
+    const call = sharedCall(entries);
     const missing = new Map<string, string>();
     for (const { key, body } of entries) if (!missing.has(key)) missing.set(key, body);
     try {
-      while (missing.size > 0) await this.#contention.settle(call, () => this.#commit(id, name, missing, call));
+      while (missing.size > 0) await this.#contention.settle(call, () => this.#commit(name, missing, call));
     } catch (error) {
-      this.#heads.delete(id);
+      this.#heads.delete(journalId(name));
       throw error;
     }
     return entries.map(() => undefined);
   }
 
   /** Commits some of what is missing, in order, and takes out of it what is stored. */
-  async #commit(
-    id: string,
-    name: JournalName,
-    missing: Map<string, string>,
-    call: EngineCall,
-  ): Promise<true | typeof CONFLICT> {
-    const known = this.#heads.get(id) ?? (await this.#journal.head(name, call)).head?.seq ?? 0;
+  async #commit(name: JournalName, missing: Map<string, string>, call: EngineCall): Promise<true | typeof CONFLICT> {
+    const id = journalId(name);
+    const known = this.#heads.peek(id) ?? (await this.#journal.head(name, call)).head?.seq ?? 0;
     if (known === 0) await this.#onFirst?.(name.tenantId, name.name, call);
     const entries = firstFew(missing);
     const outcome = await this.#journal.commit(name, { known, state: '', entries }, call);
     if (!outcome.committed) {
-      this.#remember(id, outcome.head?.seq ?? 0);
+      this.#heads.set(id, outcome.head?.seq ?? 0);
       for (const { key } of outcome.found) missing.delete(key);
       return missing.size === 0 ? true : CONFLICT;
     }
-    this.#remember(id, known + entries.length);
+    this.#heads.set(id, known + entries.length);
     for (const { key } of entries) missing.delete(key);
     // Again: a removal may have come between. What was committed must not be left without its owner.
     if (known === 0) await this.#onFirst?.(name.tenantId, name.name, call);
     return true;
-  }
-
-  #remember(id: string, seq: number): void {
-    this.#heads.delete(id);
-    this.#heads.set(id, seq);
-    if (this.#heads.size > MAX_KNOWN_HEADS) this.#heads.delete(this.#heads.keys().next().value!);
   }
 }
 

@@ -1,0 +1,46 @@
+/** What a writer or a removal that was killed leaves of an artifact on backends whose batches are several steps, and who repairs it. */
+import { describe, expect, it } from 'vitest';
+import { createArtifacts } from '../artifacts/store.ts';
+import { memoryBlobs } from '../memory/blobs.ts';
+import { memoryRecords } from '../memory/records.ts';
+import { StoreContext } from '../tools/context.ts';
+import { keyedArtifacts } from './artifacts.ts';
+
+const CALL = {};
+const TENANT = 'default';
+
+async function oneArtifact() {
+  const context = new StoreContext();
+  const records = memoryRecords(context);
+  const engine = keyedArtifacts(context, records, memoryBlobs(context), { stepwise: true });
+  const store = createArtifacts(context, engine, TENANT, false);
+  const { id } = await store.putBytes(Buffer.from('bytes'), { scope: { sessionId: 's1', traceId: 't1' }, ttl: null });
+  const keys = async () =>
+    (await records.scan('artifacts', TENANT, { prefix: '', after: null, limit: 100 })).map(({ key }) => key);
+  const lose = (key: string) =>
+    records.write({ name: { space: 'artifacts', tenantId: TENANT, key }, mode: 'delete', set: new Map() });
+  return { engine, store, id, keys, lose };
+}
+
+describe('what a crash leaves of an artifact', () => {
+  it('a reference without an entry is listed again after a sweep', async () => {
+    const { engine, store, id, keys, lose } = await oneArtifact();
+    const all = await keys();
+    for (const key of [`session/s1/${id}`, `trace/t1/${id}`]) {
+      await lose(key);
+      await engine.sweep(null, Date.now(), 0, CALL);
+      expect(await keys()).toEqual(all);
+    }
+    expect((await store.list({ sessionId: 's1' })).items.map((item) => item.id)).toEqual([id]);
+  });
+
+  it('an entry without a reference goes with the erasure of its session, and with no other', async () => {
+    const { engine, id, keys, lose } = await oneArtifact();
+    await lose(`ref/${id}`);
+    await engine.eraseRefs(TENANT, { sessionId: 's2' }, 10, CALL);
+    await engine.eraseRefs(TENANT, {}, 10, CALL);
+    expect(await keys()).toEqual([`session/s1/${id}`, `trace/t1/${id}`]);
+    await engine.eraseRefs(TENANT, { sessionId: 's1' }, 10, CALL);
+    expect(await keys()).toEqual([`trace/t1/${id}`]);
+  });
+});

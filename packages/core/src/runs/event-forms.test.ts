@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { EVENT_FIELDS } from '../contracts/event-fields.ts';
+import type { StoredRunEvent } from '../engine/runs.ts';
+import {
+  decodeEvent,
+  encodeEvent,
+  eventOfRow,
+  LEAF_FIELDS,
+  leafText,
+  OWN_FIELDS,
+  ownValuesOf,
+  ROW_FIELDS,
+  rowOf,
+} from './event-forms.ts';
+
+const run = { tenantId: 't', runId: 'r' };
+
+/** An event with another value in every field. */
+const event: StoredRunEvent = {
+  runSeq: 7,
+  eventId: '8f14e45f-ceea-467f-a9d8-2f1f5c1a3b7e',
+  eventType: 'StepCompleted',
+  emittedAt: '2026-01-02T03:04:05Z',
+  persistedAt: 1_767_323_045_000,
+  projectId: 'project',
+  environmentId: 'environment',
+  planId: 'plan',
+  planVersion: 'version',
+  engineAttemptId: 2,
+  logicalAttemptId: 3,
+  idempotencyKey: 'key',
+  stepId: 'step',
+  extra: '{"labels":{"a":"b"}}',
+  payload: '{"n":1}',
+  commitIndex: 4,
+  link: '\x01'.repeat(32),
+  redaction: { payloadHash: '00', at: 5, by: 'somebody', reason: 'asked' },
+};
+
+describe('forms of an event', () => {
+  it.each(LEAF_FIELDS)('covers %s by the leaf', (field) => {
+    const changed = { ...event, [field]: typeof event[field] === 'number' ? 99 : 'changed' };
+    expect(leafText(run, changed, 'hash')).not.toBe(leafText(run, event, 'hash'));
+  });
+
+  it('keeps the order of a leaf', () => {
+    const at = LEAF_FIELDS.map((field) => leafText(run, { ...event, [field]: '#mark#' }, 'hash').indexOf('#mark#'));
+    expect(at).toEqual(at.toSorted((a, b) => a - b));
+  });
+
+  it('keeps every field in a row and in a journal', () => {
+    expect(eventOfRow(['other', ...rowOf(event)], 1)).toEqual(event);
+    const { idempotencyKey: key, runSeq: seq, persistedAt: time } = event;
+    expect(decodeEvent({ key, seq, time, body: encodeEvent(event) })).toEqual(event);
+    const { redaction: _, ...plain } = { ...event, stepId: null, extra: null, payload: null };
+    expect(eventOfRow(rowOf(plain))).toEqual(plain);
+    expect(decodeEvent({ key, seq, time, body: encodeEvent(plain) })).toEqual(plain);
+  });
+
+  it('has the values of a row in the order of its fields', () => {
+    const texts = ROW_FIELDS.filter((field) => field !== 'link' && field !== 'redaction');
+    expect(texts.map((field) => rowOf(event)[ROW_FIELDS.indexOf(field)])).toEqual(texts.map((field) => event[field]));
+    expect(ownValuesOf(event)).toEqual(OWN_FIELDS.map((field) => event[field]));
+  });
+
+  it('lists each field of the table that is stored once', () => {
+    const stored = Object.entries(EVENT_FIELDS).flatMap(([name, { part }]) => (part === 'run' ? [] : [name]));
+    expect([...ROW_FIELDS].sort()).toEqual(stored.sort());
+  });
+});

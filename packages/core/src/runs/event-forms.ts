@@ -1,0 +1,378 @@
+/**
+ * An event in each of its forms: checked, hashed, as readers get it, exported, as a row, in a journal. Written by hand, since
+ * every event passes here. A field that is in the table of `contracts/event-fields.ts` and missing here does not compile.
+ */
+import { decodeJson } from '../checks/json.ts';
+import { checkInteger, checkTime, timeText } from '../checks/numbers.ts';
+import { checkId } from '../checks/text.ts';
+import type { Payloads } from '../codec/payloads.ts';
+import type { PayloadPlace } from '../contracts/codec.ts';
+import { invalidArgument } from '../contracts/errors.ts';
+import type { BodyField, ReadField, StoredField } from '../contracts/event-fields.ts';
+import type { RunEventRecord } from '../contracts/run-events.ts';
+import type { ExportedEvent } from '../contracts/run-parts.ts';
+import type { JournalEntry } from '../engine/journal.ts';
+import type { RunKey } from '../engine/run-key.ts';
+import type { EventBody, PreparedEvent, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
+import { type Digest, digestBytes, digestOf } from '../hash.ts';
+import { isRunType, isStepType } from './transitions.ts';
+import { UUID_V4 } from './upcast.ts';
+
+/** `unknown` when nothing is missing, and else a type that no list and no object has. */
+type NoneMissing<Missing> = [Missing] extends [never] ? unknown : { missing: Missing };
+
+/** A list of all these names in an order of its own; does not compile while one is missing. */
+function everyOf<Name extends string>() {
+  return <const List extends readonly Name[]>(...names: List & NoneMissing<Exclude<Name, List[number]>>): List => names;
+}
+
+/** A value per name of the list. */
+type ValuesOf<List extends readonly unknown[], Value> = { -readonly [At in keyof List]: Value };
+
+// Checked
+
+/** Checks the fields that are kept as they were sent. Key, extra, payload and leaf are left for the caller to fill in. */
+export function checkedFields(it: Record<string, unknown>): PreparedEvent {
+  const eventType = checkId(it.eventType, 'eventType');
+  return {
+    eventId: checkUuid(it.eventId),
+    eventType,
+    emittedAt: checkTime(it.emittedAt, 'emittedAt'),
+    projectId: checkId(it.projectId, 'projectId'),
+    environmentId: checkId(it.environmentId, 'environmentId'),
+    planId: checkId(it.planId, 'planId'),
+    planVersion: checkId(it.planVersion, 'planVersion'),
+    engineAttemptId: checkInteger(it.engineAttemptId, 'engineAttemptId', 1),
+    logicalAttemptId: checkInteger(it.logicalAttemptId, 'logicalAttemptId', 1),
+    idempotencyKey: '',
+    stepId: checkStep(it.stepId, eventType),
+    extra: null,
+    payload: null,
+    leaf: '',
+  };
+}
+
+function checkUuid(value: unknown): string {
+  if (typeof value === 'string' && UUID_V4.test(value)) return value;
+  throw invalidArgument('eventId', 'a version 4 UUID', value ?? null);
+}
+
+function checkStep(value: unknown, eventType: string): string | null {
+  const stepId = value === undefined ? null : checkId(value, 'stepId');
+  if (stepId === null && isStepType(eventType)) throw invalidArgument('stepId', `given for ${eventType}`);
+  if (stepId !== null && isRunType(eventType)) throw invalidArgument('stepId', `absent for ${eventType}`, stepId);
+  return stepId;
+}
+
+// Hashed
+
+const LEAF_FORMAT = 'tidemark-leaf-1\n';
+
+/** The fields of a leaf in the order of the format, between the names of the run and the hash of the payload. */
+export const LEAF_FIELDS = everyOf<Exclude<BodyField, 'payload'>>()(
+  'eventId',
+  'eventType',
+  'emittedAt',
+  'projectId',
+  'environmentId',
+  'planId',
+  'planVersion',
+  'engineAttemptId',
+  'logicalAttemptId',
+  'idempotencyKey',
+  'stepId',
+  'extra',
+);
+
+/**
+ * The text that a leaf is the hash of: the format's name, each of `LEAF_FIELDS` as `length:text` (length in UTF-8 bytes, `-`
+ * when absent) and the hex SHA-256 of the payload's JSON text.
+ */
+export function leafText(run: RunKey, event: EventBody, payloadHash: string): string {
+  return (
+    LEAF_FORMAT +
+    measured(run.tenantId) +
+    measured(run.runId) +
+    measured(event.eventId) +
+    measured(event.eventType) +
+    measured(event.emittedAt) +
+    measured(event.projectId) +
+    measured(event.environmentId) +
+    measured(event.planId) +
+    measured(event.planVersion) +
+    measured(String(event.engineAttemptId)) +
+    measured(String(event.logicalAttemptId)) +
+    measured(event.idempotencyKey) +
+    measured(event.stepId) +
+    measured(event.extra) +
+    payloadHash
+  );
+}
+
+function measured(text: string | null): string {
+  return text === null ? '-' : `${Buffer.byteLength(text)}:${text}`;
+}
+
+// As readers get it
+
+/** Where the payload of an event is kept: an event is known by its key before it has a sequence. */
+export function placeOf({ tenantId, runId }: RunKey, { idempotencyKey }: { idempotencyKey: string }): PayloadPlace {
+  return { tenantId, kind: 'event', owner: runId, item: idempotencyKey };
+}
+
+/** A stored event as readers get it. Passes on what decoding throws. */
+export function decodedRecord(
+  payloads: Payloads,
+  run: RunKey,
+  stored: Omit<StoredRunEvent, 'commitIndex' | 'link'>,
+): RunEventRecord {
+  const record = {
+    eventId: stored.eventId,
+    eventType: stored.eventType,
+    emittedAt: stored.emittedAt,
+    runId: run.runId,
+    tenantId: run.tenantId,
+    projectId: stored.projectId,
+    environmentId: stored.environmentId,
+    planId: stored.planId,
+    planVersion: stored.planVersion,
+    engineAttemptId: stored.engineAttemptId,
+    logicalAttemptId: stored.logicalAttemptId,
+    idempotencyKey: stored.idempotencyKey,
+    ...(stored.stepId === null ? undefined : { stepId: stored.stepId }),
+    ...(stored.payload === null
+      ? undefined
+      : { payload: payloads.decode<Record<string, unknown>>(stored.payload, placeOf(run, stored)) }),
+    ...(stored.extra === null ? undefined : decodeJson<object>(stored.extra)),
+    runSeq: stored.runSeq,
+    persistedAt: timeText(stored.persistedAt),
+    ...(stored.redaction === undefined ? undefined : { redacted: redactedOf(stored.redaction) }),
+  };
+  return record satisfies NoneMissing<Exclude<ReadField, keyof typeof record>>;
+}
+
+function redactedOf({ at, by, reason }: StoredRedaction) {
+  return { at: timeText(at), by, reason };
+}
+
+// Exported
+
+export function hexOf(digest: Digest): string {
+  return digestBytes(digest).toString('hex');
+}
+
+export function exportedEvent(event: StoredRunEvent): ExportedEvent {
+  const { redaction } = event;
+  return {
+    ...(event as Omit<StoredRunEvent, 'redaction'>),
+    persistedAt: timeText(event.persistedAt),
+    link: hexOf(event.link),
+    ...(redaction && { redaction: { ...redaction, at: timeText(redaction.at) } }),
+  };
+}
+
+// As a row of a table
+
+/** The fields of a row, in the order of `rowOf` and `eventOfRow`. */
+export const ROW_FIELDS = everyOf<StoredField>()(
+  'runSeq',
+  'eventId',
+  'eventType',
+  'emittedAt',
+  'persistedAt',
+  'projectId',
+  'environmentId',
+  'planId',
+  'planVersion',
+  'engineAttemptId',
+  'logicalAttemptId',
+  'idempotencyKey',
+  'stepId',
+  'extra',
+  'payload',
+  'commitIndex',
+  'link',
+  'redaction',
+);
+
+export type RowValue = string | number | null | Uint8Array;
+
+export function rowOf(event: StoredRunEvent): ValuesOf<typeof ROW_FIELDS, RowValue> {
+  return [
+    event.runSeq,
+    event.eventId,
+    event.eventType,
+    event.emittedAt,
+    event.persistedAt,
+    event.projectId,
+    event.environmentId,
+    event.planId,
+    event.planVersion,
+    event.engineAttemptId,
+    event.logicalAttemptId,
+    event.idempotencyKey,
+    event.stepId,
+    event.extra,
+    event.payload,
+    event.commitIndex,
+    digestBytes(event.link),
+    event.redaction ? JSON.stringify(event.redaction) : null,
+  ];
+}
+
+/** The event of a row that has `ROW_FIELDS` from a position on. Numbers may come as text (RUN-16). */
+export function eventOfRow(row: readonly unknown[], from = 0): StoredRunEvent {
+  const event: StoredRunEvent = {
+    runSeq: Number(row[from]),
+    eventId: row[from + 1] as string,
+    eventType: row[from + 2] as string,
+    emittedAt: row[from + 3] as string,
+    persistedAt: Number(row[from + 4]),
+    projectId: row[from + 5] as string,
+    environmentId: row[from + 6] as string,
+    planId: row[from + 7] as string,
+    planVersion: row[from + 8] as string,
+    engineAttemptId: Number(row[from + 9]),
+    logicalAttemptId: Number(row[from + 10]),
+    idempotencyKey: row[from + 11] as string,
+    stepId: row[from + 12] as string | null,
+    extra: row[from + 13] as string | null,
+    payload: row[from + 14] as string | null,
+    commitIndex: Number(row[from + 15]),
+    link: digestOf(row[from + 16]),
+  };
+  const redaction = redactionOf(row[from + 17] as string | null);
+  if (redaction) event.redaction = redaction;
+  return event;
+}
+
+/** Without its redaction an event does not fit its chain: one that cannot be decoded is found there. */
+function redactionOf(text: string | null): StoredRedaction | null {
+  if (text === null) return null;
+  try {
+    return JSON.parse(text) as StoredRedaction | null;
+  } catch {
+    return null;
+  }
+}
+
+/** The fields that events of one run may differ in before they are stored, in the order of `ownValuesOf`. */
+export const OWN_FIELDS = everyOf<Exclude<BodyField, 'projectId' | 'environmentId'>>()(
+  'eventId',
+  'eventType',
+  'emittedAt',
+  'planId',
+  'planVersion',
+  'engineAttemptId',
+  'logicalAttemptId',
+  'idempotencyKey',
+  'stepId',
+  'extra',
+  'payload',
+);
+
+export function ownValuesOf(event: EventBody): ValuesOf<typeof OWN_FIELDS, string | number | null> {
+  return [
+    event.eventId,
+    event.eventType,
+    event.emittedAt,
+    event.planId,
+    event.planVersion,
+    event.engineAttemptId,
+    event.logicalAttemptId,
+    event.idempotencyKey,
+    event.stepId,
+    event.extra,
+    event.payload,
+  ];
+}
+
+// In a journal
+
+/** The envelope of an entry. The journal has the key, the sequence and the time; the payload follows on a line of its own. */
+const JOURNAL_FIELDS = everyOf<
+  Exclude<StoredField, 'idempotencyKey' | 'runSeq' | 'persistedAt' | 'payload' | 'redaction'>
+>()(
+  'commitIndex',
+  'link',
+  'eventId',
+  'eventType',
+  'emittedAt',
+  'projectId',
+  'environmentId',
+  'planId',
+  'planVersion',
+  'engineAttemptId',
+  'logicalAttemptId',
+  'stepId',
+  'extra',
+);
+
+type FieldValues<List extends readonly (keyof StoredRunEvent)[]> = {
+  -readonly [At in keyof List]: StoredRunEvent[List[At]];
+};
+
+type Envelope = [...FieldValues<typeof JOURNAL_FIELDS>, StoredRedaction?];
+
+/** A line of JSON for the envelope, then the payload as it is. */
+export function encodeEvent(event: StoredRunEvent): string {
+  const envelope: Envelope = [
+    event.commitIndex,
+    digestBytes(event.link).toString('base64'),
+    event.eventId,
+    event.eventType,
+    event.emittedAt,
+    event.projectId,
+    event.environmentId,
+    event.planId,
+    event.planVersion,
+    event.engineAttemptId,
+    event.logicalAttemptId,
+    event.stepId,
+    event.extra,
+  ];
+  if (event.redaction) envelope.push(event.redaction);
+  const line = JSON.stringify(envelope);
+  return event.payload === null ? line : `${line}\n${event.payload}`;
+}
+
+/** The event of a journal's entry; `null` for an entry that is not an event. */
+export function decodeEvent(entry: JournalEntry): StoredRunEvent | null {
+  const end = entry.body.indexOf('\n');
+  const envelope = envelopeOf(end === -1 ? entry.body : entry.body.slice(0, end));
+  if (envelope === null) return null;
+  return {
+    eventId: envelope[2],
+    eventType: envelope[3],
+    emittedAt: envelope[4],
+    projectId: envelope[5],
+    environmentId: envelope[6],
+    planId: envelope[7],
+    planVersion: envelope[8],
+    engineAttemptId: envelope[9],
+    logicalAttemptId: envelope[10],
+    idempotencyKey: entry.key,
+    stepId: envelope[11],
+    extra: envelope[12],
+    payload: end === -1 ? null : entry.body.slice(end + 1),
+    runSeq: entry.seq,
+    persistedAt: entry.time,
+    commitIndex: envelope[0],
+    link: Buffer.from(envelope[1], 'base64').toString('latin1'),
+    ...(envelope[13] && { redaction: envelope[13] }),
+  };
+}
+
+/** Texts and numbers are where they should be; whether they are the right ones, the chain tells. */
+function envelopeOf(text: string): Envelope | null {
+  try {
+    const envelope = JSON.parse(text) as Envelope;
+    const isEnvelope =
+      Array.isArray(envelope) &&
+      Number.isSafeInteger(envelope[0]) &&
+      envelope.slice(1, 9).every((part) => typeof part === 'string');
+    return isEnvelope ? envelope : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,58 @@
+/** The toolbox of backend authors: helpers that an engine may use, and none has to. */
+export { ERASURE_MARKS, erasureMarkOf } from './admin/erasure-marks.ts';
+export {
+  type MemoryRequest,
+  memoryRequestName,
+  memoryRequestsAfter,
+  VERSION_KEPT_MS,
+  versionOfRequest,
+} from './agents/memory-requests.ts';
+export { corruptValue, Damage } from './checks/damage.ts';
+export { decodeCursor, encodeCursor, sameJson } from './checks/json.ts';
+export { checkDuration, checkInteger, timeText } from './checks/numbers.ts';
+export { sumBytes, sumInteger, sumName, sumNames } from './checks/sums.ts';
+export { checkId } from './checks/text.ts';
+export { type UrlReadings, withUrlOptions } from './checks/url-options.ts';
+export { hideUrlSecrets, holdsSecret, shownUrl } from './contracts/url-secrets.ts';
+export { type Digest, digestBytes, digestOf, sha256, sha256Hex } from './hash.ts';
+export { jobTypeOf, placesOf } from './jobs/places.ts';
+export { HELD_STATES } from './jobs/states.ts';
+export { keyedAgents } from './keyed/agents/agents.ts';
+export { keyedArtifacts } from './keyed/artifacts.ts';
+export { KeyedRuns } from './keyed/runs.ts';
+export { keyedTenancy } from './keyed/tenancy.ts';
+export { meets, type RecordState, recordAfter, startsAnew } from './kv/conditions.ts';
+export { compareKeys, firstAfter } from './kv/order.ts';
+export { requestName, requestPrefix, requestsAfter } from './kv/requests.ts';
+export { SortedKeys } from './memory/sorted-keys.ts';
+export { ChangeQueue } from './memory/watch.ts';
+export { type AppendPlan, planAppend, rewritten, seqConflict } from './runs/append.ts';
+export { damagedHead, FIRST_LINK, rollOf } from './runs/chain.ts';
+export { eventOfRow, OWN_FIELDS, ownValuesOf, ROW_FIELDS, type RowValue, rowOf } from './runs/event-forms.ts';
+export { defaultIdempotencyKey } from './runs/keys.ts';
+export { readLogPage } from './runs/log-page.ts';
+export { entryAfter } from './runs/quarantine-entry.ts';
+export { checkRemoval, planRestore, type RestorePlan } from './runs/restore-plan.ts';
+export { isRunType, nextRunStatus } from './runs/transitions.ts';
+export {
+  assembleStore,
+  DEFAULT_TENANT,
+  type Engine,
+  engineOf,
+  isNewLoss,
+  recordsOf,
+  withCodec,
+  withRecords,
+  withRuns,
+} from './store.ts';
+export { artifactSweep, Cleaner, type CleaningStep, onceInAWhile, sweeping } from './tools/cleaner.ts';
+export { SteadyClock } from './tools/clock.ts';
+export { Turns } from './tools/contention.ts';
+export { StoreContext } from './tools/context.ts';
+export { GroupCommit } from './tools/group-commit.ts';
+export { splitKey } from './tools/joined-keys.ts';
+export { LruMap } from './tools/lru-map.ts';
+export { inParts } from './tools/paging.ts';
+export { Signals } from './tools/signals.ts';
+export { sleep } from './tools/sleep.ts';
+export { InterceptedStore, type Interceptor, type StoreCall } from './wrappers/intercept.ts';

@@ -1,0 +1,77 @@
+/** Writes under way, and the form in which an error carries one that has to be sent again (GEN-8). */
+import { type CallArgs, type CallFacts, factsOf, type StoreDomain, type WriteMethod } from '../contracts/calls.ts';
+import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
+import type { AttemptOption, StoreWrite, WriteArgs } from '../contracts/writes.ts';
+
+/** A write as it was called. Only one that fails is brought into the form that errors carry. */
+export interface WriteCall {
+  domain: StoreDomain;
+  method: string;
+  args: unknown[];
+  /** The tenant of the view; `null` for the operator's. */
+  tenantId: string | null;
+}
+
+const ATTEMPT_OPTIONS: readonly string[] = [
+  'signal',
+  'timeoutMs',
+  'onProgress',
+  'transaction',
+] satisfies AttemptOption[];
+
+/**
+ * Describes a write. Its arguments are those of the call, with the ids that this attempt made for itself and without secrets.
+ */
+export function writeCall<D extends StoreDomain, M extends WriteMethod<D>>(
+  tenantId: string | null,
+  domain: D,
+  method: M,
+  args: CallArgs<D, M> | WriteArgs<D, M>,
+): WriteCall {
+  return { domain, method, args, tenantId };
+}
+
+/** Returns a write as an error carries it, or nothing when it joined a transaction that only the caller can settle. */
+export function carriedWrite({ domain, method, args, tenantId }: WriteCall): StoreWrite | undefined {
+  const facts = factsOf({ domain, method });
+  const at = facts.options!;
+  if (Object(args[at]).transaction !== undefined) return undefined;
+  const carried = args.map((it, index) => (index === at ? withoutAttempt(it) : it));
+  if (withholdsFirst(facts, args)) carried[0] = withheldOf(facts, args[0]);
+  while (carried.length > 0 && carried.at(-1) === undefined) carried.pop();
+  return { domain, method, args: carried, ...(tenantId === null ? {} : { tenantId }) } as StoreWrite;
+}
+
+/** Returns an error whose outcome is unknown with the write to send again; any other error as it is. */
+export function withWrite(error: unknown, write: WriteCall): unknown {
+  if (!isTidemarkError(error, 'OUTCOME_UNKNOWN')) return error;
+  const { message, cause, runId } = error;
+  return new TidemarkError('OUTCOME_UNKNOWN', message, { write: carriedWrite(write), cause, runId });
+}
+
+/** Whether the first argument of a call cannot be sent again: a secret that must not be kept, or a stream. */
+export function withholdsFirst(facts: CallFacts, args: readonly unknown[]): boolean {
+  if (facts.kind !== 'write' || facts.withholds === undefined) return false;
+  return facts.withholds !== 'parts' || !Array.isArray(args[0]);
+}
+
+/** Whether a write carries what settles it: its own keys, or the id that its table entry names. */
+export function isSettled(facts: CallFacts, args: readonly unknown[]): boolean {
+  if (facts.kind !== 'write') return false;
+  const { settledBy, settledAt = facts.options } = facts;
+  if (settledBy === 'itself' || settledBy === 'state') return true;
+  return Object(args[settledAt])[settledBy] !== undefined;
+}
+
+function withheldOf(facts: CallFacts, argument: unknown): unknown {
+  if (facts.kind === 'write' && facts.withholds === 'token' && typeof argument !== 'string') return argument;
+  return { withheld: (facts as { withholds?: string }).withholds };
+}
+
+/** Options without what belongs to one attempt, or nothing when nothing else is there. */
+function withoutAttempt(options: unknown): unknown {
+  const members = Object.entries(Object(options)).filter(
+    ([name, value]) => value !== undefined && !ATTEMPT_OPTIONS.includes(name),
+  );
+  return members.length === 0 ? undefined : Object.fromEntries(members);
+}
