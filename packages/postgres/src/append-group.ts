@@ -1,21 +1,27 @@
 /** A group of appends as the append statement takes them, and its answer as outcomes of each append. */
 
-import type { RunStatus } from '@tidemark/core';
+import { RUN_STATUSES, type RunStatus } from '@tidemark/core';
 import {
   type Digest,
+  eventOfRow,
   isRunType,
   nextRunStatus,
+  OWN_FIELDS,
+  ownValuesOf,
   type PlacedEvent,
   type PreparedEvent,
   type RunAppend,
   rollOf,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
-import { EVENT_COLUMNS, eventOf } from '@tidemark/sql';
-import { EVENT_PARAMETERS, RUN_PARAMETERS, STATUS_PLACES } from './append-sql.ts';
+import { columnOf, EVENT_COLUMNS } from '@tidemark/sql';
+import { EVENT_PARAMETERS, RUN_PARAMETERS } from './append-sql.ts';
 import { BinaryArray } from './binary-arrays.ts';
 
 const PARAMETERS = [...EVENT_PARAMETERS, ...RUN_PARAMETERS].map(([, type]) => type);
+
+const OWN_FROM = EVENT_PARAMETERS.findIndex(([name]) => name === columnOf(OWN_FIELDS[0]));
+const LEAF_FROM = OWN_FROM + OWN_FIELDS.length;
 
 /** The appends of a group that speak of the same run. */
 interface RunGroup {
@@ -72,26 +78,9 @@ export class AppendGroup {
       for (const [at, event] of group.events.entries()) {
         roll = rollOf(roll, event.leaf);
         const { run } = group.appends[0]!;
-        push(columns, 0, [
-          runNo,
-          at + 1,
-          group.events.length,
-          run.tenantId,
-          run.runId,
-          event.eventId,
-          event.eventType,
-          event.emittedAt,
-          event.planId,
-          event.planVersion,
-          event.engineAttemptId,
-          event.logicalAttemptId,
-          event.idempotencyKey,
-          event.stepId,
-          event.extra,
-          event.payload,
-          event.leaf,
-          roll,
-        ]);
+        push(columns, 0, [runNo, at + 1, group.events.length, run.tenantId, run.runId]);
+        push(columns, OWN_FROM, ownValuesOf(event));
+        push(columns, LEAF_FROM, [event.leaf, roll]);
       }
       const [first] = group.appends;
       const { projectId, environmentId } = group.events[0]!;
@@ -143,10 +132,10 @@ function push(columns: readonly BinaryArray[], from: number, values: readonly (s
   for (let at = 0; at < values.length; at++) columns[from + at]!.push(values[at]!);
 }
 
-/** The status a run has afterwards, for each it may have before: none first, then as `STATUS_PLACES`. Empty when none can change. */
+/** The status a run has afterwards, for each it may have before: none first, then as `RUN_STATUSES`. Empty when none can change. */
 function statusesAfter(events: readonly PreparedEvent[]): string {
   if (!events.some((event) => isRunType(event.eventType))) return '';
-  const statuses = [null, ...STATUS_PLACES];
+  const statuses = [null, ...RUN_STATUSES];
   const after = statuses.map((before) =>
     events.reduce((status, event) => nextRunStatus(status, event.eventType), before as RunStatus | null),
   );
@@ -206,5 +195,5 @@ const LINK = EVENT_COLUMNS.indexOf('link');
 
 /** A stored event of the answer: every column as text, its link in hex. */
 function storedOf(columns: readonly (string | null)[]): StoredRunEvent {
-  return eventOf([...columns.slice(0, LINK), Buffer.from(columns[LINK]!, 'hex'), ...columns.slice(LINK + 1)]);
+  return eventOfRow([...columns.slice(0, LINK), Buffer.from(columns[LINK]!, 'hex'), ...columns.slice(LINK + 1)]);
 }

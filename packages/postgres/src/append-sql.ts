@@ -2,13 +2,13 @@
  * The statement that appends a group of events, many runs at once, in one round trip (RUN-2 to RUN-8, RUN-17). It does
  * the whole of a run or nothing of it; what it leaves undone is settled one append at a time.
  */
-import { EVENT_COLUMNS } from '@tidemark/sql';
+import { EVENT_FIELDS, type EventField, type EventFieldName, RUN_STATUSES } from '@tidemark/core';
+import { OWN_FIELDS, ROW_FIELDS } from '@tidemark/core/engine';
+import { columnOf, EVENT_COLUMNS } from '@tidemark/sql';
 import type { ElementType } from './binary-arrays.ts';
 
-/** Statuses by their place in the list the client sends for each run; the first stands for none. */
-export const STATUS_PLACES = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'] as const;
-
-const places = STATUS_PLACES.map((status) => `'${status}'`).join(', ');
+/** Statuses by their place in the list the client sends for each run; the first place stands for none. */
+const places = RUN_STATUSES.map((status) => `'${status}'`).join(', ');
 
 /**
  * The stored event of a run with a key: one look-up in the index of keys. Asked for equality, the planner may take the
@@ -34,45 +34,53 @@ export const FEED_PLACE = `
       END,
       feed_epoch = (SELECT max(epoch) FROM @feed_epochs)`;
 
-const FIRST_LINK = `'\\x${'00'.repeat(32)}'::bytea`;
+export const FIRST_LINK_BYTES = `'\\x${'00'.repeat(32)}'::bytea`;
+
+const COLUMN_TYPES: Record<EventField['type'], ElementType> = {
+  uuid: 'text',
+  id: 'text',
+  time: 'text',
+  integer: 'int8',
+  object: 'json',
+  instant: 'int8',
+  digest: 'bytea',
+  redaction: 'text',
+};
+
+export function columnType(field: EventFieldName): ElementType {
+  return COLUMN_TYPES[EVENT_FIELDS[field].type];
+}
+
+/** A name and the type of its values. */
+type Parameter = readonly [name: string, type: ElementType];
 
 /** What is sent of each event: its run and its place in it, as if all of a run were new, and its leaf and roll (RUN-17). */
-export const EVENT_PARAMETERS = [
+export const EVENT_PARAMETERS: readonly Parameter[] = [
   ['run_no', 'int4'],
   ['place_sent', 'int4'],
   ['sent', 'int4'],
   ['tenant_id', 'text'],
   ['run_id', 'text'],
-  ['event_id', 'text'],
-  ['event_type', 'text'],
-  ['emitted_at', 'text'],
-  ['plan_id', 'text'],
-  ['plan_version', 'text'],
-  ['engine_attempt_id', 'int8'],
-  ['logical_attempt_id', 'int8'],
-  ['idempotency_key', 'text'],
-  ['step_id', 'text'],
-  ['extra', 'json'],
-  ['payload', 'json'],
+  ...OWN_FIELDS.map((field): Parameter => [columnOf(field), columnType(field)]),
   ['leaf', 'bytea'],
   ['roll', 'bytea'],
-] as const satisfies readonly (readonly [string, ElementType])[];
+];
 
 /** What is sent of each run besides. */
-export const RUN_PARAMETERS = [
+export const RUN_PARAMETERS: readonly Parameter[] = [
   ['run_no', 'int4'],
   ['project_id', 'text'],
   ['environment_id', 'text'],
   ['statuses', 'text'],
   ['labels', 'json'],
   ['parent_run_id', 'text'],
-] as const satisfies readonly (readonly [string, ElementType])[];
+];
 
-function unnested(parameters: readonly (readonly [string, ElementType])[], from: number): string {
+function unnested(parameters: readonly Parameter[], from: number): string {
   return `unnest(${parameters.map(([, type], at) => `$${from + at}::${type}[]`).join(', ')})`;
 }
 
-const names = (parameters: readonly (readonly [string, ElementType])[]) => parameters.map(([name]) => name).join(', ');
+const names = (parameters: readonly Parameter[]) => parameters.map(([name]) => name).join(', ');
 
 /** The status of a run that is there already, looked up by what it was. */
 const NEXT_STATUS = `(
@@ -85,6 +93,23 @@ const NEXT_STATUS = `(
 /** A run of which some is stored already and whose status could change is left alone: what its new events make of it depends on which they are. */
 const LEFT_ALONE = `
       AND (i.run_no NOT IN (SELECT run_no FROM stored) OR i.run_no IN (SELECT run_no FROM runs_sent WHERE statuses = ''))`;
+
+/** The fields that an append writes: a redaction comes later. */
+const WRITTEN = ROW_FIELDS.filter((field) => field !== 'redaction');
+
+/** Values of fields that are not sent with the event. */
+const OF_HEAD: Partial<Record<EventFieldName, string>> = {
+  runSeq: 'h.before_seq + n.place',
+  persistedAt: 'h.updated_at',
+  projectId: 'h.project_id',
+  environmentId: 'h.environment_id',
+  commitIndex: 'n.place',
+  link: 'sha256(h.before_link || n.linked_by || int8send(h.before_seq + n.place))',
+};
+
+function writtenValue(field: EventFieldName): string {
+  return OF_HEAD[field] ?? `n.${columnOf(field)}`;
+}
 
 const appendSql = (change: { status: string; leftAlone: string }) => `
   -- 1. What was sent: events, and the runs they belong to.
@@ -130,7 +155,7 @@ const appendSql = (change: { status: string; leftAlone: string }) => `
     )
     SELECT
       n.tenant_id, n.run_id, n.project_id, n.environment_id, n.plan_id, n.plan_version,
-      nullif(split_part(n.statuses, ',', 1), ''), n.events, sha256(${FIRST_LINK} || n.last_roll || int8send(n.events)),
+      nullif(split_part(n.statuses, ',', 1), ''), n.events, sha256(${FIRST_LINK_BYTES} || n.last_roll || int8send(n.events)),
       n.last_roll, clock.now, clock.now, n.labels, n.parent_run_id,
       (SELECT max(epoch) FROM @feed_epochs), pg_current_xact_id()
     FROM news n
@@ -151,21 +176,13 @@ const appendSql = (change: { status: string; leftAlone: string }) => `
   heads AS MATERIALIZED (
     SELECT n.run_no, n.tenant_id, n.run_id, n.project_id, n.environment_id, m.updated_at, m.feed_epoch, m.feed_xid,
       m.last_seq - n.events AS before_seq,
-      CASE WHEN m.last_seq = n.events THEN ${FIRST_LINK} ELSE m.link_before END AS before_link
+      CASE WHEN m.last_seq = n.events THEN ${FIRST_LINK_BYTES} ELSE m.link_before END AS before_link
     FROM moved m JOIN news n ON n.run_id = m.run_id AND n.tenant_id = m.tenant_id
   ),
   -- 5. Events take the places before the new head, each linked to what was before the commit.
   written AS (
-    INSERT INTO @run_events (
-      tenant_id, run_id, run_seq, event_id, event_type, emitted_at, persisted_at, project_id, environment_id, plan_id,
-      plan_version, engine_attempt_id, logical_attempt_id, idempotency_key, step_id, extra, payload, commit_index, link,
-      epoch, xid
-    )
-    SELECT
-      h.tenant_id, h.run_id, h.before_seq + n.place, n.event_id, n.event_type, n.emitted_at, h.updated_at, h.project_id,
-      h.environment_id, n.plan_id, n.plan_version, n.engine_attempt_id, n.logical_attempt_id, n.idempotency_key, n.step_id,
-      n.extra, n.payload, n.place, sha256(h.before_link || n.linked_by || int8send(h.before_seq + n.place)),
-      h.feed_epoch, h.feed_xid
+    INSERT INTO @run_events (tenant_id, run_id, ${WRITTEN.map(columnOf).join(', ')}, epoch, xid)
+    SELECT h.tenant_id, h.run_id, ${WRITTEN.map(writtenValue).join(', ')}, h.feed_epoch, h.feed_xid
     FROM heads h JOIN rolled n ON n.run_no = h.run_no
     ORDER BY n.ord
   )

@@ -3,11 +3,11 @@
  * each with a commit that is synced (GEN-9), and with row-level security confined to the tenants they speak of.
  */
 import { TidemarkError } from '@tidemark/core';
-import { DEFAULT_TENANT, type EngineCall } from '@tidemark/core/engine';
-import { NOW, type Revisions, type SqlDatabase, type SqlTransaction, type SqlValue } from '@tidemark/sql';
+import { DEFAULT_TENANT, type EngineCall, sleep } from '@tidemark/core/engine';
+import { NOW, type Revisions, type SqlRunDatabase, type SqlRunTransaction, type SqlValue } from '@tidemark/sql';
 import type pg from 'pg';
 import { isSerializationFailure, isUniqueViolation, sqlState, translateRead, translateWrite } from './errors.ts';
-import { type Client, PLANNING } from './pool.ts';
+import { type Client, PLANNING, types } from './pool.ts';
 import type { Dialect } from './sql.ts';
 
 /** Whose rows a transaction may see: those of some tenants, or, for the operator's view, all. */
@@ -29,8 +29,9 @@ export interface DatabaseSettings {
   adminRole: string | null;
 }
 
-export class Database implements SqlDatabase {
+export class Database implements SqlRunDatabase<OpenTransaction> {
   readonly forUpdate = ' FOR UPDATE';
+  readonly json = 'CAST(? AS json)';
   readonly revisions: Revisions = {
     next: `SELECT nextval('@kv_revision') AS revision, ${NOW} AS now`,
     latest: `SELECT last_value AS revision, ${NOW} AS now FROM @kv_revision`,
@@ -50,10 +51,18 @@ export class Database implements SqlDatabase {
       .rows as Row[];
   }
 
-  /** The same with numbered parameters and rows as arrays, which are cheaper to read. */
-  async readArrays(text: string, values: readonly unknown[], reach: Reach): Promise<unknown[][]> {
-    return (await this.#read({ text: this.dialect.script(text), values: values as unknown[], rowMode: 'array' }, reach))
-      .rows as unknown[][];
+  async readArrays(
+    sql: string,
+    params: readonly SqlValue[],
+    call: EngineCall,
+    tenantId?: string,
+  ): Promise<unknown[][]> {
+    const query = { text: this.dialect.statement(sql), values: params as SqlValue[], rowMode: 'array' as const };
+    return (await this.#read(query, reachOf(call, tenantId))).rows as unknown[][];
+  }
+
+  async execute(sql: string, params: readonly SqlValue[], call: EngineCall, tenantId?: string): Promise<number> {
+    return this.write((tx) => tx.run(sql, params), call, tenantId);
   }
 
   async #read(query: pg.QueryConfig | pg.QueryArrayConfig, reach: Reach): Promise<pg.QueryResult> {
@@ -65,8 +74,8 @@ export class Database implements SqlDatabase {
     }
   }
 
-  write<T>(work: (tx: SqlTransaction) => Promise<T>, call: EngineCall): Promise<T> {
-    return this.transaction(reachOf(call), call, (client) => work(new OpenTransaction(client, this.dialect)));
+  write<T>(work: (tx: OpenTransaction) => Promise<T>, call: EngineCall, tenantId?: string): Promise<T> {
+    return this.transaction(reachOf(call, tenantId), call, (client) => work(new OpenTransaction(client, this.dialect)));
   }
 
   /** Runs work in a transaction, again from the start when it gave way to another; its outcome is known or `OUTCOME_UNKNOWN`. */
@@ -81,7 +90,7 @@ export class Database implements SqlDatabase {
         if (!isSerializationFailure(error) || over)
           throw error instanceof CommitFailure ? error.meaning() : translateRead(error);
       }
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, 2 ** tries)));
+      await sleep(Math.random() * Math.min(50, 2 ** tries));
     }
   }
 
@@ -195,22 +204,37 @@ export class Database implements SqlDatabase {
   }
 }
 
-/** Whose rows a call may touch: those of its view's tenant, or all for the operator's. */
-function reachOf(call: EngineCall): Reach {
+/** Whose rows a call may touch: those of the tenant it names, of its view's tenant, or all for the operator's. */
+function reachOf(call: EngineCall, tenantId?: string): Reach {
+  if (tenantId !== undefined) return [tenantId];
   return call.tenantId === undefined || call.tenantId === null ? 'all' : [call.tenantId];
 }
 
-export class OpenTransaction implements SqlTransaction {
-  readonly #client: Client;
+/** PostgreSQL also takes arrays. */
+type Parameter = SqlValue | readonly SqlValue[];
+
+export class OpenTransaction implements SqlRunTransaction {
+  readonly #client: pg.ClientBase;
   readonly #dialect: Dialect;
 
-  constructor(client: Client, dialect: Dialect) {
+  /** The client may be a caller's own, which reads values its own way. */
+  constructor(client: pg.ClientBase, dialect: Dialect) {
     this.#client = client;
     this.#dialect = dialect;
   }
 
-  async all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
-    return (await this.#client.query(this.#dialect.statement(sql), params as SqlValue[])).rows as Row[];
+  async all<Row>(sql: string, params: readonly Parameter[]): Promise<Row[]> {
+    const query = { text: this.#dialect.statement(sql), values: params as Parameter[], types };
+    return (await this.#client.query(query)).rows as Row[];
+  }
+
+  async arrays(sql: string, params: readonly Parameter[]): Promise<unknown[][]> {
+    const query = { text: this.#dialect.statement(sql), values: params as Parameter[], types };
+    return (await this.#client.query({ ...query, rowMode: 'array' })).rows;
+  }
+
+  async run(sql: string, params: readonly Parameter[]): Promise<number> {
+    return (await this.#client.query(this.#dialect.statement(sql), params as Parameter[])).rowCount ?? 0;
   }
 }
 

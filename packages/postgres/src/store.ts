@@ -1,7 +1,7 @@
 /** The PostgreSQL store: all domains on one schema, durable by statement and not by hope. */
 import { type Durability, invalidArgument, type Store } from '@tidemark/core';
 import { assembleStore, type EngineCall, StoreContext, withUrlOptions } from '@tidemark/core/engine';
-import { sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords, sqlTenancy } from '@tidemark/sql';
+import { SQL_ABILITIES, sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords, sqlTenancy } from '@tidemark/sql';
 import type pg from 'pg';
 import { Database } from './database.ts';
 import { examine } from './doctor.ts';
@@ -79,7 +79,7 @@ async function assemble(
     notify: (topic: string) => notifications.notify(topic),
   };
   const records = sqlRecords(database, signals);
-  const runs = new PostgresRuns(database, notifications, records);
+  const runs = new PostgresRuns(context, database, notifications, records);
   const agents = sqlAgents(database, signals);
   const artifacts = sqlArtifacts(database);
   const cleaner = sqlCleaner({ records, agents, artifacts, runs }, context.clock);
@@ -88,15 +88,7 @@ async function assemble(
   return assembleStore(context, {
     backend: 'postgres',
     version: rows[0].server_version,
-    can: {
-      'runs.denseSequences': true,
-      'runs.feed': true,
-      'runs.transactions': true,
-      'runs.redaction': true,
-      'runs.inlineProjections': true,
-      'kv.watch': true,
-      reopen: true,
-    },
+    can: SQL_ABILITIES,
     durability: () => durability,
     runs,
     kv: records,
@@ -108,7 +100,7 @@ async function assemble(
       durability = await durabilityOf(pool, dialect);
       return { durability, findings: await examine(pool, dialect) };
     },
-    examineStorage: async () => [await checkIndexes(pool, dialect)],
+    examineStorage: () => checkIndexes(pool, dialect),
     close: async () => {
       await cleaner.stop();
       await runs.drain();

@@ -23,6 +23,7 @@ describe.skipIf(WITHOUT_POSTGRES)('an event that was changed past the store', ()
     await alter(`CREATE TEMP TABLE before_damage AS SELECT * FROM tidemark.run_events ${where}`);
     const set = (to: string) => alter(`UPDATE tidemark.run_events SET ${column} = ${to} ${where}`).then(() => {});
     const problems = await checkDamage(store, {
+      alerts,
       damage: () => set(value),
       repair: () => set(`(SELECT ${column} FROM before_damage)`),
     });

@@ -10,6 +10,8 @@ export type SqlValue = string | number | null | Uint8Array;
 export interface SqlTransaction {
   /** All rows a statement gives; for writes, those of its RETURNING clause. */
   all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]>;
+  /** Returns how many rows a statement has written. Cheaper than to return and count them. */
+  run(sql: string, params: readonly SqlValue[]): Promise<number>;
 }
 
 /** Where the revisions of records come from: each change has one of its own, and they only grow. */

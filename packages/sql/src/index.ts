@@ -1,4 +1,5 @@
-/** What Tidemark's SQL engines share: agents, KV records and artifacts, written once for SQLite and PostgreSQL. */
+/** What Tidemark's SQL engines share, written once for SQLite and PostgreSQL: runs but for append and feed, records, agents, artifacts. */
+export { SQL_ABILITIES } from './abilities.ts';
 export { sqlAgents } from './agents.ts';
 export type { LargeBlobs, StagedBlob } from './artifacts/large-blobs.ts';
 export { sqlArtifacts } from './artifacts.ts';
@@ -11,19 +12,11 @@ export {
   type SqlTransaction,
   type SqlValue,
 } from './database.ts';
-export { removeQuarantine, sqlQuarantines } from './quarantines.ts';
 export { settleRaces } from './records/races.ts';
 export { type SqlRecords, sqlRecords } from './records.ts';
-export { runListSql } from './run-list.ts';
-export {
-  EVENT_COLUMNS,
-  type EventValue,
-  eventOf,
-  HEAD_COLUMNS,
-  headOf,
-  headsOf,
-  valuesOfEvent,
-  valuesOfHead,
-} from './runs.ts';
+export type { SqlRunDatabase, SqlRunTransaction } from './runs/database.ts';
+export { type RedactionOutcome, type RunDialect, SqlRuns } from './runs/engine.ts';
+export { eventsInside, feedColumns, feedEntry, lockHead, NOT_REMOVED, SELECT_HEAD } from './runs/reading.ts';
+export { columnOf, EVENT_COLUMNS, HEAD_COLUMNS, headOf, valuesOfHead } from './runs/rows.ts';
 export { sqlTenancy } from './tenancy.ts';
 export { integerOf, type SqlInteger } from './values.ts';

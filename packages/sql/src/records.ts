@@ -17,26 +17,28 @@ import { NOW, type SqlDatabase, type SqlSignals, type SqlTransaction } from './d
 import { keyRange } from './ranges.ts';
 import { readAnswer } from './records/answers.ts';
 import { Raced, settleRaces } from './records/races.ts';
-import { type FieldRow, gatherPlaced, gatherRecords, IS_LIVE } from './records/rows.ts';
+import { type FieldRow, gatherPlaced, gatherRecords, IS_LIVE, NOW_IF_EXPIRING } from './records/rows.ts';
 import { keepRequests, lookAt, type MadeChange, recordIn, requestsIn, takeSteps } from './records/step.ts';
 import { fieldSum, recordStart } from './records/sums.ts';
 import { RecordWatcher } from './records/watch.ts';
 import { eraseAnswers, removeOldAnswers } from './requests.ts';
-import { distinctSql, paddedKeys, placeholders, removeInSteps } from './statements.ts';
+import { bySize, distinctSql, paddedKeys, placeholders, removeInSteps } from './statements.ts';
 import { integerOf, type SqlInteger } from './values.ts';
 
 const REMOVE_AT_ONCE = 100;
 
 /** Fields with their record, of the records that `from` gives. */
 const fieldsOf = (from: string) => `
-  SELECT record.key, record.revision, record.expires_at, record.sum, ${NOW} AS now, kv_field.field, kv_field.value
+  SELECT record.key, record.revision, record.expires_at, record.sum, ${NOW_IF_EXPIRING}, kv_field.field, kv_field.value
     FROM (SELECT tenant_id, key, revision, expires_at, sum FROM @kv_records WHERE ${from}) AS record
     LEFT JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
    ORDER BY record.key`;
 
+const fieldsOfKeys = bySize((keys) => fieldsOf(`tenant_id = ? AND key IN (${placeholders(keys, '?')}) AND ${IS_LIVE}`));
+
 /** The same for the records at some places. */
 const placedFields = (start: string) => `
-  SELECT record.place, record.key, record.revision, record.expires_at, record.sum, ${NOW} AS now,
+  SELECT record.place, record.key, record.revision, record.expires_at, record.sum, ${NOW_IF_EXPIRING},
          kv_field.field, kv_field.value
     FROM (
       SELECT kv_place.tenant_id, kv_place.place, kv_place.key, kv_record.revision, kv_record.expires_at, kv_record.sum
@@ -49,6 +51,15 @@ const placedFields = (start: string) => `
     LEFT JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
    ORDER BY record.place, record.key`;
 
+interface SummedField {
+  key: string;
+  field: string;
+  value: Uint8Array;
+  sum: number | null;
+}
+
+const FIELDS_WITH_SUMS = 'SELECT key, field, value, sum FROM @kv_fields WHERE tenant_id = ? AND key > ? AND key <= ?';
+
 const FIELD = `
   SELECT kv_field.value, kv_field.sum
     FROM @kv_fields AS kv_field
@@ -56,12 +67,14 @@ const FIELD = `
    WHERE kv_field.tenant_id = ? AND kv_field.key = ? AND kv_field.field = ? AND ${IS_LIVE}`;
 
 /** Fields of some keys with their records, expired or not; the revision is NULL where the record is gone. */
-const leftFields = (keys: number) => `
-  SELECT kv_field.key, record.revision, record.expires_at, record.sum, ${NOW} AS now, kv_field.field, kv_field.value
+const leftFields = bySize(
+  (keys) => `
+  SELECT kv_field.key, record.revision, record.expires_at, record.sum, ${NOW_IF_EXPIRING}, kv_field.field, kv_field.value
     FROM @kv_fields AS kv_field
     LEFT JOIN @kv_records AS record ON record.tenant_id = kv_field.tenant_id AND record.key = kv_field.key
    WHERE kv_field.tenant_id = ? AND kv_field.key IN (${placeholders(keys, '?')})
-   ORDER BY kv_field.key`;
+   ORDER BY kv_field.key`,
+);
 
 /** The condition stands twice: a record may be written anew between the choice and the removal. */
 const REMOVE_EXPIRED = `
@@ -107,18 +120,29 @@ class RecordTables implements SqlRecords {
 
   async get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
     if (names[0]?.space === 'requests') return Promise.all(names.map((name) => readAnswer(this.#db, name, call)));
-    const found = new Map<string, Map<string, StoredRecord>>();
-    for (const [tenantId, ofTenant] of Map.groupBy(names, (name) => name.tenantId)) {
-      const keys = paddedKeys(ofTenant.map((name) => name.key));
-      const sql = fieldsOf(`tenant_id = ? AND key IN (${keys.map(() => '?').join(', ')}) AND ${IS_LIVE}`);
-      const records = gatherRecords(tenantId, await this.#db.read<FieldRow>(sql, [tenantId, ...keys], call));
-      const byKey = new Map(records.map(({ key, ...record }) => [key, record]));
-      for (const [key, { damaged }] of byKey) if (damaged) throw corruptValue('record', key);
-      const missing = ofTenant.map(({ key }) => key).filter((key) => !byKey.has(key));
-      if (missing.length > 0) await this.#refuseLost(tenantId, missing, call);
-      found.set(tenantId, byKey);
+    const found = new Map<string, ReadonlyMap<string, StoredRecord>>();
+    for (const [tenantId, ofTenant] of Map.groupBy(names, (name) => name.tenantId))
+      found.set(tenantId, await this.#getOfTenant(tenantId, ofTenant, call));
+    return names.map(({ tenantId, key }) => found.get(tenantId)!.get(key) ?? null);
+  }
+
+  async #getOfTenant(
+    tenantId: string,
+    names: readonly RecordName[],
+    call: EngineCall,
+  ): Promise<ReadonlyMap<string, StoredRecord>> {
+    const keys = paddedKeys(names.map(({ key }) => key));
+    const rows = await this.#db.read<FieldRow>(fieldsOfKeys(keys.length), [tenantId, ...keys], call);
+    const found = new Map<string, StoredRecord>();
+    for (const record of gatherRecords(tenantId, rows)) {
+      if (record.damaged) throw corruptValue('record', record.key);
+      found.set(record.key, record);
     }
-    return names.map(({ tenantId, key }) => found.get(tenantId)?.get(key) ?? null);
+    if (found.size < names.length) {
+      const missing = names.map(({ key }) => key).filter((key) => !found.has(key));
+      if (missing.length > 0) await this.#refuseLost(tenantId, missing, call);
+    }
+    return found;
   }
 
   /**
@@ -176,6 +200,17 @@ class RecordTables implements SqlRecords {
     const range = keyRange('key', prefix, after);
     const sql = fieldsOf(`tenant_id = ? AND ${range.sql} AND ${IS_LIVE} ORDER BY key LIMIT ?`);
     return gatherRecords(tenantId, await this.#db.read<FieldRow>(sql, [tenantId, ...range.params, limit], call));
+  }
+
+  async damagedFields(
+    tenantId: string,
+    { after, to }: { after: string | null; to: string },
+    call: EngineCall,
+  ): Promise<string[]> {
+    const rows = await this.#db.read<SummedField>(FIELDS_WITH_SUMS, [tenantId, after ?? '', to], call);
+    const isDamaged = ({ key, field, value, sum }: SummedField) =>
+      sum !== null && (typeof field !== 'string' || fieldSum(recordStart(tenantId, key), field, value) !== sum);
+    return [...new Set(rows.filter(isDamaged).map(({ key }) => key))];
   }
 
   async scanPlaces(

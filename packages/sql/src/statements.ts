@@ -15,6 +15,19 @@ export function placeholders(rows: number, row: string): string {
   return Array<string>(rows).fill(row).join(', ');
 }
 
+/** Remembers the text of a statement for each number of rows: to build and hash it anew costs a microsecond. */
+export function bySize(text: (size: number) => string): (size: number) => string {
+  const texts = new Map<number, string>();
+  return (size) => {
+    let known = texts.get(size);
+    if (known === undefined) {
+      known = text(size);
+      texts.set(size, known);
+    }
+    return known;
+  };
+}
+
 /** Keys for an IN list, filled up with the last one to 1, 10, 100 or 1 000. */
 export function paddedKeys(keys: readonly string[]): string[] {
   let size = 1;

@@ -1,20 +1,14 @@
 /** What the kit cannot see of artifacts in SQL: altered bytes, and what crashed uploads leave behind (AGT-11). */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openTestStore, TestFile } from './database.ts';
+import { describe, expect, it } from 'vitest';
+import { eachTest, type TestFile, type TestStore } from './database.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
 let file: TestFile;
-let store: ReturnType<typeof openTestStore>;
+let store: TestStore;
 
-beforeEach(() => {
-  file = new TestFile();
-  store = openTestStore(file);
-});
-
-afterEach(async () => {
-  await store.close();
-  file.dispose();
+eachTest((opened, onFile) => {
+  [file, store] = [opened, onFile];
 });
 
 function count(table: string): number {

@@ -1,21 +1,15 @@
 /** What is damaged in the tables is refused and never returned, and everything beside it can still be read (KV-12). */
 import { textOf } from '@tidemark/core';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openTestStore, TestFile } from './database.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { eachTest, openTestStore, type TestFile, type TestStore } from './database.ts';
 
 const AT = '2026-02-16T09:30:00.000Z';
 
 let file: TestFile;
-let store: ReturnType<typeof openTestStore>;
+let store: TestStore;
 
-beforeEach(() => {
-  file = new TestFile();
-  store = openTestStore(file);
-});
-
-afterEach(async () => {
-  await store.close();
-  file.dispose();
+eachTest((opened, onFile) => {
+  [file, store] = [opened, onFile];
 });
 
 /** Changes a row as a flipped bit would: no trigger sees it. */

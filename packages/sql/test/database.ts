@@ -2,6 +2,7 @@
  * The least database that shared SQL runs on, so that it can be tested without an engine: node:sqlite on a file, writers
  * one after the other, a clock that tests move. Handles on one file stand for several processes.
  */
+
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,11 +13,13 @@ import {
   type LargeBlobs,
   NOW,
   type SqlDatabase,
+  type SqlTransaction,
   type SqlValue,
   sqlAgents,
   sqlArtifacts,
   sqlRecords,
 } from '@tidemark/sql';
+import { beforeEach } from 'vitest';
 
 const MIGRATIONS = join(import.meta.dirname, '../../sqlite/migrations');
 
@@ -74,14 +77,13 @@ export class TestDatabase implements SqlDatabase {
     return this.#all<Row>(sql, params);
   }
 
-  write<T>(
-    work: (tx: { all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]> }) => Promise<T>,
-  ): Promise<T> {
+  write<T>(work: (tx: SqlTransaction) => Promise<T>): Promise<T> {
     return this.#file.takeTurn(async () => {
       this.handle.exec('BEGIN IMMEDIATE');
       try {
         const result = await work({
           all: async <Row>(sql: string, params: readonly SqlValue[]) => this.#all<Row>(sql, params),
+          run: async (sql, params) => this.#run(sql, params),
         });
         this.handle.exec('COMMIT');
         return result;
@@ -96,14 +98,34 @@ export class TestDatabase implements SqlDatabase {
     this.statements.push(sql);
     return this.handle.prepare(nativeSql(sql)).all(...params) as Row[];
   }
+
+  #run(sql: string, params: readonly SqlValue[]): number {
+    this.statements.push(sql);
+    return Number(this.handle.prepare(nativeSql(sql)).run(...params).changes);
+  }
 }
 
 function nativeSql(sql: string): string {
   return sql.replaceAll('@', '');
 }
 
+export type TestStore = Store & { database: TestDatabase };
+
+/** Opens a store on a file of its own before each test, and removes both after it. */
+export function eachTest(use: (file: TestFile, store: TestStore) => void): void {
+  beforeEach(() => {
+    const file = new TestFile();
+    const store = openTestStore(file);
+    use(file, store);
+    return async () => {
+      await store.close();
+      file.dispose();
+    };
+  });
+}
+
 /** A store over a handle of its own on the file. */
-export function openTestStore(file: TestFile, largeBlobs?: LargeBlobs): Store & { database: TestDatabase } {
+export function openTestStore(file: TestFile, largeBlobs?: LargeBlobs): TestStore {
   const context = new StoreContext({ clock: () => file.clock() });
   const database = new TestDatabase(file);
   const signals = new Signals();

@@ -2,8 +2,8 @@
 import { createMemoryStore } from '@tidemark/core';
 import { engineOf, type Records, type RecordWrite } from '@tidemark/core/engine';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openTestStore, TestFile } from './database.ts';
+import { describe, expect, it } from 'vitest';
+import { eachTest, type TestFile, type TestStore } from './database.ts';
 
 const KEYS = ['gbe.state.tasks.a.1', 'gbe.state.tasks.a.2', 'gbe.state.tasks.a-b.1', 'gbe.state.tasks.ä.1', 'plain'];
 const STATES = ['pending', 'claimed', 'running', 'failed', 'completed', 'nonsense'];
@@ -32,16 +32,10 @@ const write = fc.record({
 type Written = typeof write extends fc.Arbitrary<infer T> ? T : never;
 
 let file: TestFile;
-let store: ReturnType<typeof openTestStore>;
+let store: TestStore;
 
-beforeEach(() => {
-  file = new TestFile();
-  store = openTestStore(file);
-});
-
-afterEach(async () => {
-  await store.close();
-  file.dispose();
+eachTest((opened, onFile) => {
+  [file, store] = [opened, onFile];
 });
 
 function stepOf({ key, mode, set, stamp, ttlMs }: Written, tenantId: string): RecordWrite {

@@ -1,25 +1,19 @@
 /** What the kit cannot see of records in SQL: how many statements a step takes, and what another process hears. */
 import type { KvChange, Store } from '@tidemark/core';
 import { sqlRecords } from '@tidemark/sql';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { keyRange } from '../src/ranges.ts';
-import { openTestStore, TestFile } from './database.ts';
+import { eachTest, openTestStore, type TestFile, type TestStore } from './database.ts';
 
 let file: TestFile;
-let store: ReturnType<typeof openTestStore>;
-let other: ReturnType<typeof openTestStore>;
+let store: TestStore;
+let other: TestStore;
 
-beforeEach(() => {
-  file = new TestFile();
-  store = openTestStore(file);
-  other = openTestStore(file);
+eachTest((opened, onFile) => {
+  [file, store, other] = [opened, onFile, openTestStore(opened)];
 });
 
-afterEach(async () => {
-  await store.close();
-  await other.close();
-  file.dispose();
-});
+afterEach(() => other.close());
 
 async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
   store.database.statements.length = 0;

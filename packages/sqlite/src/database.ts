@@ -5,8 +5,8 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
-import { type EngineCall, GroupCommit, Signals, type StoreContext } from '@tidemark/core/engine';
-import { NOW, type Revisions, type SqlDatabase, type SqlTransaction, type SqlValue } from '@tidemark/sql';
+import { type EngineCall, GroupCommit, Signals, type StoreContext, sleep } from '@tidemark/core/engine';
+import { NOW, type Revisions, type SqlRunDatabase, type SqlRunTransaction, type SqlValue } from '@tidemark/sql';
 import { type Connection, openConnection } from './connection.ts';
 import { isBusy, isIoError, translateError } from './errors.ts';
 import { holdSingleProcessLock, makePrivateFile, type ProcessLock, syncDirectory } from './files.ts';
@@ -30,7 +30,7 @@ export interface CommitListener {
 }
 
 const POLL_MS = 50;
-const LONGEST_TURN_MS = 3;
+const LONGEST_TURN_MS = 1.5;
 const FIRST_WAIT_MS = 1;
 const LONGEST_WAIT_MS = 8;
 /** How long others' writes are taken as a sign that they want to write again. */
@@ -38,9 +38,10 @@ const RIVAL_MS = 100;
 /** The pause that lets them: about as long as a commit takes. */
 const COURTESY_MS = 2;
 
-export class Database implements SqlDatabase {
+export class Database implements SqlRunDatabase<OpenTransaction> {
   readonly path: string;
   readonly forUpdate = '';
+  readonly json = '?';
   readonly revisions: Revisions = {
     next: `UPDATE @kv_revision SET revision = revision + 1 RETURNING revision, ${NOW} AS now`,
     latest: `SELECT revision, ${NOW} AS now FROM @kv_revision`,
@@ -109,6 +110,14 @@ export class Database implements SqlDatabase {
     return this.reading(call, (connection) => connection.all<Row>(nativeSql(sql), ...params));
   }
 
+  readArrays(sql: string, params: readonly SqlValue[], call: EngineCall): Promise<unknown[][]> {
+    return this.reading(call, (connection) => connection.allArrays(nativeSql(sql), ...params));
+  }
+
+  async execute(sql: string, params: readonly SqlValue[], call: EngineCall): Promise<number> {
+    return this.submit({ savepoint: false, run: (connection) => connection.run(nativeSql(sql), ...params) }, call);
+  }
+
   /** Runs a read on the reading connection; readers wait for nobody, except while a file is recovered. */
   async reading<T>(call: EngineCall, read: (connection: Connection) => T): Promise<T> {
     await this.#yield();
@@ -127,7 +136,7 @@ export class Database implements SqlDatabase {
     this.#yieldedAt = performance.now();
   }
 
-  write<T>(work: (tx: SqlTransaction) => Promise<T>, call: EngineCall): Promise<T> {
+  write<T>(work: (tx: OpenTransaction) => Promise<T>, call: EngineCall): Promise<T> {
     return this.submit({ savepoint: true, run: (connection) => work(new OpenTransaction(connection)) }, call);
   }
 
@@ -259,7 +268,7 @@ export class Database implements SqlDatabase {
   }
 }
 
-export class OpenTransaction implements SqlTransaction {
+export class OpenTransaction implements SqlRunTransaction {
   readonly #connection: Connection;
 
   constructor(connection: Connection) {
@@ -268,6 +277,19 @@ export class OpenTransaction implements SqlTransaction {
 
   async all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
     return this.#connection.all<Row>(nativeSql(sql), ...params);
+  }
+
+  async run(sql: string, params: readonly SqlValue[]): Promise<number> {
+    return this.#connection.run(nativeSql(sql), ...params);
+  }
+
+  async arrays(sql: string, params: readonly SqlValue[]): Promise<unknown[][]> {
+    return this.#connection.allArrays(nativeSql(sql), ...params);
+  }
+
+  /** For statements of this engine alone. */
+  get connection(): Connection {
+    return this.#connection;
   }
 }
 
@@ -331,8 +353,4 @@ async function migrate(writer: Connection, path: string, context: StoreContext, 
       throw error;
     }
   }
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,6 +1,6 @@
 /** Takes the payload out of an event: the one change that the triggers of the log let pass, and that they count. */
 import type { RunKey, StoredRedaction } from '@tidemark/core/engine';
-import type { SqlTransaction } from '@tidemark/sql';
+import type { RedactionOutcome, SqlTransaction } from '@tidemark/sql';
 
 const SELECT_LIVE = 'SELECT 1 FROM @runs WHERE run_id = ? AND tenant_id = ? AND removed IS NULL';
 
@@ -12,9 +12,6 @@ const REDACT = `
 const IS_REDACTED = `
   SELECT run_seq FROM @run_events
   WHERE run_id = ? AND tenant_id = ? AND run_seq = ? AND redaction IS NOT NULL`;
-
-/** `changed`: the payload went with this call; `known`: it had gone before; `missing`: there is no such event. */
-type RedactionOutcome = 'changed' | 'known' | 'missing';
 
 /** Redacts an event in an open transaction. The first redaction of an event stays. */
 export async function redactInside(

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { type DoctorFinding, invalidArgument, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
 import { assembleStore, type EngineCall, SteadyClock, StoreContext } from '@tidemark/core/engine';
-import { sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords, sqlTenancy } from '@tidemark/sql';
+import { SQL_ABILITIES, sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords, sqlTenancy } from '@tidemark/sql';
 import { artifactsDirectory, backupFile } from './backup.ts';
 import { directoryBlobs } from './blobs.ts';
 import { Database } from './database.ts';
@@ -73,15 +73,7 @@ function assemble(path: string, context: StoreContext, database: Database, share
   const store = assembleStore(context, {
     backend: 'sqlite',
     version: database.reader.get<{ version: string }>('SELECT sqlite_version() AS version')!.version,
-    can: {
-      'runs.denseSequences': true,
-      'runs.feed': true,
-      'runs.transactions': true,
-      'runs.redaction': true,
-      'runs.inlineProjections': true,
-      'kv.watch': true,
-      reopen: true,
-    },
+    can: SQL_ABILITIES,
     durability: () => durability,
     runs,
     kv: records,

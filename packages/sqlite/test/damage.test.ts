@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import type { StoreAlert } from '@tidemark/core';
 import { expect, it, onTestFinished } from 'vitest';
 import { checkDamage, fillRuns } from '../../../faults/damage-check.ts';
 import { sqliteStore } from '../src/index.ts';
+import { alter } from './alter.ts';
 
 it.each([
   ['payload', `'{"n":"changed"}'`],
@@ -26,8 +26,9 @@ it.each([
   const where = "WHERE run_id = 'sick' AND run_seq = 3";
   alter(path, `CREATE TABLE before_damage AS SELECT * FROM run_events ${where}`);
   const problems = await checkDamage(store, {
-    damage: () => alter(path, `UPDATE run_events SET ${column} = ${value} ${where}`),
-    repair: () => alter(path, `UPDATE run_events SET ${column} = (SELECT ${column} FROM before_damage) ${where}`),
+    alerts,
+    damage: () => void alter(path, `UPDATE run_events SET ${column} = ${value} ${where}`),
+    repair: () => void alter(path, `UPDATE run_events SET ${column} = (SELECT ${column} FROM before_damage) ${where}`),
   });
   expect(problems).toEqual([]);
   expect(alerts).toMatchObject([{ code: 'RUN_QUARANTINED', runId: 'sick', fromSeq: 3 }]);
@@ -50,12 +51,21 @@ it('a head that cannot be decoded is left out of lists and named', async () => {
   expect(findings.find(({ check }) => check === 'quarantine')?.message).toContain('"sick" of "default"');
 });
 
-/** Changes the file past the store, and puts the triggers back. */
-function alter(path: string, sql: string): void {
-  const database = new DatabaseSync(path);
-  const triggers = database.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").all();
-  for (const { name } of triggers) database.exec(`DROP TRIGGER "${name}"`);
-  database.exec(sql);
-  for (const trigger of triggers) database.exec(String(trigger.sql));
-  database.close();
-}
+it('a checksum of a field that was damaged is found, though the record is whole', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-damage-'));
+  const path = join(folder, 'store.db');
+  const store = await sqliteStore(path);
+  onTestFinished(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+  await store.kv.put('a', { x: '1', y: '2' });
+  await store.kv.put('b', { x: '3' });
+  alter(path, "UPDATE kv_fields SET sum = sum + 4 WHERE key = 'a' AND field = 'x'");
+  await expect(store.kv.getField('a', 'x')).rejects.toMatchObject({ code: 'CORRUPT_VALUE' });
+  const { findings } = await store.doctor({ deep: true });
+  expect(findings.find(({ check }) => check === 'stored values')).toMatchObject({
+    status: 'fail',
+    message: '1 of 2 values are damaged: kv default / a',
+  });
+});

@@ -10,6 +10,7 @@ export interface FieldRow {
   revision: SqlInteger;
   expires_at: SqlInteger | null;
   sum: number | null;
+  /** 0 for a record that does not expire. */
   now: SqlInteger;
   field: string | null;
   value: Uint8Array | null;
@@ -17,6 +18,9 @@ export interface FieldRow {
 
 /** What has expired is invisible from that millisecond on (KV-2). */
 export const IS_LIVE = `(expires_at IS NULL OR expires_at > ${NOW})`;
+
+/** The store's time where the record expires, else 0: on SQLite every look at the clock is a call into JavaScript. */
+export const NOW_IF_EXPIRING = `CASE WHEN expires_at IS NULL THEN 0 ELSE ${NOW} END AS now`;
 
 /** The records of rows that come in order of keys, each with the milliseconds it has left. */
 export function gatherRecords(tenantId: string, rows: readonly FieldRow[]): ScannedRecord[] {
@@ -58,15 +62,22 @@ function recordOf(tenantId: string, rows: readonly FieldRow[], from: number, to:
     revision,
     ttlMs: expiresAt === null ? null : expiresAt - integerOf(now),
   };
-  if (!isIntact(tenantId, key, state, sum)) return { ...record, fields: NO_FIELDS, damaged: true };
+  if (typeof key !== 'string' || !isIntact(tenantId, key, state, sum))
+    return { ...record, fields: NO_FIELDS, damaged: true };
   if (sum === null) record.unsummed = true;
   return record;
 }
 
-/** The record that joined rows speak of, whether it is intact or not. */
+/**
+ * The record that joined rows speak of, whether it is intact or not. A field whose name is not text, as a flipped bit of a SQLite
+ * row can make it, is left out; the sum of the record tells.
+ */
 export function stateOf(rows: readonly StateRow[], from = 0, to = rows.length): RecordState {
   const fields = new Map<string, Uint8Array>();
-  for (let at = from; at < to; at++) if (rows[at]!.field !== null) fields.set(rows[at]!.field!, rows[at]!.value!);
+  for (let at = from; at < to; at++) {
+    const { field, value } = rows[at]!;
+    if (typeof field === 'string' && typeof value === 'object' && value !== null) fields.set(field, value);
+  }
   const { revision, expires_at } = rows[from]!;
   return { fields, revision: integerOf(revision), expiresAt: integerOrNull(expires_at) };
 }

@@ -16,15 +16,15 @@ import {
   type StoredRecord,
   startsAnew,
 } from '@tidemark/core/engine';
-import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
+import type { SqlDatabase, SqlTransaction } from '../database.ts';
 import { answerOf, keepAnswers, keepNewAnswer } from '../requests.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
 import { lookAtAnswer, saveAnswer } from './answers.ts';
 import { Raced } from './races.ts';
-import { stateOf, storedRecord } from './rows.ts';
+import { NOW_IF_EXPIRING, stateOf, storedRecord } from './rows.ts';
 import type { Looked, Seen } from './seen.ts';
 import { isIntact, recordStart, recordSum } from './sums.ts';
-import { movePlaces, OF_RECORD, REMOVE_FIELDS, writeFields } from './writing.ts';
+import { movePlaces, OF_RECORD, REMOVE_FIELDS, REMOVE_RECORD, writeFields } from './writing.ts';
 
 /** A change with the tenant it belongs to, for those who watch. */
 export interface MadeChange extends RecordChange {
@@ -45,24 +45,24 @@ interface RecordRow {
 }
 
 const LOOK = `
-  SELECT revision, expires_at, requests, sum, ${NOW} AS now, NULL AS field, NULL AS value FROM @kv_records ${OF_RECORD}`;
+  SELECT revision, expires_at, requests, sum, ${NOW_IF_EXPIRING}, NULL AS field, NULL AS value FROM @kv_records ${OF_RECORD}`;
 
 const LOOK_WITH_FIELDS = `
-  SELECT record.revision, record.expires_at, record.requests, record.sum, ${NOW} AS now, kv_field.field, kv_field.value
+  SELECT record.revision, record.expires_at, record.requests, record.sum, ${NOW_IF_EXPIRING}, kv_field.field, kv_field.value
     FROM @kv_records AS record
     LEFT JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
    WHERE record.tenant_id = ? AND record.key = ?`;
 
-const SAVE_RECORD = `
-  INSERT INTO @kv_records AS stored (tenant_id, key, revision, expires_at, requests, sum)
+/** Makes a record that did not exist when we looked; writes nothing when another writer was faster. */
+const MAKE_RECORD = `
+  INSERT INTO @kv_records (revision, expires_at, requests, sum, tenant_id, key)
   VALUES (?, ?, ?, ?, ?, ?)
-  ON CONFLICT (tenant_id, key) DO UPDATE SET
-    revision   = excluded.revision,
-    expires_at = excluded.expires_at,
-    requests   = excluded.requests,
-    sum        = excluded.sum
-  WHERE stored.revision = ?
-  RETURNING revision`;
+  ON CONFLICT (tenant_id, key) DO NOTHING`;
+
+/** Changes a stored record; writes nothing when its revision is not the one we saw. Cheaper than an upsert. */
+const MOVE_RECORD = `
+  UPDATE @kv_records SET revision = ?, expires_at = ?, requests = ?, sum = ?
+  WHERE tenant_id = ? AND key = ? AND revision = ?`;
 
 /** Looks at whole records for steps that follow in the same transaction; nobody changes those that are there meanwhile. */
 export async function lookAt(db: SqlDatabase, tx: SqlTransaction, names: readonly RecordName[]): Promise<Looked> {
@@ -89,29 +89,29 @@ export async function takeSteps(
   looked: Looked = new Map(),
 ): Promise<{ outcomes: RecordOutcome[]; changes: MadeChange[] }> {
   const seen = new Map(looked);
-  for (const write of writes) {
-    const id = idOf(write.name);
-    const known = seen.get(id);
-    if (!known || (needsFields(write) && !known.hasFields)) {
-      seen.set(id, await look(db, tx, write.name, needsFields(write)));
+  const ids = writes.map(({ name }) => idOf(name));
+  for (const [at, write] of writes.entries()) {
+    let found = seen.get(ids[at]!);
+    if (!found || (needsFields(write) && !found.hasFields)) {
+      found = await look(db, tx, write.name, needsFields(write));
+      seen.set(ids[at]!, found);
     }
-    if (seen.get(id)!.damaged && !startsAnew(write)) throw corruptValue('record', write.name.key);
+    if (found.damaged && !startsAnew(write)) throw corruptValue('record', write.name.key);
   }
   const answered: boolean[] = [];
-  for (const write of writes) answered.push(await isAnswered(tx, write, seen.get(idOf(write.name))!));
-  const holds = writes.every((write, at) => answered[at] || meets(write, seen.get(idOf(write.name))!.state));
+  for (const [at, write] of writes.entries()) answered.push(await isAnswered(tx, write, seen.get(ids[at]!)!));
+  const holds = writes.every((write, at) => answered[at] || meets(write, seen.get(ids[at]!)!.state));
   const outcomes: RecordOutcome[] = [];
   const changes: MadeChange[] = [];
   for (const [at, write] of writes.entries()) {
-    const id = idOf(write.name);
-    const before = seen.get(id)!;
+    const before = seen.get(ids[at]!)!;
     let after = before;
     if (holds && !answered[at]) {
       after = await change(db, tx, write, before, changes);
     } else if (before.state && !before.hasFields && !write.brief) {
       after = await look(db, tx, write.name, true);
     }
-    seen.set(id, after);
+    seen.set(ids[at]!, after);
     const record = after.state ? storedRecord(after.state, after.now) : null;
     const existed = before.state !== undefined || (answered[at] === true && write.mode === 'delete');
     outcomes.push({ applied: holds, record, existed });
@@ -176,15 +176,19 @@ async function change(
   if (state) {
     const requests = held.length === 0 ? null : JSON.stringify(held);
     const start = recordStart(tenantId, key);
-    const params = [tenantId, key, revision, state.expiresAt, requests, recordSum(start, state), before.storedRevision];
-    if ((await tx.all(SAVE_RECORD, params)).length === 0) throw new Raced('The record was changed meanwhile');
+    const params = [revision, state.expiresAt, requests, recordSum(start, state), tenantId, key];
+    const saved =
+      before.storedRevision === 0
+        ? await tx.run(MAKE_RECORD, params)
+        : await tx.run(MOVE_RECORD, [...params, before.storedRevision]);
+    if (saved === 0) throw new Raced('The record was changed meanwhile');
     // An expired record leaves nothing to the one that takes its place.
     const startsOver = before.storedRevision > 0 && (write.mode === 'replace' || !before.state);
-    if (startsOver) await tx.all(REMOVE_FIELDS, [tenantId, key]);
+    if (startsOver) await tx.run(REMOVE_FIELDS, [tenantId, key]);
     await writeFields(tx, write, start, state.fields, startsOver ? undefined : before.state?.fields);
   } else {
-    await tx.all(`DELETE FROM @kv_records ${OF_RECORD}`, [tenantId, key]);
-    await tx.all(REMOVE_FIELDS, [tenantId, key]);
+    await tx.run(REMOVE_RECORD, [tenantId, key]);
+    await tx.run(REMOVE_FIELDS, [tenantId, key]);
   }
   await keepRequests(tx, write.name, left);
   if (before.storedRevision === 0) await fenceRequest(db, tx, write);

@@ -3,7 +3,6 @@
  * by comparing revisions. The promise: the latest state of every changed key is reported; states between may merge.
  */
 
-import { setTimeout as delay } from 'node:timers/promises';
 import { isTidemarkError } from '@tidemark/core';
 import {
   ChangeQueue,
@@ -14,6 +13,7 @@ import {
   type RecordName,
   type Records,
   type StoredRecord,
+  sleep,
 } from '@tidemark/core/engine';
 import type { SqlDatabase, SqlSignals } from '../database.ts';
 import { keyRange } from '../ranges.ts';
@@ -107,7 +107,7 @@ export class RecordWatcher {
       }
       const rest = REST_FACTOR * (performance.now() - began);
       await signals.wait(TOPIC, { signal: this.#signal, deadline: Date.now() + LOOK_EVERY_MS });
-      if (rest > LOOK_EVERY_MS) await delay(rest, undefined, { signal: this.#signal }).catch(() => {});
+      if (rest > LOOK_EVERY_MS) await sleep(rest, this.#signal);
     }
   }
 

@@ -1,11 +1,25 @@
 /** Brings the fields of a record, and the places of a job, from what they were to what a step makes of them. */
 import { type Fields, placesOf, type RecordName, type RecordState, type RecordWrite } from '@tidemark/core/engine';
 import type { SqlTransaction } from '../database.ts';
-import { batchesOf, placeholders } from '../statements.ts';
+import { batchesOf, bySize, placeholders } from '../statements.ts';
 import { fieldSum } from './sums.ts';
 
 export const OF_RECORD = 'WHERE tenant_id = ? AND key = ?';
+export const REMOVE_RECORD = `DELETE FROM @kv_records ${OF_RECORD}`;
 export const REMOVE_FIELDS = `DELETE FROM @kv_fields ${OF_RECORD}`;
+const REMOVE_PLACES = `DELETE FROM @kv_places ${OF_RECORD}`;
+
+const removeSomeFields = bySize((fields) => `${REMOVE_FIELDS} AND field IN (${placeholders(fields, '?')})`);
+const removeSomePlaces = bySize((places) => `${REMOVE_PLACES} AND place IN (${placeholders(places, '?')})`);
+const addPlaces = bySize(
+  (places) => `INSERT INTO @kv_places (tenant_id, place, key) VALUES ${placeholders(places, '(?, ?, ?)')}`,
+);
+const saveFields = bySize(
+  (fields) => `
+    INSERT INTO @kv_fields (tenant_id, key, field, value, sum)
+    VALUES ${placeholders(fields, '(?, ?, ?, ?, ?)')}
+    ON CONFLICT (tenant_id, key, field) DO UPDATE SET value = excluded.value, sum = excluded.sum`,
+);
 
 /**
  * Writes the fields that the step names, with sums that begin with `start`, and removes those that were there; a merge has
@@ -26,17 +40,10 @@ export async function writeFields(
     if (value !== undefined) values.push([field, value]);
     else if (before?.has(field)) removed.push(field);
   }
-  for (const batch of batchesOf(removed)) {
-    const sql = `${REMOVE_FIELDS} AND field IN (${placeholders(batch.length, '?')})`;
-    await tx.all(sql, [tenantId, key, ...batch]);
-  }
+  for (const batch of batchesOf(removed)) await tx.run(removeSomeFields(batch.length), [tenantId, key, ...batch]);
   for (const batch of batchesOf(values)) {
-    const sql = `
-      INSERT INTO @kv_fields (tenant_id, key, field, value, sum)
-      VALUES ${placeholders(batch.length, '(?, ?, ?, ?, ?)')}
-      ON CONFLICT (tenant_id, key, field) DO UPDATE SET value = excluded.value, sum = excluded.sum`;
-    await tx.all(
-      sql,
+    await tx.run(
+      saveFields(batch.length),
       batch.flatMap(([field, value]) => [tenantId, key, field, value, fieldSum(start, field, value)]),
     );
   }
@@ -53,19 +60,12 @@ export async function movePlaces(
   const now = after ? placesOf(key, after.fields) : [];
   const gone = old.filter((place) => !now.includes(place));
   const isUnknown = before.damaged || (!before.state && before.storedRevision > 0);
-  if (isUnknown) await tx.all(`DELETE FROM @kv_places ${OF_RECORD}`, [tenantId, key]);
-  for (const batch of batchesOf(gone)) {
-    const places = placeholders(batch.length, '?');
-    await tx.all(`DELETE FROM @kv_places WHERE tenant_id = ? AND key = ? AND place IN (${places})`, [
-      tenantId,
-      key,
-      ...batch,
-    ]);
-  }
+  if (isUnknown) await tx.run(REMOVE_PLACES, [tenantId, key]);
+  for (const batch of batchesOf(gone)) await tx.run(removeSomePlaces(batch.length), [tenantId, key, ...batch]);
   const added = now.filter((place) => !old.includes(place));
   for (const batch of batchesOf(added)) {
-    await tx.all(
-      `INSERT INTO @kv_places (tenant_id, place, key) VALUES ${placeholders(batch.length, '(?, ?, ?)')}`,
+    await tx.run(
+      addPlaces(batch.length),
       batch.flatMap((place) => [tenantId, place, key]),
     );
   }

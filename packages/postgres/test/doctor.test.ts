@@ -11,11 +11,11 @@ import type { ServerKind } from '../../../scripts/servers/kind.ts';
 import { pgbouncer } from '../../../scripts/servers/pgbouncer.ts';
 import { postgres } from '../../../scripts/servers/postgres.ts';
 import type { RunningServer } from '../../../scripts/servers/start.ts';
-import { newDatabase, openClient, openStore, WITHOUT_POSTGRES } from '../test/databases.ts';
-import { through, urlOfDatabase, withClient } from '../test/servers.ts';
-import { examine } from './doctor.ts';
-import { Dialect } from './sql.ts';
-import { postgresStore } from './store.ts';
+import { examine } from '../src/doctor.ts';
+import { Dialect } from '../src/sql.ts';
+import { postgresStore } from '../src/store.ts';
+import { newDatabase, openClient, openStore, WITHOUT_POSTGRES } from './databases.ts';
+import { through, urlOfDatabase, withClient } from './servers.ts';
 
 describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
   let server: RunningServer;

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newPath, openStore, runEvent } from '../test/fixtures.ts';
-import { checkReadable, loadMigrations } from './migrations.ts';
+import { checkReadable, loadMigrations } from '../src/migrations.ts';
+import { newPath, openStore, runEvent } from './fixtures.ts';
 
 /** The columns of an event that is copied from run `r`, with some of them changed. */
 function copied(changes: Record<string, string>, columns: readonly string[]): string {

@@ -2,10 +2,10 @@
 import { existsSync, readFileSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newPath, openStore, runEvent } from '../test/fixtures.ts';
-import { Connection } from './connection.ts';
-import { durabilityOf, examine } from './doctor.ts';
-import { sqliteStore } from './store.ts';
+import { Connection } from '../src/connection.ts';
+import { durabilityOf, examine } from '../src/doctor.ts';
+import { sqliteStore } from '../src/store.ts';
+import { newPath, openStore, runEvent } from './fixtures.ts';
 
 const TMPFS = 0x01021994;
 const hasTmpfs = existsSync('/dev/shm') && statfsSync('/dev/shm').type === TMPFS;

@@ -1,10 +1,10 @@
 /** The clock of a file (GEN-12): set back while it is open, over a restart, and between processes. */
 import { SteadyClock, StoreContext } from '@tidemark/core/engine';
 import { expect, it, onTestFinished } from 'vitest';
-import { newPath, openStore, runEvent } from '../test/fixtures.ts';
-import { Database } from './database.ts';
-import { SharedClock } from './shared-clock.ts';
-import { sqliteStore } from './store.ts';
+import { Database } from '../src/database.ts';
+import { SharedClock } from '../src/shared-clock.ts';
+import { sqliteStore } from '../src/store.ts';
+import { newPath, openStore, runEvent } from './fixtures.ts';
 
 const HOUR = 3_600_000;
 const TYPE = 'mail';

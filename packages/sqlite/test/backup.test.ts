@@ -2,8 +2,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { checkHistory, type Note } from '../../../faults/history.ts';
-import { newPath, openStore, runEvent } from '../test/fixtures.ts';
-import { startNode } from '../test/programs.ts';
+import { newPath, openStore, runEvent } from './fixtures.ts';
+import { startNode } from './programs.ts';
 
 const WRITERS = 8;
 const BATCH = 5;

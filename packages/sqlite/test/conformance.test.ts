@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ALL_CASES, isTimed, registerConformance, type StoreUnderTest } from '@tidemark/conformance';
 import { afterAll, describe, expect, it } from 'vitest';
-import { type Ended, startNode } from '../test/programs.ts';
-import { sqliteStore } from './store.ts';
+import { sqliteStore } from '../src/store.ts';
+import { type Ended, startNode } from './programs.ts';
 
 const PROCESSES = 4;
 

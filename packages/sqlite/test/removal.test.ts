@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newPath, openStore, runEvent } from '../test/fixtures.ts';
+import { newPath, openStore, runEvent } from './fixtures.ts';
 
 /** Counts rows behind the store's back. */
 function counter(path: string): (table: string) => number {

@@ -2,10 +2,10 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newPath, openStore, runEvent } from '../test/fixtures.ts';
-import { startNode } from '../test/programs.ts';
-import { loadMigrations } from './migrations.ts';
-import { sqliteStore } from './store.ts';
+import { loadMigrations } from '../src/migrations.ts';
+import { sqliteStore } from '../src/store.ts';
+import { newPath, openStore, runEvent } from './fixtures.ts';
+import { startNode } from './programs.ts';
 
 const NEWEST = loadMigrations().at(-1)!.version;
 

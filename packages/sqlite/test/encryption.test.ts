@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chain, compression, defineProjection, encryption, type PayloadCodec } from '@tidemark/core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { sqliteStore } from './store.ts';
+import { sqliteStore } from '../src/store.ts';
 
 const SECRET = 'correct horse battery staple';
 const LARGE = `${SECRET} `.repeat(40_000);

@@ -1,6 +1,6 @@
 /** The statement behind `listRuns`: conditions only for what was asked, keyset paging over (created_at, tenant, run). */
 import type { RunQuery } from '@tidemark/core/engine';
-import { HEAD_COLUMNS } from './runs.ts';
+import { HEAD_COLUMNS } from './rows.ts';
 
 /** `hasLabel` is the engine's own condition that a label, by its name, has a value: two parameters in this order. */
 export function runListSql(query: RunQuery, hasLabel: string): { sql: string; params: (string | number)[] } {

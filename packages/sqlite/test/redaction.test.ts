@@ -1,7 +1,7 @@
 /** Redaction in the file: the payload is gone from its row, and the trigger lets exactly that change pass (RUN-15). */
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newPath, openStore, runEvent } from '../test/fixtures.ts';
+import { newPath, openStore, runEvent } from './fixtures.ts';
 
 const ORDER = { tenantId: 'default', by: 'dpo', reason: 'request 1' };
 

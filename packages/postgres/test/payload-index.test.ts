@@ -1,6 +1,6 @@
 /** The opt-in index over payloads: it finds what jsonb can hold, and stands in the way of nothing else. */
 import { describe, expect, it } from 'vitest';
-import { newDatabase, openClient, openStore, runEvent, WITHOUT_POSTGRES } from '../test/databases.ts';
+import { newDatabase, openClient, openStore, runEvent, WITHOUT_POSTGRES } from './databases.ts';
 
 describe.skipIf(WITHOUT_POSTGRES)('payloadIndex', () => {
   it.each([undefined, 4])(

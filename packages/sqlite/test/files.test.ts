@@ -1,7 +1,7 @@
 /** The lock that keeps a second process out where the SQLite of an older Node could damage the file. */
 import { describe, expect, it } from 'vitest';
-import { newPath } from '../test/fixtures.ts';
-import { allowsSeveralProcesses, holdSingleProcessLock } from './files.ts';
+import { allowsSeveralProcesses, holdSingleProcessLock } from '../src/files.ts';
+import { newPath } from './fixtures.ts';
 
 const OLD = '3.50.4';
 

@@ -9,9 +9,9 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startOwnServer } from '../../../scripts/servers/index.ts';
 import type { RunningServer } from '../../../scripts/servers/start.ts';
-import { openClient, openStore, runEvent, WITHOUT_POSTGRES } from '../test/databases.ts';
-import { urlOfDatabase, withClient } from '../test/servers.ts';
-import { type PostgresOptions, planMigrations, postgresStore } from './index.ts';
+import { type PostgresOptions, planMigrations, postgresStore } from '../src/index.ts';
+import { openClient, openStore, runEvent, WITHOUT_POSTGRES } from './databases.ts';
+import { urlOfDatabase, withClient } from './servers.ts';
 
 const PERMISSION_DENIED = '42501';
 

@@ -2,8 +2,8 @@
 import { chmodSync, globSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newPath, openStore, runEvent } from '../test/fixtures.ts';
-import { holdSingleProcessLock } from './files.ts';
+import { holdSingleProcessLock } from '../src/files.ts';
+import { newPath, openStore, runEvent } from './fixtures.ts';
 
 const LARGE = new Uint8Array(300 * 1024).fill(7);
 

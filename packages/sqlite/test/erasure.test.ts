@@ -3,8 +3,8 @@ import { readdirSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { contentsOf, fillTenant } from '../../../faults/tenant-contents.ts';
-import { newPath, openStore } from '../test/fixtures.ts';
-import { artifactsDirectory } from './backup.ts';
+import { artifactsDirectory } from '../src/backup.ts';
+import { newPath, openStore } from './fixtures.ts';
 
 /** Rows of all tables in which a text stands, as `table: row`. */
 function rowsWith(path: string, text: string): string[] {

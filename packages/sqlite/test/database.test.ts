@@ -3,8 +3,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunEventRecord, Store } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { newPath, openStore, runEvent } from '../test/fixtures.ts';
-import { startNode } from '../test/programs.ts';
+import { newPath, openStore, runEvent } from './fixtures.ts';
+import { startNode } from './programs.ts';
 
 /** Takes the write lock of the file, says so, and gives it back after a time. */
 const LOCKER = `

@@ -1,0 +1,12 @@
+/** What SQL engines can do beyond having their parts. */
+import type { Engine } from '@tidemark/core/engine';
+
+export const SQL_ABILITIES = {
+  'runs.denseSequences': true,
+  'runs.feed': true,
+  'runs.transactions': true,
+  'runs.redaction': true,
+  'runs.inlineProjections': true,
+  'kv.watch': true,
+  reopen: true,
+} as const satisfies Engine['can'];

@@ -1,0 +1,192 @@
+/** The run engine that SQL engines share: heads, events, snapshots, removal and restore. Each adds its append and its feed. */
+import {
+  type DamagedHead,
+  type EngineCall,
+  eventOfRow,
+  type FeedEntry,
+  type LogPage,
+  type PlacedEvent,
+  type QuarantineEngine,
+  type RemoveRunOptions,
+  type RestoredPart,
+  type RunAppend,
+  type RunEngine,
+  type RunHead,
+  type RunKey,
+  type RunQuery,
+  type RunTombstone,
+  readLogPage,
+  type StoredRedaction,
+  type StoredSnapshot,
+} from '@tidemark/core/engine';
+import type { SqlTransaction } from '../database.ts';
+import { sqlQuarantines } from '../quarantines.ts';
+import type { SqlRunDatabase, SqlRunTransaction } from './database.ts';
+import { runListSql } from './list-sql.ts';
+import { eventsParams, lockHead, SELECT_EVENTS, SELECT_HEAD, SELECT_TENANTS } from './reading.ts';
+import { markRemoved, removeSomeEvents, SELECT_LEFTOVERS } from './removal.ts';
+import { type RestoreDialect, SqlRestore } from './restore.ts';
+import { HEAD_COLUMNS, headOf, headsOf } from './rows.ts';
+import { SqlSnapshots } from './snapshots.ts';
+
+/** How an engine differs in what is shared. */
+export interface RunDialect<Tx extends SqlRunTransaction> extends RestoreDialect<Tx> {
+  /** A condition that a label, by its name, has a value: two parameters in this order. */
+  hasLabel: string;
+  /** Heads read by one statement of a list. */
+  listStep: number;
+  /** Events removed in one transaction. */
+  removeStep: number;
+  /** Takes the next number of a release inside a transaction, in the order of commits. */
+  takeReleaseNumber(tx: SqlTransaction): Promise<number>;
+  /** Redacts an event inside a transaction and counts it in the head. The first redaction of an event stays. */
+  redact(tx: Tx, run: RunKey, runSeq: number, redaction: StoredRedaction): Promise<RedactionOutcome>;
+}
+
+/** `changed`: the payload went with this call; `known`: it had gone before; `missing`: there is no such event. */
+export type RedactionOutcome = 'changed' | 'known' | 'missing';
+
+type Head = RunHead | RunTombstone | null;
+
+export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDatabase<Tx>> implements RunEngine {
+  readonly quarantines: QuarantineEngine;
+  protected readonly database: Db;
+  readonly #dialect: RunDialect<Tx>;
+  readonly #restore: SqlRestore<Tx>;
+  readonly #snapshots: SqlSnapshots;
+  readonly #clock: () => number;
+
+  constructor(database: Db, dialect: RunDialect<Tx>, clock: () => number) {
+    this.database = database;
+    this.quarantines = sqlQuarantines(database, dialect.takeReleaseNumber);
+    this.#dialect = dialect;
+    this.#restore = new SqlRestore(dialect);
+    this.#snapshots = new SqlSnapshots(database);
+    this.#clock = clock;
+  }
+
+  abstract append(
+    appends: readonly RunAppend[],
+    call: EngineCall & { transaction?: unknown },
+  ): Promise<(PlacedEvent[] | Error)[]>;
+  abstract feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]>;
+  abstract waitForEvents(run: RunKey | null, call: EngineCall): Promise<void>;
+
+  /** Called before a transaction looks at the row of a head; an engine that holds a newer head back writes it now. */
+  protected async settleHead(_tx: Tx, _run: RunKey): Promise<void> {}
+
+  /** Called at the end of a transaction that changed the row of a head. */
+  protected headChanged(_run: RunKey): void {}
+
+  /** Called after the commit that made a run visible again. */
+  protected abstract announce(run: RunKey): void;
+
+  /** Reads the head inside a transaction in which nobody else can move it. */
+  async #lockHead(tx: Tx, run: RunKey): Promise<Head> {
+    await this.settleHead(tx, run);
+    return lockHead(tx, this.database, run);
+  }
+
+  fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage> {
+    const read = async (after: number, count: number) => {
+      const params = eventsParams(run, after, count);
+      const rows = await this.database.readArrays(SELECT_EVENTS, params, call, run.tenantId);
+      return rows.map((row) => eventOfRow(row));
+    };
+    return readLogPage(read, afterSeq, limit);
+  }
+
+  async head({ runId, tenantId }: RunKey, call: EngineCall): Promise<Head> {
+    const [row] = await this.database.readArrays(SELECT_HEAD, [runId, tenantId], call, tenantId);
+    return row ? headOf(row) : null;
+  }
+
+  async tenantsOf(runId: string, call: EngineCall): Promise<string[]> {
+    return (await this.database.readArrays(SELECT_TENANTS, [runId], call)).map(([tenantId]) => tenantId as string);
+  }
+
+  /** Read in steps where a long page would keep the process from other work. */
+  async list(query: RunQuery, call: EngineCall, onDamaged?: (head: DamagedHead) => void): Promise<RunHead[]> {
+    const heads: RunHead[] = [];
+    for (let { after } = query; ; ) {
+      const limit = Math.min(this.#dialect.listStep, query.limit - heads.length);
+      const { sql, params } = runListSql({ ...query, after, limit }, this.#dialect.hasLabel);
+      const rows = await this.database.readArrays(sql, params, call, query.tenantId);
+      heads.push(...headsOf(rows, onDamaged));
+      const last = rows.at(-1);
+      if (!last || rows.length < limit || heads.length >= query.limit) return heads;
+      after = placeOf(last);
+    }
+  }
+
+  loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null> {
+    return this.#snapshots.load(run, call);
+  }
+
+  saveSnapshot(
+    run: RunKey,
+    snapshot: StoredSnapshot & { status: string },
+    call: EngineCall,
+    over?: StoredSnapshot | null,
+  ): Promise<boolean> {
+    return this.#snapshots.save(run, snapshot, call, over);
+  }
+
+  dropSnapshot(run: RunKey, upToRewrites: number, call: EngineCall): Promise<void> {
+    return this.#snapshots.drop(run, upToRewrites, call);
+  }
+
+  async remove(run: RunKey, tombstone: RunTombstone, call: RemoveRunOptions): Promise<boolean> {
+    const mark = async (tx: Tx) => {
+      const isThere = await markRemoved(tx, run, await this.#lockHead(tx, run), tombstone, call);
+      this.headChanged(run);
+      return isThere;
+    };
+    const marked = await this.database.write(mark, call, run.tenantId);
+    await this.#removeEvents(run, call);
+    return marked;
+  }
+
+  async #removeEvents(run: RunKey, call: EngineCall): Promise<void> {
+    const step = (tx: SqlTransaction) => removeSomeEvents(tx, run, this.#dialect.removeStep);
+    while (await this.database.write(step, call, run.tenantId));
+  }
+
+  /** Finishes the removal of runs that a crash interrupted. */
+  async removeLeftovers(call: EngineCall): Promise<void> {
+    for (const [tenantId, runId] of await this.database.readArrays(SELECT_LEFTOVERS, [], call))
+      await this.#removeEvents({ tenantId: tenantId as string, runId: runId as string }, call);
+  }
+
+  async restore(run: RunKey, part: RestoredPart, call: EngineCall & { overDeleted?: boolean }): Promise<void> {
+    const { overDeleted } = call;
+    const write = async (tx: Tx) => {
+      const head = await this.#lockHead(tx, run);
+      const outcome = await this.#restore.write(tx, run, part, head, { now: this.#clock(), overDeleted });
+      if (outcome === 'written') this.headChanged(run);
+      return outcome;
+    };
+    for (;;) {
+      const outcome = await this.database.write(write, call, run.tenantId);
+      if (outcome === 'leftovers') await this.#removeEvents(run, call);
+      else if (outcome !== 'raced') break;
+    }
+    if (part.isLast) this.announce(run);
+  }
+
+  redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean> {
+    const redact = async (tx: Tx) => {
+      await this.settleHead(tx, run);
+      const outcome = await this.#dialect.redact(tx, run, runSeq, redaction);
+      if (outcome === 'changed') this.headChanged(run);
+      return outcome !== 'missing';
+    };
+    return this.database.write(redact, call, run.tenantId);
+  }
+}
+
+/** Where a list goes on after a row, whether or not its head can be decoded. */
+function placeOf(row: readonly unknown[]): NonNullable<RunQuery['after']> {
+  const at = (column: (typeof HEAD_COLUMNS)[number]) => row[HEAD_COLUMNS.indexOf(column)];
+  return { createdAt: at('created_at') as number, tenantId: at('tenant_id') as string, runId: at('run_id') as string };
+}

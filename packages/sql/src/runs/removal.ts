@@ -1,0 +1,53 @@
+/** Removes runs: the tombstone in one step, the events in small ones, so that nobody waits long for a lock. */
+import {
+  checkRemoval,
+  type RemoveRunOptions,
+  type RunHead,
+  type RunKey,
+  type RunTombstone,
+} from '@tidemark/core/engine';
+import type { SqlTransaction } from '../database.ts';
+import { removeQuarantine } from '../quarantines.ts';
+import { removeSnapshot } from './snapshots.ts';
+
+const MARK_REMOVED = 'UPDATE @runs SET removed = ? WHERE run_id = ? AND tenant_id = ?';
+
+/** A run that is being restored is not a leftover. */
+const IS_GONE = "removed IS NOT NULL AND removed ->> 'kind' <> 'restoring'";
+
+const RUN_IS_GONE = `EXISTS (SELECT 1 FROM @runs WHERE run_id = ? AND tenant_id = ? AND ${IS_GONE})`;
+
+export const SELECT_LEFTOVERS = `
+  SELECT tenant_id, run_id FROM @runs r
+  WHERE ${IS_GONE}
+    AND EXISTS (SELECT 1 FROM @run_events e WHERE e.run_id = r.run_id AND e.tenant_id = r.tenant_id)`;
+
+const SELECT_LEFT = `SELECT 1 FROM @run_events WHERE run_id = ? AND tenant_id = ? AND ${RUN_IS_GONE} LIMIT 1`;
+
+/** By comparison with one number: with a list of them, PostgreSQL takes quadratic time on a table without statistics. */
+const DELETE_EVENTS = `
+  DELETE FROM @run_events WHERE run_id = ? AND tenant_id = ? AND run_seq > (
+    SELECT max(run_seq) - CAST(? AS bigint) FROM @run_events WHERE run_id = ? AND tenant_id = ?)
+  AND ${RUN_IS_GONE}`;
+
+/** Leaves the tombstone of a run: from here on it is gone for readers and writers. False for an unknown run. */
+export async function markRemoved(
+  tx: SqlTransaction,
+  run: RunKey,
+  head: RunHead | RunTombstone | null,
+  tombstone: RunTombstone,
+  options: RemoveRunOptions,
+): Promise<boolean> {
+  const isThere = checkRemoval(run, head, tombstone, options);
+  if (isThere) await tx.run(MARK_REMOVED, [JSON.stringify(tombstone), run.runId, run.tenantId]);
+  await removeSnapshot(tx, run);
+  await removeQuarantine(tx, run);
+  return isThere;
+}
+
+/** Removes up to `step` events of a removed run; true while some are left, also those that another process removes. */
+export async function removeSomeEvents(tx: SqlTransaction, run: RunKey, step: number): Promise<boolean> {
+  const place = [run.runId, run.tenantId];
+  await tx.run(DELETE_EVENTS, [...place, step, ...place, ...place]);
+  return (await tx.all(SELECT_LEFT, [...place, ...place])).length > 0;
+}

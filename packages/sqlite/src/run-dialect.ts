@@ -1,0 +1,65 @@
+/** How runs are stored on SQLite, where it differs from other SQL engines. */
+import { invalidArgument } from '@tidemark/core';
+import { type RowValue, type RunKey, rowOf, type StoredRunEvent } from '@tidemark/core/engine';
+import { EVENT_COLUMNS, type RunDialect, type SqlTransaction } from '@tidemark/sql';
+import type { Connection } from './connection.ts';
+import type { OpenTransaction } from './database.ts';
+import { redactInside } from './redaction.ts';
+
+/** Events that are placed anew at a time: as many as memory should hold. */
+const PLACE_STEP = 500;
+
+/**
+ * Inserts nothing where the key is stored already; the caller looks at how many rows changed. Not ON CONFLICT … DO NOTHING:
+ * without a conflict clause of its own, an insert into a table with triggers keeps a statement journal, a fifth of its time.
+ */
+export const INSERT_EVENT = `
+  INSERT OR IGNORE INTO run_events (tenant_id, run_id, ${EVENT_COLUMNS.join(', ')})
+  VALUES (${Array(EVENT_COLUMNS.length + 2)
+    .fill('?')
+    .join(', ')})`;
+
+const TAKE_EVENTS = `
+  DELETE FROM run_events WHERE run_id = ? AND tenant_id = ? AND run_seq > ? AND run_seq <= ?
+  RETURNING ${EVENT_COLUMNS.join(', ')}`;
+
+export const RUN_DIALECT: RunDialect<OpenTransaction> = {
+  hasLabel: 'EXISTS (SELECT 1 FROM json_each(labels) WHERE key = ? AND value = ?)',
+  // One statement for a long page would keep the event loop for ten milliseconds and more.
+  listStep: 100,
+  removeStep: 500,
+  // The position of an event in the feed is that of its row.
+  headColumns: '',
+  headValues: '',
+  headMoves: '',
+  headShows: '',
+  takeReleaseNumber,
+  redact: redactInside,
+
+  async addEvents({ connection }: OpenTransaction, run: RunKey, events: readonly StoredRunEvent[]): Promise<void> {
+    for (const event of events) insert(connection, run, rowOf(event));
+  },
+
+  async placeAnew({ connection }: OpenTransaction, run: RunKey, upToSeq: number): Promise<void> {
+    for (let from = 0; from < upToSeq; from += PLACE_STEP) {
+      const rows = connection.allArrays(TAKE_EVENTS, run.runId, run.tenantId, from, from + PLACE_STEP) as RowValue[][];
+      rows.sort((a, b) => Number(a[0]) - Number(b[0]));
+      for (const row of rows) insert(connection, run, row);
+    }
+  },
+};
+
+function insert(connection: Connection, { tenantId, runId }: RunKey, values: RowValue[]): void {
+  if (connection.run(INSERT_EVENT, tenantId, runId, ...values) === 1) return;
+  throw invalidArgument(
+    'idempotencyKey',
+    'of one event only of a run',
+    values[EVENT_COLUMNS.indexOf('idempotency_key')],
+  );
+}
+
+/** There is one writer at a time. */
+async function takeReleaseNumber(tx: SqlTransaction): Promise<number> {
+  const [row] = await tx.all<{ last: number }>('UPDATE @run_releases SET last = last + 1 RETURNING last', []);
+  return row!.last;
+}
