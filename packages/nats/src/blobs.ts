@@ -14,11 +14,11 @@ import {
   type StagedBlob,
   type StoredRecord,
 } from '@tidemark/core/engine';
-import { HEADER } from './headers.ts';
-import { isIntact, messageSum } from './message-sums.ts';
-import type { Messages } from './messages.ts';
+import { HEADER } from './messages/headers.ts';
+import { isIntact, messageSum } from './messages/message-sums.ts';
+import type { Messages } from './messages/messages.ts';
+import type { Writer } from './messages/writer.ts';
 import type { NatsRecords } from './records.ts';
-import type { Writer } from './writer.ts';
 
 export interface BlobParts {
   messages: Messages;

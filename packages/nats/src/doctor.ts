@@ -1,9 +1,9 @@
 /** Everything about the servers and streams that weakens the promise, and how to mend it (GEN-6). What cannot be seen is `unknown`. */
 import { type DoctorFinding, type Durability, TidemarkError } from '@tidemark/core';
 import { type EngineCall, shownUrl } from '@tidemark/core/engine';
-import type { Link } from './link.ts';
-import { STREAM_KINDS, type StreamInfo, safeConfig, streamInfo, streamName, weaknessesOf } from './streams.ts';
-import { isOld, type SyncedServer, syncOf } from './sync.ts';
+import type { Link } from './connection/link.ts';
+import { isOld, type SyncedServer, syncOf } from './connection/sync.ts';
+import { STREAM_KINDS, type StreamInfo, safeConfig, streamInfo, streamName, weaknessesOf } from './streams/streams.ts';
 
 type Finding = Omit<DoctorFinding, 'check'>;
 
@@ -37,6 +37,7 @@ export async function examine(
     { check: 'replicas', ...replicas(patient) },
     { check: 'replica lag', ...lag(patient) },
     ...STREAM_KINDS.map((kind, at) => ({ check: `stream ${kind}`, ...options(patient, at) })),
+    { check: 'lost messages', ...lostMessages(patient) },
     { check: 'account', ...(await account(link, call)) },
   ];
   return { durability: durabilityOf(patient), findings };
@@ -134,6 +135,20 @@ function replicas({ streams }: Patient): Finding {
       .filter(({ config }) => config.num_replicas < 3)
       .map(({ config }) => `nats stream edit ${config.name} --replicas 3`)
       .join('; '),
+  };
+}
+
+/**
+ * A server that meets damage in a block drops it with everything after it, and says so only in its log. A stream with messages of
+ * no subject is one whose index it could not rebuild: reads by subject find nothing there.
+ */
+function lostMessages({ streams }: Patient): Finding {
+  const damaged = streams.filter(({ state }) => state.lost || (state.messages > 0 && !state.num_subjects));
+  if (damaged.length === 0) return ok('none that the server tells of');
+  return {
+    status: 'fail',
+    message: `The server dropped damaged messages of ${damaged.map(({ config }) => config.name).join(', ')}, and perhaps all after them`,
+    fix: 'Restore the streams from a backup (nats stream restore)',
   };
 }
 

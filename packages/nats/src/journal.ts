@@ -14,12 +14,14 @@ import {
   type JournalOutcome,
   type JournalRestore,
   type JournalSpace,
+  LruMap,
   type RemoveOptions,
   rewritten,
   type Signals,
   seqConflict,
   Turns,
 } from '@tidemark/core/engine';
+import { outcomeUnknown } from './errors.ts';
 import {
   type CommitHead,
   encodeCommit,
@@ -30,18 +32,16 @@ import {
   readEntries,
   restoredFrom,
   rewritesHeader,
-} from './commits.ts';
-import { outcomeUnknown } from './errors.ts';
-import { HEADER, headerJson } from './headers.ts';
-import type { Heads } from './heads.ts';
-import type { JournalIndex } from './journal-index.ts';
-import { idOf } from './journal-names.ts';
-import { type JournalReader, REMOVED, subjectOfJournal } from './journal-reader.ts';
-import type { StoredMessage } from './messages.ts';
-import { Recent } from './recent.ts';
-import { rewriteEntry } from './rewriting.ts';
-import { nameOfSubject } from './subjects.ts';
-import type { Writer } from './writer.ts';
+} from './journal/commits.ts';
+import type { Heads } from './journal/heads.ts';
+import type { JournalIndex } from './journal/journal-index.ts';
+import { idOf } from './journal/journal-names.ts';
+import { type JournalReader, REMOVED, subjectOfJournal } from './journal/journal-reader.ts';
+import { rewriteEntry } from './journal/rewriting.ts';
+import { HEADER, headerJson } from './messages/headers.ts';
+import type { StoredMessage } from './messages/messages.ts';
+import type { Writer } from './messages/writer.ts';
+import { nameOfSubject } from './streams/subjects.ts';
 
 /** Journals are kept apart by what they are read for: runs are listed and fed, the others are not. */
 export interface JournalPart {
@@ -62,7 +62,7 @@ export class NatsJournal implements Journal {
   readonly #others: JournalPart;
   readonly #clock: () => number;
   readonly #signals: Signals;
-  readonly #indexes = new Recent<JournalIndex>(MAX_INDEXED_KEYS, ({ size }) => size + 1);
+  readonly #indexes = new LruMap<string, JournalIndex>(MAX_INDEXED_KEYS, ({ size }) => size + 1);
   readonly #turns = new Turns();
 
   constructor(runs: JournalPart, others: JournalPart, signals: Signals, context: JournalContext) {
@@ -314,12 +314,13 @@ export class NatsJournal implements Journal {
     const { reader } = this.#part(space);
     let [place, skip] = after === null ? [0, 0] : decodeCursor<[number, number]>(after, isFeedCursor);
     const found: { cursor: string; name: JournalName; entry: JournalEntry }[] = [];
-    for await (const message of reader.after(`${reader.subject}.${space}.>`, skip > 0 ? place : place + 1, call)) {
+    for await (const message of reader.allAfter(skip > 0 ? place : place + 1, call)) {
       if (message.seq !== place) skip = 0;
       place = message.seq;
       const commit = readCommitHead(message.headers);
       if (!commit) continue;
       const named = nameOfSubject(reader.subject, message.subject, message.headers[HEADER.name]);
+      if (named.space !== space) continue;
       const name = { space, tenantId: named.tenantId, name: named.name };
       reader.noteBefore(name, commit, Number(message.headers[HEADER.expected]));
       const { count, entries } = await this.#fedBy(name, message, commit, skip, limit - found.length, call);

@@ -22,17 +22,19 @@ import {
   requestsAfter,
   type ScannedRecord,
   type StoredRecord,
+  sleep,
   startsAnew,
   Turns,
 } from '@tidemark/core/engine';
-import { Follower } from './consumers.ts';
+import { isOver, type Link, PAUSE_MS } from './connection/link.ts';
 import { outcomeUnknown } from './errors.ts';
-import { HEADER } from './headers.ts';
-import type { KeptRequests } from './kept-requests.ts';
-import { isOver, type Link, pause } from './link.ts';
-import { removeMarks, removeMarksOf } from './marks.ts';
-import { messageSum } from './message-sums.ts';
-import type { Messages, StoredMessage } from './messages.ts';
+import { HEADER } from './messages/headers.ts';
+import { removeMarks, removeMarksOf } from './messages/marks.ts';
+import { messageSum } from './messages/message-sums.ts';
+import type { Messages, StoredMessage } from './messages/messages.ts';
+import type { Spill } from './messages/spill.ts';
+import type { Writer } from './messages/writer.ts';
+import type { KeptRequests } from './records/kept-requests.ts';
 import {
   endBody,
   endHeaders,
@@ -42,12 +44,11 @@ import {
   readRecordHead,
   recordBody,
   recordHeaders,
-} from './record-messages.ts';
-import { RecordMirror } from './record-mirror.ts';
-import { type Found, type ReadRecord, RecordReader } from './record-reader.ts';
-import type { Spill } from './spill.ts';
-import { nameOfSubject, type Subject, tenantFilter } from './subjects.ts';
-import type { Writer } from './writer.ts';
+} from './records/record-messages.ts';
+import { RecordMirror } from './records/record-mirror.ts';
+import { type Found, type ReadRecord, RecordReader } from './records/record-reader.ts';
+import { Follower } from './streams/consumers.ts';
+import { nameOfSubject, type Subject, tenantFilter } from './streams/subjects.ts';
 
 const MAX_TRIES = 200;
 const EAGER_TRIES = 8;
@@ -107,7 +108,7 @@ export class NatsRecords implements Records {
         const outcome = await this.#attempt(write, subject, await this.#reader.find(subject, call), true, call);
         if (outcome) return outcome;
         if (isOver(call)) break;
-        if (tries > EAGER_TRIES) await pause();
+        if (tries > EAGER_TRIES) await sleep(PAUSE_MS);
       }
       throw new TidemarkError(
         'OVERLOADED',

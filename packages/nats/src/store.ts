@@ -17,21 +17,21 @@ import {
   withUrlOptions,
 } from '@tidemark/core/engine';
 import { NatsBlobs } from './blobs.ts';
-import { Checkpoints } from './checkpoints.ts';
+import { Link } from './connection/link.ts';
+import { translating } from './connection/translating.ts';
 import { examine, requireDurability } from './doctor.ts';
 import { translate } from './errors.ts';
-import { Heads } from './heads.ts';
+import { Checkpoints } from './journal/checkpoints.ts';
+import { Heads } from './journal/heads.ts';
+import { JournalReader } from './journal/journal-reader.ts';
 import { type JournalPart, NatsJournal } from './journal.ts';
-import { JournalReader } from './journal-reader.ts';
-import { KeptRequests } from './kept-requests.ts';
-import { Link } from './link.ts';
-import { Messages } from './messages.ts';
+import { Messages } from './messages/messages.ts';
+import { Spill } from './messages/spill.ts';
+import { Writer } from './messages/writer.ts';
 import { checkPrefix, checkReplicas, type NatsOptions, URL_OPTIONS } from './options.ts';
+import { KeptRequests } from './records/kept-requests.ts';
 import { NatsRecords } from './records.ts';
-import { Spill } from './spill.ts';
-import { prepareStreams, type StreamKind, streamName, streamSubject } from './streams.ts';
-import { translating } from './translating.ts';
-import { Writer } from './writer.ts';
+import { prepareStreams, type StreamKind, streamName, streamSubject } from './streams/streams.ts';
 
 /**
  * Opens a store on NATS with JetStream, server 2.9 or newer.

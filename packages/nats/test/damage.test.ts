@@ -2,8 +2,8 @@
 import type { StoreAlert } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { fillRuns, SICK } from '../../../faults/damage-check.ts';
-import { readEntries } from '../src/commits.ts';
-import { streamName } from '../src/streams.ts';
+import { readEntries } from '../src/journal/commits.ts';
+import { streamName } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore } from './stores.ts';
 

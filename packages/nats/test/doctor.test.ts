@@ -5,7 +5,7 @@ import { startKind } from '../../../scripts/servers/index.ts';
 import { startNatsCluster } from '../../../scripts/servers/nats-cluster.ts';
 import { natsOf } from '../../../scripts/servers/nats-versions.ts';
 import { natsStore } from '../src/index.ts';
-import { type StreamConfig, safeConfig, streamName } from '../src/streams.ts';
+import { type StreamConfig, safeConfig, streamName } from '../src/streams/streams.ts';
 import { askServer, newPrefix, onOwnCluster, onSyncedServer, type Setting, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore } from './stores.ts';
 

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { contentsOf, FILLED, fillTenant } from '../../../faults/tenant-contents.ts';
 import { startKind } from '../../../scripts/servers/index.ts';
 import { natsOf } from '../../../scripts/servers/nats-versions.ts';
-import { STREAM_KINDS, streamName } from '../src/streams.ts';
+import { STREAM_KINDS, streamName } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore, runEvent } from './stores.ts';
 

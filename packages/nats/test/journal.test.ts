@@ -1,7 +1,7 @@
 /** Long runs, large commits and removals, as several clients see them. */
 import type { Store } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
-import { streamName } from '../src/streams.ts';
+import { streamName } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { keysOf, newStreams, openStore, runEvent } from './stores.ts';
 

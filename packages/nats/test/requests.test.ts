@@ -1,6 +1,6 @@
 /** What the kit cannot see of request ids on NATS: which are in the record, which in a stream of their own, and for how long. */
 import { describe, expect, it } from 'vitest';
-import { safeConfig, streamName, weaknessesOf } from '../src/streams.ts';
+import { safeConfig, streamName, weaknessesOf } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore } from './stores.ts';
 

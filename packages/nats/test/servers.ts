@@ -6,7 +6,7 @@ import { startNatsCluster } from '../../../scripts/servers/nats-cluster.ts';
 import { type NatsVersion, natsOf } from '../../../scripts/servers/nats-versions.ts';
 import type { NatsOptions } from '../src/index.ts';
 import { serversOf } from '../src/options.ts';
-import { STREAM_KINDS, streamName } from '../src/streams.ts';
+import { STREAM_KINDS, streamName } from '../src/streams/streams.ts';
 
 /** Whether this run of the tests leaves NATS out on purpose. */
 export const WITHOUT_NATS = !neededServers().includes('nats');

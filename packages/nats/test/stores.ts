@@ -1,8 +1,8 @@
 /** Stores that are closed, and streams that go, when the test ends. */
 import type { Store } from '@tidemark/core';
 import { onTestFinished } from 'vitest';
+import { Link } from '../src/connection/link.ts';
 import { type NatsOptions, natsStore } from '../src/index.ts';
-import { Link } from '../src/link.ts';
 import { newPrefix, removeStreams, sharedServer } from './servers.ts';
 
 export { runEvent } from '../../../faults/run-event.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { RefusedByServer } from '../src/errors.ts';
 import { natsStore } from '../src/index.ts';
-import { prepareStreams, STREAM_KINDS, safeConfig, streamInfo, streamName } from '../src/streams.ts';
+import { prepareStreams, STREAM_KINDS, safeConfig, streamInfo, streamName } from '../src/streams/streams.ts';
 import { askServer, newPrefix, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openLink, openStore, runEvent, WITHIN_MS } from './stores.ts';
 

@@ -1,9 +1,9 @@
 /** What a writer makes of answers that a cluster gives under load. */
 import type { Msg } from '@nats-io/nats-core';
 import { describe, expect, it } from 'vitest';
-import { Messages } from '../src/messages.ts';
-import { streamName, streamSubject } from '../src/streams.ts';
-import { Writer } from '../src/writer.ts';
+import { Messages } from '../src/messages/messages.ts';
+import { Writer } from '../src/messages/writer.ts';
+import { streamName, streamSubject } from '../src/streams/streams.ts';
 import { WITHOUT_NATS } from './servers.ts';
 import { newStreams, openLink, openStore, WITHIN_MS } from './stores.ts';
 

@@ -3,20 +3,20 @@ import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
   corruptValue,
   type EngineCall,
+  LruMap,
   type RecordName,
   type RecordState,
   type ScannedRecord,
   type StoredRecord,
 } from '@tidemark/core/engine';
-import { HEADER } from './headers.ts';
-import { isOver } from './link.ts';
-import { isIntact } from './message-sums.ts';
-import type { Messages, StoredMessage } from './messages.ts';
-import { Recent } from './recent.ts';
+import { isOver } from '../connection/link.ts';
+import { HEADER } from '../messages/headers.ts';
+import { isIntact } from '../messages/message-sums.ts';
+import type { Messages, StoredMessage } from '../messages/messages.ts';
+import type { Spill } from '../messages/spill.ts';
+import { type Subject, subjectOf } from '../streams/subjects.ts';
 import { type HeldRequests, NO_REQUESTS, readBody, readRecordHead } from './record-messages.ts';
 import type { RecordMirror } from './record-mirror.ts';
-import type { Spill } from './spill.ts';
-import { type Subject, subjectOf } from './subjects.ts';
 
 /** What a subject holds now. */
 export interface Found {
@@ -51,7 +51,7 @@ export interface ReaderParts {
 export class RecordReader {
   readonly #parts: ReaderParts;
   /** Records that were read or written last, to be written to without another look. */
-  readonly #seen = new Recent<Found>(MAX_SEEN_BYTES, weigh);
+  readonly #seen = new LruMap<string, Found>(MAX_SEEN_BYTES, weigh);
 
   constructor(parts: ReaderParts) {
     this.#parts = parts;

@@ -1,6 +1,6 @@
 /** How a record is written into one message: what mirrors need in the headers, fields and request ids in the body. */
 import { placesOf, type RecordName, type RecordState } from '@tidemark/core/engine';
-import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from './headers.ts';
+import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from '../messages/headers.ts';
 
 /** Why there is no record any more. */
 export type RecordEnd = 'delete' | 'expire';

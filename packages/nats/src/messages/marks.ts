@@ -1,6 +1,7 @@
 /** What is removed leaves a mark, so that those who follow the stream hear of it; once they have, the marks can go too. */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { EngineCall } from '@tidemark/core/engine';
+import { sleep } from '@tidemark/core/engine';
 import type { Messages } from './messages.ts';
 
 /** By then every process that is connected has been told. */

@@ -4,8 +4,8 @@
  */
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
-import { NO_REPLICAS, NO_STREAM, RefusedByServer, STREAM_EXISTS, SUBJECTS_TAKEN } from './errors.ts';
-import type { Link } from './link.ts';
+import type { Link } from '../connection/link.ts';
+import { NO_REPLICAS, NO_STREAM, RefusedByServer, STREAM_EXISTS, SUBJECTS_TAKEN } from '../errors.ts';
 
 /** How many versions of a record are kept: a watch that is slow sees each of them, a lost acknowledgement is settled by them. */
 const RECORD_VERSIONS = 8;
@@ -41,7 +41,7 @@ export interface StreamConfig {
 
 export interface StreamInfo {
   config: StreamConfig;
-  state: { last_seq: number; messages: number };
+  state: { last_seq: number; messages: number; num_subjects?: number; lost?: object };
   cluster?: {
     leader?: string;
     replicas?: { name: string; current: boolean; offline?: boolean; lag?: number; active: number }[];

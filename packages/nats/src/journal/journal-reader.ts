@@ -1,5 +1,13 @@
 /** Reads journals of one stream: heads, entries and the indexes that writers need. */
 import type { EngineCall, JournalEntry, JournalHead, JournalName, JournalSpace } from '@tidemark/core/engine';
+import { LruMap } from '@tidemark/core/engine';
+import type { Link } from '../connection/link.ts';
+import { HEADER } from '../messages/headers.ts';
+import { removeMarks } from '../messages/marks.ts';
+import type { Messages, StoredMessage } from '../messages/messages.ts';
+import type { Spill } from '../messages/spill.ts';
+import { walk } from '../streams/consumers.ts';
+import { type Subject, subjectOf, tenantFilter } from '../streams/subjects.ts';
 import { CHECKPOINT_EVERY, type Checkpoints } from './checkpoints.ts';
 import {
   type CommitHead,
@@ -14,16 +22,8 @@ import {
   rewritesIn,
   stateInBody,
 } from './commits.ts';
-import { walk } from './consumers.ts';
-import { HEADER } from './headers.ts';
 import { JournalIndex } from './journal-index.ts';
 import { idOf } from './journal-names.ts';
-import type { Link } from './link.ts';
-import { removeMarks } from './marks.ts';
-import type { Messages, StoredMessage } from './messages.ts';
-import { Recent } from './recent.ts';
-import type { Spill } from './spill.ts';
-import { type Subject, subjectOf, tenantFilter } from './subjects.ts';
 
 /** What ends a journal that may be begun again; any other end is a tombstone. */
 export const REMOVED = 'removed';
@@ -41,7 +41,7 @@ export class JournalReader {
   readonly spill: Spill;
   readonly checkpoints: Checkpoints;
   /** Where reads ended: the next page, or the next event of a tail, is looked for from there. */
-  readonly #positions = new Recent<{ seq: number; place: number }>(MAX_POSITIONS);
+  readonly #positions = new LruMap<string, { seq: number; place: number }>(MAX_POSITIONS);
 
   constructor(link: Link, messages: Messages, spill: Spill, checkpoints: Checkpoints) {
     this.#link = link;
@@ -53,6 +53,11 @@ export class JournalReader {
   /** What all subjects of the stream begin with. */
   get subject(): string {
     return this.#messages.subject;
+  }
+
+  /** Messages of the whole stream from a place on. */
+  allAfter(from: number, call: EngineCall): AsyncGenerator<StoredMessage, void, undefined> {
+    return this.after(this.#messages.all, from, call);
   }
 
   async head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }> {

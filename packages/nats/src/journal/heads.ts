@@ -7,15 +7,15 @@ import {
   type JournalSpace,
   SortedKeys,
 } from '@tidemark/core/engine';
+import type { Link } from '../connection/link.ts';
+import { HEADER } from '../messages/headers.ts';
+import type { Messages, StoredMessage } from '../messages/messages.ts';
+import { Follower } from '../streams/consumers.ts';
+import { Mirror } from '../streams/mirror.ts';
+import { nameOfSubject } from '../streams/subjects.ts';
 import { headAfter, readCommitHead, readState } from './commits.ts';
-import { Follower } from './consumers.ts';
-import { HEADER } from './headers.ts';
 import { idOf } from './journal-names.ts';
 import { REMOVED } from './journal-reader.ts';
-import type { Link } from './link.ts';
-import type { Messages, StoredMessage } from './messages.ts';
-import { Mirror } from './mirror.ts';
-import { nameOfSubject } from './subjects.ts';
 
 interface Listed {
   name: JournalName;
@@ -66,7 +66,7 @@ export class Heads {
     if (this.#mirror.started) return;
     this.#listener ??= new Follower(this.#link, {
       messages: this.#messages,
-      filter: `${this.#messages.subject}.>`,
+      filter: this.#messages.all,
       start: 'new',
       headersOnly: true,
       onMessage: (message) => this.#announce(this.#nameOf(message)),

@@ -3,7 +3,8 @@
  * message is sent again with the same expectation, which at most one copy can meet, and the subject tells whose it was.
  */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
-import { digestBytes, type EngineCall, sha256 } from '@tidemark/core/engine';
+import { digestBytes, type EngineCall, sha256, sleep } from '@tidemark/core/engine';
+import { GIVE_UP_MS, isOver, type Link, PAUSE_MS, parse } from '../connection/link.ts';
 import {
   AnswerLost,
   IN_PROCESS,
@@ -12,9 +13,8 @@ import {
   RefusedByServer,
   unavailable,
   WRONG_LAST_SEQUENCE,
-} from './errors.ts';
+} from '../errors.ts';
 import { HEADER, headersFor } from './headers.ts';
-import { GIVE_UP_MS, isOver, type Link, parse, pause } from './link.ts';
 import type { Messages, StoredMessage } from './messages.ts';
 
 export interface Publication {
@@ -89,7 +89,7 @@ export class Writer {
           throw mayBeStored && !isTidemarkError(error, 'OUTCOME_UNKNOWN') ? outcomeUnknown(error) : error;
         // Before the caller's own clock says so: what was refused every time is known not to be written.
         if (isOver(call, GIVE_UP_MS)) throw mayBeStored ? outcomeUnknown(error) : unavailable(error as Error);
-        if (isPassing(error)) await pause();
+        if (isPassing(error)) await sleep(PAUSE_MS);
       }
     }
   }

@@ -1,5 +1,5 @@
 /** Lets a port of the engine speak in errors of the store: whatever NATS or its driver throws is translated on the way out. */
-import { translate } from './errors.ts';
+import { translate } from '../errors.ts';
 
 export function translating<Port extends object>(port: Port): Port {
   return new Proxy(port, {

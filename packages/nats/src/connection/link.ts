@@ -2,16 +2,18 @@
  * The connection to NATS: requests with a deadline, of which those without an answer end at once when the connection breaks.
  * It reconnects for ever; nothing is sent while it is down, since the driver would drop it or send it late.
  */
+
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection, type Subscription } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
-import { AnswerLost, isPassing, NobodyAnswers, RefusedByServer, translate, unavailable } from './errors.ts';
-import { type NatsOptions, serversOf } from './options.ts';
+import { sleep } from '@tidemark/core/engine';
+import { AnswerLost, isPassing, NobodyAnswers, RefusedByServer, translate, unavailable } from '../errors.ts';
+import { type NatsOptions, serversOf } from '../options.ts';
 
 /** How long one request may take before it is thought lost: a leader that was killed never answers. */
 const ANSWER_WITHIN_MS = 4_000;
-const PAUSE_MS = 50;
+export const PAUSE_MS = 50;
 /** So long before its deadline a call ends that has nothing left to try. */
 export const GIVE_UP_MS = 100;
 const TICK_MS = 50;
@@ -119,7 +121,7 @@ export class Link {
         if (!(error instanceof AnswerLost) && !isPassing(error)) throw error;
         if (error instanceof RefusedByServer && error.code === final) throw error;
         if (isOver(call, PAUSE_MS)) throw unavailable(error as Error);
-        await pause();
+        await sleep(PAUSE_MS);
       }
     }
   }
@@ -234,8 +236,4 @@ export function parse<T>(msg: Msg): T {
 
 export function isOver(call: EngineCall, within = 0): boolean {
   return call.signal?.aborted === true || (call.deadline !== undefined && call.deadline <= Date.now() + within);
-}
-
-export function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 }

@@ -5,13 +5,13 @@
  */
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall, JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
+import { isOver } from '../connection/link.ts';
+import { outcomeUnknown } from '../errors.ts';
+import { HEADER } from '../messages/headers.ts';
+import type { Writer } from '../messages/writer.ts';
 import { encodeCommit, hashOfKey } from './commits.ts';
-import { outcomeUnknown } from './errors.ts';
-import { HEADER } from './headers.ts';
 import { JournalIndex } from './journal-index.ts';
 import { type JournalReader, subjectOfJournal } from './journal-reader.ts';
-import { isOver } from './link.ts';
-import type { Writer } from './writer.ts';
 
 /** One message holds them all, and every reader of the journal reads it whole. */
 const MOST_ENTRIES = 20_000;

@@ -3,10 +3,10 @@
  * it answers it has caught up with what the leader had at that moment, so it sees every write that was acknowledged before.
  */
 import type { EngineCall } from '@tidemark/core/engine';
+import { isOver, type Link } from '../connection/link.ts';
+import { unavailable } from '../errors.ts';
+import type { Messages, StoredMessage } from '../messages/messages.ts';
 import { Follower } from './consumers.ts';
-import { unavailable } from './errors.ts';
-import { isOver, type Link } from './link.ts';
-import type { Messages, StoredMessage } from './messages.ts';
 import { streamInfo } from './streams.ts';
 
 /** How long a message that the leader has is waited for, before it is asked whether it is still there. */
@@ -92,7 +92,7 @@ export class Mirror {
   #follow(start: 'heads' | number, take: (message: StoredMessage) => void, onCaughtUp: () => void): Follower {
     return new Follower(this.#link, {
       messages: this.#messages,
-      filter: `${this.#messages.subject}.>`,
+      filter: this.#messages.all,
       start,
       headersOnly: true,
       onMessage: (message) => {
@@ -124,7 +124,7 @@ export class Mirror {
       if (await this.#moved()) continue;
       if (isOver(call)) throw unavailable(new Error('the mirror of the stream is behind'));
       // What is waited for may have been removed; then the last one that is there counts.
-      const there = await this.#messages.last(`${this.#messages.subject}.>`, call);
+      const there = await this.#messages.last(this.#messages.all, call);
       if (!this.#followsAll) continue;
       if (there && there.seq > this.#seq) await this.#follower?.fillUpTo(there.seq, call);
       if (this.#seq >= (there?.seq ?? 0)) this.#complete = Math.max(this.#complete, last);

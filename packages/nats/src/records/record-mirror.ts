@@ -1,11 +1,11 @@
 /** The keys of all records in order, with what decides about scans, jobs and expiry; fed by the stream. About 200 bytes a key. */
 import { compareKeys, type EngineCall, type RecordName, type RecordSpace, SortedKeys } from '@tidemark/core/engine';
-import { HEADER } from './headers.ts';
-import type { Link } from './link.ts';
-import type { Messages, StoredMessage } from './messages.ts';
-import { Mirror } from './mirror.ts';
+import type { Link } from '../connection/link.ts';
+import { HEADER } from '../messages/headers.ts';
+import type { Messages, StoredMessage } from '../messages/messages.ts';
+import { Mirror } from '../streams/mirror.ts';
+import { nameOfSubject } from '../streams/subjects.ts';
 import { readRecordHead } from './record-messages.ts';
-import { nameOfSubject } from './subjects.ts';
 
 interface Row {
   revision: number;

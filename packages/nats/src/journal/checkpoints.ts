@@ -3,9 +3,9 @@
  * who is new to the journal need not walk through all of it. They only save time: what they lack is read from the journal.
  */
 import { type EngineCall, sha256Hex } from '@tidemark/core/engine';
+import type { Messages } from '../messages/messages.ts';
+import type { Writer } from '../messages/writer.ts';
 import { HASH_BYTES, type KeyHash } from './commits.ts';
-import type { Messages } from './messages.ts';
-import type { Writer } from './writer.ts';
 
 /** A stretch of a journal that begins and ends with whole commits. */
 export interface Checkpoint {

@@ -1,7 +1,7 @@
 /** How a commit is written into one message: the head in the headers, where mirrors read it; the entries in the body. */
 import type { JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
 import { sha256 } from '@tidemark/core/engine';
-import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from './headers.ts';
+import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from '../messages/headers.ts';
 
 /** What the headers of a commit say. */
 export interface CommitHead {

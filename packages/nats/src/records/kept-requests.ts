@@ -3,10 +3,10 @@
  * subject each, so that one question finds an id. They are published before the record that no longer holds them.
  */
 import { type EngineCall, REQUEST_KEPT_MS, type RecordName, requestName } from '@tidemark/core/engine';
-import type { Messages } from './messages.ts';
+import type { Messages } from '../messages/messages.ts';
+import type { Writer } from '../messages/writer.ts';
+import { type Subject, subjectOf, tenantFilter } from '../streams/subjects.ts';
 import { NO_REQUESTS, recordBody, recordHeaders } from './record-messages.ts';
-import { type Subject, subjectOf, tenantFilter } from './subjects.ts';
-import type { Writer } from './writer.ts';
 
 /** How far the clocks of writers may be apart. */
 const SKEW_MS = 5 * 60_000;

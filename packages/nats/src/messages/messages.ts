@@ -1,8 +1,8 @@
 /** Messages of a stream, read from its leader: what was acknowledged before is seen. */
-import type { EngineCall } from '@tidemark/core/engine';
-import { NO_MESSAGE, RefusedByServer } from './errors.ts';
+import { type EngineCall, LruMap } from '@tidemark/core/engine';
+import type { Link } from '../connection/link.ts';
+import { NO_MESSAGE, RefusedByServer } from '../errors.ts';
 import { type HeaderValues, readHeaders } from './headers.ts';
-import type { Link } from './link.ts';
 
 export interface StoredMessage {
   subject: string;
@@ -15,11 +15,18 @@ interface Answer {
   message: { subject: string; seq: number; hdrs?: string; data?: string };
 }
 
+/** How many stretches are remembered to be empty; streams with more deleted messages are asked about each gap. */
+const MAX_EMPTY = 20_000;
+/** What the server takes for no filter at all. */
+const ANYTHING = '>';
+
 export class Messages {
   readonly #link: Link;
   /** The name of the stream, and what all its subjects begin with. */
   readonly stream: string;
   readonly subject: string;
+  /** Where stretches of sequences begin that hold nothing, and where they end. */
+  readonly #empty = new LruMap<string, number>(MAX_EMPTY);
 
   constructor(link: Link, stream: string, subject: string) {
     this.#link = link;
@@ -27,14 +34,52 @@ export class Messages {
     this.subject = subject;
   }
 
-  /** The last one of a subject. */
+  /** The filter that every message of the stream matches. */
+  get all(): string {
+    return `${this.subject}.>`;
+  }
+
+  /** The last one of a subject, or of all it matches. */
   last(subject: string, call: EngineCall): Promise<StoredMessage | null> {
-    return this.#get({ last_by_subj: subject }, call);
+    return this.#get({ last_by_subj: this.#filter(subject) }, call);
   }
 
   /** The first one of a subject, or of all it matches, at or after a sequence. */
   next(subject: string, from: number, call: EngineCall): Promise<StoredMessage | null> {
-    return this.#get({ next_by_subj: subject, seq: Math.max(1, from) }, call);
+    return this.#get({ next_by_subj: this.#filter(subject), seq: Math.max(1, from) }, call);
+  }
+
+  /** For a filter that everything matches servers would compare the subject of every message. */
+  #filter(subject: string): string {
+    return subject === this.all ? ANYTHING : subject;
+  }
+
+  /** Whether the leader has said that no message is left from a sequence on and below another; none comes there again. */
+  isEmpty(from: number, end: number): boolean {
+    return (this.#empty.get(String(from)) ?? 0) >= end;
+  }
+
+  noteEmpty(from: number, end: number): void {
+    this.#empty.set(String(from), end);
+  }
+
+  /** Remembers every stretch that is empty by now, unless there are too many. */
+  async learnEmpty(call: EngineCall): Promise<void> {
+    const info = (question?: object) =>
+      this.#link.query<{ state: { num_deleted?: number; deleted?: number[] } }>(
+        `STREAM.INFO.${this.stream}`,
+        question,
+        call,
+      );
+    const { num_deleted = 0 } = (await info()).state;
+    if (num_deleted === 0 || num_deleted > MAX_EMPTY) return;
+    const { deleted = [] } = (await info({ deleted_details: true })).state;
+    const sorted = Float64Array.from(deleted).sort();
+    for (let [from, at] = [0, 0]; at < sorted.length; at++) {
+      if (sorted[at]! + 1 === sorted[at + 1]) continue;
+      this.noteEmpty(sorted[from]!, sorted[at]! + 1);
+      from = at + 1;
+    }
   }
 
   at(seq: number, call: EngineCall): Promise<StoredMessage | null> {
