@@ -2,9 +2,10 @@
  * A Redis Cluster: follows buckets to the masters of their slots. A command goes elsewhere, or is sent again, only on an answer
  * that says that it was not carried out.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
+import { sleep } from '@tidemark/core/engine';
 import { type Argument, Connection, type Reply } from './connection.ts';
 import { isRefusedForNow, replyCode } from './errors.ts';
 import type { Address, Settings } from './options.ts';

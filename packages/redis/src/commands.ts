@@ -1,7 +1,8 @@
 /** Commands and scripts to buckets: what fails comes as what it means to the caller (GEN-8). */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
+import { sleep } from '@tidemark/core/engine';
 import type { Argument, Connection, Reply } from './connection.ts';
 import { replyCode, translate } from './errors.ts';
 import { Gathering, type GroupSizes, isOver, ranOut, type Send } from './gathering.ts';

@@ -24,11 +24,11 @@ import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, r
 import { COMMIT, FORGET_JOURNAL, REMOVE_JOURNAL, RESTORE_JOURNAL, REWRITE } from './scripts.ts';
 
 /** Fields of a head that are no keys of entries: those have no NUL. */
-const HEAD = '\0head';
-const TOMBSTONE = '\0tombstone';
+export const HEAD = '\0head';
+export const TOMBSTONE = '\0tombstone';
 const RESTORED = '\0restored';
 const LIFE_DIGITS = 16;
-const REWRITES = '\0rewrites';
+export const REWRITES = '\0rewrites';
 const TIME_DIGITS = 16;
 const REWRITE_PAGE = 100;
 const CLEAR_PAGE = 1_000;
@@ -286,7 +286,7 @@ function requireListed(space: JournalSpace): void {
 }
 
 /** The text is `seq createdAt updatedAt`, a line end, and the state. */
-function headOf(bytes: Buffer, rewrites: Buffer | null | undefined): JournalHead {
+export function headOf(bytes: Buffer, rewrites: Buffer | null | undefined): JournalHead {
   const text = bytes.toString();
   const end = text.indexOf('\n');
   const [seq, createdAt, updatedAt] = text.slice(0, end).split(' ').map(Number) as [number, number, number];
@@ -317,7 +317,10 @@ function listRange(range: {
 }
 
 /** In a tenant's own list the tenant is left out. */
-function memberOf(run: { createdAt: number; tenantId: string; name: string }, tenantId: string | undefined): string {
+export function memberOf(
+  run: { createdAt: number; tenantId: string; name: string },
+  tenantId: string | undefined,
+): string {
   const createdAt = String(run.createdAt).padStart(TIME_DIGITS, '0');
   return tenantId === undefined ? `${createdAt}\0${run.tenantId}\0${run.name}` : `${createdAt}\0${run.name}`;
 }

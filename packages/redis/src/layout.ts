@@ -37,6 +37,13 @@ const NAMES_OF = Object.fromEntries(
   Object.entries(RECORD_KINDS).map(([space, kind]) => [space, `${kind}-names`]),
 ) as Record<RecordSpace, string>;
 
+const SPACE_OF_JOURNAL = new Map(
+  // The log and the head of a journal; either names it.
+  Object.entries(JOURNAL_KINDS).flatMap(([space, kind]): [string, JournalSpace][] => [
+    [kind, space as JournalSpace],
+    [`${kind}-head`, space as JournalSpace],
+  ]),
+);
 const SPACE_OF_KIND = new Map(Object.entries(RECORD_KINDS).map(([space, kind]) => [kind, space as RecordSpace]));
 
 /** Spaces whose names are made of parts (`joinKey`). */
@@ -113,6 +120,19 @@ export class Layout {
     return `${this.#tags[bucket]!}${RECORD_KINDS[space]}:${escaped(tenantId)}:${name}`;
   }
 
+  /** The record or journal that a key belongs to; `null` for indexes and everything else. */
+  parse(key: string): RecordName | JournalName | null {
+    const [, kind = '', tenant = '', rest = ''] = OWN_KEY.exec(key.slice(this.prefix.length)) ?? [];
+    const space = SPACE_OF_KIND.get(kind);
+    if (space === undefined) {
+      const journal = SPACE_OF_JOURNAL.get(kind);
+      // A copy that is being made of a log has one more part.
+      return journal && !rest.includes(':') ? { space: journal, tenantId: plain(tenant), name: plain(rest) } : null;
+    }
+    const separator = space === 'kv' ? '.' : OF_PARTS.has(space) ? '/' : ':';
+    return { space, tenantId: plain(tenant), key: plain(rest.replaceAll(':', separator)) };
+  }
+
   /** Request ids that have left their records, as `requests.lua` makes it of the index of names. */
   requests(bucket: number, space: RecordSpace, tenantId: string): string {
     return this.tenants(bucket, `${RECORD_KINDS[space]}-requests`, tenantId);
@@ -143,10 +163,17 @@ function partOf(space: RecordSpace, key: string): string {
   return splitKey(key).at(BY_LAST_PART.has(space) ? -1 : 0) ?? '';
 }
 
+/** After the prefix: the bucket, the kind, the tenant and the name. */
+const OWN_KEY = /^:\{b\d+\}:([a-z-]+):([^:]*):(.*)$/s;
+
 const RESERVED = /[:%]/;
 
 function escaped(text: string): string {
   return RESERVED.test(text) ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text;
+}
+
+function plain(text: string): string {
+  return text.replaceAll('%3A', ':').replaceAll('%25', '%');
 }
 
 /** The same with the parts of a name separated by colons, as is usual in Redis. */

@@ -24,11 +24,14 @@ export function jobTypeOfRecord({ space, key }: RecordWrite['name']): string | n
   return space === 'kv' ? jobTypeOf(key) : null;
 }
 
-/** The arguments of a step, in the order `step.lua` reads them; with `sums` each field is written with its companion. */
+/**
+ * The arguments of a step, in the order `step.lua` reads them. With `sums` each field is written with its companion, without
+ * them companions go: the store may have been upgraded since this process opened it.
+ */
 export function stepArguments(write: RecordWrite, brief: boolean, sums: boolean): Argument[] {
-  const { name, mode, expect, set, stamps, ttlMs, requestId, requestIsNew } = write;
+  const { name, mode, expect, stamps, ttlMs, requestId, requestIsNew } = write;
   const [expected, absent] = parted(expect?.fields);
-  const [values, dropped] = sums ? withCompanions(write) : parted(set);
+  const [values, dropped] = sums ? withCompanions(write) : withoutCompanions(write);
   const exists = expect?.exists === undefined ? '' : expect.exists ? '1' : '0';
   const ttl = ttlMs === undefined ? '' : ttlMs === null ? '-' : ttlMs;
   const counts = `${expected.length / 2},${absent.length},${values.length / 2},${dropped.length},${stamps?.size ?? 0}`;
@@ -56,6 +59,13 @@ function withCompanions({ name, set, stamps }: RecordWrite): [Argument[], string
   return [values, without];
 }
 
+/** Fields with their values, and all that goes: a companion that stayed would no longer match its field. */
+function withoutCompanions({ set, stamps }: RecordWrite): [Argument[], string[]] {
+  const [values, without] = parted(set);
+  without.push(...Array.from(set.keys(), companionOf), ...Array.from(stamps?.keys() ?? [], companionOf));
+  return [values, without];
+}
+
 /** Whether a step only sets fields, on conditions that `set.lua` knows. */
 export function onlySets(write: RecordWrite): boolean {
   if (write.mode !== 'merge' || write.ttlMs !== undefined || write.requestId !== undefined || write.stamps)
@@ -66,8 +76,8 @@ export function onlySets(write: RecordWrite): boolean {
   return jobTypeOfRecord(write.name) === null;
 }
 
-/** The arguments of such a step, in the order `set.lua` reads them. */
-export function setArguments({ name, expect, set }: RecordWrite, sums: boolean): Argument[] {
+/** The arguments of such a step, in the order `set.lua` reads them; each field is written with its companion. */
+export function setArguments({ name, expect, set }: RecordWrite): Argument[] {
   const exists = expect?.exists === undefined ? ' ' : expect.exists ? '1' : '0';
   const [values, absent]: [Argument[], string[]] = [[], []];
   for (const [field, value] of expect?.fields ?? []) {
@@ -75,15 +85,13 @@ export function setArguments({ name, expect, set }: RecordWrite, sums: boolean):
     else values.push(field, bytesOf(value));
   }
   const args: Argument[] = [
-    `${exists}${values.length / 2}${absent.length}${digitOf(sums ? 2 * set.size : set.size)}${name.key}`,
+    `${exists}${values.length / 2}${absent.length}${digitOf(2 * set.size)}${name.key}`,
     ...values,
     ...absent,
   ];
-  const start = sums ? recordStart(name) : 0;
-  for (const [field, value] of set) {
-    args.push(field, bytesOf(value!));
-    if (sums) args.push(companionOf(field), sumOfField(start, field, value!));
-  }
+  const start = recordStart(name);
+  for (const [field, value] of set)
+    args.push(field, bytesOf(value!), companionOf(field), sumOfField(start, field, value!));
   return args;
 }
 

@@ -46,6 +46,8 @@ export interface RecordParts {
 /** A record as a scan returns it. */
 type MarkedRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
 
+const LOST_RECORD: MarkedRecord = { fields: NO_FIELDS, revision: 0, ttlMs: null, damaged: true };
+
 class RedisRecords implements Records {
   readonly #parts: RecordParts;
   readonly #commands: Commands;
@@ -75,19 +77,24 @@ class RedisRecords implements Records {
     return value;
   }
 
-  /** Throws when a record that cannot be found is damaged and not absent: it is in the index and has no end. */
+  /** Throws when a record that cannot be found is damaged and not absent. */
   async #refuseLost(name: RecordName, call: EngineCall): Promise<void> {
-    if (!this.#parts.sums) return;
+    if (await this.#isLost(name, call)) throw corruptValue('record', name.key);
+  }
+
+  /** Whether a record that cannot be found is in the index and has not come to its end. */
+  async #isLost(name: RecordName, call: EngineCall): Promise<boolean> {
+    if (!this.#parts.sums) return false;
     const bucket = this.#layout.bucketOfRecord(name);
     const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
     keys.push(this.#layout.shared(bucket, 'expiring'));
-    if ((await this.#commands.look(bucket, LOST, keys, [name.key, expiryMember(name)], call)) === 1)
-      throw corruptValue('record', name.key);
+    return (await this.#commands.look(bucket, LOST, keys, [name.key, expiryMember(name)], call)) === 1;
   }
 
   write(write: RecordWrite, call: EngineCall): Promise<RecordOutcome> {
     const bucket = this.#layout.bucketOfRecord(write.name);
-    if (write.brief && !this.#hints.isWatched && onlySets(write)) return this.#set(bucket, write, call);
+    if (this.#parts.sums && write.brief && !this.#hints.isWatched && onlySets(write))
+      return this.#set(bucket, write, call);
     return this.#apply(bucket, [write], call).then(([outcome]) => outcome!);
   }
 
@@ -95,7 +102,7 @@ class RedisRecords implements Records {
     const { name } = write;
     const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
     keys.push(this.#layout.shared(bucket, 'revision'));
-    const reply = await this.#commands.share(bucket, SET, keys, setArguments(write, this.#parts.sums), call);
+    const reply = await this.#commands.share(bucket, SET, keys, setArguments(write), call);
     const { applied, existed, revision } = setOutcome(reply as number);
     if (applied) this.#hints.recordChanged({ bucket, revision, name });
     return { applied, existed, record: applied || existed ? { fields: NO_FIELDS, revision, ttlMs: null } : null };
@@ -191,9 +198,10 @@ class RedisRecords implements Records {
       const names = entries.map(({ name }) => name);
       const read = await Promise.all(names.map((name) => this.#parse(name, call)));
       const records = await this.#withTimes(read, names, call);
-      for (const [at, { name: _, ...entry }] of entries.entries()) {
+      for (const [at, { name, ...entry }] of entries.entries()) {
         const [record, { damaged, unsummed } = {}] = [records[at], read[at] ?? {}];
-        if (damaged) found.push({ ...entry, ...record!, fields: NO_FIELDS, damaged });
+        if (!record && (await this.#isLost(name, call))) found.push({ ...entry, ...LOST_RECORD });
+        else if (damaged) found.push({ ...entry, ...record!, fields: NO_FIELDS, damaged });
         else if (record) found.push({ ...entry, ...record, ...(unsummed && { unsummed }) });
       }
       if (entries.length < wanted) break;

@@ -16,6 +16,7 @@ import { Cluster } from './cluster.ts';
 import { Commands } from './commands.ts';
 import { divisionOf } from './division.ts';
 import { examine } from './doctor.ts';
+import { IndexCheck } from './doctor-indexes.ts';
 import { durabilityOf, requireDurability } from './durability.ts';
 import { translate } from './errors.ts';
 import { trimFeeds } from './feed-trimming.ts';
@@ -107,6 +108,7 @@ async function assemble(
       durability = await durabilityOf(servers, settings);
       return { durability, findings: await examine(servers, settings) };
     },
+    examineStorage: async (tenantId) => [await new IndexCheck(servers, commands, layout).run(tenantId)],
     close: async () => {
       await cleaner.stop();
       await commands.drain();

@@ -1,9 +1,10 @@
 /** Checksums of records in Redis: companions in the hash, what they find, and stores from before there were any (KV-12). */
 import { createClient } from '@redis/client';
-import { textOf } from '@tidemark/core';
+import { type KvStore, textOf } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redisStore } from '../src/index.ts';
 import { Layout, tagOf } from '../src/layout.ts';
+import { makeFormatOne } from './kit-parts.ts';
 import { newPrefix, openStore, sharedServer, WITHOUT_REDIS } from './servers.ts';
 
 const BUCKETS = 16;
@@ -51,7 +52,7 @@ describe.skipIf(WITHOUT_REDIS)('a record in Redis', () => {
   it('has companions from its first write on after a store of format 1 was upgraded', async () => {
     const prefix = newPrefix();
     const client = await rawClient();
-    await client.hSet(`${tagOf(prefix, 0)}store`, 'format', '1');
+    await makeFormatOne(sharedServer(), prefix);
     const options = { url: sharedServer(), prefix };
     const before = await redisStore(options);
     await before.kv.put('key', { a: 'one' });
@@ -63,5 +64,29 @@ describe.skipIf(WITHOUT_REDIS)('a record in Redis', () => {
     await after.kv.setField('key', 'b', 'two');
     expect((await client.hKeys(hashOf(prefix))).sort()).toEqual(['\0', '\0b', 'a', 'b']);
     expect(await client.hGet(`${tagOf(prefix, 0)}store`, 'format')).toBe('2');
+  });
+
+  it('stays readable when a process that opened the store before its upgrade writes to it', async () => {
+    const prefix = newPrefix();
+    await makeFormatOne(sharedServer(), prefix);
+    const before = await openStore(sharedServer(), { prefix });
+    const after = await openStore(sharedServer(), { prefix, upgrade: true });
+    const writes: [string, (kv: KvStore) => Promise<unknown>][] = [
+      ['a field', (kv) => kv.setField('key', 'a', 'new')],
+      ['a field and a time to live', (kv) => kv.swap('key', { set: { a: 'new' }, ttl: '1h' })],
+      ['a field under a request id', (kv) => kv.swap('key', { set: { a: 'new' }, requestId: 'r1' })],
+      ['no field', (kv) => kv.setFields('key', { a: null, b: 'new' })],
+      ['another record', (kv) => kv.put('key', { a: 'new' })],
+    ];
+    for (const [what, write] of writes) {
+      await after.kv.put('key', { a: 'old', b: 'old' });
+      await write(before.kv);
+      const fields = Object.entries((await after.kv.get('key'))!.fields).map(([name, value]) => [name, textOf(value)]);
+      expect(fields.filter(([, value]) => value === 'new').length, what).toBe(1);
+      await after.kv.getField('key', 'a');
+    }
+    await after.kv.put('key', { a: 'old' });
+    await before.kv.setFields('key', { a: null });
+    expect(await after.kv.get('key'), 'a record whose last field goes is gone').toBeNull();
   });
 });

@@ -34,6 +34,7 @@ describe.skipIf(WITHOUT_REDIS)('an entry that was changed past the store', () =>
       }
     };
     const problems = await checkDamage(store, {
+      alerts,
       damage: () => rewrite((id, body) => (id === '3-0' ? change(body) : body)),
       repair: () => rewrite((_id, body) => body),
     });

@@ -9,7 +9,7 @@ import { startRedisCluster } from '../../../scripts/servers/redis-cluster.ts';
 import { valkey } from '../../../scripts/servers/valkey.ts';
 import { DEFAULT_BUCKETS } from '../src/division.ts';
 import { redisStore } from '../src/index.ts';
-import { Layout } from '../src/layout.ts';
+import { Layout, tagOf } from '../src/layout.ts';
 
 export async function openUnderTest(url: string): Promise<StoreUnderTest> {
   // Two processes share two cores: a slow answer is none of the faults that are looked for here.
@@ -25,6 +25,13 @@ export async function openUnderTest(url: string): Promise<StoreUnderTest> {
   // A Cluster has the value on one of several servers; that is none of what is tried here.
   if (!url.includes(',')) under.damage = (...place) => damage(options, ...place);
   return under;
+}
+
+/** Makes an empty store of the first format, whose records carry no checksums. */
+export async function makeFormatOne(url: string, prefix: string): Promise<void> {
+  const client = await createClient({ url }).connect();
+  await client.hSet(`${tagOf(prefix, 0)}store`, 'format', '1');
+  client.destroy();
 }
 
 /** Changes a stored value as a failing disk would. */

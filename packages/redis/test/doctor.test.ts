@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { fillTenant } from '../../../faults/tenant-contents.ts';
 import { startOwnServer } from '../../../scripts/servers/index.ts';
 import type { RunningServer } from '../../../scripts/servers/start.ts';
-import { openStore, WITHOUT_REDIS } from '../test/servers.ts';
-import { redisStore } from './store.ts';
+import { redisStore } from '../src/store.ts';
+import { openStore, WITHOUT_REDIS } from './servers.ts';
 
 type Client = ReturnType<typeof createClient>;
 
