@@ -1,7 +1,6 @@
 /** Artifacts over HTTP: a line of JSON about the bytes goes before them. */
 import {
   type ArtifactAccess,
-  type ArtifactRef,
   type ArtifactScope,
   type ArtifactStore,
   type CallOptions,
@@ -10,31 +9,20 @@ import {
   checkObject,
   checkOptionalDuration,
   invalidArgument,
-  type Page,
   type PutArtifactOptions,
   type StoreLimits,
+  type StoreWrite,
 } from '@tidemark/core/portable';
+import { bodyOf, LABELLED_BYTES, targetOf } from '@tidemark/wire';
 import type { Transport } from './transport.ts';
-import { bodyOf } from './wire/bodies.ts';
-import { segmentOf } from './wire/segments.ts';
 
-const LABELLED_BYTES = 'application/vnd.tidemark.artifact';
 const DEFAULT_GRACE_MS = 3_600_000;
 
 export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimits): ArtifactStore {
-  const pathOf = (id: unknown) => `/v1/artifacts/${segmentOf(id, 'id')}`;
   const within = (scope: ArtifactScope | undefined) => ({ scope: scope && checkScope(scope) });
 
-  const put = (
-    method: string,
-    body: Blob | ReadableStream<Uint8Array>,
-    about: PutArtifactOptions,
-    options: CallOptions,
-  ) =>
-    transport.call<ArtifactRef>(
-      { method: 'POST', path: '/v1/artifacts', body, type: LABELLED_BYTES, write: { method, args: [about] } },
-      options,
-    );
+  const put = (write: StoreWrite | undefined, body: Blob | ReadableStream<Uint8Array>, options: CallOptions) =>
+    transport.call({ ...targetOf('POST /v1/artifacts'), body, type: LABELLED_BYTES, write }, options);
 
   const labelOf = ({ signal: _, timeoutMs: __, ...about }: PutArtifactOptions): string => {
     if (about.scope !== undefined) checkScope(about.scope);
@@ -46,7 +34,8 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
     async putBytes(bytes, given) {
       const options = given ?? {};
       if (!(bytes instanceof Uint8Array)) throw invalidArgument('bytes', 'a Uint8Array', bytes ?? null);
-      return put('putBytes', new Blob([labelOf(options), bytes as Uint8Array<ArrayBuffer>]), options, options);
+      const write = transport.writeOf('artifacts', 'putBytes', [bytes, given]);
+      return put(write, new Blob([labelOf(options), bytes as Uint8Array<ArrayBuffer>]), options);
     },
 
     async putText(text, given) {
@@ -56,7 +45,8 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
         throw invalidArgument('text', 'well-formed Unicode text', received);
       }
       const about = { mimeType: 'text/plain', ...options };
-      return put('putText', new Blob([labelOf(about), text]), about, options);
+      const write = transport.writeOf('artifacts', 'putText', [text, given]);
+      return put(write, new Blob([labelOf(about), text]), options);
     },
 
     async putStream(chunks, given) {
@@ -65,7 +55,7 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
         throw invalidArgument('chunks', 'an async iterable of Uint8Array', chunks ?? null);
       const body = new LabelledStream(labelOf(options), chunks);
       try {
-        return await put('putStream', body.stream, options, options);
+        return await put(transport.writeOf('artifacts', 'putStream', [chunks, given]), body.stream, options);
       } catch (error) {
         throw body.failure ? body.failure.error : error;
       }
@@ -77,13 +67,13 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
     },
 
     async getStream(id, access) {
-      const request = { method: 'GET', path: pathOf(id), query: within(access?.scope) } as const;
+      const request = { ...targetOf('GET /v1/artifacts/{id}', { id }), query: within(access?.scope) };
       return (await transport.openOrNull(request, access))?.chunks ?? null;
     },
 
     async getRef(id, access) {
-      const request = { method: 'GET', path: `${pathOf(id)}/ref`, query: within(access?.scope) } as const;
-      return transport.find<ArtifactRef>(request, access);
+      const request = { ...targetOf('GET /v1/artifacts/{id}/ref', { id }), query: within(access?.scope) };
+      return transport.find(request, access);
     },
 
     async exists(id, access) {
@@ -91,21 +81,21 @@ export function httpArtifacts(transport: Transport, { documentBytes }: StoreLimi
     },
 
     async delete(id, access?: ArtifactAccess) {
-      const write = { method: 'delete', args: [id, { scope: access?.scope }] };
-      const request = { method: 'DELETE', path: pathOf(id), query: within(access?.scope), write } as const;
-      return (await transport.call<{ deleted: boolean }>(request, access)).deleted;
+      const write = transport.writeOf('artifacts', 'delete', [id, access]);
+      const request = { ...targetOf('DELETE /v1/artifacts/{id}', { id }), query: within(access?.scope), write };
+      return (await transport.call(request, access)).deleted;
     },
 
     async list(scope, options) {
       const query = { ...within(scope), limit: checkLimit(options?.limit, 100, 1_000), cursor: options?.cursor };
-      return transport.call<Page<ArtifactRef>>({ method: 'GET', path: '/v1/artifacts', query }, options);
+      return transport.call({ ...targetOf('GET /v1/artifacts'), query }, options);
     },
 
     async sweep(options) {
       const grace = checkOptionalDuration(options?.grace, 'grace', DEFAULT_GRACE_MS);
-      const write = { method: 'sweep', args: [{ grace }] };
-      const request = { method: 'POST', path: '/v1/artifact-sweep', body: JSON.stringify({ grace }), write } as const;
-      return transport.call<{ references: number; blobs: number; bytes: number }>(request, options);
+      const write = transport.writeOf('artifacts', 'sweep', [options]);
+      const request = { ...targetOf('POST /v1/artifact-sweep'), body: JSON.stringify({ grace }), write };
+      return transport.call(request, options);
     },
   };
   return artifacts;

@@ -1,6 +1,5 @@
 /** Jobs over HTTP. Claims and requests get their ids here, so that a call whose answer was lost can be sent again (GEN-8). */
 import {
-  type ClaimedJob,
   type ClaimOptions,
   checkDuration,
   checkId,
@@ -8,36 +7,36 @@ import {
   checkObject,
   checkOptionalId,
   invalidArgument,
-  type Job,
   type JobClaim,
   type JobRef,
   type JobStore,
-  type OverdueJob,
-  type Page,
-  type RecoveredJob,
   type StoreLimits,
+  type StoreWrite,
 } from '@tidemark/core/portable';
+import { bodyOf, type RouteName, type Target, targetOf, valueToWire } from '@tidemark/wire';
 import type { Transport } from './transport.ts';
 import { uuid } from './uuid.ts';
-import { bodyOf } from './wire/bodies.ts';
-import { segmentOf } from './wire/segments.ts';
-import { valueToWire } from './wire/values.ts';
+
+type HeldRoute = `POST /v1/jobs/{taskType}/{taskId}/${'heartbeat' | 'progress' | 'complete' | 'fail'}`;
 
 const WORD = /^[A-Za-z0-9_-]{1,100}$/;
 const WORD_RULE = '1 to 100 of A–Z a–z 0–9 _ -';
 
 export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: StoreLimits): JobStore {
-  const pathOf = (job: unknown, name: string, verb = '') => {
+  const refOf = (job: unknown, name: string) => {
     const { taskType, taskId } = checkObject(job, name);
-    return `/v1/jobs/${checkTaskType(taskType)}/${segmentOf(taskId, 'taskId')}${verb}`;
+    return { taskType: checkTaskType(taskType), taskId };
   };
-  const post = (path: string, members: object, write: unknown) =>
-    ({ method: 'POST', path, body: bodyOf(members, documentBytes), write }) as const;
+  const post = <Name extends RouteName>(to: Target<Name>, members: object, write: StoreWrite | undefined) => ({
+    ...to,
+    body: bodyOf(members, documentBytes),
+    write,
+  });
 
-  const holding = (claim: JobClaim, verb: string) => {
-    const path = pathOf(claim, 'claim', verb);
+  const holding = <Verb extends 'heartbeat' | 'progress' | 'complete' | 'fail'>(claim: JobClaim, verb: Verb) => {
+    const to = targetOf<HeldRoute>(`POST /v1/jobs/{taskType}/{taskId}/${verb}`, refOf(claim, 'claim'));
     const held = { claimId: checkWord(claim.claimId, 'claimId') };
-    return { path, held, lease: optionalDuration(claim.lease, 'lease') };
+    return { to, held, lease: optionalDuration(claim.lease, 'lease') };
   };
 
   return {
@@ -46,12 +45,12 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
       checkTaskType(it.taskType);
       checkId(it.taskId, 'taskId');
       if (it.fields !== undefined) checkFields(it.fields, fieldBytes);
-      const request = post('/v1/jobs', job, { method: 'enqueue', job });
-      return transport.call<{ job: Job; created: boolean }>(request, options);
+      const request = post(targetOf('POST /v1/jobs'), job, transport.writeOf('jobs', 'enqueue', [job, options]));
+      return transport.call(request, options);
     },
 
     async get(job, options) {
-      return transport.find<Job>({ method: 'GET', path: pathOf(job, 'job') }, options);
+      return transport.find(targetOf('GET /v1/jobs/{taskType}/{taskId}', refOf(job, 'job')), options);
     },
 
     async claim(which, options) {
@@ -66,62 +65,72 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
         taskType: checkTaskType(taskType),
         ...(taskId === undefined ? {} : { taskId: checkId(taskId, 'taskId') }),
       };
-      const request = post('/v1/job-claims', { ...wanted, ...by }, { method: 'claim', which: wanted, options: by });
-      return (await transport.call<{ claim: ClaimedJob | null }>(request, options)).claim;
+      const request = post(
+        targetOf('POST /v1/job-claims'),
+        { ...wanted, ...by },
+        transport.writeOf('jobs', 'claim', [wanted, by]),
+      );
+      return (await transport.call(request, options)).claim;
     },
 
     async heartbeat(claim, options) {
-      const { path, held, lease: usual } = holding(claim, '/heartbeat');
+      const { to, held, lease: usual } = holding(claim, 'heartbeat');
       const lease = optionalDuration(options?.lease, 'lease') ?? usual;
-      const write = { method: 'heartbeat', claim, options: { lease } };
-      return transport.call<Job>(post(path, { ...held, lease }, write), options);
+      const write = transport.writeOf('jobs', 'heartbeat', [claim, options]);
+      return transport.call(post(to, { ...held, lease }, write), options);
     },
 
     async progress(claim, step, options) {
-      const { path, held, lease: usual } = holding(claim, '/progress');
+      const { to, held, lease: usual } = holding(claim, 'progress');
       const { currentStep, stepCount } = checkObject(step, 'step');
       const lease = optionalDuration(options?.lease, 'lease') ?? usual;
-      const write = { method: 'progress', claim, step, options: { lease } };
-      return transport.call<Job>(post(path, { ...held, lease, currentStep, stepCount }, write), options);
+      const write = transport.writeOf('jobs', 'progress', [claim, step, options]);
+      return transport.call(post(to, { ...held, lease, currentStep, stepCount }, write), options);
     },
 
     async complete(claim, result, options) {
-      const { path, held } = holding(claim, '/complete');
+      const { to, held } = holding(claim, 'complete');
       const { resultRef, ttl } = checkObject(result ?? {}, 'result');
       const members = { ...held, resultRef, ttl: optionalDuration(ttl, 'ttl') };
-      return transport.call<Job>(post(path, members, { method: 'complete', claim, result }), options);
+      return transport.call(
+        post(to, members, transport.writeOf('jobs', 'complete', [claim, result, options])),
+        options,
+      );
     },
 
     async fail(claim, failure, options) {
-      const { path, held } = holding(claim, '/fail');
+      const { to, held } = holding(claim, 'fail');
       const { error, retry, delay, ttl } = checkObject(failure, 'failure');
       if (typeof error !== 'string') throw invalidArgument('error', 'a text', error ?? null);
       const members = { ...held, error, retry, delay, ttl: optionalDuration(ttl, 'ttl') };
-      return transport.call<Job>(post(path, members, { method: 'fail', claim, failure }), options);
+      return transport.call(post(to, members, transport.writeOf('jobs', 'fail', [claim, failure, options])), options);
     },
 
     async cancel(job, options) {
       const members = { ttl: optionalDuration(options?.ttl, 'ttl'), requestId: requestIdOf(options) };
-      const write = { method: 'cancel', job, options: members };
-      return transport.find<Job>(post(pathOf(job, 'job', '/cancel'), members, write), options);
+      const write = transport.writeOf('jobs', 'cancel', [job, members]);
+      return transport.find(
+        post(targetOf('POST /v1/jobs/{taskType}/{taskId}/cancel', refOf(job, 'job')), members, write),
+        options,
+      );
     },
 
     async requeue(job, options) {
-      const path = pathOf(job, 'job', '/requeue');
+      const to = targetOf('POST /v1/jobs/{taskType}/{taskId}/requeue', refOf(job, 'job'));
       const members = { delay: options?.delay, requestId: requestIdOf(options) };
-      return transport.call<Job>(post(path, members, { method: 'requeue', job, options: members }), options);
+      return transport.call(post(to, members, transport.writeOf('jobs', 'requeue', [job, members])), options);
     },
 
     async list(state, options) {
       const limit = checkLimit(options?.limit, 100, 1_000);
       const taskType = options?.taskType === undefined ? undefined : checkTaskType(options.taskType);
       const query = { state, taskType, limit, cursor: options?.cursor };
-      return transport.call<Page<Job>>({ method: 'GET', path: '/v1/jobs', query }, options);
+      return transport.call({ ...targetOf('GET /v1/jobs'), query }, options);
     },
 
     async types(state, options) {
-      const request = { method: 'GET', path: '/v1/job-types', query: { state } } as const;
-      return (await transport.call<{ items: string[] }>(request, options)).items;
+      const request = { ...targetOf('GET /v1/job-types'), query: { state } };
+      return (await transport.call(request, options)).items;
     },
 
     async overdue(taskType, options) {
@@ -131,20 +140,20 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
         threshold: checkDuration(threshold, 'threshold'),
         limit: checkLimit(limit, 100, 1_000),
       };
-      const request = { method: 'GET', path: '/v1/jobs-overdue', query } as const;
-      return (await transport.call<{ items: OverdueJob[] }>(request, options)).items;
+      const request = { ...targetOf('GET /v1/jobs-overdue'), query };
+      return (await transport.call(request, options)).items;
     },
 
     async recover(overdue, options) {
       checkObject(overdue, 'overdue');
       const members = { overdue, requestId: requestIdOf(options) };
-      const write = { method: 'recover', overdue, options: { requestId: members.requestId } };
-      return transport.call<RecoveredJob>(post('/v1/job-recoveries', members, write), options);
+      const write = transport.writeOf('jobs', 'recover', [overdue, { requestId: members.requestId }]);
+      return transport.call(post(targetOf('POST /v1/job-recoveries'), members, write), options);
     },
 
     async announced(job, options) {
-      const path = pathOf(job, 'job', '/announced');
-      await transport.call({ method: 'POST', path, write: { method: 'announced', job } }, options);
+      const to = targetOf('POST /v1/jobs/{taskType}/{taskId}/announced', refOf(job, 'job'));
+      await transport.call({ ...to, write: transport.writeOf('jobs', 'announced', [job, options]) }, options);
     },
   };
 }

@@ -13,38 +13,33 @@ import {
   type KvChange,
   type KvEntry,
   type KvStore,
-  type KvWriteResult,
   type Page,
   type ScanFilter,
   type StoreLimits,
   TidemarkError,
 } from '@tidemark/core/portable';
-import { follow } from './live.ts';
-import type { Transport } from './transport.ts';
-import type { ServerEvent } from './wire/event-stream.ts';
-import { filterToWire } from './wire/filters.ts';
-import { segmentOf } from './wire/segments.ts';
 import {
   bytesOfWire,
   changeOfWire,
   entryOfWire,
   fieldsToWire,
+  filterToWire,
+  RESET_EVENT,
   recordOfWire,
+  type ServerEvent,
+  targetOf,
   valueToWire,
-  type WireBytes,
-  type WireRecord,
-} from './wire/values.ts';
+} from '@tidemark/wire';
+import { follow } from './live.ts';
+import type { Transport } from './transport.ts';
 
 const MAX_KEYS = 1_000;
 const SCAN_PAGE = 200;
 
 export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvStore {
-  const pathOf = (key: unknown) => `/v1/kv/${segmentOf(key, 'key')}`;
-  const fieldPath = (key: unknown, field: unknown) => `${pathOf(key)}/fields/${segmentOf(field, 'field')}`;
-
   const kv: KvStore = {
     async get(key, options) {
-      const record = await transport.find<WireRecord>({ method: 'GET', path: pathOf(key) }, options);
+      const record = await transport.find(targetOf('GET /v1/kv/{key}', { key }), options);
       return record && recordOfWire(record);
     },
 
@@ -52,62 +47,62 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
       if (!Array.isArray(keys) || keys.length > MAX_KEYS)
         throw invalidArgument('keys', `an array of at most ${MAX_KEYS} keys`);
       for (const key of keys) checkId(key, 'key');
-      const request = { method: 'POST', path: '/v1/kv-lookup', body: JSON.stringify({ keys }) } as const;
-      const { items } = await transport.call<{ items: (WireRecord | null)[] }>(request, options);
+      const request = { ...targetOf('POST /v1/kv-lookup'), body: JSON.stringify({ keys }) };
+      const { items } = await transport.call(request, options);
       return items.map((record) => record && recordOfWire(record));
     },
 
     async put(key, fields, options) {
-      const path = pathOf(key);
+      const to = targetOf('PUT /v1/kv/{key}', { key });
       const wire = fieldsToWire(fields, 'fields', fieldBytes, { nulls: false });
       if (Object.keys(wire).length === 0)
         throw invalidArgument('fields', 'at least one field; use delete to remove a record');
       const ttl = options?.ttl === undefined ? undefined : checkDuration(options.ttl, 'ttl');
       const body = JSON.stringify({ fields: wire, ttl, requestId: requestIdOf(options) });
-      const write = { method: 'put', key, fields, options };
-      return transport.call<KvWriteResult>({ method: 'PUT', path, body, write }, options);
+      const write = transport.writeOf('kv', 'put', [key, fields, options]);
+      return transport.call({ ...to, body, write }, options);
     },
 
     async delete(key, options) {
       const query = { requestId: requestIdOf(options) };
-      const write = { method: 'delete', key, options: query };
-      const request = { method: 'DELETE', path: pathOf(key), query, write } as const;
-      return (await transport.call<{ deleted: boolean }>(request, options)).deleted;
+      const write = transport.writeOf('kv', 'delete', [key, options]);
+      const request = { ...targetOf('DELETE /v1/kv/{key}', { key }), query, write };
+      return (await transport.call(request, options)).deleted;
     },
 
     async getField(key, field, options) {
-      const found = await transport.find<{ value: WireBytes }>({ method: 'GET', path: fieldPath(key, field) }, options);
+      const found = await transport.find(targetOf('GET /v1/kv/{key}/fields/{field}', { key, field }), options);
       return found && bytesOfWire(found.value);
     },
 
     async setField(key, field, value, options) {
-      const path = fieldPath(key, field);
+      const to = targetOf('PUT /v1/kv/{key}/fields/{field}', { key, field });
       const wire = valueToWire(value, 'value', fieldBytes);
       const body = JSON.stringify({ value: wire, ifExists: options?.ifExists, requestId: requestIdOf(options) });
-      const write = { method: 'setField', key, field, value, options };
-      return transport.call<KvWriteResult>({ method: 'PUT', path, body, write }, options);
+      const write = transport.writeOf('kv', 'setField', [key, field, value, options]);
+      return transport.call({ ...to, body, write }, options);
     },
 
     async setFields(key, fields, options) {
-      const path = pathOf(key);
+      const to = targetOf('PATCH /v1/kv/{key}', { key });
       const wire = fieldsToWire(fields, 'fields', fieldBytes, { nulls: true });
       if (Object.keys(wire).length === 0) throw invalidArgument('fields', 'at least one field');
       const body = JSON.stringify({ fields: wire, ifExists: options?.ifExists, requestId: requestIdOf(options) });
-      const write = { method: 'setFields', key, fields, options };
-      return transport.call<KvWriteResult>({ method: 'PATCH', path, body, write }, options);
+      const write = transport.writeOf('kv', 'setFields', [key, fields, options]);
+      return transport.call({ ...to, body, write }, options);
     },
 
     async compareAndSwap(key, field, expected, next, options) {
-      const path = `${fieldPath(key, field)}/compare-and-swap`;
+      const to = targetOf('POST /v1/kv/{key}/fields/{field}/compare-and-swap', { key, field });
       const toWire = (value: unknown, name: string) => (value === null ? null : valueToWire(value, name, fieldBytes));
       const wire = { expected: toWire(expected, 'expected'), next: toWire(next, 'next') };
       const body = JSON.stringify({ ...wire, requestId: requestIdOf(options) });
-      const write = { method: 'compareAndSwap', key, field, expected, next, options };
-      return (await transport.call<{ swapped: boolean }>({ method: 'POST', path, body, write }, options)).swapped;
+      const write = transport.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
+      return (await transport.call({ ...to, body, write }, options)).swapped;
     },
 
     async swap(key, change, options) {
-      const path = `${pathOf(key)}/swap`;
+      const to = targetOf('POST /v1/kv/{key}/swap', { key });
       const it = checkObject(change, 'change');
       const body = JSON.stringify({
         expect: it.expect === undefined ? undefined : fieldsToWire(it.expect, 'expect', fieldBytes, { nulls: true }),
@@ -116,25 +111,21 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
         ttl: it.ttl === undefined || it.ttl === null ? it.ttl : checkDuration(it.ttl, 'ttl'),
         requestId: requestIdOf(change),
       });
-      const request = { method: 'POST', path, body, write: { method: 'swap', key, change } } as const;
-      const { swapped, record } = await transport.call<{ swapped: boolean; record: WireRecord | null }>(
-        request,
-        options,
-      );
+      const request = { ...to, body, write: transport.writeOf('kv', 'swap', [key, change, options]) };
+      const { swapped, record } = await transport.call(request, options);
       return { swapped, record: record && recordOfWire(record) };
     },
 
     async touch(key, ttl, options) {
-      const path = `${pathOf(key)}/touch`;
+      const to = targetOf('POST /v1/kv/{key}/touch', { key });
       const requestId = requestIdOf(options);
       const body = JSON.stringify({ ttl: ttl === null ? null : checkDuration(ttl, 'ttl'), requestId });
       const request = {
-        method: 'POST',
-        path,
+        ...to,
         body,
-        write: { method: 'touch', key, ttl, options: { requestId } },
-      } as const;
-      return (await transport.call<{ touched: boolean }>(request, options)).touched;
+        write: transport.writeOf('kv', 'touch', [key, ttl, options]),
+      };
+      return (await transport.call(request, options)).touched;
     },
 
     async *scan(prefix, filter, options) {
@@ -156,15 +147,15 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
         throw invalidArgument('cursor', 'one that this list gave as `next`', cursor);
       const filter = filterToWire(options?.filter as ScanFilter | undefined, fieldBytes);
       const body = JSON.stringify({ prefix, filter, cursor, limit });
-      const request = { method: 'POST', path: '/v1/kv-scan', body } as const;
-      const { items, ...rest } = await transport.call<Page<{ key: string; record: WireRecord }>>(request, options);
+      const request = { ...targetOf('POST /v1/kv-scan'), body };
+      const { items, ...rest } = await transport.call(request, options);
       return { items: items.map(entryOfWire), ...rest };
     },
 
     watch(prefix, options) {
       const query = { prefix: checkPrefix(prefix, 'prefix') };
       transport.startCall(options);
-      return changesOf(follow(transport, { method: 'GET', path: '/v1/kv', query }, options));
+      return changesOf(follow(transport, { ...targetOf('GET /v1/kv'), query }, options));
     },
   };
   return kv;
@@ -172,7 +163,7 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
 
 async function* changesOf(events: AsyncIterable<ServerEvent>): AsyncGenerator<KvChange, void, undefined> {
   for await (const { event, data } of events) {
-    if (event === 'reset')
+    if (event === RESET_EVENT)
       throw new TidemarkError('UNAVAILABLE', 'The watch was cut off for too long; scan the records and watch again');
     yield changeOfWire(JSON.parse(data));
   }

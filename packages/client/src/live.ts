@@ -1,8 +1,17 @@
 /** Live reads: a stream that is connected again when it breaks, after the last thing that was seen, without gap or repeat. */
-import { type CallOptions, TidemarkError } from '@tidemark/core/portable';
+import { type CallOptions, sleep, TidemarkError } from '@tidemark/core/portable';
+import {
+  CAUGHT_UP_EVENT,
+  chunksOf,
+  END_EVENT,
+  EVENT_STREAM,
+  errorOfProblem,
+  eventsOf,
+  LAST_EVENT_ID_HEADER,
+  PROBLEM_EVENT,
+  type ServerEvent,
+} from '@tidemark/wire';
 import type { Request, Transport } from './transport.ts';
-import { eventsOf, type ServerEvent } from './wire/event-stream.ts';
-import { errorOfProblem, NO_WRITE } from './wire/problems.ts';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
@@ -10,7 +19,7 @@ const LONGEST_PAUSE_MS = 5_000;
 const SILENCE_MS = 45_000;
 
 /** What a live read gives besides what it was asked for. */
-const ASIDE = new Set(['caught-up', 'end']);
+const ASIDE = new Set([CAUGHT_UP_EVENT, END_EVENT]);
 
 /**
  * The events of a stream until the caller's signal aborts or the store is closed, which ends them without an error. A
@@ -30,7 +39,7 @@ export async function* follow(
       for await (const event of connection(transport, request, lastId, signal)) {
         lastId = event.id;
         pauseMs = FIRST_PAUSE_MS;
-        if (event.event === 'problem') throw errorOfProblem(JSON.parse(event.data), NO_WRITE);
+        if (event.event === PROBLEM_EVENT) throw errorOfProblem(JSON.parse(event.data));
         if (!ASIDE.has(event.event)) yield event;
         if (signal.aborted) return;
       }
@@ -38,7 +47,7 @@ export async function* follow(
       if (signal.aborted) return;
       if (error instanceof TidemarkError && !error.retryable) throw error;
     }
-    await pause(pauseMs, signal);
+    await sleep(pauseMs, signal);
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   }
 }
@@ -53,9 +62,9 @@ async function* connection(
   const controller = new AbortController();
   const abort = () => controller.abort();
   signal.addEventListener('abort', abort, { once: true });
-  const headers: Record<string, string> = lastId === null ? {} : { 'last-event-id': lastId };
+  const headers: Record<string, string> = lastId === null ? {} : { [LAST_EVENT_ID_HEADER]: lastId };
   try {
-    const live = { accept: 'text/event-stream', ...request, headers };
+    const live = { accept: EVENT_STREAM, ...request, headers };
     const stream = await transport.connect(live, controller.signal);
     for await (const event of eventsOf(audible(stream, abort))) yield { ...event, id: event.id ?? lastId };
   } finally {
@@ -65,29 +74,12 @@ async function* connection(
 }
 
 /** The chunks of a stream that is given up when it is silent for too long. */
-async function* audible(stream: ReadableStream<Uint8Array>, giveUp: () => void): AsyncGenerator<Uint8Array> {
-  const reader = stream.getReader();
-  try {
-    for (;;) {
-      const timer = setTimeout(giveUp, SILENCE_MS);
-      const { value, done } = await reader.read().finally(() => clearTimeout(timer));
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end, { once: true });
+function audible(stream: ReadableStream<Uint8Array>, giveUp: () => void): AsyncIterable<Uint8Array> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return chunksOf(stream, {
+    begin: () => {
+      timer = setTimeout(giveUp, SILENCE_MS);
+    },
+    end: () => clearTimeout(timer),
   });
 }

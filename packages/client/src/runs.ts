@@ -14,46 +14,37 @@ import {
   type Duration,
   type FeedItem,
   type FeedOptions,
-  type FeedPage,
   type FetchOptions,
   type ForkOptions,
-  type ForkResult,
   type HandleDefaults,
   invalidArgument,
   isTidemarkError,
   type ListQuarantinedOptions,
   type ListRunsOptions,
   type Page,
-  type QuarantinedRun,
-  type RefreshedSnapshot,
-  type RestoreResult,
   type RunEventInput,
   type RunEventRecord,
   type RunPart,
   type RunReadOptions,
-  type RunSnapshot,
   type RunStore,
-  type RunSummary,
   type StoreLimits,
+  type StoreWrite,
   smallParts,
   TidemarkError,
-  type VerifyReport,
 } from '@tidemark/core/portable';
+import { bodyOf, LINES, targetOf } from '@tidemark/wire';
+import type { HeadWatch } from './head-watch.ts';
 import { linesBody } from './line-body.ts';
 import { follow } from './live.ts';
+import { checkTenant, tenantIn as tenantOf } from './tenants.ts';
 import type { Transport } from './transport.ts';
 import { uuid } from './uuid.ts';
-import { bodyOf } from './wire/bodies.ts';
-import { segmentOf } from './wire/segments.ts';
-import { checkTenant, tenantIn as tenantOf } from './wire/tenants.ts';
 
 const DEFAULT_FETCH = 1_000;
 const MAX_FETCH = 10_000;
 const MAX_BATCH = 1_000;
-const LINES = 'application/x-ndjson';
 
-export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
-  const pathOf = (runId: unknown, rest = '') => `/v1/runs/${segmentOf(runId, 'runId')}${rest}`;
+export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadWatch | null = null): RunStore {
   const tenantIn = (options: RunReadOptions | undefined) => tenantOf(transport, options);
 
   const encodeEvent = (event: RunEventInput): string => {
@@ -64,19 +55,23 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
     return bodyOf(event, limits.eventPayloadBytes);
   };
 
-  const append = <T>(body: string, options: AppendOptions | undefined, write: unknown): Promise<T> => {
+  const append = (body: string, options: AppendOptions | undefined, write: StoreWrite | undefined) => {
     if (options?.transaction !== undefined) throw unsupported('runs.transactions');
     if (options?.projections !== undefined) throw unsupported('runs.inlineProjections', 'projections');
     const expectedSeq =
       options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 0);
     const { rejectInvalidTransitions } = options ?? {};
     const query = { expectedSeq, rejectInvalidTransitions };
-    return transport.call<T>({ method: 'POST', path: '/v1/events', query, body, write }, options);
+    return transport.call({ ...targetOf('POST /v1/events'), query, body, write }, options);
   };
 
   const runs: Omit<RunStore, 'handle'> = {
     async appendEvent(event, options) {
-      return append<AppendResult>(encodeEvent(event), options, { method: 'appendEvent', event });
+      return (await append(
+        encodeEvent(event),
+        options,
+        transport.writeOf('runs', 'appendEvent', [event, options]),
+      )) as AppendResult;
     },
 
     async appendEvents(events, options) {
@@ -84,15 +79,15 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
       if (events.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, events.length);
       if (events.length === 0) return [];
       const body = `[${events.map(encodeEvent).join()}]`;
-      const { items } = await append<Page<AppendResult>>(body, options, { method: 'appendEvents', events });
-      return items;
+      const answer = await append(body, options, transport.writeOf('runs', 'appendEvents', [events, options]));
+      return (answer as Page<AppendResult>).items;
     },
 
     async fetchEvents(runId, options) {
       const { afterSeq, limit } = checkFetch(options);
       const query = { ...tenantIn(options), afterSeq, limit };
-      const request = { method: 'GET', path: pathOf(runId, '/events'), query } as const;
-      return (await transport.call<Page<RunEventRecord>>(request, options)).items;
+      const request = { ...targetOf('GET /v1/runs/{runId}/events', { runId }), query };
+      return (await transport.call(request, options)).items;
     },
 
     async *readEvents(runId, options) {
@@ -109,14 +104,14 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
     tail(runId, options) {
       const { afterSeq } = checkFetch(options);
       const query = { ...tenantIn(options), afterSeq };
-      const stream = follow(transport, { method: 'GET', path: pathOf(runId, '/events'), query }, options);
+      const stream = follow(transport, { ...targetOf('GET /v1/runs/{runId}/events', { runId }), query }, options);
       return parsed<RunEventRecord>(stream);
     },
 
     async getSnapshot(runId, options) {
-      const request = { method: 'GET', path: pathOf(runId), query: tenantIn(options) } as const;
+      const request = { ...targetOf('GET /v1/runs/{runId}', { runId }), query: tenantIn(options) };
       try {
-        return await transport.call<RunSnapshot>(request, options);
+        return await transport.call(request, options);
       } catch (error) {
         if (isTidemarkError(error, 'RUN_NOT_FOUND')) return null;
         throw error;
@@ -126,104 +121,99 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
     async projectSnapshot(runId, options) {
       const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
       const query = { ...tenantIn(options), atSeq };
-      return transport.call<RunSnapshot>({ method: 'GET', path: pathOf(runId, '/snapshot'), query }, options);
+      return transport.call({ ...targetOf('GET /v1/runs/{runId}/snapshot', { runId }), query }, options);
     },
 
     async refreshSnapshot(runId, options) {
-      const path = pathOf(runId, '/snapshot/refresh');
+      const to = targetOf('POST /v1/runs/{runId}/snapshot/refresh', { runId });
       // Left out where it is not asked for: older servers do not know it.
       const full = checkOptionalBoolean(options?.full, 'full') || undefined;
-      const write = { method: 'refreshSnapshot', runId, ...(full ? { options: { full } } : {}) };
+      const write = transport.writeOf('runs', 'refreshSnapshot', [runId, options]);
       const query = { ...tenantIn(options), full };
-      const request = { method: 'POST', path, query, isLong: full === true, write } as const;
-      return transport.call<RefreshedSnapshot>(request, options);
+      const request = { ...to, query, isLong: full === true, write };
+      return transport.call(request, options);
     },
 
     async markStale(runId, options) {
-      const path = pathOf(runId, '/snapshot/mark-stale');
-      const request = {
-        method: 'POST',
-        path,
-        query: tenantIn(options),
-        write: { method: 'markStale', runId },
-      } as const;
-      return (await transport.call<{ marked: boolean }>(request, options)).marked;
+      const to = targetOf('POST /v1/runs/{runId}/snapshot/mark-stale', { runId });
+      const write = transport.writeOf('runs', 'markStale', [runId, options]);
+      const request = { ...to, query: tenantIn(options), write };
+      return (await transport.call(request, options)).marked;
     },
 
     async forkRun(runId, options: ForkOptions) {
-      const path = pathOf(runId, '/fork');
-      const { toRunId, atSeq } = membersOf(options);
-      const body = bodyOf({ toRunId: checkId(toRunId, 'toRunId'), atSeq }, limits.documentBytes);
-      const write = { method: 'forkRun', runId, options: { toRunId, atSeq } };
-      const request = { method: 'POST', path, query: tenantIn(options), body, isLong: true, write } as const;
-      return transport.call<ForkResult>(request, options);
+      const to = targetOf('POST /v1/runs/{runId}/fork', { runId });
+      const toRunId = checkId(membersOf(options).toRunId, 'toRunId');
+      // Resolved here: a fork that is retried has to end where the first one did, though the origin may have grown.
+      const { atSeq = (await runs.headSeq(runId, options)) || undefined } = options;
+      const body = bodyOf({ toRunId, atSeq }, limits.documentBytes);
+      const write = transport.writeOf('runs', 'forkRun', [runId, { ...options, atSeq }]);
+      const request = { ...to, query: tenantIn(options), body, isLong: true, write };
+      return transport.call(request, options);
     },
 
     async listRuns(options?: ListRunsOptions) {
       const { signal: _, timeoutMs: __, tenantId: ___, ...filter } = membersOf(options);
       if (filter.labels !== undefined) checkLabels(filter.labels, 'labels');
       const query = { ...filter, ...tenantIn(options) };
-      const request = { method: 'GET', path: '/v1/runs', query } as const;
-      return transport.call<Page<RunSummary>>(request, options);
+      const request = { ...targetOf('GET /v1/runs'), query };
+      return transport.call(request, options);
     },
 
     async headSeq(runId, options) {
-      const request = { method: 'GET', path: pathOf(runId, '/head'), query: tenantIn(options) } as const;
-      return (await transport.call<{ seq: number }>(request, options)).seq;
+      const request = { ...targetOf('GET /v1/runs/{runId}/head', { runId }), query: tenantIn(options) };
+      return (await transport.call(request, options)).seq;
     },
 
     async position(runId, options) {
-      const request = { method: 'GET', path: pathOf(runId, '/head'), query: tenantIn(options) } as const;
-      const head = await transport.call<{ seq: number; tenantId: string; rewrites?: number }>(request, options);
+      const request = { ...targetOf('GET /v1/runs/{runId}/head', { runId }), query: tenantIn(options) };
+      const head = await transport.call(request, options);
       const { seq: lastEventSeq, tenantId, rewrites = 0 } = head;
-      return lastEventSeq === 0 ? null : { tenantId, runId, lastEventSeq, rewrites };
+      return lastEventSeq === 0 ? null : { tenantId: tenantId!, runId, lastEventSeq, rewrites };
     },
 
     async verify(runId, options) {
       const request = {
-        method: 'GET',
-        path: pathOf(runId, '/integrity'),
+        ...targetOf('GET /v1/runs/{runId}/integrity', { runId }),
         query: tenantIn(options),
         isLong: true,
-      } as const;
-      return transport.call<VerifyReport>(request, options);
+      };
+      return transport.call(request, options);
     },
 
     async listQuarantined(options?: ListQuarantinedOptions) {
       const { state, cursor, limit } = membersOf(options);
       const query = { state, cursor, limit, ...tenantIn(options) };
-      return transport.call<Page<QuarantinedRun>>({ method: 'GET', path: '/v1/quarantines', query }, options);
+      return transport.call({ ...targetOf('GET /v1/quarantines'), query }, options);
     },
 
     async releaseRun(runId, options) {
       const request = {
-        method: 'POST',
-        path: pathOf(runId, '/release'),
+        ...targetOf('POST /v1/runs/{runId}/release', { runId }),
         query: tenantIn(options),
         isLong: true,
-        write: { method: 'releaseRun', runId },
-      } as const;
-      return transport.call<QuarantinedRun>(request, options);
+        write: transport.writeOf('runs', 'releaseRun', [runId, options]),
+      };
+      return transport.call(request, options);
     },
 
     async deleteRun(runId, options?: RunReadOptions & { atSeq?: number }) {
       const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
       const headers: Record<string, string> = atSeq === undefined ? {} : { 'if-match': `"${atSeq}"` };
-      const write = { method: 'deleteRun', runId };
-      const request = { method: 'DELETE', path: pathOf(runId), query: tenantIn(options), headers, write } as const;
-      return (await transport.call<{ deleted: boolean }>(request, options)).deleted;
+      const write = transport.writeOf('runs', 'deleteRun', [runId, options]);
+      const request = { ...targetOf('DELETE /v1/runs/{runId}', { runId }), query: tenantIn(options), headers, write };
+      return (await transport.call(request, options)).deleted;
     },
 
     exportRun(runId, options) {
-      const request = { method: 'GET', path: pathOf(runId, '/export'), query: tenantIn(options) } as const;
+      const request = { ...targetOf('GET /v1/runs/{runId}/export', { runId }), query: tenantIn(options) };
       return transport.lines<RunPart>(request, options);
     },
 
     async restoreRun(parts, options) {
       const lines = linesBody(checkedParts(parts));
       const request = {
-        method: 'POST',
-        path: '/v1/restores',
+        ...targetOf('POST /v1/restores'),
         query: {
           overDeleted: checkOptionalBoolean(options?.overDeleted, 'overDeleted'),
           // Left out where it is not asked for: older servers do not know it.
@@ -232,52 +222,55 @@ export function httpRuns(transport: Transport, limits: StoreLimits): RunStore {
         body: lines.stream,
         type: LINES,
         isLong: true,
-        write: { method: 'restoreRun' },
-      } as const;
+        write: transport.writeOf('runs', 'restoreRun', [parts, options]),
+      };
       // Parts that fail on their way end the request early, which the server refuses in its own words.
-      return transport.call<RestoreResult>(request, options).finally(lines.check);
+      return transport.call(request, options).finally(lines.check);
     },
 
     async archiveRun(runId, options) {
       const { location, atSeq, rewrites } = membersOf(options);
       const body = bodyOf({ location, atSeq, rewrites }, limits.documentBytes);
-      const write = { method: 'archiveRun', runId, options: { location, atSeq, rewrites } };
+      const write = transport.writeOf('runs', 'archiveRun', [runId, options]);
       const request = {
-        method: 'POST',
-        path: pathOf(runId, '/archive'),
+        ...targetOf('POST /v1/runs/{runId}/archive', { runId }),
         query: tenantIn(options),
         body,
         write,
-      } as const;
-      return (await transport.call<{ archived: boolean }>(request, options)).archived;
+      };
+      return (await transport.call(request, options)).archived;
     },
 
     async archivedAt(runId, options) {
-      const request = { method: 'GET', path: pathOf(runId, '/archive'), query: tenantIn(options) } as const;
-      return (await transport.find<{ location: string }>(request, options))?.location ?? null;
+      const request = { ...targetOf('GET /v1/runs/{runId}/archive', { runId }), query: tenantIn(options) };
+      return (await transport.find(request, options))?.location ?? null;
     },
 
     async redactEvent(runId, runSeq, options) {
-      const path = pathOf(runId, `/events/${checkInteger(runSeq, 'runSeq', 1)}/redact`);
+      const to = targetOf('POST /v1/runs/{runId}/events/{runSeq}/redact', {
+        runId,
+        runSeq: String(checkInteger(runSeq, 'runSeq', 1)),
+      });
       const { by, reason } = checkObject(options, 'options') as unknown as typeof options;
       const body = bodyOf({ by, reason }, limits.documentBytes);
-      const write = { method: 'redactEvent', runId, runSeq, options: { by, reason } };
-      const request = { method: 'POST', path, query: tenantIn(options), body, write } as const;
-      return (await transport.call<{ redacted: boolean }>(request, options)).redacted;
+      const write = transport.writeOf('runs', 'redactEvent', [runId, runSeq, options]);
+      const request = { ...to, query: tenantIn(options), body, write };
+      return (await transport.call(request, options)).redacted;
     },
 
     feed(options?: FeedOptions) {
       const query = feedQuery(transport, options);
-      return feedItems(follow(transport, { method: 'GET', path: '/v1/events', query }, options));
+      return feedItems(follow(transport, { ...targetOf('GET /v1/events'), query }, options));
     },
 
     async feedPage(options?: FeedOptions & { limit?: number; wait?: Duration }) {
       const limit = checkLimit(options?.limit, DEFAULT_FETCH, MAX_FETCH);
       const query = { ...feedQuery(transport, options), limit, wait: options?.wait };
-      return transport.call<FeedPage>({ method: 'GET', path: '/v1/events', query }, waiting(transport, options));
+      return transport.call({ ...targetOf('GET /v1/events'), query }, waiting(transport, options));
     },
   };
 
+  if (heads) Object.assign(runs, heads.around(runs));
   return {
     ...runs,
     handle: (runId: string, defaults?: HandleDefaults) =>

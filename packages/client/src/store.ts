@@ -9,12 +9,15 @@ import {
   invalidArgument,
   isTidemarkError,
   type Store,
+  type StoreAlert,
   type StoreInfo,
   TidemarkError,
 } from '@tidemark/core/portable';
+import { targetOf } from '@tidemark/wire';
 import { httpAdmin } from './admin.ts';
 import { httpAgents } from './agents/index.ts';
 import { httpArtifacts } from './artifacts.ts';
+import { HeadWatch } from './head-watch.ts';
 import { httpJobs } from './jobs.ts';
 import { httpKv } from './kv.ts';
 import { httpRuns } from './runs.ts';
@@ -35,6 +38,11 @@ export interface HttpOptions {
   timeoutMs?: number;
   /** `require` refuses a server whose store could lose an acknowledged write in a power cut (GEN-9). */
   durability?: 'require';
+  /**
+   * Called when a run lost events that this client saw (`HEAD_WENT_BACK`). Damage that the server finds is reported by the
+   * server. Without it no heads are remembered.
+   */
+  onAlert?: (alert: StoreAlert) => void;
 }
 
 /**
@@ -53,7 +61,7 @@ export async function httpStore(given: string | HttpOptions): Promise<Store> {
     fetch: (...args) => fetch(...args),
     timeoutMs: checkInteger(timeoutMs ?? DEFAULT_TIMEOUT_MS, 'timeoutMs', 1),
   });
-  const info = await transport.call<StoreInfo>({ method: 'GET', path: '/v1/info' }, undefined);
+  const info = await transport.call(targetOf('GET /v1/info'), undefined);
   if (options.durability === 'require' && !isDurable(info))
     throw new TidemarkError(
       'DURABILITY_TOO_WEAK',
@@ -62,7 +70,9 @@ export async function httpStore(given: string | HttpOptions): Promise<Store> {
         current: info.durability,
       },
     );
-  return new HttpStore(transport, info);
+  if (options.onAlert !== undefined && typeof options.onAlert !== 'function')
+    throw invalidArgument('onAlert', 'a function', options.onAlert);
+  return new HttpStore(transport, info, options.onAlert ? new HeadWatch(options.onAlert) : null);
 }
 
 function isDurable({ durability }: StoreInfo): boolean {
@@ -84,12 +94,14 @@ class HttpStore implements Store {
   readonly artifacts: Store['artifacts'];
   readonly admin: Store['admin'];
   readonly #transport: Transport;
+  readonly #heads: HeadWatch | null;
   #info: StoreInfo;
 
-  constructor(transport: Transport, info: StoreInfo) {
+  constructor(transport: Transport, info: StoreInfo, heads: HeadWatch | null) {
     this.#transport = transport;
     this.#info = info;
-    this.runs = httpRuns(transport, info.limits);
+    this.#heads = heads;
+    this.runs = httpRuns(transport, info.limits, heads);
     this.kv = httpKv(transport, info.limits);
     this.jobs = httpJobs(transport, info.limits);
     this.agents = httpAgents(transport, info.limits);
@@ -111,12 +123,12 @@ class HttpStore implements Store {
         rule: 'the tenant of the view',
       });
     }
-    return new HttpStore(this.#transport.forTenant(tenantId), { ...this.#info, tenantId });
+    return new HttpStore(this.#transport.forTenant(tenantId), { ...this.#info, tenantId }, this.#heads);
   }
 
   async ping(options?: CallOptions): Promise<boolean> {
     try {
-      return (await this.#transport.call<{ ok: boolean }>({ method: 'GET', path: '/v1/ping' }, options)).ok;
+      return (await this.#transport.call(targetOf('GET /v1/ping'), options)).ok;
     } catch (error) {
       if (isTidemarkError(error, 'UNAVAILABLE', 'TIMEOUT', 'OVERLOADED', 'STORAGE_ERROR')) return false;
       throw error;
@@ -125,7 +137,7 @@ class HttpStore implements Store {
 
   async doctor(options?: DoctorOptions): Promise<DoctorReport> {
     const query = options?.deep || options?.storage ? { storage: true } : {};
-    const report = await this.#transport.call<DoctorReport>({ method: 'GET', path: '/v1/doctor', query }, options);
+    const report = await this.#transport.call({ ...targetOf('GET /v1/doctor'), query }, options);
     this.#info = { ...this.#info, durability: report.durability };
     if (!options?.deep) return report;
     const findings = [...report.findings, ...(await deepFindings(this.admin, options))];

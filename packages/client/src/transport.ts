@@ -1,16 +1,37 @@
 /** Calls over `fetch`: bounded by the caller's time limit and signal, and every failure told as the store would (GEN-3, GEN-8). */
 import {
+  type CallArgs,
   type CallOptions,
+  carriedWrite,
   checkDuration,
   checkInteger,
   type Duration,
   invalidArgument,
+  type StoreDomain,
+  type StoreWrite,
   TidemarkError,
+  type WriteArgs,
+  type WriteMethod,
+  writeCall,
 } from '@tidemark/core/portable';
-import { jsonLinesOf } from './wire/lines.ts';
-import { errorOfAnswer, errorOfConnection, errorOfGivingUp, errorOfProblem, NO_WRITE } from './wire/problems.ts';
-import { type Parameters, queryOf } from './wire/query.ts';
-import { segmentOf } from './wire/segments.ts';
+import {
+  type AnswerTo,
+  chunksOf,
+  errorOfProblem,
+  JSON_TYPE,
+  jsonLinesOf,
+  LINES,
+  type Parameters,
+  problemOfLine,
+  type QueryTo,
+  queryOf,
+  type RouteName,
+  segmentOf,
+  type Target,
+  TENANT_HEADER,
+  TIMEOUT_HEADER,
+} from '@tidemark/wire';
+import { errorOfAnswer, errorOfConnection, errorOfGivingUp, NO_WRITE } from './failures.ts';
 
 /** The server bounds the call itself and knows more about its end: it is given this much longer to tell. */
 const GRACE_MS = 500;
@@ -24,11 +45,9 @@ export interface TransportOptions {
   timeoutMs: number;
 }
 
-/** A call as it goes over the wire. */
-export interface Request {
-  method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
-  path: string;
-  query?: Parameters;
+/** A call of a route as it goes over the wire. */
+export interface Request<Name extends RouteName = RouteName> extends Target<Name> {
+  query?: QueryTo<Name>;
   /** JSON text, or bytes of another type. */
   body?: string | Blob | ReadableStream<Uint8Array>;
   type?: string;
@@ -37,7 +56,7 @@ export interface Request {
   /** Made of many steps at the other end, each of which is bounded there. */
   isLong?: boolean;
   /** Of a call that writes: what to send again when its answer is lost. */
-  write?: unknown;
+  write?: StoreWrite;
 }
 
 /** An answer whose body is read as it comes. */
@@ -79,6 +98,15 @@ export class Transport {
     return new Transport(this.#options, tenantId, this.#lifetime);
   }
 
+  /** Describes a write, as an error carries it. */
+  writeOf<D extends StoreDomain, M extends WriteMethod<D>>(
+    domain: D,
+    method: M,
+    args: CallArgs<D, M> | WriteArgs<D, M>,
+  ): StoreWrite | undefined {
+    return carriedWrite(writeCall(this.tenantId, domain, method, args));
+  }
+
   /** Aborted when the store is closed. */
   get closed(): AbortSignal {
     return this.#lifetime.closing.signal;
@@ -91,15 +119,21 @@ export class Transport {
   }
 
   /** The JSON of an answer. */
-  async call<T>(request: Request, options: CallOptions | undefined): Promise<T> {
+  async call<Name extends RouteName>(
+    request: Request<Name>,
+    options: CallOptions | undefined,
+  ): Promise<AnswerTo<Name>> {
     const response = this.#send(request, options, async (it) => (it.status === 204 ? null : await it.json()));
-    return (await this.#settled(response)) as T;
+    return (await this.#settled(response)) as AnswerTo<Name>;
   }
 
   /** The same; `null` where the server says that there is no such thing. */
-  async find<T>(request: Request, options: CallOptions | undefined): Promise<T | null> {
+  async find<Name extends RouteName>(
+    request: Request<Name>,
+    options: CallOptions | undefined,
+  ): Promise<AnswerTo<Name> | null> {
     try {
-      return await this.call<T>(request, options);
+      return await this.call(request, options);
     } catch (error) {
       if (error instanceof TidemarkError && error.code === 'NOT_FOUND') return null;
       throw error;
@@ -107,18 +141,20 @@ export class Transport {
   }
 
   /** One step of work that is made of many; the server says whether there are more. */
-  async step<T>(request: Request, options: CallOptions | undefined): Promise<{ isDone: boolean; report: T }> {
-    const read = async (it: Response) => ({ isDone: it.status !== 202, report: (await it.json()) as T });
+  async step<Name extends RouteName>(
+    request: Request<Name>,
+    options: CallOptions | undefined,
+  ): Promise<{ isDone: boolean; report: AnswerTo<Name> }> {
+    const read = async (it: Response) => ({ isDone: it.status !== 202, report: (await it.json()) as AnswerTo<Name> });
     return this.#settled(this.#send(request, options, read));
   }
 
   /** The lines of an answer as they come; each may take as long as a call. */
   async *lines<T>(request: Request, options: CallOptions | undefined): AsyncGenerator<T, void, undefined> {
-    const { chunks } = await this.open({ accept: 'application/x-ndjson', ...request }, options);
+    const { chunks } = await this.open({ accept: LINES, ...request }, options);
     for await (const item of jsonLinesOf(chunks)) {
-      const problem = (item as { problem?: Record<string, unknown> }).problem;
-      if (problem?.code !== undefined && Object.keys(item as object).length === 1)
-        throw errorOfProblem(problem, NO_WRITE);
+      const problem = problemOfLine(item);
+      if (problem) throw errorOfProblem(problem);
       yield item as T;
     }
   }
@@ -128,7 +164,7 @@ export class Transport {
     const bounds = this.#bound(options);
     try {
       const response = await this.#fetch(request, bounds);
-      return { response, chunks: chunksOf(response, bounds) };
+      return { response, chunks: bytesOf(response, bounds) };
     } catch (error) {
       bounds.end();
       throw failureOf(error, bounds, request.write ?? NO_WRITE);
@@ -209,7 +245,7 @@ export class Transport {
   }
 
   #urlOf({ path, query }: Request): string {
-    return `${this.#options.url}${path}${query ? queryOf(query) : ''}`;
+    return `${this.#options.url}${path}${query ? queryOf(query as Parameters) : ''}`;
   }
 
   #init({ method, body, type, accept, headers }: Request, signal: AbortSignal, timeoutMs: number | null): RequestInit {
@@ -218,11 +254,11 @@ export class Transport {
       method,
       signal,
       headers: {
-        ...(body === undefined ? {} : { 'content-type': type ?? 'application/json' }),
+        ...(body === undefined ? {} : { 'content-type': type ?? JSON_TYPE }),
         ...(accept === undefined ? {} : { accept }),
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(this.tenantId === null ? {} : { 'tidemark-tenant': segmentOf(this.tenantId, 'tenantId') }),
-        ...(timeoutMs === null ? {} : { 'tidemark-timeout': String(timeoutMs) }),
+        ...(this.tenantId === null ? {} : { [TENANT_HEADER]: segmentOf(this.tenantId, 'tenantId') }),
+        ...(timeoutMs === null ? {} : { [TIMEOUT_HEADER]: String(timeoutMs) }),
         ...headers,
       },
       ...(body === undefined ? {} : { body }),
@@ -256,27 +292,19 @@ export class Transport {
   }
 }
 
-function failureOf(error: unknown, bounds: Bounds, write: unknown): TidemarkError {
+function failureOf(error: unknown, bounds: Bounds, write: StoreWrite | typeof NO_WRITE): TidemarkError {
   const why = bounds.why();
   if (why !== null) return errorOfGivingUp(why, write, error);
   return error instanceof TidemarkError ? error : errorOfConnection(error, write);
 }
 
 /** The bytes of an answer; time counts only while more is waited for. */
-async function* chunksOf(response: Response, bounds: Bounds): AsyncGenerator<Uint8Array> {
-  const reader = response.body!.getReader();
+async function* bytesOf(response: Response, bounds: Bounds): AsyncGenerator<Uint8Array> {
   try {
-    for (;;) {
-      bounds.renew();
-      const { value, done } = await reader.read();
-      bounds.end();
-      if (done) return;
-      yield value;
-    }
+    yield* chunksOf(response.body!, { begin: bounds.renew, end: bounds.end });
   } catch (error) {
     throw failureOf(error, bounds, NO_WRITE);
   } finally {
     bounds.end();
-    reader.cancel().catch(() => {});
   }
 }

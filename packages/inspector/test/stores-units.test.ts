@@ -1,9 +1,10 @@
 import type { Job, SteeringEvent } from '@tidemark/core';
+import { base64Of, bytesOfWire } from '@tidemark/wire';
 import { describe, expect, it } from 'vitest';
 import { conversationOf, wordsOf } from '../src/agents/told.ts';
 import { previewKindOf } from '../src/artifacts/preview-kind.ts';
 import { outlookOf } from '../src/jobs/outlook.ts';
-import { base64Of, bytesOf, formsOf, textIn } from '../src/kv/decoders.ts';
+import { formsOf, textIn } from '../src/kv/decoders.ts';
 import { changesOf, draftOf, flawOf, NEW_FIELD } from '../src/kv/draft.ts';
 
 describe('fields', () => {
@@ -23,7 +24,7 @@ describe('fields', () => {
 
   it('have the same bytes in every form', () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, at) => at);
-    expect(bytesOf({ base64: base64Of(bytes) })).toEqual(bytes);
+    expect(bytesOfWire({ base64: base64Of(bytes) })).toEqual(bytes);
     expect(textIn('hex', { text: 'é' })).toBe('c3a9');
   });
 });

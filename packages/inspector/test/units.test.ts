@@ -1,7 +1,6 @@
 import { signal } from '@preact/signals';
 import { createMemoryStore, type RunEventRecord } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { eventsOf } from '../src/live/sse.ts';
 import { differences, shortText } from '../src/parts/json.ts';
 import { ListWindow } from '../src/parts/list-window.ts';
 import { attemptsOf } from '../src/runs/attempts.ts';
@@ -11,7 +10,6 @@ import { RunHistory } from '../src/runs/history.ts';
 import { LogSearch } from '../src/runs/log-search.ts';
 import type { RunSource } from '../src/runs/source.ts';
 import { TimeAxis } from '../src/runs/time-axis.ts';
-import { decodeSegment, encodeSegment } from '../src/shell/segments.ts';
 
 function told(runSeq: number, eventType: string, more: Partial<RunEventRecord> = {}): RunEventRecord {
   const at = new Date(1_000 * runSeq).toISOString();
@@ -19,33 +17,6 @@ function told(runSeq: number, eventType: string, more: Partial<RunEventRecord> =
   const ids = { eventId: `e${runSeq}`, idempotencyKey: `k${runSeq}`, engineAttemptId: 1, logicalAttemptId: 1 };
   return { runId: 'r', runSeq, eventType, emittedAt: at, persistedAt: at, ...scope, ...ids, ...more } as RunEventRecord;
 }
-
-describe('ids in paths', () => {
-  it('come back as they were, whatever they are', () => {
-    for (const id of ['.', '..', '~', '~.', 'a/b', '%2F', 'ü ?#&', 'plain'])
-      expect(decodeSegment(new URL(`http://x/${encodeSegment(id)}`).pathname.slice(1))).toBe(id);
-  });
-});
-
-describe('server-sent events', () => {
-  it('are read whatever way they are cut, and keep the last id', async () => {
-    const text = ': beat\n\nid: 7\nevent: run.event\ndata: {"a":"ü"}\n\nevent: end\ndata: {}\n\n';
-    const bytes = new TextEncoder().encode(text);
-    const body = new ReadableStream<Uint8Array>({
-      start(controller) {
-        for (const byte of bytes) controller.enqueue(new Uint8Array([byte]));
-        controller.close();
-      },
-    });
-    let signs = 0;
-    const events = await Array.fromAsync(eventsOf(body, () => signs++));
-    expect(events).toEqual([
-      { id: '7', event: 'run.event', data: '{"a":"ü"}' },
-      { id: '7', event: 'end', data: '{}' },
-    ]);
-    expect(signs).toBeGreaterThan(2);
-  });
-});
 
 describe('differences', () => {
   it('name each path that changed, and what came or went as a whole', () => {

@@ -1,6 +1,7 @@
 /** The road of a request: find its route, see who asks, read and check what they sent, do it, answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CallOptions, invalidArgument } from '@tidemark/core';
+import { idOfSegment, JSON_TYPE, LINES, TENANT_HEADER, TIMEOUT_HEADER } from '@tidemark/wire';
 import Type, { type TObject, type TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { Audit } from './audit/audit.ts';
@@ -8,10 +9,9 @@ import { entryOf, isAudited, type RefusalRation, statusOf } from './audit/reques
 import { type Admission, NOBODY } from './auth/admission.ts';
 import type { Holds } from './auth/holds.ts';
 import type { Principal } from './auth.ts';
-import { ANSWERED, type Answer, LINES, longListText, sendAnswer } from './http/answer.ts';
+import { ANSWERED, type Answer, longListText, sendAnswer } from './http/answer.ts';
 import { contentTypeOf, drain, parseJson, readBody, refuseEncoded } from './http/body.ts';
 import { beginExchange, type Exchange, FailureLog } from './http/exchange.ts';
-import { idOfSegment } from './http/ids.ts';
 import { problemOf, sendProblem } from './http/problems.ts';
 import { parseQuery } from './http/query.ts';
 import { Refusal } from './http/refusal.ts';
@@ -26,20 +26,12 @@ import type { Call, Route, Services } from './routes/route.ts';
 import type { SecurityKind, SecurityLog } from './security-log.ts';
 import type { Views } from './views.ts';
 
-/** Which tenant an operator speaks for, percent-encoded as in a path. */
-const TENANT_HEADER = 'tidemark-tenant';
-/** How many milliseconds the caller waits at most. */
-const TIMEOUT_HEADER = 'tidemark-timeout';
-
 /** Taken by every route that a caller must be known for. */
 const TENANT_PARAMETER = Type.Object({
   tenant: Type.Optional(
     Type.String({ description: 'An operator: the tenant to speak for. Also as header Tidemark-Tenant.' }),
   ),
 });
-
-/** Routes that read lists and take what they ask for as a body. */
-const LISTS_BY_BODY: ReadonlySet<string> = new Set(['/v1/kv-scan', '/v1/kv-lookup']);
 
 interface MountedRoute {
   route: Route;
@@ -253,7 +245,7 @@ export class Application {
     const type = contentTypeOf(request);
     if (route.reads?.some((it) => it === type || it === '*/*') && !(checkBody && isJson(type))) return undefined;
     if (!checkBody || !isJson(type)) {
-      const rule = [...(checkBody ? ['application/json'] : []), ...(route.reads ?? [])].join(' or ');
+      const rule = [...(checkBody ? [JSON_TYPE] : []), ...(route.reads ?? [])].join(' or ');
       throw new Refusal(415, 'INVALID_ARGUMENT', `Send the body as ${rule}`, { field: 'content-type', rule });
     }
     const { bodyBytes, bodyMembers, members } = this.#parts.services.limits;
@@ -315,7 +307,7 @@ function heavyCostOf({ route, isList }: MountedRoute, query: KnownParameters, re
 }
 
 function isJson(type: string): boolean {
-  return type === 'application/json' || type.endsWith('+json');
+  return type === JSON_TYPE || type.endsWith('+json');
 }
 
 /** Parameters that are looked at for every route. */
@@ -348,7 +340,7 @@ function mount(route: Route): MountedRoute {
     checkQuery,
     mayAskNothing: checkQuery.Check({}),
     mayLast: route.scope !== null && (route.gives !== undefined || route.reads !== undefined),
-    isList: route.scope !== null && (Object.hasOwn(properties, 'limit') || LISTS_BY_BODY.has(route.path)),
+    isList: route.scope !== null && (Object.hasOwn(properties, 'limit') || route.readsList === true),
     checkBody: route.body ? bodyCheck(route.storeChecksBody ? outlineOf(route.body) : route.body) : null,
     isFree: route.body !== undefined && isFree(route.body),
   };

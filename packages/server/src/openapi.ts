@@ -1,9 +1,8 @@
 /** The OpenAPI document: made of the same declarations that serve, so that it cannot say something else. */
 import { CONTRACT_VERSION, type ErrorCode } from '@tidemark/core';
-import { STATUS_OF } from './http/problems.ts';
-import { JSON_PARAMETER } from './http/query.ts';
+import { JSON_TYPE, PROBLEM_TYPE, STATUS_OF } from '@tidemark/wire';
+import { JSON_PARAMETER, Problem } from '@tidemark/wire/routes';
 import type { Route } from './routes/route.ts';
-import { Problem } from './schemas/common.ts';
 
 /** What every caller of every route may meet. */
 const COMMON_PROBLEMS: readonly ErrorCode[] = ['INVALID_ARGUMENT', 'FORBIDDEN', 'OVERLOADED', 'UNAVAILABLE', 'TIMEOUT'];
@@ -40,7 +39,7 @@ export function openApiOf(routes: readonly Route[]): object {
 
 function operationOf(route: Route, refer: (schema: unknown) => unknown): object {
   const { method, path, scope, summary, body, reads = [] } = route;
-  const types = [...(body ? ['application/json'] : []), ...reads];
+  const types = [...(body ? [JSON_TYPE] : []), ...reads];
   return {
     operationId: `${method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+/g, '_')}`,
     summary,
@@ -52,9 +51,7 @@ function operationOf(route: Route, refer: (schema: unknown) => unknown): object 
       : {
           requestBody: {
             required: true,
-            content: Object.fromEntries(
-              types.map((type) => [type, type === 'application/json' ? { schema: refer(body) } : {}]),
-            ),
+            content: Object.fromEntries(types.map((type) => [type, type === JSON_TYPE ? { schema: refer(body) } : {}])),
           },
         }),
     responses: { ...answersOf(route, refer), ...problemsOf(route, refer) },
@@ -78,7 +75,7 @@ function queryParameters({ query, scope }: Route, refer: (schema: unknown) => un
     ...(query!.required?.includes(name) ? { required: true } : {}),
     ...(typeof schema.description === 'string' ? { description: schema.description } : {}),
     ...(JSON_PARAMETER in schema
-      ? { content: { 'application/json': { schema: refer(withoutMark(schema)) } } }
+      ? { content: { [JSON_TYPE]: { schema: refer(withoutMark(schema)) } } }
       : { schema: refer(schema) }),
   }));
   const tenant = {
@@ -112,7 +109,7 @@ function answersOf({ answers, gives = [] }: Route, refer: (schema: unknown) => u
   return Object.fromEntries(
     Object.entries(answers).map(([status, schema]) => {
       const content: Record<string, object> = {};
-      if (schema) content['application/json'] = { schema: refer(schema) };
+      if (schema) content[JSON_TYPE] = { schema: refer(schema) };
       for (const type of gives) content[type] = {};
       return [status, { description: 'Done', ...(Object.keys(content).length === 0 ? {} : { content }) }];
     }),
@@ -131,7 +128,7 @@ function problemsOf(
     ...problems,
   ]);
   const byStatus = Map.groupBy(codes, (code) => STATUS_OF[code]);
-  const content = { 'application/problem+json': { schema: refer(Problem) } };
+  const content = { [PROBLEM_TYPE]: { schema: refer(Problem) } };
   const described = [...byStatus].map(([status, its]) => [status, { description: its.join(', '), content }]);
   const limited = ['OVERLOADED', ...(byStatus.get(429) ?? [])].join(', ');
   const ofHttp = [

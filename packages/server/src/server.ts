@@ -1,8 +1,10 @@
 /** `createServer`: a store over HTTP, from the first listen to an end that drops no accepted work. */
+
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { invalidArgument, type Store, type StoreAlert } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import { Alerts } from './alerts.ts';
 import { Application } from './application.ts';
 import { Audit } from './audit/audit.ts';
@@ -278,7 +280,7 @@ async function closeGracefully(server: Server, hub: Hub, application: Applicatio
   hub.close();
   const deadline = Date.now() + limitMs;
   const isBusy = () => application.active > 0 && Date.now() < deadline;
-  while (isBusy()) await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  while (isBusy()) await sleep(SETTLE_MS);
   server.closeIdleConnections();
   // Answers that are written but not yet taken get a moment too.
   const cut = setTimeout(

@@ -1,11 +1,12 @@
 /** The store as each tenant sees it, made once and kept: a view has readers and caches of its own. */
 import type { Store } from '@tidemark/core';
+import { LruMap } from '@tidemark/core/engine';
 
 const MOST_VIEWS = 1_000;
 
 export class Views {
   readonly #store: Store;
-  readonly #views = new Map<string, Store>();
+  readonly #views = new LruMap<string, Store>(MOST_VIEWS);
 
   constructor(store: Store) {
     this.#store = store;
@@ -18,7 +19,6 @@ export class Views {
     if (known) return known;
     const view = this.#store.forTenant(tenantId);
     this.#views.set(tenantId, view);
-    if (this.#views.size > MOST_VIEWS) this.#views.delete(this.#views.keys().next().value!);
     return view;
   }
 }

@@ -1,9 +1,9 @@
 /** The client where the network fails: what is refused, what is unknown, and how time limits travel. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { httpStore, openUrl } from '@tidemark/client';
-import { createMemoryStore, type Store } from '@tidemark/core';
+import { createMemoryStore, type Store, withQuotas } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { runEvent, startServer } from './running.ts';
+import { runEvent, send, startServer } from './running.ts';
 
 /** A way to a server that can be cut: requests still pass, answers do not. */
 async function cuttableWay(url: string): Promise<{ url: string; cut: () => void }> {
@@ -49,7 +49,7 @@ describe('the client', () => {
     await expect(client.runs.appendEvent(event)).rejects.toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       outcome: 'unknown',
-      write: { method: 'appendEvent', event },
+      write: { domain: 'runs', method: 'appendEvent', args: [event] },
     });
     await expect(client.runs.headSeq('r')).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
     await expect.poll(() => store.runs.headSeq('r')).toBe(1);
@@ -102,6 +102,41 @@ describe('the client', () => {
     const abortSoon = () => ({ signal: AbortSignal.timeout(50) });
     await expect(client.kv.put('k', { a: '1' }, abortSoon())).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
     await expect(client.kv.get('k', abortSoon())).rejects.toMatchObject({ code: 'ABORTED' });
+  });
+
+  it('gives the wait of a rate that was exceeded, as the store does', async () => {
+    const limited = withQuotas(createMemoryStore(), { limits: {}, default: { eventsPerSecond: 1 } });
+    const { url, client } = await startServer({ store: limited });
+    const overload = async (store: Store) => {
+      for (let seq = 0; ; seq++) await store.runs.appendEvent(runEvent('run', `${seq}`));
+    };
+    const local = await overload(limited).catch((error) => error);
+    const remote = await overload(client).catch((error) => error);
+    expect(local).toMatchObject({ code: 'QUOTA_EXCEEDED', retryAfterMs: expect.any(Number) });
+    expect(remote).toMatchObject({ code: 'QUOTA_EXCEEDED', retryAfterMs: expect.any(Number) });
+    expect(remote.retryAfterMs).toBeGreaterThan(0);
+    const answer = await send(`${url}/v1/events`, 'POST', runEvent('run', 'next'));
+    expect(answer.status).toBe(429);
+    const { retryAfterMs } = (await answer.json()) as { retryAfterMs: number };
+    expect(Number(answer.headers.get('retry-after'))).toBe(Math.ceil(retryAfterMs / 1_000));
+  });
+
+  it('deletes a memory state on a server of version 0.1, which refuses request ids there', async () => {
+    const { url, store } = await startServer();
+    const problem = { code: 'INVALID_ARGUMENT', detail: 'requestId must be one of tenant', field: 'requestId' };
+    const as01: typeof fetch = async (target, init) =>
+      init?.method === 'DELETE' && String(target).includes('requestId=')
+        ? Response.json(problem, { status: 400 })
+        : fetch(target, init);
+    const client = await httpStore({ url, fetch: as01 });
+    onTestFinished(() => client.close());
+    await client.agents.saveMemoryState('key', { a: 1 });
+    // An id that the caller chose is not dropped.
+    const chosen = client.agents.deleteMemoryState('key', { requestId: 'mine' });
+    await expect(chosen).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'requestId' });
+    expect(await store.agents.loadMemoryState('key')).toEqual({ a: 1 });
+    expect(await client.agents.deleteMemoryState('key')).toBe(true);
+    expect(await store.agents.loadMemoryState('key')).toBeNull();
   });
 
   it('refuses what would be lost on the way, and a server that is too weak', async () => {

@@ -7,6 +7,8 @@ import { type Filled, fill } from './filled-store.ts';
 /** Live reads end by themselves when they have shown so much, or nothing for so long. */
 const MOST_ITEMS = 10;
 const QUIET_MS = 60;
+/** How long an item may take that the other store has shown: on a busy machine every page is late. */
+const PATIENCE_MS = 15_000;
 
 /** Two equal stores: one is called directly, the other through its server. */
 export interface Pair {
@@ -106,19 +108,26 @@ async function newPair(): Promise<Pair> {
 /** What came of a call: its result, or the code and field of its error. */
 export type Outcome = { result: unknown } | { code: string; field: string | undefined };
 
-export async function outcomeOf(call: () => unknown): Promise<Outcome> {
+/** The outcome of a call; a read is given time to show as many items as the store it is compared with, or to fail as it did. */
+export async function outcomeOf(call: () => unknown, other?: Outcome): Promise<Outcome> {
   try {
-    return { result: plain(await settled(call())) };
+    return { result: plain(await settled(call(), other ? itemsIn(other) : 0)) };
   } catch (error) {
     if (isTidemarkError(error)) return { code: error.code, field: error.field };
     return { code: `not a TidemarkError: ${error}`, field: undefined };
   }
 }
 
-async function settled(given: unknown): Promise<unknown> {
+/** How many items are to be waited for: a failure comes in place of the first. */
+function itemsIn(outcome: Outcome): number {
+  if ('code' in outcome) return 1;
+  return Array.isArray(outcome.result) ? outcome.result.length : 0;
+}
+
+async function settled(given: unknown, shown: number): Promise<unknown> {
   const result = await given;
   if (typeof result === 'object' && result !== null && Symbol.asyncIterator in result)
-    return firstOf(result as AsyncIterable<unknown>);
+    return firstOf(result as AsyncIterable<unknown>, shown);
   // A handle is an object of methods: what it says of its run shows what it was made of.
   if (typeof (result as { append?: unknown } | null)?.append === 'function')
     return (result as { append(type: string, payload: object, fields: object): unknown }).append(
@@ -129,14 +138,15 @@ async function settled(given: unknown): Promise<unknown> {
   return result;
 }
 
-/** The items that are there; what would only come later is not waited for. */
-async function firstOf(items: AsyncIterable<unknown>): Promise<unknown[]> {
+/** The items that are there, at least so many; what would only come later is not waited for. */
+async function firstOf(items: AsyncIterable<unknown>, atLeast: number): Promise<unknown[]> {
   const iterator = items[Symbol.asyncIterator]();
   const found: unknown[] = [];
   for (;;) {
     let timer: NodeJS.Timeout | undefined;
     const quiet = new Promise<'quiet'>((resolve) => {
-      timer = setTimeout(() => resolve('quiet'), found.length === 0 ? QUIET_MS * 5 : QUIET_MS);
+      const usual = found.length === 0 ? QUIET_MS * 5 : QUIET_MS;
+      timer = setTimeout(() => resolve('quiet'), found.length < atLeast ? PATIENCE_MS : usual);
     });
     const next = await Promise.race([iterator.next(), quiet]).finally(() => clearTimeout(timer));
     if (next !== 'quiet' && !next.done) found.push(next.value);

@@ -29,7 +29,11 @@ async function appendSurely(client: Store, event: RunEventInput, lost: { answers
     } catch (error) {
       if (!isTidemarkError(error) || !error.retryable) throw error;
       if (error.code === 'OUTCOME_UNKNOWN') {
-        expect(error.write, 'the error carries the write').toEqual({ method: 'appendEvent', event });
+        expect(error.write, 'the error carries the write').toEqual({
+          domain: 'runs',
+          method: 'appendEvent',
+          args: [event],
+        });
         lost.answers++;
       }
       await new Promise((resolve) => setTimeout(resolve, 20));

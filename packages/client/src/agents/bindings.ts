@@ -1,21 +1,20 @@
 /** Remote workers by trace, over HTTP. */
-import { type BindingCapability, checkObject, type RemoteBinding, type StoreLimits } from '@tidemark/core/portable';
+import { type BindingCapability, checkObject, type StoreLimits } from '@tidemark/core/portable';
+import { bodyOf, targetOf } from '@tidemark/wire';
 import type { Transport } from '../transport.ts';
-import { bodyOf } from '../wire/bodies.ts';
-import { segmentOf } from '../wire/segments.ts';
 
 export function httpBindings(transport: Transport, { documentBytes }: StoreLimits): BindingCapability {
   return {
     async saveRemoteBinding(binding, options) {
       checkObject(binding, 'binding');
       const body = bodyOf(binding, documentBytes);
-      const write = { method: 'saveRemoteBinding', args: [binding] };
-      await transport.call({ method: 'POST', path: '/v1/bindings', body, write }, options);
+      const write = transport.writeOf('agents', 'saveRemoteBinding', [binding, options]);
+      await transport.call({ ...targetOf('POST /v1/bindings'), body, write }, options);
     },
 
     async listRemoteBindings(traceId, options) {
-      const path = `/v1/traces/${segmentOf(traceId, 'traceId')}/bindings`;
-      return (await transport.call<{ items: RemoteBinding[] }>({ method: 'GET', path }, options)).items;
+      const to = targetOf('GET /v1/traces/{traceId}/bindings', { traceId });
+      return (await transport.call({ ...to }, options)).items;
     },
   };
 }

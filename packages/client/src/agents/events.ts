@@ -7,11 +7,11 @@ import {
   type StoredEvent,
   type StoreLimits,
 } from '@tidemark/core/portable';
+import { bodyOf, targetOf } from '@tidemark/wire';
 import type { Transport } from '../transport.ts';
-import { bodyOf } from '../wire/bodies.ts';
 import { collect } from './collect.ts';
 
-const PATH = '/v1/flow-events';
+const _PATH = '/v1/flow-events';
 const MAX_BATCH = 1_000;
 
 export function httpEvents(transport: Transport, limits: StoreLimits): EventCapability {
@@ -21,8 +21,8 @@ export function httpEvents(transport: Transport, limits: StoreLimits): EventCapa
   };
   const events: EventCapability = {
     async saveEvent(event, options) {
-      const write = { method: 'saveEvent', args: [event] };
-      await transport.call({ method: 'POST', path: PATH, body: encode(event, ''), write }, options);
+      const write = transport.writeOf('agents', 'saveEvent', [event, options]);
+      await transport.call({ ...targetOf('POST /v1/flow-events'), body: encode(event, ''), write }, options);
     },
 
     async saveEvents(events, options) {
@@ -30,8 +30,8 @@ export function httpEvents(transport: Transport, limits: StoreLimits): EventCapa
       if (events.length > MAX_BATCH) throw invalidArgument('events', `at most ${MAX_BATCH} events`, events.length);
       const body = `[${events.map((event, index) => encode(event, `events[${index}]`)).join()}]`;
       if (events.length === 0) return;
-      const write = { method: 'saveEvents', args: [events] };
-      await transport.call({ method: 'POST', path: PATH, body, write }, options);
+      const write = transport.writeOf('agents', 'saveEvents', [events, options]);
+      await transport.call({ ...targetOf('POST /v1/flow-events'), body, write }, options);
     },
 
     async loadHistory(traceId, options) {
@@ -40,7 +40,7 @@ export function httpEvents(transport: Transport, limits: StoreLimits): EventCapa
 
     async *readHistory(traceId, options) {
       const query = { traceId: checkOptionalId(traceId, 'traceId') ?? undefined };
-      yield* transport.lines<StoredEvent>({ method: 'GET', path: PATH, query }, options);
+      yield* transport.lines<StoredEvent>({ ...targetOf('GET /v1/flow-events'), query }, options);
     },
   };
   return events;

@@ -4,27 +4,23 @@ import {
   checkLimit,
   checkOptionalId,
   checkPrefix,
+  isTidemarkError,
   type MemoryCapability,
-  type MemoryRecord,
-  type Page,
   type StoreLimits,
 } from '@tidemark/core/portable';
+import { bodyOf, targetOf } from '@tidemark/wire';
 import type { Transport } from '../transport.ts';
 import { uuid } from '../uuid.ts';
-import { bodyOf } from '../wire/bodies.ts';
-import { segmentOf } from '../wire/segments.ts';
 
 export function httpMemory(transport: Transport, { documentBytes }: StoreLimits): MemoryCapability {
-  const pathOf = (key: unknown) => `/v1/memory/${segmentOf(key, 'key')}`;
-
   const memory: MemoryCapability = {
     async saveMemoryState(key, state, options) {
-      const path = pathOf(key);
+      const to = targetOf('PUT /v1/memory/{key}', { key });
       const ifVersion = versionOf(options);
       const requestId = requestIdOf(options);
       const body = bodyOf({ state, ifVersion, requestId }, documentBytes);
-      const write = { method: 'saveMemoryState', args: [key, state, { requestId, ifVersion }] };
-      return transport.call<{ version: number }>({ method: 'PUT', path, body, write }, options);
+      const write = transport.writeOf('agents', 'saveMemoryState', [key, state, { ...options, requestId }]);
+      return transport.call({ ...to, body, write }, options);
     },
 
     async loadMemoryState(key, options) {
@@ -32,7 +28,7 @@ export function httpMemory(transport: Transport, { documentBytes }: StoreLimits)
     },
 
     async getMemoryRecord(key, options) {
-      return transport.find<MemoryRecord>({ method: 'GET', path: pathOf(key) }, options);
+      return transport.find(targetOf('GET /v1/memory/{key}', { key }), options);
     },
 
     async listMemory(options) {
@@ -41,21 +37,31 @@ export function httpMemory(transport: Transport, { documentBytes }: StoreLimits)
         cursor: options?.cursor,
         prefix: checkPrefix(options?.prefix ?? '', 'prefix'),
       };
-      const request = { method: 'GET', path: '/v1/memory', query } as const;
-      return transport.call<Page<Omit<MemoryRecord, 'state'>>>(request, options);
+      const request = { ...targetOf('GET /v1/memory'), query };
+      return transport.call(request, options);
     },
 
     async deleteMemoryState(key, options) {
-      const path = pathOf(key);
+      const to = targetOf('DELETE /v1/memory/{key}', { key });
       const ifVersion = versionOf(options);
       const headers: Record<string, string> = ifVersion === undefined ? {} : { 'if-match': `"${ifVersion}"` };
       const requestId = requestIdOf(options);
-      const write = { method: 'deleteMemoryState', args: [key, { requestId, ifVersion }] };
-      const request = { method: 'DELETE', path, query: { requestId }, headers, write } as const;
-      return (await transport.call<{ deleted: boolean }>(request, options)).deleted;
+      const write = transport.writeOf('agents', 'deleteMemoryState', [key, { ...options, requestId }]);
+      const request = { ...to, headers, write };
+      try {
+        return (await transport.call({ ...request, query: { requestId } }, options)).deleted;
+      } catch (error) {
+        // Servers of version 0.1 have no such parameter and refuse the call. An id that the caller chose is not dropped.
+        if (options?.requestId !== undefined || !isRefusal(error, 'requestId')) throw error;
+        return (await transport.call(request, options)).deleted;
+      }
     },
   };
   return memory;
+}
+
+function isRefusal(error: unknown, field: string): boolean {
+  return isTidemarkError(error, 'INVALID_ARGUMENT') && error.field === field;
 }
 
 function requestIdOf(options: { requestId?: string } | undefined): string {

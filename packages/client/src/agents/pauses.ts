@@ -5,23 +5,25 @@ import {
   checkOptionalDuration,
   checkOptionalId,
   invalidArgument,
-  type JsonObject,
-  type Page,
   type PauseCapability,
-  type PauseClaim,
-  type PauseInfo,
   type StoreLimits,
+  type StoreWrite,
 } from '@tidemark/core/portable';
+import { bodyOf, type RouteName, type Target, targetOf } from '@tidemark/wire';
 import type { Transport } from '../transport.ts';
 import { uuid } from '../uuid.ts';
-import { bodyOf } from '../wire/bodies.ts';
 
 const DEFAULT_TTL_MS = 3_600_000;
 const DEFAULT_LEASE_MS = 60_000;
+/** Stands for the token in writes that errors carry. */
+const WITHHELD = { withheld: 'token' } as const;
 
 export function httpPauses(transport: Transport, { documentBytes }: StoreLimits): PauseCapability {
-  const post = (verb: string, members: object, write?: unknown) =>
-    ({ method: 'POST', path: `/v1/pauses${verb}`, body: bodyOf(members, documentBytes), write }) as const;
+  const post = <Name extends RouteName>(to: Target<Name>, members: object, write?: StoreWrite) => ({
+    ...to,
+    body: bodyOf(members, documentBytes),
+    write,
+  });
 
   return {
     async savePlannerState(token, payload, options) {
@@ -31,43 +33,43 @@ export function httpPauses(transport: Transport, { documentBytes }: StoreLimits)
         sessionId: checkOptionalId(options?.sessionId, 'sessionId'),
         taskId: checkOptionalId(options?.taskId, 'taskId'),
       };
-      const write = { method: 'savePlannerState', args: [payload, about] };
-      await transport.call(post('', { token, payload, ...about }, write), options);
+      const write = transport.writeOf('agents', 'savePlannerState', [WITHHELD, payload, options]);
+      await transport.call(post(targetOf('POST /v1/pauses'), { token, payload, ...about }, write), options);
     },
 
     async loadPlannerState(token, options) {
       checkToken(token);
       const requestId = checkOptionalId(options?.requestId, 'requestId') ?? uuid();
-      const write = { method: 'loadPlannerState', args: [{ requestId }] };
-      return transport.call<JsonObject>(post('/load', { token, requestId }, write), options);
+      const write = transport.writeOf('agents', 'loadPlannerState', [WITHHELD, { requestId }]);
+      return transport.call(post(targetOf('POST /v1/pauses/load'), { token, requestId }, write), options);
     },
 
     async claimPlannerState(token, options) {
       checkToken(token);
       const requestId = checkOptionalId(options?.requestId, 'requestId') ?? uuid();
       const lease = checkOptionalDuration(options?.lease, 'lease', DEFAULT_LEASE_MS);
-      const write = { method: 'claimPlannerState', args: [{ lease, requestId }] };
-      const request = post('/claim', { token, lease, requestId }, write);
-      return (await transport.call<{ claim: PauseClaim | null }>(request, options)).claim;
+      const write = transport.writeOf('agents', 'claimPlannerState', [WITHHELD, { lease, requestId }]);
+      const request = post(targetOf('POST /v1/pauses/claim'), { token, lease, requestId }, write);
+      return (await transport.call(request, options)).claim;
     },
 
     async confirmPlannerState(token, claimId, options) {
       checkToken(token);
       checkId(claimId, 'claimId');
-      const write = { method: 'confirmPlannerState', args: [claimId] };
-      await transport.call(post('/confirm', { token, claimId }, write), options);
+      const write = transport.writeOf('agents', 'confirmPlannerState', [WITHHELD, claimId]);
+      await transport.call(post(targetOf('POST /v1/pauses/confirm'), { token, claimId }, write), options);
     },
 
     async releasePlannerState(token, claimId, options) {
       checkToken(token);
       checkId(claimId, 'claimId');
-      const write = { method: 'releasePlannerState', args: [claimId] };
-      await transport.call(post('/release', { token, claimId }, write), options);
+      const write = transport.writeOf('agents', 'releasePlannerState', [WITHHELD, claimId]);
+      await transport.call(post(targetOf('POST /v1/pauses/release'), { token, claimId }, write), options);
     },
 
     async peekPlannerState(token, options) {
       checkToken(token);
-      return transport.find<PauseInfo>(post('/peek', { token }), options);
+      return transport.find(post(targetOf('POST /v1/pauses/peek'), { token }), options);
     },
 
     async listPauses(options) {
@@ -76,7 +78,7 @@ export function httpPauses(transport: Transport, { documentBytes }: StoreLimits)
         cursor: options?.cursor,
         sessionId: checkOptionalId(options?.sessionId, 'sessionId') ?? undefined,
       };
-      return transport.call<Page<PauseInfo>>({ method: 'GET', path: '/v1/pauses', query }, options);
+      return transport.call({ ...targetOf('GET /v1/pauses'), query }, options);
     },
   };
 }

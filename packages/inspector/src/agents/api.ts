@@ -12,7 +12,7 @@ import type {
   StoredEvent,
   TaskState,
 } from '@tidemark/core/portable';
-import { ask, resource } from '../live/http.ts';
+import { ask } from '../live/http.ts';
 import type { Tenant } from '../live/tenant.ts';
 
 interface PageWanted {
@@ -26,16 +26,12 @@ interface LogWanted {
   limit: number;
 }
 
-interface Items<T> {
-  items: T[];
-}
-
 export function listSessions(page: PageWanted, tenant: Tenant, signal: AbortSignal): Promise<Page<SessionInfo>> {
-  return ask(resource('sessions'), { query: { ...page, tenant }, signal });
+  return ask('GET /v1/sessions', { query: { ...page, tenant }, signal });
 }
 
 export async function listTasks(sessionId: string, tenant: Tenant, signal: AbortSignal): Promise<TaskState[]> {
-  return (await ask<Items<TaskState>>(resource('sessions', sessionId, 'tasks'), { query: { tenant }, signal })).items;
+  return (await ask('GET /v1/sessions/{sessionId}/tasks', { params: { sessionId }, query: { tenant }, signal })).items;
 }
 
 export function listUpdates(
@@ -44,7 +40,7 @@ export function listUpdates(
   tenant: Tenant,
   signal: AbortSignal,
 ): Promise<SessionPage<StateUpdate>> {
-  return ask(resource('sessions', sessionId, 'updates'), { query: { ...wanted, tenant }, signal });
+  return ask('GET /v1/sessions/{sessionId}/updates', { params: { sessionId }, query: { ...wanted, tenant }, signal });
 }
 
 export function listSteering(
@@ -53,17 +49,22 @@ export function listSteering(
   tenant: Tenant,
   signal: AbortSignal,
 ): Promise<SessionPage<SteeringEvent>> {
-  return ask(resource('sessions', sessionId, 'steering'), { query: { ...wanted, tenant }, signal });
+  return ask('GET /v1/sessions/{sessionId}/steering', { params: { sessionId }, query: { ...wanted, tenant }, signal });
 }
 
 /** The first event of an id stands, so that it can be sent again. */
-export function saveSteering(event: SteeringEvent, tenant: Tenant): Promise<void> {
-  return ask(resource('sessions', event.sessionId, 'steering'), { method: 'POST', query: { tenant }, body: event });
+export async function saveSteering(event: SteeringEvent, tenant: Tenant): Promise<void> {
+  await ask('POST /v1/sessions/{sessionId}/steering', {
+    params: { sessionId: event.sessionId },
+    query: { tenant },
+    body: event,
+  });
 }
 
 export async function listTraces(sessionId: string, tenant: Tenant, signal: AbortSignal): Promise<string[]> {
-  const asking = { query: { limit: 1_000, tenant }, signal };
-  return (await ask<Items<string>>(resource('sessions', sessionId, 'traces'), asking)).items;
+  return (
+    await ask('GET /v1/sessions/{sessionId}/traces', { params: { sessionId }, query: { limit: 1_000, tenant }, signal })
+  ).items;
 }
 
 export function getTrajectory(
@@ -72,26 +73,30 @@ export function getTrajectory(
   tenant: Tenant,
   signal: AbortSignal,
 ): Promise<JsonObject> {
-  return ask(resource('sessions', sessionId, 'trajectories', traceId), { query: { tenant }, signal });
+  return ask('GET /v1/sessions/{sessionId}/trajectories/{traceId}', {
+    params: { sessionId, traceId },
+    query: { tenant },
+    signal,
+  });
 }
 
 export async function listPlannerEvents(traceId: string, tenant: Tenant, signal: AbortSignal): Promise<PlannerEvent[]> {
-  const path = resource('traces', traceId, 'planner-events');
-  return (await ask<Items<PlannerEvent>>(path, { query: { tenant }, signal })).items;
+  return (await ask('GET /v1/traces/{traceId}/planner-events', { params: { traceId }, query: { tenant }, signal }))
+    .items;
 }
 
 export async function loadHistory(traceId: string, tenant: Tenant, signal: AbortSignal): Promise<StoredEvent[]> {
-  return (await ask<Items<StoredEvent>>(resource('flow-events'), { query: { traceId, tenant }, signal })).items;
+  return (await ask('GET /v1/flow-events', { query: { traceId, tenant }, signal })).items;
 }
 
 export type MemoryInfo = Omit<MemoryRecord, 'state'>;
 
 export function listMemory(page: PageWanted, tenant: Tenant, signal: AbortSignal): Promise<Page<MemoryInfo>> {
-  return ask(resource('memory'), { query: { ...page, tenant }, signal });
+  return ask('GET /v1/memory', { query: { ...page, tenant }, signal });
 }
 
 export function getMemory(key: string, tenant: Tenant, signal: AbortSignal): Promise<MemoryRecord> {
-  return ask(resource('memory', key), { query: { tenant }, signal });
+  return ask('GET /v1/memory/{key}', { params: { key }, query: { tenant }, signal });
 }
 
 export function listPauses(
@@ -99,11 +104,11 @@ export function listPauses(
   tenant: Tenant,
   signal: AbortSignal,
 ): Promise<Page<PauseInfo>> {
-  return ask(resource('pauses'), { query: { ...page, tenant }, signal });
+  return ask('GET /v1/pauses', { query: { ...page, tenant }, signal });
 }
 
 /** What a pause holds, without consuming it; for operators. */
 export async function readPause(pauseId: string, tenant: Tenant, signal: AbortSignal): Promise<JsonObject> {
-  const asking = { query: { tenantId: tenant }, signal };
-  return (await ask<{ payload: JsonObject }>(resource('admin', 'pauses', pauseId), asking)).payload;
+  return (await ask('GET /v1/admin/pauses/{pauseId}', { params: { pauseId }, query: { tenantId: tenant }, signal }))
+    .payload as JsonObject;
 }

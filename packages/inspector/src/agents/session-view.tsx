@@ -1,5 +1,6 @@
 /** One session, live: what was said, done, steered, remembered, asked and left behind. */
 import type { StateUpdate } from '@tidemark/core/portable';
+import { encodeSegment } from '@tidemark/wire';
 import { useEffect, useMemo } from 'preact/hooks';
 import { ArtifactShelf } from '../artifacts/artifact-shelf.tsx';
 import { useTopic } from '../live/stream.ts';
@@ -9,7 +10,6 @@ import { countText } from '../parts/numbers.ts';
 import { Empty, Failure, Waiting } from '../parts/states.tsx';
 import { Tabs } from '../parts/tabs.tsx';
 import { hrefOf } from '../shell/router.ts';
-import { encodeSegment } from '../shell/segments.ts';
 import { tenantInPlace } from '../shell/tenant-box.tsx';
 import { Conversation } from './conversation.tsx';
 import { MemoryTab } from './memory-tab.tsx';

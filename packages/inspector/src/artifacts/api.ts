@@ -1,6 +1,6 @@
 /** What the views of artifacts ask the server. */
 import type { ArtifactRef, ArtifactScope, Page } from '@tidemark/core/portable';
-import { ask, request, resource } from '../live/http.ts';
+import { ask, request } from '../live/http.ts';
 import type { Tenant } from '../live/tenant.ts';
 
 export function listArtifacts(
@@ -9,7 +9,7 @@ export function listArtifacts(
   tenant: Tenant,
   signal: AbortSignal,
 ): Promise<Page<ArtifactRef>> {
-  return ask(resource('artifacts'), { query: { ...scopeQuery(scope), ...page, tenant }, signal });
+  return ask('GET /v1/artifacts', { query: { ...scopeQuery(scope), ...page, tenant }, signal });
 }
 
 /** No more than the first bytes of an artifact. */
@@ -19,7 +19,7 @@ export async function readStart(
   tenant: Tenant,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  const response = await request(resource('artifacts', id), { query: { tenant }, signal });
+  const response = await request('GET /v1/artifacts/{id}', { params: { id }, query: { tenant }, signal });
   const reader = response.body!.getReader();
   const chunks: Uint8Array[] = [];
   for (let size = 0; size < most; ) {
@@ -34,10 +34,10 @@ export async function readStart(
 
 /** All bytes, as a file that no browser opens by itself. */
 export async function readWhole({ id }: ArtifactRef, tenant: Tenant): Promise<Blob> {
-  const response = await request(resource('artifacts', id), { query: { tenant } });
+  const response = await request('GET /v1/artifacts/{id}', { params: { id }, query: { tenant } });
   return new Blob([await response.blob()], { type: 'application/octet-stream' });
 }
 
-function scopeQuery(scope: ArtifactScope): { scope?: string } {
-  return Object.values(scope).some((part) => part) ? { scope: JSON.stringify(scope) } : {};
+function scopeQuery(scope: ArtifactScope): { scope?: ArtifactScope } {
+  return Object.values(scope).some((part) => part) ? { scope } : {};
 }

@@ -1,6 +1,7 @@
 /** The beginning of an artifact. Whatever it claims to be, it is text or pixels here: nothing in it ever runs. */
 import type { ArtifactRef } from '@tidemark/core/portable';
-import { base64Of, hexOf, jsonOf } from '../kv/decoders.ts';
+import { base64Of } from '@tidemark/wire';
+import { hexOf, jsonOf } from '../kv/decoders.ts';
 import { useResource } from '../live/resource.ts';
 import type { Tenant } from '../live/tenant.ts';
 import { JsonTree } from '../parts/json-tree.tsx';

@@ -1,6 +1,6 @@
 /** Settings that weaken what the store promises, as its doctor sees them. */
-import { type DoctorFinding, type DoctorReport, isTidemarkError } from '@tidemark/core/portable';
-import { ask, resource } from '../live/http.ts';
+import { type DoctorFinding, isTidemarkError } from '@tidemark/core/portable';
+import { ask } from '../live/http.ts';
 import { tidemarkLine } from '../parts/command-line.tsx';
 import type { Concern } from './concern.ts';
 
@@ -11,7 +11,7 @@ let last: { at: number; concerns: Concern[] } | undefined;
 
 export async function doctorConcerns(signal: AbortSignal): Promise<Concern[]> {
   if (last && Date.now() - last.at < KEPT_MS) return last.concerns;
-  const concerns = await ask<DoctorReport>(resource('doctor'), { signal }).then(
+  const concerns = await ask('GET /v1/doctor', { signal }).then(
     ({ findings }) => findings.filter(({ status }) => status !== 'ok').map(concernOf),
     (error: unknown) => {
       // Who is no operator need not mend settings.

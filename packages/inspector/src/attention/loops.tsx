@@ -1,6 +1,6 @@
 /** How the projector and the sweeper of this server are doing. */
 import { isTidemarkError } from '@tidemark/core/portable';
-import { ask, resource } from '../live/http.ts';
+import { ask } from '../live/http.ts';
 import { useResource } from '../live/resource.ts';
 import { Icon } from '../parts/icons.tsx';
 import { counted, countText } from '../parts/numbers.ts';
@@ -20,7 +20,7 @@ const LAG_HIGH_MS = 5_000;
 
 async function loopsReport(signal: AbortSignal): Promise<LoopsReport | null> {
   try {
-    return await ask<LoopsReport>(resource('loops'), { signal });
+    return (await ask('GET /v1/loops', { signal })) as LoopsReport;
   } catch (error) {
     // Callers that are no operators, and servers of version 0.1, have no loops to show.
     if (isTidemarkError(error, 'FORBIDDEN', 'UNSUPPORTED', 'NOT_FOUND')) return null;

@@ -1,5 +1,4 @@
 /** Where a reader arrives: what needs attention if anything does, else the runs. */
-
 import { useRef } from 'preact/hooks';
 import { Waiting } from '../parts/states.tsx';
 import { RunsView } from '../runs/runs-view.tsx';

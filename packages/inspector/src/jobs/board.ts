@@ -1,11 +1,11 @@
 /** The jobs of each state, read anew when something moves. */
 import type { Job, ListedJobState, Page } from '@tidemark/core/portable';
+import { encodeSegment } from '@tidemark/wire';
 import { useEffect, useRef } from 'preact/hooks';
 import { type Resource, useResource } from '../live/resource.ts';
 import { storeInfo } from '../live/store-info.ts';
 import { useTopic } from '../live/stream.ts';
 import type { Tenant } from '../live/tenant.ts';
-import { encodeSegment } from '../shell/segments.ts';
 import { LISTED_STATES, listJobs } from './api.ts';
 
 const JOB_PREFIX = 'gbe.state.tasks.';

@@ -1,9 +1,9 @@
 /** Somebody else wrote first: what the record was, what they made of it, and what the reader wants, field by field. */
+import type { WireBytes, WireRecord } from '@tidemark/wire';
 import type { Action } from '../live/action.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Failure } from '../parts/states.tsx';
 import { Mark } from '../parts/status.tsx';
-import type { WireBytes, WireRecord } from './api.ts';
 import { isSame, textIn } from './decoders.ts';
 
 interface ConflictProps {

@@ -1,5 +1,5 @@
 /** The bytes of a field in the forms people read: text, JSON, number, time, hex, base64. */
-import type { WireBytes } from './api.ts';
+import { base64Of, bytesOfWire, type WireBytes } from '@tidemark/wire';
 
 export const FORMS = ['text', 'JSON', 'number', 'time', 'hex', 'base64'] as const;
 export type Form = (typeof FORMS)[number];
@@ -11,15 +11,6 @@ const MILLISECONDS = /^[1-9]\d{12}$/;
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
 const COUNT = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 20 });
 const HEX_GROUP = 2;
-
-export function bytesOf(value: WireBytes): Uint8Array {
-  if ('text' in value) return new TextEncoder().encode(value.text);
-  return Uint8Array.from(atob(value.base64), (character) => character.charCodeAt(0));
-}
-
-export function base64Of(bytes: Uint8Array): string {
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
-}
 
 export function isSame(one: WireBytes | undefined, other: WireBytes | undefined): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
@@ -55,8 +46,8 @@ export function millisOf(text: string): number | null {
 
 /** The value in a form, as text; JSON and times have a look of their own. */
 export function textIn(form: Form, value: WireBytes): string {
-  if (form === 'hex') return hexOf(bytesOf(value));
-  if (form === 'base64' || !('text' in value)) return 'base64' in value ? value.base64 : base64Of(bytesOf(value));
+  if (form === 'hex') return hexOf(bytesOfWire(value));
+  if (form === 'base64' || !('text' in value)) return 'base64' in value ? value.base64 : base64Of(bytesOfWire(value));
   // Beyond 2^53 the digits themselves are the only exact form.
   const isExact = form === 'number' && Number.isSafeInteger(Math.trunc(Number(value.text)));
   return isExact ? COUNT.format(Number(value.text)) : value.text;

@@ -1,5 +1,6 @@
 /** Deletes a record once its key was typed, and only as it was seen: a record that has moved on stays. */
 import { TidemarkError } from '@tidemark/core/portable';
+import type { WireRecord } from '@tidemark/wire';
 import { useRef } from 'preact/hooks';
 import { useAction } from '../live/action.ts';
 import type { Tenant } from '../live/tenant.ts';
@@ -8,7 +9,7 @@ import { Confirm } from '../parts/confirm.tsx';
 import { tell } from '../parts/copy.tsx';
 import { newId } from '../parts/ids.ts';
 import { counted } from '../parts/numbers.ts';
-import { type WireRecord, writeRecord } from './api.ts';
+import { writeRecord } from './api.ts';
 
 interface DeleteProps {
   name: string;

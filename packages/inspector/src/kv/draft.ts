@@ -1,5 +1,5 @@
 /** A record while it is edited: what the fields were when the editing began, and what they shall be. */
-import type { WireBytes, WireFields } from './api.ts';
+import type { WireBytes, WireRecord } from '@tidemark/wire';
 import { isSame } from './decoders.ts';
 
 export interface DraftField {
@@ -14,7 +14,7 @@ export interface DraftField {
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-export function draftOf(fields: WireFields): DraftField[] {
+export function draftOf(fields: WireRecord['fields']): DraftField[] {
   return Object.entries(fields).map(([name, value]) => ({
     name,
     ...('text' in value ? { form: 'text', content: value.text } : { form: 'base64', content: value.base64 }),
@@ -30,7 +30,7 @@ function wireOf({ form, content }: DraftField): WireBytes {
 }
 
 /** What is to be written on top of the base: only what differs, so that nobody else's fields are touched. */
-export function changesOf(draft: readonly DraftField[], base: WireFields): Record<string, WireBytes | null> {
+export function changesOf(draft: readonly DraftField[], base: WireRecord['fields']): Record<string, WireBytes | null> {
   const changes = draft.flatMap((field): [string, WireBytes | null][] => {
     if (field.isRemoved) return Object.hasOwn(base, field.name) ? [[field.name, null]] : [];
     const known = Object.hasOwn(base, field.name) ? base[field.name] : undefined;

@@ -1,15 +1,15 @@
 /** The fields of a record, each in a form that the reader may change. */
+import { bytesOfWire, type WireBytes, type WireRecord } from '@tidemark/wire';
 import { useState } from 'preact/hooks';
 import { CopyButton } from '../parts/copy.tsx';
 import { JsonTree } from '../parts/json-tree.tsx';
 import { sizeText } from '../parts/numbers.ts';
 import { Time } from '../parts/times.tsx';
-import type { WireBytes, WireFields } from './api.ts';
-import { bytesOf, type Form, formsOf, jsonOf, millisOf, textIn } from './decoders.ts';
+import { type Form, formsOf, jsonOf, millisOf, textIn } from './decoders.ts';
 
 const FIRST_CHARACTERS = 2_000;
 
-export function FieldTable({ fields, changed }: { fields: WireFields; changed: ReadonlySet<string> }) {
+export function FieldTable({ fields, changed }: { fields: WireRecord['fields']; changed: ReadonlySet<string> }) {
   return (
     <table class="fields">
       <thead>
@@ -50,7 +50,7 @@ function FieldRow({ name, value, isChanged }: { name: string; value: WireBytes; 
             </option>
           ))}
         </select>
-        <span class="quiet">{sizeText(bytesOf(value).length)}</span>
+        <span class="quiet">{sizeText(bytesOfWire(value).length)}</span>
         <CopyButton text={() => textIn('text' in value ? 'text' : 'base64', value)} what={`field ${name}`} />
       </td>
     </tr>

@@ -3,8 +3,9 @@
  * and counts what was looked at: where that is not all, it says so.
  */
 import { computed, signal } from '@preact/signals';
+import type { WireChange } from '@tidemark/wire';
 import type { Tenant } from '../live/tenant.ts';
-import { scanRecords, type WireChange } from './api.ts';
+import { scanRecords } from './api.ts';
 
 const PAGE = 1_000;
 /** So many keys are looked at before the reader is asked. */

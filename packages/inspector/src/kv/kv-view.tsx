@@ -1,4 +1,6 @@
 /** Records: a tree of their keys, and one of them with its fields, live. */
+import type { WireChange } from '@tidemark/wire';
+import { encodeSegment } from '@tidemark/wire';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useResource } from '../live/resource.ts';
 import { storeInfo } from '../live/store-info.ts';
@@ -11,9 +13,7 @@ import { TextBox } from '../parts/text-box.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { useShortcuts } from '../shell/keys.ts';
 import { place, setQuery } from '../shell/router.ts';
-import { encodeSegment } from '../shell/segments.ts';
 import { TenantBox, tenantInPlace } from '../shell/tenant-box.tsx';
-import type { WireChange } from './api.ts';
 import { KvTree } from './kv-tree.ts';
 import { RecordPanel } from './record-panel.tsx';
 import { TreeCells } from './tree-cells.tsx';

@@ -1,12 +1,13 @@
 /** Edits a record. The write holds only while the record is at the revision that was read; else both are shown. */
 import { useSignal } from '@preact/signals';
+import type { WireRecord } from '@tidemark/wire';
 import { useRef } from 'preact/hooks';
 import { useAction } from '../live/action.ts';
 import type { Tenant } from '../live/tenant.ts';
 import { tell } from '../parts/copy.tsx';
 import { newId } from '../parts/ids.ts';
 import { Failure } from '../parts/states.tsx';
-import { type WireRecord, writeRecord } from './api.ts';
+import { writeRecord } from './api.ts';
 import { Conflict } from './conflict.tsx';
 import { changesOf, type DraftField, draftOf, flawOf, NEW_FIELD } from './draft.ts';
 

@@ -1,5 +1,6 @@
 /** One record: its fields in the form that tells most, how long it lives, and what changes while it is looked at. */
 import { useSignal } from '@preact/signals';
+import type { WireChange, WireRecord } from '@tidemark/wire';
 import { useEffect, useRef } from 'preact/hooks';
 import { useResource } from '../live/resource.ts';
 import { useTopic } from '../live/stream.ts';
@@ -10,7 +11,7 @@ import { Icon } from '../parts/icons.tsx';
 import { Pair } from '../parts/pair.tsx';
 import { Failure, Waiting } from '../parts/states.tsx';
 import { hrefOf, setQuery } from '../shell/router.ts';
-import { findRecord, type WireChange, type WireRecord } from './api.ts';
+import { findRecord } from './api.ts';
 import { isSame } from './decoders.ts';
 import { DeleteRecord } from './delete-record.tsx';
 import { FieldTable } from './field-table.tsx';

@@ -1,7 +1,18 @@
 /** Requests to the server the page came from. What it refuses is the same error every other caller gets. */
 import { signal } from '@preact/signals';
-import { ERROR_CODES, type ErrorCode, type ErrorDetails, TidemarkError } from '@tidemark/core/portable';
-import { encodeSegment } from '../shell/segments.ts';
+import { ERROR_CODES, TidemarkError } from '@tidemark/core/portable';
+import {
+  type AnswerTo,
+  type BodyTo,
+  errorOfProblem,
+  JSON_TYPE,
+  type ParamsTo,
+  problemOfAnswer,
+  type QueryTo,
+  queryOf,
+  type RouteName,
+  targetWith,
+} from '@tidemark/wire';
 
 const KEY_PLACE = 'tidemark.key';
 
@@ -16,48 +27,40 @@ export function signIn(key: string): void {
   isSignInNeeded.value = false;
 }
 
-export type QueryValue = string | number | boolean | undefined | readonly string[];
-export type Query = Readonly<Record<string, QueryValue>>;
-
-export interface Asking {
-  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  query?: Query;
-  body?: unknown;
+/** What goes with a request of a route. */
+export interface Asking<Name extends RouteName> {
+  query?: QueryTo<Name>;
+  body?: BodyTo<Name>;
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
 
-/** The path of a resource: `/v1/` and its segments, encoded so that every id survives. */
-export function resource(...segments: string[]): string {
-  return `/v1/${segments.map(encodeSegment).join('/')}`;
+/** The same, with the ids of the path where it has some. */
+type AskingAt<Name extends RouteName> = Asking<Name> & { params?: ParamsTo<Name> };
+
+/** Returns the address of a route; parameters that are undefined or empty are left out. */
+export function addressOf<Name extends RouteName>(route: Name, { params, query }: AskingAt<Name>): string {
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== '');
+  return targetWith(route, params).path + queryOf(Object.fromEntries(given));
 }
 
-/** The address with its query; parameters that are undefined or empty are left out. */
-export function address(path: string, query: Query = {}): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (typeof value === 'object') for (const one of value) parameters.append(name, one);
-    else if (value !== undefined && value !== '') parameters.set(name, String(value));
-  }
-  return parameters.size > 0 ? `${path}?${parameters}` : path;
+/** Returns the JSON that a route answers with. */
+export async function ask<Name extends RouteName>(route: Name, asking: AskingAt<Name> = {}): Promise<AnswerTo<Name>> {
+  const text = await askText(route, asking);
+  return (text === '' ? null : JSON.parse(text)) as AnswerTo<Name>;
 }
 
-/** The JSON that a request gives, `undefined` for an answer without one. */
-export async function ask<T>(path: string, asking: Asking = {}): Promise<T> {
-  const text = await askText(path, asking);
-  return (text === '' ? undefined : JSON.parse(text)) as T;
-}
-
-export async function askText(path: string, asking: Asking = {}): Promise<string> {
-  const response = await request(path, asking);
+export async function askText<Name extends RouteName>(route: Name, asking: AskingAt<Name> = {}): Promise<string> {
+  const response = await request(route, asking);
   return response.text();
 }
 
-/** The response itself, if it is a success. */
-export async function request(path: string, { method = 'GET', query, body, headers, signal }: Asking = {}) {
-  const response = await fetch(address(path, query), {
-    method,
-    headers: { ...authorization(), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+/** Returns the response itself, if it is a success. */
+export async function request<Name extends RouteName>(route: Name, asking: AskingAt<Name> = {}): Promise<Response> {
+  const { params, body, headers, signal } = asking;
+  const response = await fetch(addressOf(route, asking), {
+    method: targetWith(route, params).method,
+    headers: { ...authorization(), ...(body === undefined ? {} : { 'content-type': JSON_TYPE }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...(signal ? { signal } : {}),
   }).catch((cause: unknown) => {
@@ -66,17 +69,12 @@ export async function request(path: string, { method = 'GET', query, body, heade
   });
   if (response.ok) return response;
   if (response.status === 401) isSignInNeeded.value = true;
-  throw await problemOf(response);
+  const problem = await problemOfAnswer(response);
+  throw problem ? errorOfProblem(problem) : new TidemarkError('UNAVAILABLE', `The server answered ${response.status}`);
 }
 
 function authorization(): Record<string, string> {
   return accessKey.value === '' ? {} : { authorization: `Bearer ${accessKey.value}` };
-}
-
-async function problemOf(response: Response): Promise<TidemarkError> {
-  const problem = (await response.json().catch(() => ({}))) as ErrorDetails & { code?: string; detail?: string };
-  const code = problem.code && problem.code in ERROR_CODES ? (problem.code as ErrorCode) : 'UNAVAILABLE';
-  return new TidemarkError(code, problem.detail ?? `The server answered ${response.status}`, problem);
 }
 
 /** What went wrong, in words for a reader. */

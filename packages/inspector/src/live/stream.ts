@@ -3,9 +3,18 @@
  * each topic goes on after the last thing that was heard of it.
  */
 import { computed, signal } from '@preact/signals';
+import {
+  chunksOf,
+  decodePosition,
+  encodePosition,
+  eventsOf,
+  LAST_EVENT_ID_HEADER,
+  PROBLEM_EVENT,
+  RESET_EVENT,
+  type ServerEvent,
+} from '@tidemark/wire';
 import { useEffect } from 'preact/hooks';
-import { type Asking, request, resource } from './http.ts';
-import { eventsOf, type ServerSentEvent } from './sse.ts';
+import { type Asking, request } from './http.ts';
 
 export type LiveState = 'live' | 'connecting' | 'reconnecting' | 'paused' | 'still';
 
@@ -96,11 +105,11 @@ async function keepOpen(signal: AbortSignal): Promise<void> {
     const silence = new Silence();
     try {
       const asking = { ...whatToHear(), signal: AbortSignal.any([signal, silence.signal]) };
-      const response = await request(resource('stream'), asking);
+      const response = await request('GET /v1/stream', asking);
       connection.value = 'live';
-      for await (const event of eventsOf(response.body!, silence.end)) {
+      for await (const event of eventsOf(chunksOf(response.body!, silence))) {
         if (signal.aborted) return;
-        if (event.event !== 'problem') retryMs = FIRST_RETRY_MS;
+        if (event.event !== PROBLEM_EVENT) retryMs = FIRST_RETRY_MS;
         take(event);
       }
     } catch {
@@ -136,31 +145,20 @@ class Silence {
 }
 
 /** The topics and where they stand; topics that are all of one tenant are heard through its view. */
-function whatToHear(): Asking {
+function whatToHear(): Asking<'GET /v1/stream'> {
   const known = [...cursors].filter(([, cursor]) => cursor !== null);
   const [tenant, ...others] = new Set([...subscriptions].map(({ tenantId }) => tenantId));
   return {
     query: { topics: [...cursors.keys()].join(','), tenant: others.length === 0 ? tenant : undefined },
-    headers: known.length > 0 ? { 'last-event-id': encodePosition(known) } : {},
+    headers: known.length > 0 ? { [LAST_EVENT_ID_HEADER]: encodePosition(known) } : {},
   };
 }
 
-function take({ id, event, data }: ServerSentEvent): void {
+function take({ id, event, data }: ServerEvent): void {
   if (id !== null) for (const [topic, cursor] of decodePosition(id)) if (cursors.has(topic)) cursors.set(topic, cursor);
   const { topic, item } = JSON.parse(data) as { topic?: string; item?: unknown };
   for (const subscription of [...subscriptions]) {
-    if (event === 'reset' && (topic === undefined || topic === subscription.topic)) subscription.onReset?.();
+    if (event === RESET_EVENT && (topic === undefined || topic === subscription.topic)) subscription.onReset?.();
     else if (item !== undefined && topic === subscription.topic) subscription.onItem(item);
   }
-}
-
-/** Topics and cursors are percent-encoded, so each character is a byte. */
-type Position = [topic: string, cursor: string | null][];
-
-function encodePosition(position: Position): string {
-  return btoa(JSON.stringify(position)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
-}
-
-function decodePosition(id: string): Position {
-  return JSON.parse(atob(id.replaceAll('-', '+').replaceAll('_', '/'))) as Position;
 }

@@ -1,10 +1,11 @@
 /** The same event outside the page: as a request, and on the command line. */
-import { address, resource } from '../live/http.ts';
+import { addressOf } from '../live/http.ts';
 import { quoted } from '../parts/command-line.tsx';
 import type { RunName } from './api.ts';
 
 export function curlOf({ tenantId, runId }: RunName, seq: number): string {
-  const path = address(resource('runs', runId, 'events', String(seq)), { tenantId });
+  const params = { runId, runSeq: String(seq) };
+  const path = addressOf('GET /v1/runs/{runId}/events/{runSeq}', { params, query: { tenantId } });
   return `curl ${quoted(location.origin + path)}`;
 }
 

@@ -1,4 +1,5 @@
 /** A run as a file: one event a line, which this page can open again. */
+import { LINES } from '@tidemark/wire';
 import { tell } from '../parts/copy.tsx';
 import { counted } from '../parts/numbers.ts';
 import { saveFile } from '../parts/save-file.ts';
@@ -18,6 +19,6 @@ export async function exportRun(run: Run, runId: string): Promise<void> {
     seq = events.at(-1)!.runSeq;
     if (parts.length % 10 === 0) tell(`Exported ${counted(seq, 'event')} so far`);
   }
-  saveFile(new Blob(parts, { type: 'application/x-ndjson' }), `${runId.slice(0, 80)}.ndjson`);
+  saveFile(new Blob(parts, { type: LINES }), `${runId.slice(0, 80)}.ndjson`);
   tell(`Exported ${counted(seq, 'event')}`);
 }

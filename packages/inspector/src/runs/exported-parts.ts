@@ -1,9 +1,10 @@
 /** What `tidemark runs export` writes, a part of a run a line, as the events it holds. */
-import type { ExportedEvent, RunEventRecord, RunPart } from '@tidemark/core/portable';
+import { type ExportedEvent, presentFields, type RunEventRecord, type RunPart } from '@tidemark/core/portable';
+import { chunksOf, linesOf } from '@tidemark/wire';
 
 /** A file of parts as one event a line, of its first run; any other file as it is. */
 export async function eventLines(file: Blob): Promise<Blob> {
-  const parts = linesOf(file);
+  const parts = linesOf(chunksOf(file.stream()));
   const first = partOf((await parts.next()).value ?? '');
   if (!first) return file;
   const blobs = [blobOf(first)];
@@ -13,24 +14,6 @@ export async function eventLines(file: Blob): Promise<Blob> {
   }
   await parts.return(undefined);
   return new Blob(blobs);
-}
-
-async function* linesOf(file: Blob): AsyncGenerator<string, undefined> {
-  const reader = file
-    .stream()
-    .pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>)
-    .getReader();
-  let text = '';
-  try {
-    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-      const lines = (text + chunk.value).split('\n');
-      text = lines.pop()!;
-      yield* lines;
-    }
-    if (text !== '') yield text;
-  } finally {
-    await reader.cancel();
-  }
 }
 
 function partOf(line: string): RunPart | null {
@@ -48,13 +31,12 @@ function blobOf({ run, events }: RunPart): Blob {
 }
 
 function recordOf(event: ExportedEvent, { tenantId, runId }: RunPart['run']): RunEventRecord {
-  const { extra, payload, stepId, redaction, commitIndex: _, link: __, ...envelope } = event;
+  const { extra, payload, redaction, commitIndex: _, link: __, ...envelope } = event;
   return {
     ...(extra === null ? {} : (JSON.parse(extra) as object)),
-    ...envelope,
+    ...presentFields(envelope),
     tenantId,
     runId,
-    ...(stepId === null ? {} : { stepId }),
     ...(payload === null ? {} : { payload: JSON.parse(payload) as Record<string, unknown> }),
     ...(redaction ? { redacted: { at: redaction.at, by: redaction.by, reason: redaction.reason } } : {}),
   };

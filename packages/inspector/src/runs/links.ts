@@ -1,5 +1,4 @@
 /** Where a run, or one of its events, is shown. */
-
 import { hrefOf, place } from '../shell/router.ts';
 import type { RunName } from './api.ts';
 

@@ -73,7 +73,7 @@ function Pending({ error, onRetry }: { error: unknown; onRetry(): void }) {
 }
 
 function ChainVerdict({ run, head, report }: { run: Run; head: number; report: VerifyReport }) {
-  const { events, problem } = report;
+  const { events, problem, summary } = report;
   // A wrong stored snapshot is no flaw of the chain; the next panel shows it.
   const ok = problem === undefined;
   // Events that came after the check began are not holes.
@@ -88,6 +88,11 @@ function ChainVerdict({ run, head, report }: { run: Run; head: number; report: V
           <p>{problem.reason}</p>
           <EventLine run={run} seq={problem.runSeq} />
         </>
+      )}
+      {summary && (
+        <p>
+          What lists show is wrong: {summary.field} is not {summary.rule}.
+        </p>
       )}
       <p>
         Head <code class="hash">{report.head}</code>

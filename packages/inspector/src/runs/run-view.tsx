@@ -1,11 +1,11 @@
 /** A run of the server, live. */
 import type { RunEventRecord } from '@tidemark/core/portable';
+import { encodeSegment } from '@tidemark/wire';
 import { useEffect, useMemo } from 'preact/hooks';
 import { useResource } from '../live/resource.ts';
 import { useTopic } from '../live/stream.ts';
 import { Waiting } from '../parts/states.tsx';
 import { place } from '../shell/router.ts';
-import { encodeSegment } from '../shell/segments.ts';
 import { firstEvent, type RunName } from './api.ts';
 import { Run } from './run.ts';
 import { NoRun, NoSuchRun, RunPage } from './run-page.tsx';

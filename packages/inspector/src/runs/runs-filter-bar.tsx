@@ -9,7 +9,7 @@ import { Icon } from '../parts/icons.tsx';
 import { countText } from '../parts/numbers.ts';
 import { Status } from '../parts/status.tsx';
 import { TextBox } from '../parts/text-box.tsx';
-import { listRuns, RUN_STATUSES } from './api.ts';
+import { listRuns, STATUS_CHOICES } from './api.ts';
 import { changeFilter, type FilterName, type FilterQuery, NO_FILTER, SPANS, serverFilter } from './runs-filter.ts';
 
 /** More than this is counted as `1,000+`. */
@@ -104,7 +104,7 @@ function StatusBar({ filter }: { filter: FilterQuery }) {
   return (
     <fieldset class="status-bar">
       <legend class="unseen">Status</legend>
-      {RUN_STATUSES.map((status) => (
+      {STATUS_CHOICES.map((status) => (
         <button key={status} type="button" aria-pressed={filter.status === status} onClick={() => choose(status)}>
           <Status status={status} />
           <span class="number">{counts.data.value?.get(status) ?? '…'}</span>
@@ -116,7 +116,7 @@ function StatusBar({ filter }: { filter: FilterQuery }) {
 
 async function countByStatus(filter: FilterQuery, signal: AbortSignal): Promise<Map<RunStatus, string>> {
   const counted = await Promise.all(
-    RUN_STATUSES.map(async (status) => {
+    STATUS_CHOICES.map(async (status) => {
       const page = { limit: MOST_COUNTED };
       const { items, next } = await listRuns({ ...serverFilter(filter), status }, page, signal);
       return [status, `${countText(items.length)}${next === undefined ? '' : '+'}`] as const;

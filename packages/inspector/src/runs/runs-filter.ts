@@ -1,7 +1,7 @@
 /** Which runs are shown: kept in the address, so that a filtered list can be sent to somebody. */
 import type { RunStatus, RunSummary } from '@tidemark/core/portable';
 import { type PlaceQuery, place, setQuery } from '../shell/router.ts';
-import { RUN_STATUSES, type RunsFilter } from './api.ts';
+import { type RunsFilter, STATUS_CHOICES } from './api.ts';
 
 export const SPANS: Readonly<Record<string, { title: string; ms: number }>> = {
   '15m': { title: 'last 15 minutes', ms: 900_000 },
@@ -54,7 +54,7 @@ export const NO_FILTER: FilterQuery = {
 /** What the server is asked for; the text is looked for here. */
 export function serverFilter({ tenant, project, environment, plan, status, since }: FilterQuery): RunsFilter {
   const span = SPANS[since];
-  const known = RUN_STATUSES.find((it) => it === status);
+  const known = STATUS_CHOICES.find((it) => it === status);
   return {
     ...(tenant && { tenantId: tenant }),
     ...(project && { projectId: project }),

@@ -1,6 +1,6 @@
 /** Where the reader is: the address is the only state that lasts, so that every view can be linked to. */
 import { signal } from '@preact/signals';
-import { decodeSegment, encodeSegment } from './segments.ts';
+import { decodeSegment, encodeSegment } from '@tidemark/wire';
 
 export interface Place {
   /** Decoded: `/runs/a%2Fb` is `['runs', 'a/b']`. */
@@ -11,7 +11,10 @@ export interface Place {
 export const place = signal<Place>(readPlace());
 
 function readPlace(): Place {
-  const segments = location.pathname.split('/').filter(Boolean).map(decodeSegment);
+  const segments = location.pathname
+    .split('/')
+    .filter(Boolean)
+    .map((it) => decodeSegment(it) ?? it);
   return { segments, query: new URLSearchParams(location.search) };
 }
 

@@ -1,6 +1,5 @@
 /** Which store the page looks into, and what an acknowledged write survives there. */
-import type { StoreInfo } from '@tidemark/core/portable';
-import { ask, resource } from '../live/http.ts';
+import { ask } from '../live/http.ts';
 import { useResource } from '../live/resource.ts';
 
 const SURVIVES: Record<string, string> = {
@@ -12,7 +11,7 @@ const SURVIVES: Record<string, string> = {
 };
 
 export function StoreBadge() {
-  const info = useResource('info', (signal) => ask<StoreInfo>(resource('info'), { signal }));
+  const info = useResource('info', (signal) => ask('GET /v1/info', { signal }));
   const { backend, version, durability, tenantId } = info.data.value ?? {};
   if (backend === undefined || durability === undefined) return <span class="store-badge" />;
   return (

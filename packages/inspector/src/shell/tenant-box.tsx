@@ -1,6 +1,6 @@
 /** Whose things are shown: records, jobs, sessions and artifacts belong to a tenant, and the address says which. */
 import type { Page } from '@tidemark/core/portable';
-import { ask, resource } from '../live/http.ts';
+import { ask } from '../live/http.ts';
 import { useResource } from '../live/resource.ts';
 import { storeInfo } from '../live/store-info.ts';
 import { TextBox } from '../parts/text-box.tsx';
@@ -19,7 +19,7 @@ export function tenantInPlace(): string | undefined {
 export async function listTenants(limit: number, signal: AbortSignal): Promise<Page<string>> {
   const { tenantId } = await storeInfo();
   if (tenantId !== undefined) return { items: [] };
-  return ask<Page<string>>(resource('admin', 'tenants'), { query: { limit }, signal }).catch(() => ({ items: [] }));
+  return ask('GET /v1/admin/tenants', { query: { limit }, signal }).catch(() => ({ items: [] }));
 }
 
 export function TenantBox() {

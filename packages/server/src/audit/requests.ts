@@ -1,4 +1,5 @@
 /** Which requests the audit log has, and what it tells of them. */
+import { LruMap } from '@tidemark/core/engine';
 import type { Principal } from '../auth.ts';
 import type { ANSWERED, Answer } from '../http/answer.ts';
 import { Bucket } from '../limits/bucket.ts';
@@ -35,14 +36,13 @@ const MOST_CALLERS = 1_000;
 
 /** Rations the refusals of each caller: a key without scopes must not fill the store. */
 export class RefusalRation {
-  readonly #callers = new Map<string, { bucket: Bucket; leftOut: number }>();
+  readonly #callers = new LruMap<string, { bucket: Bucket; leftOut: number }>(MOST_CALLERS);
 
   /** Returns how many were left out since the last one, or `null` when this one is left out too. */
   take({ id, tenantId }: Principal): number | null {
     const name = `${tenantId}\0${id}`;
-    const caller = this.#callers.get(name) ?? { bucket: new Bucket(PER_SECOND, AT_ONCE), leftOut: 0 };
+    const caller = this.#callers.peek(name) ?? { bucket: new Bucket(PER_SECOND, AT_ONCE), leftOut: 0 };
     this.#callers.set(name, caller);
-    if (this.#callers.size > MOST_CALLERS) this.#callers.delete(this.#callers.keys().next().value!);
     if (!caller.bucket.take()) {
       caller.leftOut++;
       return null;

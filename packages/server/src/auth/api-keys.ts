@@ -3,7 +3,7 @@
  * server of the store within half a second.
  */
 import { invalidArgument, type KvRecord, retrying, type Store } from '@tidemark/core';
-import { inParts } from '@tidemark/core/engine';
+import { inParts, LruMap } from '@tidemark/core/engine';
 import { Audit } from '../audit/audit.ts';
 import { type ApiKeyInfo, brokenRecord, fieldsOf, keyOf, type StoredKey } from './key-record.ts';
 import { digestOf, keyText, mintKey } from './key-text.ts';
@@ -60,7 +60,7 @@ export class ApiKeys {
   readonly #store: Store;
   readonly #system: Store;
   readonly #audit: Audit;
-  readonly #known = new Map<string, KnownKey>();
+  readonly #known = new LruMap<string, KnownKey>(MOST_KNOWN);
   #wanted = new Map<string, PromiseWithResolvers<StoredKey | null>>();
   readonly #listeners = new Set<(id: string) => void>();
 
@@ -111,14 +111,13 @@ export class ApiKeys {
 
   /** The key of an id as it stood at most half a second ago. Fails when the store does not tell. */
   find(id: string): Promise<StoredKey | null> {
-    const known = this.#known.get(id);
+    const known = this.#known.peek(id);
     if (known && performance.now() - known.readAt < FRESH_MS) return known.stored;
     const stored = this.#lookUp(id);
     const reading = { readAt: performance.now(), stored };
     this.#known.set(id, reading);
-    if (this.#known.size > MOST_KNOWN) this.#known.delete(this.#known.keys().next().value!);
     const forget = () => {
-      if (this.#known.get(id) === reading) this.#known.delete(id);
+      if (this.#known.peek(id) === reading) this.#known.delete(id);
     };
     stored.then((key) => key ?? forget(), forget);
     return stored;
@@ -168,7 +167,7 @@ export class ApiKeys {
     try {
       const stored = record && keyOf(id, record);
       found.set(id, stored);
-      const known = this.#known.get(id);
+      const known = this.#known.peek(id);
       if (!known || known.readAt > readAt) return;
       // Ids that nobody has are not kept: guesses would drive the others out.
       if (stored) this.#known.set(id, { readAt, stored: Promise.resolve(stored) });

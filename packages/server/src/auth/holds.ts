@@ -3,8 +3,8 @@
  * One timer checks each credential once, however many requests hold it.
  */
 import type { ServerResponse } from 'node:http';
+import { EVENT_STREAM, LINES } from '@tidemark/wire';
 import type { Authenticator, Credential, Principal } from '../auth.ts';
-import { EVENT_STREAM, LINES } from '../http/answer.ts';
 import { problemOf } from '../http/problems.ts';
 import { Refusal } from '../http/refusal.ts';
 import { allows, type RouteScope } from './scopes.ts';

@@ -2,34 +2,29 @@
  * The tenant of the server itself, which holds its keys and its audit log. Through the API operators may read its runs, and
  * nobody can do anything else with it.
  */
-import { type RunEventInput, type RunPart, type Store, TidemarkError } from '@tidemark/core';
+import {
+  CALLS,
+  type MethodOf,
+  type RunEventInput,
+  type RunPart,
+  type Store,
+  TidemarkError,
+  type WriteMethod,
+} from '@tidemark/core';
 
 export const SYSTEM_TENANT = 'tidemark.system';
 /** Runs of the audit log have ids that begin so: calls that name no tenant find a run by its id alone. */
 export const AUDIT_RUNS = 'tidemark.audit/';
 
-const RUN_READS = new Set([
-  'fetchEvents',
-  'readEvents',
-  'tail',
-  'headSeq',
-  'position',
-  'getSnapshot',
-  'projectSnapshot',
-  'listRuns',
-  'verify',
-  'listQuarantined',
-  'exportRun',
-  'archivedAt',
-  'feed',
-  'feedPage',
-]);
+const RUN_READS = new Set(
+  Object.entries(CALLS.runs).flatMap(([name, { kind }]) => (kind === 'read' || kind === 'iterate' ? [name] : [])),
+);
 
 type Method = (...args: unknown[]) => unknown;
 type Guard = (args: unknown[]) => unknown[];
 
 /** What each writing call of runs says about whose run it means. */
-const RUN_WRITES: Record<string, Guard> = {
+const RUN_WRITES: Record<WriteMethod<'runs'>, Guard> = {
   appendEvent: (args) => {
     refuseTenant((args[0] as RunEventInput | null)?.tenantId);
     return args;
@@ -48,7 +43,8 @@ const RUN_WRITES: Record<string, Guard> = {
   releaseRun: refuseRun,
 };
 
-const ADMIN_CALLS: Record<string, Guard> = {
+/** All but those that name no tenant. */
+const ADMIN_CALLS: Record<Exclude<MethodOf<'admin'>, 'listTenants' | 'check'>, Guard> = {
   eraseTenant: (args) => {
     refuseTenant(args[0]);
     return args;
@@ -62,10 +58,7 @@ const ADMIN_CALLS: Record<string, Guard> = {
 
 /** Operators may name a tenant in the scope of an artifact. */
 const ARTIFACT_CALLS: Record<string, Guard> = Object.fromEntries(
-  ['putBytes', 'putText', 'putStream', 'get', 'getRef', 'getStream', 'exists', 'delete', 'list'].map((name) => [
-    name,
-    refuseScope,
-  ]),
+  Object.keys(CALLS.artifacts).map((name) => [name, refuseScope]),
 );
 
 /** The store as requests may use it. */

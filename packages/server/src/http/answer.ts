@@ -1,6 +1,7 @@
 /** Answers: JSON at once, lines as they come, and how both wait for a reader that is slow. */
 import type { ServerResponse } from 'node:http';
 import { inParts } from '@tidemark/core/engine';
+import { JSON_TYPE, LINES } from '@tidemark/wire';
 import { problemOf } from './problems.ts';
 
 /** What a handler gives: a JSON answer, or `ANSWERED` when it has written the response itself. */
@@ -11,9 +12,6 @@ export interface Answer {
 }
 
 export const ANSWERED = Symbol('answered');
-
-export const LINES = 'application/x-ndjson';
-export const EVENT_STREAM = 'text/event-stream';
 
 /** A JSON answer. */
 export function json(body: unknown, headers?: Record<string, string>): Answer {
@@ -28,7 +26,7 @@ export function created(isNew: boolean, body: unknown): Answer {
 export const NOTHING: Answer = { status: 204 };
 
 /** Items of a list that are turned into text at once. */
-const SLICE = 200;
+const SLICE = 100;
 
 /** The text of a long list, made in slices so that other requests are served in between; `undefined` for other answers. */
 export async function longListText({ body }: Answer): Promise<string | undefined> {
@@ -55,7 +53,7 @@ export function sendAnswer(
     return response.statusCode;
   }
   const length = Buffer.byteLength(text);
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers });
+  response.writeHead(status, { 'content-type': JSON_TYPE, 'content-length': length, ...headers });
   // As text it goes out in one piece with its head; bytes would be written apart.
   response.end(response.req.method === 'HEAD' ? undefined : text);
   return status;

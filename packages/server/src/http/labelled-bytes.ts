@@ -4,9 +4,6 @@ import type { MemoryLease } from '../limits/memory-budget.ts';
 import { PartialLine, parseJson, wholeOf } from './body.ts';
 import { Refusal } from './refusal.ts';
 
-/** The type of such a body. */
-export const LABELLED_BYTES = 'application/vnd.tidemark.artifact';
-
 const NEWLINE = 0x0a;
 /** A label is some names, a scope and a source. */
 const MOST_MEMBERS = 100_000;

@@ -1,10 +1,8 @@
 /** Query parameters: text as it came, numbers, booleans and JSON by what the schema of the route says. */
 import { invalidArgument, parseJsonText } from '@tidemark/core';
+import { JSON_PARAMETER } from '@tidemark/wire/routes';
 import type { TObject, TSchema } from 'typebox';
 import { shortName } from '../redaction.ts';
-
-/** Parameters that hold JSON say so in their schema; OpenAPI shows them as text. */
-export const JSON_PARAMETER = 'x-json';
 
 /** The declared parameters of a query text; others are refused, so that a slip of the pen is seen. */
 export function parseQuery(text: string, schema: TObject): Record<string, unknown> {

@@ -1,7 +1,7 @@
 /** What each key and each tenant may ask for at a time and in a second, so that none of them takes the server from the others. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { EVENT_STREAM } from '@tidemark/wire';
 import type { Principal } from '../auth.ts';
-import { EVENT_STREAM } from '../http/answer.ts';
 import { Refusal } from '../http/refusal.ts';
 import type { Limits } from '../limits.ts';
 import { type Held, type Rate, Use } from './use.ts';

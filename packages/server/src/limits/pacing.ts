@@ -1,5 +1,5 @@
 /** Charges work to whom it is done for: lists that were read, lines that come and go. */
-
+import { sleep } from '@tidemark/core/engine';
 import type { Answer } from '../http/answer.ts';
 import type { Call } from '../routes/route.ts';
 import { accountOf } from './account.ts';
@@ -41,8 +41,7 @@ export async function* paced<T>(call: PayingCall, items: AsyncIterable<T>): Asyn
     chargeScan(call, ROWS_AT_ONCE, written - bytes);
     bytes = written;
     await services.shares.enter(accountOf(principal), 0, true);
-    while (services.callers?.isOverScan(principal) && !response.destroyed)
-      await new Promise((resolve) => setTimeout(resolve, LIMITED_MS));
+    while (services.callers?.isOverScan(principal) && !response.destroyed) await sleep(LIMITED_MS);
   }
 }
 

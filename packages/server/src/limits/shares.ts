@@ -5,7 +5,9 @@
  * The estimates need not be right: the size of a share follows the utilization of the event loop, and never falls below an
  * equal part of the whole.
  */
+
 import { performance } from 'node:perf_hooks';
+import { sleep } from '@tidemark/core/engine';
 import { Refusal } from '../http/refusal.ts';
 
 /** Milliseconds of work by estimate. */
@@ -128,7 +130,7 @@ export class Shares {
     account.nextBlockAt = at + blockMs * BLOCKS_APART;
     if (at === now) return undefined;
     this.delayed++;
-    return new Promise((resolve) => setTimeout(resolve, at - now));
+    return sleep(at - now);
   }
 
   /** Pays for work that is done already. */

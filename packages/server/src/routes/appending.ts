@@ -1,6 +1,7 @@
 /** Appends: one event, several that stand or fall together, or lines of which each stands for itself. */
 import { type AppendOptions, type AppendResult, invalidArgument, type RunEventInput } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
+import type { AppendQuery } from '@tidemark/wire/routes';
 import { whileHeld } from '../auth/holds.ts';
 import { type ANSWERED, type Answer, created, json, sendBatches } from '../http/answer.ts';
 import { FORMS_OF_A_BODY, parseJson, readLines } from '../http/body.ts';
@@ -19,11 +20,6 @@ const BYTES_UNDER_WAY = 8 * 1024 * 1024;
 const SMALL_BATCH = 32;
 /** What a store takes at once. */
 const MOST_EVENTS = 1_000;
-
-export interface AppendQuery {
-  expectedSeq?: number;
-  rejectInvalidTransitions?: boolean;
-}
 
 type LineResult = { status: number } & Partial<AppendResult>;
 type AppendCall = Call<AppendQuery, unknown>;

@@ -1,6 +1,7 @@
 /** What live reads share: where a stream goes on, and how long a long poll may wait. */
 import { invalidArgument } from '@tidemark/core';
-import Type from 'typebox';
+import { LAST_EVENT_ID_HEADER } from '@tidemark/wire';
+import type { LiveQuery } from '@tidemark/wire/routes';
 import { ANSWERED } from '../http/answer.ts';
 import type { Subscription } from '../streams/event-stream.ts';
 import type { Call } from './route.ts';
@@ -11,22 +12,9 @@ const STREAM_BYTES = 8 * 1024;
 const TOPIC_BYTES = 2 * 1024;
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };
 
-/** Parameters of reads that can be live. */
-export const LIVE_PARAMETERS = {
-  wait: Type.Optional(Type.String({ description: 'Long poll: how long to wait for something new, such as 20s' })),
-  lastEventId: Type.Optional(
-    Type.String({ description: 'As the header Last-Event-ID, for callers that cannot set it' }),
-  ),
-};
-
-export interface LiveQuery {
-  wait?: string;
-  lastEventId?: string;
-}
-
 /** Where a stream goes on: what the reader saw last wins over what it first asked for. */
 export function lastEventIdOf({ request, query }: Call<LiveQuery>): string | undefined {
-  return (request.headers['last-event-id'] as string | undefined) ?? query.lastEventId;
+  return (request.headers[LAST_EVENT_ID_HEADER] as string | undefined) ?? query.lastEventId;
 }
 
 /** Answers with a live stream of some topics, within the limits of the caller, and reserved for its tenant until it ends. */

@@ -1,7 +1,7 @@
-/** What a route is: where it lies, what it asks of its caller, what it takes, gives and refuses, and what it does. */
+/** What handlers of routes are given, and how they are bound to the table of routes. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { CallOptions, ErrorCode, Store } from '@tidemark/core';
-import type { TObject, TSchema } from 'typebox';
+import type { CallOptions, Store } from '@tidemark/core';
+import type { BodyOf, Method, ParamsOf, QueryOf, RouteDeclaration, RouteName, Routes } from '@tidemark/wire/routes';
 import type { Hold } from '../auth/holds.ts';
 import type { RouteScope } from '../auth/scopes.ts';
 import type { Principal } from '../auth.ts';
@@ -35,14 +35,14 @@ export interface Services {
 }
 
 /** One request on its way through a route. */
-export interface Call<Query = unknown, Body = unknown> {
+export interface Call<Query = unknown, Body = unknown, Params = unknown> {
   /** Confined to the caller's tenant where it has one. */
   readonly store: Store;
   readonly principal: Principal;
   /** Ends with the caller's credential, where the request may last and the credential may end. */
   readonly hold: Hold | null;
   /** The ids of the path. */
-  readonly params: Readonly<Record<string, string>>;
+  readonly params: Readonly<Params>;
   readonly query: Query;
   readonly body: Body;
   /** How long the store may take: what the caller said. */
@@ -54,46 +54,29 @@ export interface Call<Query = unknown, Body = unknown> {
   readonly memory: MemoryLease;
 }
 
-/** What a route declares; the OpenAPI document is made of it. */
-export interface RouteDeclaration {
-  method: 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
+/** A route of the table with its handler. */
+export interface Route extends RouteDeclaration {
+  method: Method;
   /** With parameters in braces: `/v1/runs/{runId}/events`. */
   path: string;
-  /** `null`: open to everybody who may reach the server. */
   scope: RouteScope | null;
-  summary: string;
-  query?: TObject;
-  /** JSON that is parsed and checked before the handler is called. */
-  body?: TSchema;
-  /**
-   * The store checks the members of the body, in the words it uses for every caller; before that it is only seen to that
-   * the body is an object, or an array where the schema allows one.
-   */
-  storeChecksBody?: true;
-  /** Types the handler reads from the request itself, besides JSON. */
-  reads?: readonly string[];
-  /** What a success gives, by status. */
-  answers: Readonly<Record<number, TSchema | null>>;
-  /** Other forms a GET gives when `Accept` asks for them. */
-  gives?: readonly string[];
-  /** Codes a caller may meet besides those of every route. */
-  problems?: readonly ErrorCode[];
-  /** Statuses it gives in place of those its codes have, and why. */
-  refusals?: Readonly<Record<number, string>>;
-  /** A caller of one session may use it although its path names none: the handler confines it. */
-  confinesSession?: boolean;
+  handle(call: Call<never, never, never>): Promise<Answer | typeof ANSWERED> | Answer | typeof ANSWERED;
 }
 
-export interface Route extends RouteDeclaration {
-  handle(call: Call<never, never>): Promise<Answer | typeof ANSWERED> | Answer | typeof ANSWERED;
-}
+type CallWith<Name, Declaration> = Call<QueryOf<Declaration>, BodyOf<Declaration>, ParamsOf<Name>>;
 
-/** A route, with the types its schemas stand for. */
-export function route<Query = unknown, Body = unknown>(
-  declaration: RouteDeclaration,
-  handle: (call: Call<Query, Body>) => ReturnType<Route['handle']>,
-): Route {
-  return { ...declaration, handle };
+/** A request of a route of the table, with the types of its schemas. */
+export type CallOf<Name extends RouteName> = CallWith<Name, Routes[Name]>;
+
+/** Returns the routes of a table, each with its handler. A route without one, or a scope that does not exist, is a type error. */
+export function bind<Table extends Readonly<Record<string, RouteDeclaration & { scope: RouteScope | null }>>>(
+  table: Table,
+  handlers: { [Name in keyof Table]: (call: CallWith<Name, Table[Name]>) => ReturnType<Route['handle']> },
+): Route[] {
+  return Object.entries(table).map(([name, declaration]) => {
+    const [method, path] = name.split(' ') as [Method, string];
+    return { ...declaration, method, path, handle: handlers[name] as Route['handle'] };
+  });
 }
 
 /** Whether the caller asks for this form of an answer. */

@@ -1,48 +1,15 @@
 /** Several live reads over one connection, for pages that watch many things. */
 import { invalidArgument } from '@tidemark/core';
-import Type from 'typebox';
+import { decodePosition, idOfSegment } from '@tidemark/wire';
+import { STREAM_ROUTES, TOPICS_RULE } from '@tidemark/wire/routes';
 import { scopeMissing } from '../auth/admission.ts';
 import { allows, type RouteScope } from '../auth/scopes.ts';
-import { EVENT_STREAM } from '../http/answer.ts';
-import { idOfSegment } from '../http/ids.ts';
-import { parsePosition } from '../streams/event-stream.ts';
 import type { TopicName } from '../streams/hub.ts';
 import { feedTopic, kvTopic, runListTopic, runTopic, updatesTopic } from '../streams/topics.ts';
-import { type LiveQuery, lastEventIdOf, openStream } from './live.ts';
-import { type Call, route } from './route.ts';
+import { lastEventIdOf, openStream } from './live.ts';
+import { bind, type Call } from './route.ts';
 
 const MOST_TOPICS = 50;
-const RULE = 'runs, events, runs/{run}, kv/{prefix} or sessions/{session}, with ids encoded as in paths';
-
-export const STREAM_ROUTES = [
-  route<LiveQuery & { topics: string }>(
-    {
-      method: 'GET',
-      path: '/v1/stream',
-      scope: 'store:read',
-      summary: 'Live: several topics over one connection, resumed after Last-Event-ID',
-      query: Type.Object({
-        topics: Type.String({ description: `Separated by commas: ${RULE}` }),
-        lastEventId: Type.Optional(Type.String()),
-      }),
-      answers: { 200: null },
-      gives: [EVENT_STREAM],
-    },
-    (call) => {
-      const { query, services } = call;
-      const names = [...new Set(query.topics.split(','))];
-      if (names.length > MOST_TOPICS) throw invalidArgument('topics', `at most ${MOST_TOPICS} topics`, names.length);
-      const lastId = lastEventIdOf(call);
-      const places = lastId === undefined ? new Map<string, string | null>() : parsePosition(lastId);
-      const subscriptions = names.map((name) => ({
-        name,
-        topic: services.hub.topic(topicOf(call, name)),
-        after: places.get(name) ?? null,
-      }));
-      return openStream(call, subscriptions);
-    },
-  ),
-];
 
 /** What the topics of each kind need, besides what the stream itself needs. */
 const SCOPES_OF: Readonly<Record<string, RouteScope>> = {
@@ -51,6 +18,22 @@ const SCOPES_OF: Readonly<Record<string, RouteScope>> = {
   kv: 'kv:read',
   sessions: 'agents:read',
 };
+
+export const STREAM_HANDLERS = bind(STREAM_ROUTES, {
+  'GET /v1/stream': (call) => {
+    const { query, services } = call;
+    const names = [...new Set(query.topics.split(','))];
+    if (names.length > MOST_TOPICS) throw invalidArgument('topics', `at most ${MOST_TOPICS} topics`, names.length);
+    const lastId = lastEventIdOf(call);
+    const places = lastId === undefined ? new Map<string, string | null>() : decodePosition(lastId);
+    const subscriptions = names.map((name) => ({
+      name,
+      topic: services.hub.topic(topicOf(call, name)),
+      after: places.get(name) ?? null,
+    }));
+    return openStream(call, subscriptions);
+  },
+});
 
 /** Refuses what the caller has no scope for, and ends the stream when the caller loses it. */
 function demandScope({ principal, hold }: Call, scope: RouteScope | undefined): void {
@@ -71,5 +54,5 @@ function topicOf(call: Call, name: string): TopicName {
     if (id && kind === 'runs') return runTopic(services.hub.hints, store, id, undefined);
     if (id && kind === 'sessions') return updatesTopic(store, id, undefined);
   }
-  throw invalidArgument('topics', RULE, name);
+  throw invalidArgument('topics', TOPICS_RULE, name);
 }

@@ -3,7 +3,7 @@
  * holds a page at most, after a while no memory but its place, and goes on from there.
  */
 import type { ServerResponse } from 'node:http';
-import { EVENT_STREAM } from '../http/answer.ts';
+import { CAUGHT_UP_EVENT, END_EVENT, EVENT_STREAM, PROBLEM_EVENT, RESET_EVENT } from '@tidemark/wire';
 import { problemOf } from '../http/problems.ts';
 import { PAGE_CHARACTERS } from './page-size.ts';
 import type { StreamItem, StreamPage, Waiter } from './source.ts';
@@ -73,7 +73,7 @@ class Reading implements Waiter {
   }
 
   #take(page: StreamPage): void {
-    if (page.isReset) this.#stream.write('event: reset\ndata: {}\n\n');
+    if (page.isReset) this.#stream.write(`event: ${RESET_EVENT}\ndata: {}\n\n`);
     if (page.items.length > 0) {
       this.isBehind = true;
       this.#kept = beginningOf(page.items);
@@ -161,7 +161,7 @@ export class EventStream {
   tellCaughtUp(reading: Reading): void {
     const data = reading.name === undefined ? '{}' : JSON.stringify({ topic: reading.name });
     const id = reading.name === undefined ? reading.cursor : this.#position();
-    this.write(`${id === null ? '' : `id: ${id}\n`}event: caught-up\ndata: ${data}\n\n`);
+    this.write(`${id === null ? '' : `id: ${id}\n`}event: ${CAUGHT_UP_EVENT}\ndata: ${data}\n\n`);
   }
 
   /** Keeps proxies and readers from taking silence for an end; those who take nothing hold no memory but their place. */
@@ -172,18 +172,19 @@ export class EventStream {
 
   /** Tells why the stream ends; a reader goes on after its last id if that may help. */
   fail(error: unknown): void {
-    this.write(`event: problem\ndata: ${JSON.stringify(problemOf(error, this.#response))}\n\n`);
+    this.write(`event: ${PROBLEM_EVENT}\ndata: ${JSON.stringify(problemOf(error, this.#response))}\n\n`);
     this.#response.end();
     this.#end();
   }
 
   /** Ends because the server does; the reader goes on elsewhere, or here later, after its last id. */
   finish(): void {
-    this.write('event: end\ndata: {}\n\n');
+    this.write(`event: ${END_EVENT}\ndata: {}\n\n`);
     this.#response.end();
     this.#end();
   }
 
+  /** The id of `decodePosition`, encoded with a buffer: it is made anew for every event. */
   #position(): string {
     const cursors = this.#readings.map(({ name, cursor }) => [name, cursor]);
     return Buffer.from(JSON.stringify(cursors)).toString('base64url');
@@ -198,15 +199,4 @@ export class EventStream {
     for (const reading of this.#readings) reading.topic.remove(reading);
     this.#onClose();
   }
-}
-
-/** The place of each topic that the id of a stream of several stands for. */
-export function parsePosition(id: string): Map<string, string | null> {
-  try {
-    const cursors: unknown = JSON.parse(Buffer.from(id, 'base64url').toString());
-    if (Array.isArray(cursors)) return new Map(cursors as [string, string | null][]);
-  } catch {
-    // An id that is not ours has no places.
-  }
-  return new Map();
 }

@@ -2,7 +2,7 @@
  * All readers of one thing. They share one wait for news, and those who stand at the same place share the read: ten
  * thousand idle readers of a run cost one of each.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '@tidemark/core/engine';
 import type { Fanout } from './fanout.ts';
 import type { Reads } from './reads.ts';
 import type { StreamPage, StreamSource, Waiter } from './source.ts';
@@ -77,7 +77,7 @@ export class Topic {
       for await (const _ of this.#source.follow(after, signal)) this.#wake();
     } catch {
       // The readers meet the failure themselves when they read, and tell it.
-      await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
+      await sleep(RETRY_MS, signal);
     }
     this.#isFollowing = false;
     this.#wake();

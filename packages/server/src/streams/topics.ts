@@ -1,7 +1,8 @@
 /** The topics there are: events of a run, the feed, updates of a session, changes of records, changes in the list of runs. */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import { type FeedOptions, invalidArgument, type RunSummary, type Store } from '@tidemark/core';
-import { changeToWire } from '../schemas/kv-wire.ts';
+import { sleep } from '@tidemark/core/engine';
+import { changeToWire } from '../http/record-values.ts';
 import type { CursorCipher, FeedCursors } from './feed-cursors.ts';
 import type { TopicName } from './hub.ts';
 import { PageSize } from './page-size.ts';
@@ -184,6 +185,6 @@ async function* changedRuns(store: Store, signal: AbortSignal): AsyncGenerator<R
       cursor = page.next;
     }
     told = found;
-    await sleep(LIST_PAUSE_MS, undefined, { signal }).catch(() => {});
+    await sleep(LIST_PAUSE_MS, signal);
   }
 }

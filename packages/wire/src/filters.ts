@@ -7,12 +7,12 @@ import {
   invalidArgument,
   type ScanFilter,
 } from '@tidemark/core/portable';
-import { valueToWire, type WireBytes } from './values.ts';
+import { valueToWire, type WireValue } from './values.ts';
 
 const OPERATORS = ['eq', 'ne', 'lt', 'gt', 'lte', 'gte', 'in'];
 
-interface WireFilter {
-  where: { field: string; op: unknown; value: WireBytes | WireBytes[] }[];
+export interface WireFilter {
+  where: { field: string; op: string; value: WireValue | WireValue[] }[];
   maxResults?: number;
 }
 
@@ -31,12 +31,12 @@ export function filterToWire(filter: ScanFilter | undefined, maxBytes: number): 
 
 function predicateToWire({ field, op, value }: Record<string, unknown>, maxBytes: number) {
   const name = checkId(field, 'filter.field');
-  checkOneOf(op, 'filter.op', OPERATORS);
+  const operator = checkOneOf(op, 'filter.op', OPERATORS);
   if (op === 'in' && !Array.isArray(value)) throw invalidArgument('filter.value', "an array for 'in'", value ?? null);
   const toWire = (it: unknown) => valueToWire(it, 'filter.value', maxBytes);
   return {
     field: name,
-    op,
+    op: operator,
     value: op === 'in' ? (value as unknown[]).map(toWire) : toWire(value),
   };
 }

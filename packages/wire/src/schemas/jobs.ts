@@ -1,9 +1,10 @@
 /** Schemas of jobs. */
-import { JOB_STATES } from '@tidemark/core';
+import type * as Contract from '@tidemark/core/portable';
+import { JOB_STATES } from '@tidemark/core/portable';
 import Type from 'typebox';
-import { Count, Duration, Id, Json, RequestId } from './common.ts';
+import { Count, Duration, Id, Json, RequestId, shapeOf } from './common.ts';
 
-export const Job = Type.Object(
+export const Job = shapeOf<Contract.Job>()(
   {
     taskType: Type.String(),
     taskId: Id,
@@ -26,7 +27,7 @@ export const Job = Type.Object(
   },
   { title: 'Job' },
 );
-export const NewJob = Type.Object(
+export const NewJob = shapeOf<Contract.NewJob>()(
   {
     taskType: Type.String(),
     taskId: Id,
@@ -49,7 +50,7 @@ export const ClaimRequest = Type.Object({
 });
 export const Claimed = Type.Object({
   claim: Type.Union([
-    Type.Object({
+    shapeOf<Contract.ClaimedJob>()({
       taskType: Type.String(),
       taskId: Id,
       claimId: Type.String(),
@@ -78,6 +79,9 @@ export const Fail = Type.Object({
 });
 export const Cancel = Type.Object({ ttl: Type.Optional(Duration), requestId: RequestId });
 export const Requeue = Type.Object({ delay: Type.Optional(Duration), requestId: RequestId });
-export const OverdueJob = Type.Object({ job: Job, reason: Type.String() });
-export const Recover = Type.Object({ overdue: Type.Object({ job: Json, reason: Json }), requestId: RequestId });
-export const Recovered = Type.Object({ outcome: Type.String(), job: Job });
+export const OverdueJob = shapeOf<Contract.OverdueJob>()({ job: Job, reason: Type.String() });
+export const Recover = Type.Object({
+  overdue: shapeOf<Contract.OverdueJob>()({ job: Json, reason: Json }),
+  requestId: RequestId,
+});
+export const Recovered = shapeOf<Contract.RecoveredJob>()({ outcome: Type.String(), job: Job });

@@ -1,4 +1,4 @@
-/** Bytes of records in JSON: `{ "text": … }` or `{ "base64": … }` (KV-1). */
+/** Bytes of records in JSON: `{ "text": … }` where they are UTF-8, else `{ "base64": … }` (KV-1). */
 import {
   checkId,
   checkObject,
@@ -11,10 +11,23 @@ import {
 
 export type WireBytes = { text: string } | { base64: string };
 
+/** A value on its way to a server; plain text, numbers and booleans stand for their text. */
+export type WireValue = string | number | boolean | WireBytes;
+
 export interface WireRecord {
   fields: Record<string, WireBytes>;
+  /** Milliseconds left to live when it was read. */
   ttl?: number;
   revision: number;
+}
+
+export interface WireEntry {
+  key: string;
+  record: WireRecord;
+}
+
+export interface WireChange extends Omit<KvChange, 'record'> {
+  record: WireRecord | null;
 }
 
 const VALUE_RULE = 'a well-formed string, a finite number, a bigint, a boolean or bytes';
@@ -54,7 +67,7 @@ function toWire(value: unknown): WireBytes | null {
   }
 }
 
-function base64Of(bytes: Uint8Array): string {
+export function base64Of(bytes: Uint8Array): string {
   let binary = '';
   for (let start = 0; start < bytes.length; start += CHUNK)
     binary += String.fromCharCode(...bytes.subarray(start, start + CHUNK));
@@ -83,10 +96,10 @@ export function recordOfWire({ fields, ...record }: WireRecord): KvRecord {
   return { fields: decoded, ...record };
 }
 
-export function entryOfWire({ key, record }: { key: string; record: WireRecord }): KvEntry {
+export function entryOfWire({ key, record }: WireEntry): KvEntry {
   return { key, record: recordOfWire(record) };
 }
 
-export function changeOfWire(change: Omit<KvChange, 'record'> & { record: WireRecord | null }): KvChange {
+export function changeOfWire(change: WireChange): KvChange {
   return { ...change, record: change.record && recordOfWire(change.record) };
 }

@@ -1,6 +1,9 @@
 /** Schemas of runs. What an event must be the store itself checks; here is its shape. */
+import * as Contract from '@tidemark/core/portable';
 import Type from 'typebox';
-import { Count, Id, Json, Time } from './common.ts';
+import { Count, Id, Json, shapeOf, Time } from './common.ts';
+
+const ForkOrigin = shapeOf<Contract.ForkOrigin>()({ runId: Id, runSeq: Type.Integer(), atSeq: Type.Integer() });
 
 const EVENT = {
   eventId: Type.String({ description: 'UUID version 4' }),
@@ -17,18 +20,27 @@ const EVENT = {
   stepId: Type.Optional(Id),
   idempotencyKey: Type.Optional(Id),
   labels: Type.Optional(Json),
+  parentRunId: Type.Optional(Id),
+  forkedFrom: Type.Optional(ForkOrigin),
+  traceparent: Type.Optional(Type.String()),
+  adapterVersion: Type.Optional(Type.String()),
+  engineRunRef: Type.Optional(Json),
+  causedBySignalId: Type.Optional(Type.String()),
+  parentEventId: Type.Optional(Type.String()),
+  sourceEventId: Type.Optional(Type.String()),
+  sourceRunSeq: Type.Optional(Count),
   payload: Type.Optional(Json),
 };
 
 /** In `/v1/runs/{runId}/events` the path names the run. */
 const { runId: _, ...EVENT_OF_RUN } = EVENT;
 
-export const RunEvent = Type.Object(EVENT, { title: 'RunEvent', additionalProperties: true });
+export const RunEvent = shapeOf<Contract.RunEventInput>()(EVENT, { title: 'RunEvent', additionalProperties: true });
 export const EventOfRun = Type.Object(
   { ...EVENT_OF_RUN, runId: Type.Optional(Id) },
   { title: 'EventOfRun', additionalProperties: true },
 );
-export const RunEventRecord = Type.Object(
+export const RunEventRecord = shapeOf<Contract.RunEventRecord>()(
   {
     ...EVENT,
     idempotencyKey: Id,
@@ -38,7 +50,7 @@ export const RunEventRecord = Type.Object(
   },
   { title: 'RunEventRecord', additionalProperties: true },
 );
-export const AppendResult = Type.Object(
+export const AppendResult = shapeOf<Contract.AppendResult>()(
   {
     eventId: Type.String(),
     runSeq: Type.Integer(),
@@ -50,13 +62,13 @@ export const AppendResult = Type.Object(
   { title: 'AppendResult' },
 );
 
-const RunStatus = Type.Enum(['PENDING', 'RUNNING', 'PAUSED', 'COMPLETED', 'FAILED', 'CANCELLED'], {
+const RunStatus = Type.Enum([...Contract.RUN_STATUSES], {
   title: 'RunStatus',
 });
 
 const SCOPE = { tenantId: Id, runId: Id, projectId: Id, environmentId: Id, planId: Id, planVersion: Id };
 
-export const RunSummary = Type.Object(
+export const RunSummary = shapeOf<Contract.RunSummary>()(
   {
     ...SCOPE,
     status: RunStatus,
@@ -68,42 +80,81 @@ export const RunSummary = Type.Object(
   },
   { title: 'RunSummary' },
 );
-export const RunSnapshot = Type.Object(
+const RunFailure = shapeOf<Contract.RunFailure>()(
+  {
+    code: Type.Optional(Type.String()),
+    message: Type.Optional(Type.String()),
+    retryable: Type.Optional(Type.Boolean()),
+  },
+  { title: 'RunFailure' },
+);
+const StepSnapshot = shapeOf<Contract.StepSnapshot>()(
+  {
+    stepId: Id,
+    status: Type.Enum(['PENDING', 'RUNNING', 'SUCCESS', 'FAILED', 'SKIPPED']),
+    logicalAttemptId: Type.Integer(),
+    engineAttemptId: Type.Integer(),
+    startedAt: Type.Optional(Time),
+    completedAt: Type.Optional(Time),
+    durationMs: Type.Optional(Type.Integer()),
+    artifacts: Type.Array(Json),
+    error: Type.Optional(RunFailure),
+  },
+  { title: 'StepSnapshot' },
+);
+const TransitionViolation = shapeOf<Contract.TransitionViolation>()(
+  {
+    runSeq: Type.Integer(),
+    eventId: Type.String(),
+    eventType: Type.String(),
+    stepId: Type.Optional(Id),
+    reason: Type.String(),
+  },
+  { title: 'TransitionViolation' },
+);
+export const RunSnapshot = shapeOf<Contract.RunSnapshot>()(
   {
     ...SCOPE,
     status: RunStatus,
     lastEventSeq: Type.Integer(),
-    steps: Type.Array(Json),
+    steps: Type.Array(StepSnapshot),
     artifacts: Type.Array(Json),
+    error: Type.Optional(RunFailure),
+    queued: Type.Optional(Type.Boolean({ description: 'True once a RunQueued was seen' })),
+    startedAt: Type.Optional(Time),
+    completedAt: Type.Optional(Time),
+    totalDurationMs: Type.Optional(Type.Integer()),
     consistency: Type.Enum(['CONSISTENT', 'INCONSISTENT']),
-    violations: Type.Array(Json),
+    violations: Type.Array(TransitionViolation),
     invalidEvents: Type.Optional(Type.Integer()),
     freshness: Type.Enum(['FRESH', 'STALE']),
     projectedAt: Time,
+    redactions: Type.Optional(Type.Integer()),
     version: Type.Integer(),
   },
   { title: 'RunSnapshot', additionalProperties: true },
 );
-export const RefreshedSnapshot = Type.Object({
+export const RefreshedSnapshot = shapeOf<Contract.RefreshedSnapshot>()({
   snapshot: RunSnapshot,
   folded: Type.Integer(),
   invalid: Type.Optional(Type.Integer()),
   rewrites: Type.Optional(Type.Integer()),
 });
 export const Fork = Type.Object({ toRunId: Id, atSeq: Type.Optional(Count) });
-export const ForkResult = Type.Object({
+export const ForkResult = shapeOf<Contract.ForkResult>()({
   tenantId: Id,
   runId: Id,
   forkedFrom: Type.Object({ runId: Id, atSeq: Type.Integer() }),
   copied: Type.Integer(),
 });
-export const VerifyReport = Type.Object({
+export const VerifyReport = shapeOf<Contract.VerifyReport>()({
   runId: Id,
   tenantId: Id,
   ok: Type.Boolean(),
   events: Type.Integer(),
   head: Type.String(),
   problem: Type.Optional(Type.Object({ runSeq: Type.Integer(), reason: Type.String() })),
+  summary: Type.Optional(Type.Object({ field: Type.String(), rule: Type.String() })),
   snapshot: Type.Optional(
     Type.Object({
       runSeq: Type.Integer(),
@@ -113,7 +164,7 @@ export const VerifyReport = Type.Object({
     }),
   ),
 });
-export const RestoreResult = Type.Object({
+export const RestoreResult = shapeOf<Contract.RestoreResult>()({
   tenantId: Id,
   runId: Id,
   lastEventSeq: Type.Integer(),
@@ -127,7 +178,7 @@ export const Archive = Type.Object({
   ),
 });
 export const Redaction = Type.Object({ by: Id, reason: Type.String() });
-export const QuarantinedRun = Type.Object({
+export const QuarantinedRun = shapeOf<Contract.QuarantinedRun>()({
   tenantId: Id,
   runId: Id,
   fromSeq: Type.Integer(),
@@ -136,7 +187,7 @@ export const QuarantinedRun = Type.Object({
   state: Type.Union([Type.Literal('quarantined'), Type.Literal('released')]),
   release: Type.Integer(),
 });
-export const FeedPage = Type.Object({
+export const FeedPage = shapeOf<Contract.FeedPage>()({
   items: Type.Array(
     Type.Object({ cursor: Type.String(), event: RunEventRecord, released: Type.Optional(Type.Literal(true)) }),
   ),

@@ -1,8 +1,6 @@
 /** The errors that answers and broken connections stand for. */
-import { ERROR_CODES, type ErrorCode, type ErrorDetails, TidemarkError } from '@tidemark/core/portable';
-
-/** What an answer says besides its code and message. */
-const DETAILS = ['field', 'rule', 'current', 'runId', 'runSeq', 'keyId', 'archive', 'attempts'] as const;
+import { type StoreWrite, TidemarkError } from '@tidemark/core/portable';
+import { errorOfProblem, type Problem, problemOfAnswer } from '@tidemark/wire';
 
 /** Stands for the write of a call that makes none. */
 export const NO_WRITE = Symbol('no write');
@@ -17,20 +15,15 @@ const UNSENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** The error of a problem document, the same that the server's store threw. */
-export function errorOfProblem(problem: Record<string, unknown>, write: unknown): TidemarkError {
-  const code = problem.code as ErrorCode;
-  const details: ErrorDetails = {};
-  for (const name of DETAILS) if (problem[name] !== undefined) details[name] = problem[name] as never;
-  if (code === 'OUTCOME_UNKNOWN' && write !== NO_WRITE) details.write = write;
-  return new TidemarkError(code, String(problem.detail), details);
+/** The error of a problem document, with the write of the call where it is not known what became of it. */
+function errorOf(problem: Problem, write: StoreWrite | typeof NO_WRITE): TidemarkError {
+  return errorOfProblem(problem, problem.code === 'OUTCOME_UNKNOWN' && write !== NO_WRITE ? { write } : {});
 }
 
 /** The error of an answer that is no success: the server's own, or one of something between it and us. */
-export async function errorOfAnswer(response: Response, write: unknown): Promise<TidemarkError> {
-  const problem = (await response.json().catch(() => null)) as Record<string, unknown> | null;
-  if (typeof problem?.code === 'string' && Object.hasOwn(ERROR_CODES, problem.code))
-    return errorOfProblem(problem, write);
+export async function errorOfAnswer(response: Response, write: StoreWrite | typeof NO_WRITE): Promise<TidemarkError> {
+  const problem = await problemOfAnswer(response);
+  if (problem) return errorOf(problem, write);
   const cause = new Error(`HTTP ${response.status} from ${new URL(response.url).origin}`);
   if (response.status === 503 || response.status === 429)
     return new TidemarkError('UNAVAILABLE', 'The server takes no calls right now; try again', { cause });
@@ -39,21 +32,25 @@ export async function errorOfAnswer(response: Response, write: unknown): Promise
 }
 
 /** The error of a call whose connection failed. */
-export function errorOfConnection(cause: unknown, write: unknown): TidemarkError {
+export function errorOfConnection(cause: unknown, write: StoreWrite | typeof NO_WRITE): TidemarkError {
   const code = (cause as { cause?: { code?: string } })?.cause?.code;
   if (write === NO_WRITE || (code !== undefined && UNSENT.has(code)))
     return new TidemarkError('UNAVAILABLE', 'The server cannot be reached; try again', { cause });
   return lostReply(write, cause);
 }
 
-function lostReply(write: unknown, cause: unknown): TidemarkError {
+function lostReply(write: StoreWrite | typeof NO_WRITE, cause: unknown): TidemarkError {
   if (write === NO_WRITE) return new TidemarkError('UNAVAILABLE', 'The answer was lost; try again', { cause });
   const message = 'The answer was lost; send the same write again to learn what became of it';
   return new TidemarkError('OUTCOME_UNKNOWN', message, { write, cause });
 }
 
 /** The error of a call that was not waited for. */
-export function errorOfGivingUp(why: 'was aborted' | 'ran out of time', write: unknown, cause: unknown): TidemarkError {
+export function errorOfGivingUp(
+  why: 'was aborted' | 'ran out of time',
+  write: StoreWrite | typeof NO_WRITE,
+  cause: unknown,
+): TidemarkError {
   if (write !== NO_WRITE) {
     const message = `The write ${why} while it was under way; send the same write again to learn what became of it`;
     return new TidemarkError('OUTCOME_UNKNOWN', message, { write, cause });

@@ -1,8 +1,12 @@
 /** Schemas of what agents persist. */
+import type * as Contract from '@tidemark/core/portable';
 import Type from 'typebox';
-import { Count, Duration, Id, Json, OptionalId, RequestId, Time } from './common.ts';
+import { Count, Duration, Id, Json, jsonOf, OptionalId, RequestId, shapeOf, Time } from './common.ts';
 
-export const StoredEvent = Type.Object(
+const OptionalText = Type.Optional(Type.Union([Type.String(), Type.Null()]));
+const OptionalCount = Type.Optional(Type.Union([Count, Type.Null()]));
+
+export const StoredEvent = shapeOf<Contract.StoredEvent>()(
   {
     traceId: OptionalId,
     ts: Count,
@@ -14,11 +18,11 @@ export const StoredEvent = Type.Object(
   },
   { title: 'StoredEvent' },
 );
-export const RemoteBinding = Type.Object(
+export const RemoteBinding = shapeOf<Contract.RemoteBinding>()(
   { traceId: Id, contextId: OptionalId, taskId: Id, agentUrl: Type.String() },
   { title: 'RemoteBinding' },
 );
-export const PauseInfo = Type.Object(
+export const PauseInfo = shapeOf<Contract.PauseInfo>()(
   {
     pauseId: Type.String(),
     state: Type.Enum(['waiting', 'claimed', 'consumed']),
@@ -35,7 +39,7 @@ export const PauseInfo = Type.Object(
 const Token = Type.String({ description: 'The pause token; never part of a URL' });
 export const SavePause = Type.Object({
   token: Token,
-  payload: Json,
+  payload: jsonOf<Contract.JsonObject>(),
   ttl: Type.Optional(Duration),
   sessionId: OptionalId,
   taskId: OptionalId,
@@ -43,17 +47,25 @@ export const SavePause = Type.Object({
 export const LoadPause = Type.Object({ token: Token, requestId: RequestId });
 export const ClaimPause = Type.Object({ token: Token, lease: Type.Optional(Duration), requestId: RequestId });
 export const PauseClaim = Type.Object({
-  claim: Type.Union([Type.Object({ claimId: Id, payload: Json, leaseUntil: Time }), Type.Null()]),
+  claim: Type.Union([shapeOf<Contract.PauseClaim>()({ claimId: Id, payload: Json, leaseUntil: Time }), Type.Null()]),
 });
 export const SettlePause = Type.Object({ token: Token, claimId: Id });
 export const PeekPause = Type.Object({ token: Token });
-export const MemoryRecord = Type.Object(
+export const MemoryRecord = shapeOf<Contract.MemoryRecord>()(
   { key: Id, state: Json, version: Type.Integer(), updatedAt: Time },
   { title: 'MemoryRecord' },
 );
-export const MemoryInfo = Type.Object({ key: Id, version: Type.Integer(), updatedAt: Time });
-export const SaveMemory = Type.Object({ state: Json, ifVersion: Type.Optional(Count), requestId: RequestId });
-export const TaskState = Type.Object(
+export const MemoryInfo = shapeOf<Omit<Contract.MemoryRecord, 'state'>>()({
+  key: Id,
+  version: Type.Integer(),
+  updatedAt: Time,
+});
+export const SaveMemory = Type.Object({
+  state: jsonOf<Contract.JsonObject>(),
+  ifVersion: Type.Optional(Count),
+  requestId: RequestId,
+});
+export const TaskState = shapeOf<Contract.TaskState>()(
   {
     taskId: Id,
     sessionId: Id,
@@ -62,12 +74,16 @@ export const TaskState = Type.Object(
     priority: Count,
     contextSnapshot: Json,
     traceId: OptionalId,
+    result: Type.Optional(Json),
+    error: Type.Optional(Json),
+    description: OptionalText,
+    progress: Type.Optional(Json),
     createdAt: Time,
     updatedAt: Time,
   },
   { title: 'TaskState', additionalProperties: true },
 );
-export const StateUpdate = Type.Object(
+export const StateUpdate = shapeOf<Contract.StateUpdate>()(
   {
     sessionId: Id,
     taskId: Id,
@@ -75,11 +91,13 @@ export const StateUpdate = Type.Object(
     updateId: Id,
     updateType: Type.String(),
     content: Type.Optional(Json),
+    stepIndex: OptionalCount,
+    totalSteps: OptionalCount,
     createdAt: Time,
   },
   { title: 'StateUpdate', additionalProperties: true },
 );
-export const SteeringEvent = Type.Object(
+export const SteeringEvent = shapeOf<Contract.SteeringEvent>()(
   {
     sessionId: Id,
     taskId: Id,
@@ -87,21 +105,33 @@ export const SteeringEvent = Type.Object(
     eventType: Type.String(),
     payload: Type.Optional(Json),
     traceId: OptionalId,
+    source: Type.Optional(Type.String()),
     createdAt: Time,
   },
   { title: 'SteeringEvent', additionalProperties: true },
 );
-export const PlannerEvent = Type.Object(
-  { eventType: Id, ts: Count, trajectoryStep: Count, eventId: OptionalId },
+export const PlannerEvent = shapeOf<Contract.PlannerEvent>()(
+  {
+    eventType: Id,
+    ts: Count,
+    trajectoryStep: Count,
+    thought: OptionalText,
+    nodeName: OptionalText,
+    latencyMs: OptionalCount,
+    tokenEstimate: OptionalCount,
+    error: OptionalText,
+    extra: Type.Optional(Json),
+    eventId: OptionalId,
+  },
   { title: 'PlannerEvent', additionalProperties: true },
 );
-export const SessionInfo = Type.Object(
+export const SessionInfo = shapeOf<Contract.SessionInfo>()(
   { sessionId: Id, createdAt: Time, lastActiveAt: Time },
   { title: 'SessionInfo' },
 );
-export const SessionRemoval = Type.Record(Type.String(), Type.Integer());
+export const SessionRemoval = Type.Unsafe<Contract.SessionRemoval>(Type.Record(Type.String(), Type.Integer()));
 /** A page of a session's items. */
-export function sessionPageOf(item: Type.TSchema) {
+export function sessionPageOf<Item extends Type.TSchema>(item: Item) {
   const damaged = Type.Optional(Type.Array(Type.String()));
   return Type.Object({ items: Type.Array(item), next: Type.Optional(Id), cursorFound: Type.Boolean(), damaged });
 }

@@ -1,6 +1,6 @@
 /** The tenant that a call names, checked as the store checks it. */
 import { checkId, TidemarkError } from '@tidemark/core/portable';
-import type { Transport } from '../transport.ts';
+import type { Transport } from './transport.ts';
 
 /** Refuses another tenant than the view's. */
 export function checkTenant({ tenantId }: Pick<Transport, 'tenantId'>, named: string): void {

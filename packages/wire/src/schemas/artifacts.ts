@@ -1,12 +1,13 @@
 /** Schemas of artifacts. */
+import type * as Contract from '@tidemark/core/portable';
 import Type from 'typebox';
-import { Duration, Id, Json, OptionalId, Time } from './common.ts';
+import { Duration, Id, Json, OptionalId, shapeOf, Time } from './common.ts';
 
-export const Scope = Type.Object(
+export const Scope = shapeOf<Contract.ArtifactScope>()(
   { tenantId: OptionalId, userId: OptionalId, sessionId: OptionalId, traceId: OptionalId },
   { title: 'ArtifactScope' },
 );
-export const ArtifactRef = Type.Object(
+export const ArtifactRef = shapeOf<Contract.ArtifactRef>()(
   {
     id: Id,
     mimeType: Type.Union([Type.String(), Type.Null()]),

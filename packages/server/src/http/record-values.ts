@@ -1,4 +1,4 @@
-/** Bytes of records in JSON: `{ "text": … }` where they are UTF-8, else `{ "base64": … }` (KV-1). */
+/** Bytes of records to and from the form in which they travel (KV-1), with buffers: `@tidemark/wire` has none and takes longer. */
 import { isUtf8 } from 'node:buffer';
 import {
   invalidArgument,
@@ -8,18 +8,7 @@ import {
   type KvValue,
   type ScanFilter,
 } from '@tidemark/core';
-
-/** A value as it travels; plain text, numbers and booleans stand for their text. */
-export type WireValue = string | number | boolean | { text: string } | { base64: string };
-
-type WireBytes = { text: string } | { base64: string };
-
-/** A record as it travels. */
-export interface WireRecord {
-  fields: Record<string, WireBytes>;
-  ttl?: number;
-  revision: number;
-}
+import type { WireBytes, WireChange, WireFilter, WireRecord, WireValue } from '@tidemark/wire';
 
 export function bytesToWire(bytes: Uint8Array): WireBytes {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -32,7 +21,7 @@ export function recordToWire({ fields, ...record }: KvRecord): WireRecord {
   return { fields: wire, ...record };
 }
 
-export function changeToWire({ key, type, record }: KvChange) {
+export function changeToWire({ key, type, record }: KvChange): WireChange {
   return { key, type, record: record && recordToWire(record) };
 }
 
@@ -56,11 +45,6 @@ export function fieldsOfWire<T extends WireValue | null>(
     decoded[field] = value === null ? null : valueOfWire(value, `${name}.${field}`);
   }
   return decoded;
-}
-
-export interface WireFilter {
-  where: { field: string; op: string; value: WireValue | WireValue[] }[];
-  maxResults?: number;
 }
 
 export function filterOfWire({ where, maxResults }: WireFilter): ScanFilter {

@@ -1,6 +1,8 @@
 /** Schemas that all domains share. A schema with a title becomes a component of the OpenAPI document. */
 import Type, { type TProperties, type TSchema } from 'typebox';
-import { JSON_PARAMETER } from '../http/query.ts';
+
+/** Parameters that hold JSON say so in their schema; OpenAPI shows them as text. */
+export const JSON_PARAMETER = 'x-json';
 
 export const Id = Type.String({ description: '1 to 512 UTF-8 bytes, without NUL' });
 export const OptionalId = Type.Optional(Type.Union([Id, Type.Null()]));
@@ -11,6 +13,30 @@ export const Duration = Type.Union([Type.Number(), Type.String()], {
 });
 /** Any JSON; the store checks it in the words it uses for every caller (GEN-4). */
 export const Json = Type.Unknown();
+
+/** The same where the type is known: the store checks what is sent as one, or has made what is given. */
+export function jsonOf<T>() {
+  return Type.Unsafe<T>(Json);
+}
+
+/** The members that a type names, without those of an index signature. */
+type Named<T> = { [K in keyof T as string extends K ? never : K]-?: TSchema };
+
+/**
+ * A schema of an object that has the type of the contract. It has every member of that type and no other: a member that one of
+ * the two lacks is a type error.
+ */
+export function shapeOf<T>() {
+  return <P extends Named<T>>(
+    properties: P & { [K in Exclude<keyof P, keyof Named<T>>]: never },
+    options: { title?: string; additionalProperties?: boolean } = {},
+  ) => Type.Unsafe<T>(Type.Object(properties as TProperties, options));
+}
+
+/** A text of which the store checks that it is one of some words. */
+export function wordOf<T extends string>(description?: string) {
+  return Type.Unsafe<T>(Type.String(description === undefined ? {} : { description }));
+}
 /** Text and numbers as they come; the store knows their rules. */
 export const Count = Type.Number();
 
@@ -20,14 +46,14 @@ export const EMPTY_LIST = 'Once, with an empty value: none of them.';
 export const RequestId = Type.Optional(Id);
 
 /** A page of a list. */
-export function pageOf(item: TSchema) {
+export function pageOf<Item extends TSchema>(item: Item) {
   const damaged = Type.Optional(Type.Array(Type.String()));
   return Type.Object({ items: Type.Array(item), next: Type.Optional(Type.String()), damaged });
 }
 
 /** A parameter that holds JSON. */
-export function jsonParameter(schema: TSchema, description: string): TSchema {
-  return { ...schema, [JSON_PARAMETER]: true, description } as TSchema;
+export function jsonParameter<Schema extends TSchema>(schema: Schema, description: string): Schema {
+  return { ...schema, [JSON_PARAMETER]: true, description };
 }
 
 const PAGE_PARAMETERS = {
@@ -56,6 +82,7 @@ export const Problem = Type.Object(
     runSeq: Type.Optional(Type.Integer()),
     keyId: Type.Optional(Type.String()),
     archive: Type.Optional(Type.String()),
+    retryAfterMs: Type.Optional(Type.Integer({ description: 'Of a rate: when it may be sent again' })),
     attempts: Type.Optional(Type.Integer()),
     requestId: Type.Optional(Type.String({ description: 'By which the log of the server has the details' })),
   },

@@ -1,0 +1,25 @@
+/** The chunks of a body. Not every browser can iterate over a stream itself. */
+
+/** Learns when somebody begins to wait for the next chunk, and when the wait is over. */
+export interface ChunkWatch {
+  begin?(): void;
+  end(): void;
+}
+
+/** Yields the chunks of a body and cancels it when its reader stops early. */
+export async function* chunksOf(
+  body: ReadableStream<Uint8Array>,
+  watch?: ChunkWatch,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      watch?.begin?.();
+      const { value, done } = await reader.read().finally(() => watch?.end());
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,65 @@
+/** Server-sent events out of a stream of bytes. */
+
+export interface ServerEvent {
+  /** The last id so far, `null` before the first. */
+  id: string | null;
+  event: string;
+  data: string;
+}
+
+/** Events that say something of the stream itself; all others carry an item. */
+export const CAUGHT_UP_EVENT = 'caught-up';
+export const RESET_EVENT = 'reset';
+export const PROBLEM_EVENT = 'problem';
+export const END_EVENT = 'end';
+
+/** Yields the events of a stream as they are complete. Comments and events without data are passed over. */
+export async function* eventsOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  let id: string | null = null;
+  for await (const chunk of stream) {
+    // The end of a block may begin with the last character that was there before.
+    const from = Math.max(0, rest.length - 1);
+    rest += decoder.decode(chunk, { stream: true });
+    let start = 0;
+    for (let end = rest.indexOf('\n\n', from); end >= 0; end = rest.indexOf('\n\n', start)) {
+      const event = parseBlock(rest.slice(start, end), id);
+      start = end + 2;
+      id = event.id;
+      if (event.data !== '') yield event;
+    }
+    rest = rest.slice(start);
+  }
+}
+
+function parseBlock(block: string, lastId: string | null): ServerEvent {
+  const event: ServerEvent = { id: lastId, event: 'message', data: '' };
+  for (const line of block.split('\n')) {
+    const colon = line.indexOf(':');
+    const value = line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
+    if (line.startsWith('id:')) event.id = value;
+    else if (line.startsWith('event:')) event.event = value;
+    else if (line.startsWith('data:')) event.data += event.data === '' ? value : `\n${value}`;
+  }
+  return event;
+}
+
+/** How far the reader of a stream of several topics is in each of them. Topics and cursors are percent-encoded text. */
+export type Position = readonly (readonly [topic: string, cursor: string | null])[];
+
+/** Returns the id that stands for a position. */
+export function encodePosition(position: Position): string {
+  return btoa(JSON.stringify(position)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+/** Returns the cursor of each topic that an id stands for; nothing for an id that is not one of ours. */
+export function decodePosition(id: string): Map<string, string | null> {
+  try {
+    const position: unknown = JSON.parse(atob(id.replaceAll('-', '+').replaceAll('_', '/')));
+    if (Array.isArray(position)) return new Map(position as [string, string | null][]);
+  } catch {
+    // Not base64, not JSON, or not a list of pairs.
+  }
+  return new Map();
+}

@@ -1,0 +1,24 @@
+/** Lines out of a stream of bytes. */
+
+/** Yields the lines that are not empty, as they are complete. */
+export async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder();
+  let rest: string[] = [];
+  for await (const chunk of stream) {
+    const pieces = decoder.decode(chunk, { stream: true }).split('\n');
+    const last = pieces.pop()!;
+    for (const piece of pieces) {
+      const line = rest.join('') + piece;
+      rest = [];
+      if (line !== '') yield line;
+    }
+    rest.push(last);
+  }
+  const line = rest.join('');
+  if (line !== '') yield line;
+}
+
+/** Yields the JSON values of the lines. */
+export async function* jsonLinesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
+  for await (const line of linesOf(stream)) yield JSON.parse(line);
+}

@@ -1,0 +1,121 @@
+/** Records: whole ones, single fields, conditional writes, scans and watches. */
+import Type from 'typebox';
+import { EVENT_STREAM } from '../media-types.ts';
+import { jsonParameter, pageOf, pageQuery, RequestId } from '../schemas/common.ts';
+import {
+  CompareAndSwap,
+  Field,
+  Filter,
+  Found,
+  Keys,
+  KvEntry,
+  PatchRecord,
+  PutRecord,
+  KvRecord as RecordSchema,
+  Scan,
+  SetField,
+  Swap,
+  Swapped,
+  SwapResult,
+  Touch,
+  Touched,
+  WriteResult,
+} from '../schemas/kv.ts';
+import { LIVE_PARAMETERS } from './parameters.ts';
+import { routes } from './route.ts';
+
+const WRITE_PROBLEMS = ['PAYLOAD_TOO_LARGE', 'STORAGE_FULL', 'QUOTA_EXCEEDED', 'OUTCOME_UNKNOWN'] as const;
+
+const UNMET_CONDITION = { 412: 'CONFLICT: the record is not as the condition says' };
+
+export const KV_ROUTES = routes({
+  'GET /v1/kv': {
+    scope: 'kv:read',
+    summary: 'Records under a prefix in byte order of keys; live: their changes from now on',
+    query: pageQuery({
+      lastEventId: LIVE_PARAMETERS.lastEventId,
+      prefix: Type.Optional(Type.String()),
+      filter: Type.Optional(jsonParameter(Filter, 'A filter as JSON')),
+    }),
+    answers: { 200: pageOf(KvEntry) },
+    gives: [EVENT_STREAM],
+    problems: ['UNSUPPORTED'],
+  },
+  'POST /v1/kv-scan': {
+    scope: 'kv:read',
+    summary: 'The same with a filter that is too long for a URL',
+    readsList: true,
+    body: Scan,
+    answers: { 200: pageOf(KvEntry) },
+  },
+  'POST /v1/kv-lookup': {
+    scope: 'kv:read',
+    summary: 'Up to 1 000 records by their keys, one answer a key',
+    readsList: true,
+    body: Keys,
+    answers: { 200: Found },
+  },
+  'GET /v1/kv/{key}': {
+    scope: 'kv:read',
+    summary: 'A record',
+    answers: { 200: RecordSchema },
+    problems: ['NOT_FOUND'],
+  },
+  'PUT /v1/kv/{key}': {
+    scope: 'kv:write',
+    summary: 'Replace a whole record; with If-None-Match: * only where there is none',
+    body: PutRecord,
+    answers: { 200: WriteResult },
+    problems: WRITE_PROBLEMS,
+    refusals: UNMET_CONDITION,
+  },
+  'PATCH /v1/kv/{key}': {
+    scope: 'kv:write',
+    summary: 'Write some fields, null removes one; with If-Match only while the record has that revision',
+    body: PatchRecord,
+    answers: { 200: WriteResult },
+    problems: WRITE_PROBLEMS,
+    refusals: UNMET_CONDITION,
+  },
+  'DELETE /v1/kv/{key}': {
+    scope: 'kv:delete',
+    summary: 'Remove a record',
+    query: Type.Object({ requestId: RequestId }),
+    answers: { 200: Type.Object({ deleted: Type.Boolean() }) },
+    problems: ['OUTCOME_UNKNOWN'],
+  },
+  'GET /v1/kv/{key}/fields/{field}': {
+    scope: 'kv:read',
+    summary: 'One field of a record',
+    answers: { 200: Field },
+    problems: ['NOT_FOUND'],
+  },
+  'PUT /v1/kv/{key}/fields/{field}': {
+    scope: 'kv:write',
+    summary: 'Write one field and keep the time to live',
+    body: SetField,
+    answers: { 200: WriteResult },
+    problems: WRITE_PROBLEMS,
+  },
+  'POST /v1/kv/{key}/fields/{field}/compare-and-swap': {
+    scope: 'kv:write',
+    summary: 'Write a field if it has the expected bytes; null means absent',
+    body: CompareAndSwap,
+    answers: { 200: Swapped },
+    problems: WRITE_PROBLEMS,
+  },
+  'POST /v1/kv/{key}/swap': {
+    scope: 'kv:write',
+    summary: 'Compare fields and revision, then write fields, in one step',
+    body: Swap,
+    answers: { 200: SwapResult },
+    problems: WRITE_PROBLEMS,
+  },
+  'POST /v1/kv/{key}/touch': {
+    scope: 'kv:write',
+    summary: 'Set a new time to live, or with null none',
+    body: Touch,
+    answers: { 200: Touched },
+    problems: ['OUTCOME_UNKNOWN'],
+  },
+});

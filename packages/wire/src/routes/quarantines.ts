@@ -1,0 +1,33 @@
+/**
+ * Quarantined runs. Whoever may read runs may see which of theirs are damaged. Releasing takes the scope `admin`, as removing
+ * and redacting do: it decides what every consumer of the run is given next, and so it is in the audit log.
+ */
+import type * as Contract from '@tidemark/core/portable';
+import Type from 'typebox';
+import { pageOf, pageQuery, wordOf } from '../schemas/common.ts';
+import { QuarantinedRun } from '../schemas/runs.ts';
+import { TENANT_ID } from './parameters.ts';
+import { routes } from './route.ts';
+
+export const QUARANTINE_ROUTES = routes({
+  'GET /v1/quarantines': {
+    scope: 'runs:read',
+    summary: 'Runs in which damage was found, and those that were released',
+    query: pageQuery({
+      ...TENANT_ID,
+      state: Type.Optional(
+        wordOf<NonNullable<Contract.ListQuarantinedOptions['state']>>('quarantined (default), released or any'),
+      ),
+    }),
+    answers: { 200: pageOf(QuarantinedRun) },
+    problems: ['TENANT_MISMATCH'],
+  },
+  'POST /v1/runs/{runId}/release': {
+    scope: 'admin',
+    summary:
+      'Release a quarantined run that is whole again: its events come once more, from where they were passed over',
+    query: Type.Object(TENANT_ID),
+    answers: { 200: QuarantinedRun },
+    problems: ['RUN_NOT_FOUND', 'NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT', 'OUTCOME_UNKNOWN'],
+  },
+});

@@ -1,0 +1,90 @@
+/** Runs as a whole: lists, snapshots, integrity, forks, removal. */
+import type * as Contract from '@tidemark/core/portable';
+import Type from 'typebox';
+import { EMPTY_LIST, Id, jsonOf, jsonParameter, pageOf, pageQuery, Time, wordOf } from '../schemas/common.ts';
+import { Fork, ForkResult, RefreshedSnapshot, RunSnapshot, RunSummary, VerifyReport } from '../schemas/runs.ts';
+import { TENANT_ID } from './parameters.ts';
+import { routes } from './route.ts';
+
+export const RUN_ROUTES = routes({
+  'GET /v1/runs': {
+    scope: 'runs:read',
+    summary: 'Runs, newest first',
+    query: pageQuery({
+      tenantId: Type.Optional(Id),
+      projectId: Type.Optional(Id),
+      environmentId: Type.Optional(Id),
+      planId: Type.Optional(Id),
+      parentRunId: Type.Optional(Id),
+      status: Type.Optional(Type.Array(wordOf<Contract.RunStatus>(), { description: `Any of these. ${EMPTY_LIST}` })),
+      labels: Type.Optional(jsonParameter(jsonOf<Record<string, string>>(), 'Labels the run has, as a JSON object')),
+      createdAfter: Type.Optional(Time),
+      createdBefore: Type.Optional(Time),
+      updatedAfter: Type.Optional(Time),
+      updatedBefore: Type.Optional(Time),
+      order: Type.Optional(wordOf<'newest' | 'oldest'>('newest or oldest')),
+    }),
+    answers: { 200: pageOf(RunSummary) },
+    problems: ['TENANT_MISMATCH'],
+  },
+  'GET /v1/runs/{runId}': {
+    scope: 'runs:read',
+    summary: 'The stored snapshot of a run, which may lag',
+    query: Type.Object(TENANT_ID),
+    answers: { 200: RunSnapshot },
+    problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED'],
+  },
+  'DELETE /v1/runs/{runId}': {
+    scope: 'admin',
+    summary: 'Remove a whole run; its id stays taken. With If-Match only while that is its last sequence',
+    query: Type.Object(TENANT_ID),
+    answers: { 200: Type.Object({ deleted: Type.Boolean() }) },
+    problems: ['AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'SEQ_CONFLICT', 'OUTCOME_UNKNOWN'],
+  },
+  'GET /v1/runs/{runId}/snapshot': {
+    scope: 'runs:read',
+    summary: 'The current snapshot of a run, or that at a sequence',
+    query: Type.Object({ ...TENANT_ID, atSeq: Type.Optional(Type.Integer()) }),
+    answers: { 200: RunSnapshot },
+    problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT'],
+  },
+  'POST /v1/runs/{runId}/snapshot/refresh': {
+    scope: 'runs:write',
+    summary: 'Fold what is new into the stored snapshot; with full, fold it anew from the first event',
+    query: Type.Object({ ...TENANT_ID, full: Type.Optional(Type.Boolean()) }),
+    answers: { 200: RefreshedSnapshot },
+    problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT', 'OUTCOME_UNKNOWN'],
+  },
+  'POST /v1/runs/{runId}/snapshot/mark-stale': {
+    scope: 'runs:write',
+    summary: 'Mark the stored snapshot stale until it is refreshed',
+    query: Type.Object(TENANT_ID),
+    answers: { 200: Type.Object({ marked: Type.Boolean() }) },
+    problems: ['AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'OUTCOME_UNKNOWN'],
+  },
+  'GET /v1/runs/{runId}/head': {
+    scope: 'runs:read',
+    summary: 'The last sequence of a run, 0 if it is unknown, and a number that moves with every redaction and restore',
+    query: Type.Object(TENANT_ID),
+    answers: {
+      200: Type.Object({ seq: Type.Integer(), rewrites: Type.Integer(), tenantId: Type.Optional(Id) }),
+    },
+    problems: ['AMBIGUOUS_RUN', 'RUN_ARCHIVED'],
+  },
+  'GET /v1/runs/{runId}/integrity': {
+    scope: 'runs:read',
+    summary: 'Recompute the hash chain of a run, compare the stored snapshot with it, and report what is wrong',
+    query: Type.Object(TENANT_ID),
+    answers: { 200: VerifyReport },
+    problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED'],
+  },
+  'POST /v1/runs/{runId}/fork': {
+    scope: 'runs:write',
+    summary: 'Make a new run of this one’s events up to a sequence',
+    query: Type.Object(TENANT_ID),
+    body: Fork,
+    storeChecksBody: true,
+    answers: { 200: ForkResult },
+    problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'RUN_DELETED', 'CONFLICT', 'OUTCOME_UNKNOWN'],
+  },
+});

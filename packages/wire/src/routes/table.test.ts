@@ -1,0 +1,59 @@
+/** The table of routes agrees with how callers encode queries and read problems, which they do without it. */
+import { describe, expect, it } from 'vitest';
+import { PROBLEM_DETAILS } from '../problems.ts';
+import { queryOf } from '../query.ts';
+import { targetWith } from '../target.ts';
+import { JSON_PARAMETER, Problem, ROUTES, type RouteDeclaration, type RouteName } from './index.ts';
+
+const TABLE = Object.entries(ROUTES) as [RouteName, RouteDeclaration][];
+
+/** What a client sends for a parameter of each kind. */
+const SAMPLES: Record<string, { value: unknown; text: string; wrong: unknown }> = {
+  integer: { value: 7, text: '7', wrong: '7' },
+  number: { value: 7, text: '7', wrong: '7' },
+  boolean: { value: true, text: 'true', wrong: 'true' },
+  array: { value: ['a', 'b'], text: 'a', wrong: '' },
+  json: { value: { a: 1 }, text: '%7B%22a%22%3A1%7D', wrong: undefined },
+  string: { value: 'text', text: 'text', wrong: {} },
+};
+
+function kindOf(schema: object): string {
+  return JSON_PARAMETER in schema ? 'json' : ((schema as { type?: string }).type ?? 'json');
+}
+
+/** Parameters that clients send in the body of another route, or not at all. */
+const UNSENT = new Set(['filter', 'source']);
+
+const PARAMETERS = new Map(
+  TABLE.flatMap(([, { query }]) => Object.entries((query?.properties ?? {}) as Record<string, object>)).map(
+    ([name, schema]) => [`${name}: ${kindOf(schema)}`, { name, kind: kindOf(schema) }],
+  ),
+);
+
+describe('the table of routes', () => {
+  it('names one kind for each parameter', () => {
+    expect(new Set([...PARAMETERS.values()].map(({ name }) => name)).size).toBe(PARAMETERS.size);
+  });
+
+  it.each([...PARAMETERS.values()].filter(({ name }) => !UNSENT.has(name)))(
+    'is encoded by callers as it is declared: $name, $kind',
+    ({ name, kind }) => {
+      const { value, text, wrong } = SAMPLES[kind]!;
+      expect(queryOf({ [name]: value })).toContain(`${name}=${text}`);
+      if (wrong !== undefined)
+        expect(() => queryOf({ [name]: wrong })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    },
+  );
+
+  it('has paths whose ids are put in by name', () => {
+    for (const [name] of TABLE) {
+      const params = Object.fromEntries([...name.matchAll(/\{(\w+)\}/g)].map(([, it]) => [it, `<${it}>`]));
+      const { method, path } = targetWith(name, params as never);
+      expect(`${method} ${decodeURIComponent(path).replaceAll('<', '{').replaceAll('>', '}')}`).toBe(name);
+    }
+  });
+
+  it('describes every detail that a problem may have', () => {
+    expect(Object.keys(Problem.properties)).toEqual(expect.arrayContaining([...PROBLEM_DETAILS]));
+  });
+});
