@@ -1,6 +1,7 @@
 /** Walks everything a store holds with its chains and checksums: in steps, at a bounded rate, from where an earlier walk stopped. */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { CheckPage, DamagedValue } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import type { CommandContext } from './command.ts';
 import { integer, text } from './options.ts';
 import type { View } from './output.ts';
@@ -54,7 +55,7 @@ export async function* walkEverything(context: WalkContext, counts: WalkCounts):
       bar.to(counts.checked);
       yield* page.damaged;
       const ahead = rate === undefined ? 0 : (counts.checked / rate) * 1_000 - (performance.now() - began);
-      if (ahead > 0) await sleep(ahead, undefined, { signal: io.signal }).catch(() => {});
+      if (ahead > 0) await sleep(ahead, io.signal);
       isMore = counts.next !== undefined;
     }
   } finally {

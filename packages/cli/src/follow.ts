@@ -1,6 +1,7 @@
 /** `--follow`: goes on after lost connections from where it was, and says where that is when it is interrupted. */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import { isTidemarkError } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import type { Output, View } from './output.ts';
@@ -47,7 +48,7 @@ async function* rowsOf<T>(
       if (!isTidemarkError(error) || !error.retryable) throw error;
       await out.note(`${error.message}; trying again`);
     }
-    await sleep(pause, undefined, { signal }).catch(() => {});
+    await sleep(pause, signal);
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
   }
 }

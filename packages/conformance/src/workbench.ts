@@ -1,7 +1,7 @@
 /** Opens the store under test when the first case needs it, and gives each case a bench with a tenant of its own. */
 import { randomUUID } from 'node:crypto';
 import type { Capability, Store } from '@tidemark/core';
-import { engineOf, withCodec, withRuns } from '@tidemark/core/engine';
+import { engineOf, sleep, withCodec, withRuns } from '@tidemark/core/engine';
 import type { Bench, ConformanceCase, ModelSettings, StoreFactory, StoreUnderTest } from './kit.ts';
 import { closesStore } from './select.ts';
 
@@ -108,7 +108,7 @@ export class Workbench {
       pass: async (ms) => {
         if (under.advance) await under.advance(ms);
         // Timers may fire a millisecond early, and the engine's clock need not tick with ours.
-        else await new Promise((resolve) => setTimeout(resolve, ms + 5));
+        else await sleep(ms + 5);
       },
       setBack: async (ms) => under.setBack?.(ms),
       damage: async (key, field) => {

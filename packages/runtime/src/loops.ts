@@ -3,10 +3,9 @@
  * of processes may run them over one store; they share the work.
  */
 import type { Duration, Store } from '@tidemark/core';
-import { checkDuration } from '@tidemark/core/engine';
+import { checkDuration, sleep } from '@tidemark/core/engine';
 import { countDeadLetters } from './dead-letters.ts';
 import { createSweeper } from './jobs/sweeper.ts';
-import { pause } from './pause.ts';
 import { createProjector, type Projector, type ProjectorAlert, type ProjectorStatus } from './projector.ts';
 
 const OUTCOMES = ['requeued', 'failed', 'released', 'signalled', 'missed'] as const;
@@ -118,7 +117,7 @@ class RunningLoops implements Loops {
       }
       this.#sweeps.rounds++;
       this.#sweeps.lastAt = new Date().toISOString();
-      await pause(this.#intervalMs * (0.8 + 0.4 * Math.random()), signal);
+      await sleep(this.#intervalMs * (0.8 + 0.4 * Math.random()), signal);
     }
   }
 

@@ -1,5 +1,5 @@
 /** Keeps work in the background to a share of the time, so that writers keep most of what the engine can do. */
-import { pause } from './pause.ts';
+import { sleep } from '@tidemark/core/engine';
 
 /** However long a batch took, there is no point in waiting longer than this. */
 const LONGEST_REST_MS = 10_000;
@@ -18,7 +18,7 @@ export class Pace {
   /** Rests in proportion to the time since the last rest. */
   async rest(): Promise<void> {
     const restMs = Math.min((performance.now() - this.#since) * this.#restPerWork, LONGEST_REST_MS);
-    if (restMs > 0) await pause(restMs, this.#signal);
+    if (restMs > 0) await sleep(restMs, this.#signal);
     this.#since = performance.now();
   }
 }

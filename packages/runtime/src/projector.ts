@@ -12,7 +12,7 @@ import {
   type TidemarkError,
   type TransitionViolation,
 } from '@tidemark/core';
-import { checkDuration, checkInteger } from '@tidemark/core/engine';
+import { checkDuration, checkInteger, isNewLoss, LruMap } from '@tidemark/core/engine';
 import { checkName } from './checks.ts';
 import { type FeedPoint, ShardedFeed } from './feed/sharded-feed.ts';
 import type { ProjectorAlert, ProjectorStatus } from './projector-alerts.ts';
@@ -101,10 +101,10 @@ class RunningProjector implements Projector {
   readonly #metrics: ProjectorMetrics;
   readonly #concurrency: number;
   readonly #late: LateRuns;
-  readonly #watermarks = new Map<string, Watermark>();
+  readonly #watermarks = new LruMap<string, Watermark>(MAX_WATERMARKS);
   /** The first event that each run with a hole lacks. */
   readonly #holes = new Map<string, number>();
-  readonly #damaged = new Set<string>();
+  readonly #damaged = new LruMap<string, true>(MAX_DAMAGED);
 
   constructor(options: ProjectorOptions) {
     this.#options = options;
@@ -192,7 +192,7 @@ class RunningProjector implements Projector {
   async #refresh(run: RunNews): Promise<void> {
     const { store, projections = [] } = this.#options;
     const { tenantId, runId } = run;
-    const known = this.#watermarks.get(idOf(run));
+    const known = this.#watermarks.peek(idOf(run));
     try {
       if (known && run.lastSeq <= known.seq && !(await this.#hasChanged(run, known))) return;
       const missingSeq = known && run.firstSeq > known.seq + 1 ? known.seq + 1 : null;
@@ -238,7 +238,10 @@ class RunningProjector implements Projector {
     const currentSeq = snapshot.lastEventSeq;
     if (!known || currentSeq >= known.seq || rewrites === undefined || rewrites !== known.rewrites) return;
     const { seq: knownSeq } = known;
-    this.#options.onAlert?.({ code: 'HEAD_WENT_BACK', severity: 'P1', tenantId, runId, knownSeq, currentSeq });
+    const { onAlert, store } = this.#options;
+    const loss = { tenantId, runId, knownSeq, currentSeq };
+    // The store may have reported it already, or may not look at this run.
+    if (onAlert && isNewLoss(store, loss)) onAlert({ code: 'HEAD_WENT_BACK', severity: 'P1', ...loss });
   }
 
   /** Raises an alert for each event that the snapshot lists, and one for all that it does not. */
@@ -260,8 +263,7 @@ class RunningProjector implements Projector {
     const { tenantId, runId } = run;
     const id = idOf(run);
     if (this.#damaged.has(id)) return;
-    this.#damaged.add(id);
-    if (this.#damaged.size > MAX_DAMAGED) this.#damaged.delete(this.#damaged.values().next().value!);
+    this.#damaged.set(id, true);
     const where = runSeq === undefined ? {} : { runSeq };
     this.#options.onAlert?.({ code: 'RUN_DAMAGED', severity: 'P2', tenantId, runId, ...where, reason });
   }
@@ -280,9 +282,7 @@ class RunningProjector implements Projector {
   #remember(run: RunNews, { snapshot, rewrites }: RefreshedSnapshot): void {
     const id = idOf(run);
     const invalid = snapshot.invalidEvents ?? snapshot.violations.length;
-    this.#watermarks.delete(id);
     this.#watermarks.set(id, { seq: snapshot.lastEventSeq, invalid, rewrites });
-    if (this.#watermarks.size > MAX_WATERMARKS) this.#watermarks.delete(this.#watermarks.keys().next().value!);
   }
 }
 

@@ -10,11 +10,10 @@ import {
   type Store,
   TidemarkError,
 } from '@tidemark/core';
-import { checkDuration, checkInteger } from '@tidemark/core/engine';
+import { checkDuration, checkInteger, sleep } from '@tidemark/core/engine';
 import { checkName } from './checks.ts';
 import { type DeadLetter, DeadLetters, type LetterPlace } from './dead-letters.ts';
 import { type FeedPoint, ShardedFeed } from './feed/sharded-feed.ts';
-import { pause } from './pause.ts';
 
 /** What a handler is told besides the event. */
 export interface Delivery {
@@ -149,7 +148,7 @@ class RunningSubscription implements Subscription {
         this.#options.onError?.(error, event);
         if (attempt >= this.#attempts) return this.#bury(event, attempt, error);
         this.#counts.retried++;
-        await pause(Math.min(this.#backoffMs * 2 ** (attempt - 1), LONGEST_BACKOFF_MS), signal);
+        await sleep(Math.min(this.#backoffMs * 2 ** (attempt - 1), LONGEST_BACKOFF_MS), signal);
         if (signal.aborted) return false;
       }
     }

@@ -152,7 +152,8 @@ describe('a worker', () => {
           const result = await method(...args);
           if (result === null || calls++ % 2 === 1) return result;
           // As a store does: the error carries what to send again, with the claim id that was made for it.
-          const write = { method: name, which: args[0], options: { ...Object(args[1]), claimId: result.claimId } };
+          const again = [args[0], { ...Object(args[1]), claimId: result.claimId }];
+          const write = { domain: 'jobs', method: name, args: again };
           throw Object.assign(new TidemarkError('OUTCOME_UNKNOWN', 'The reply was lost'), { write });
         };
       },

@@ -105,7 +105,7 @@ function runsOf(runs: RunEngine | undefined, snapshots: RunEngine | undefined): 
     tenantsOf: (runId, call) => runs.tenantsOf(runId, call),
     list: (query, call, onDamaged) => runs.list(query, call, onDamaged),
     loadSnapshot: (run, call) => snapshots.loadSnapshot(run, call),
-    saveSnapshot: (run, snapshot, call) => snapshots.saveSnapshot(run, snapshot, call),
+    saveSnapshot: (run, snapshot, call, over) => snapshots.saveSnapshot(run, snapshot, call, over),
     dropSnapshot: (run, upToRewrites, call) => snapshots.dropSnapshot(run, upToRewrites, call),
     remove: async (run, tombstone, call) => {
       const removed = await runs.remove(run, tombstone, call);

@@ -1,10 +1,9 @@
 /** `archive`: whole runs to files in a directory, and back. */
-import type { RunFilter } from '@tidemark/core';
+import { RUN_STATUSES, type RunFilter } from '@tidemark/core';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { choicesOf, maybe, moment, one, required, text } from '../options.ts';
 import { openToOthers, privacyFix } from '../private-files.ts';
-import { RUN_STATUSES } from './runs/list.ts';
 import { EVENTS } from './runs/views.ts';
 
 const DIRECTORY = { directory: required(text('path', 'directory of the archive')) };

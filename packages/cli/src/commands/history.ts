@@ -1,6 +1,7 @@
 /** `history` and `replay`: the events of a trace, all at once or one after the other, from any store with the three required methods. */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { Store, StoredEvent } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import { at, inShort } from '../cells.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -90,7 +91,7 @@ async function* paced(events: readonly StoredEvent[], pauseMs: number, signal: A
   for (const event of events) {
     if (signal.aborted) return;
     yield event;
-    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => {});
+    if (pauseMs > 0) await sleep(pauseMs, signal);
   }
 }
 

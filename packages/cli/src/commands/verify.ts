@@ -22,9 +22,10 @@ const PROOFS: View<VerifyReport> = {
   id: ({ runId }) => runId,
 };
 
-/** The problem of the events, else that of the stored snapshot. */
-function problemIn({ problem, snapshot }: VerifyReport): string | undefined {
+/** The problem of the events, else that of the listed fields, else that of the stored snapshot. */
+function problemIn({ problem, summary, snapshot }: VerifyReport): string | undefined {
   if (problem) return `#${problem.runSeq} ${problem.reason}`;
+  if (summary) return `${summary.field} is not ${summary.rule}`;
   if (!snapshot?.problem) return undefined;
   return `snapshot at #${snapshot.runSeq}: ${snapshot.problem}${snapshot.resynced ? '; it was replaced' : ''}`;
 }

@@ -1,6 +1,7 @@
 /** Keeps a demo store moving: orders go through their steps, jobs are taken and done, an agent thinks aloud. */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import { isTidemarkError, retrying, type Store } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 
 const TICK_MS = 700;
 const STEPS = ['validate-cart', 'reserve-stock', 'charge-card', 'ship-parcel', 'send-receipt'];
@@ -18,7 +19,7 @@ export async function keepMoving(store: Store, signal: AbortSignal, tickMs = TIC
       if (isTidemarkError(error, 'STORE_CLOSED')) return ticks;
       throw error;
     }
-    await sleep(tickMs, undefined, { signal }).catch(() => {});
+    await sleep(tickMs, signal);
   }
   return ticks;
 }

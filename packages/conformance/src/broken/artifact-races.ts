@@ -1,5 +1,7 @@
 /** Broken artifact stores: those that take, or lose sight of, what somebody stores at the same moment. */
+
 import type { ArtifactRef, ArtifactStore } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import { type BrokenStore, broken } from './wrap.ts';
 
 const MOST = 1_000;
@@ -10,10 +12,6 @@ async function allOf(artifacts: ArtifactStore): Promise<ArtifactRef[]> {
   return (await artifacts.list({}, { limit: MOST })).items;
 }
 
-function aMoment(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, A_MOMENT_MS));
-}
-
 /** Removes what was stored during some work, where `isTaken` says so. */
 async function takingWhatComes<T>(
   artifacts: ArtifactStore,
@@ -22,7 +20,7 @@ async function takingWhatComes<T>(
 ): Promise<T> {
   const before = new Set((await allOf(artifacts)).map(({ id }) => id));
   const result = await work();
-  await aMoment();
+  await sleep(A_MOMENT_MS);
   for (const ref of await allOf(artifacts)) if (!before.has(ref.id) && isTaken(ref)) await artifacts.delete(ref.id);
   return result;
 }

@@ -1,6 +1,7 @@
 /** Stores that lose something of a run on its way out, while it is away, or on its way back. */
+
 import { isTidemarkError, type RunPart, type RunStore } from '@tidemark/core';
-import { sleep } from '../cases/iterate.ts';
+import { sleep } from '@tidemark/core/engine';
 import { type BrokenStore, broken } from './wrap.ts';
 
 /** A run store whose exports are changed. */

@@ -1,6 +1,7 @@
 /** Stores that write events and states one after the other, or states that are not those of the log. */
+
 import type { AppendOptions, AppendResult, JsonObject, Projection, RunEventInput, Store } from '@tidemark/core';
-import { sleep } from '../cases/iterate.ts';
+import { sleep } from '@tidemark/core/engine';
 import { type BrokenStore, broken } from './wrap.ts';
 
 interface InlineAppend {

@@ -15,7 +15,7 @@ export const BROKEN_REWRITES: readonly BrokenStore[] = [
       const stored = new Map<string, StoredSnapshot>();
       return {
         loadSnapshot: async (run) => stored.get(keyOf(run)) ?? null,
-        saveSnapshot: async (run, snapshot) => void stored.set(keyOf(run), snapshot),
+        saveSnapshot: async (run, snapshot) => stored.set(keyOf(run), snapshot).size > 0,
         dropSnapshot: async (run) => void stored.delete(keyOf(run)),
         remove: (run, tombstone, call) => {
           stored.delete(keyOf(run));
@@ -23,6 +23,12 @@ export const BROKEN_REWRITES: readonly BrokenStore[] = [
         },
       };
     },
+  ),
+  brokenRuns(
+    'snapshots-forget-their-origin',
+    'stores a snapshot without a look at the one it was folded from',
+    'runs/snapshot-replaces-the-one-it-names',
+    (engine) => ({ saveSnapshot: (run, snapshot, call) => engine.saveSnapshot(run, snapshot, call) }),
   ),
   broken('snapshots-for-ever', 'keeps a snapshot through a redaction', 'runs/late-snapshot-knows-no-redaction', () => {
     const kept = new Map<string, RunSnapshot>();

@@ -74,7 +74,3 @@ export async function pageSizes(page: ReadPage<unknown>): Promise<number[]> {
 export function upTo(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }
-
-export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}

@@ -13,7 +13,7 @@ export const RULINGS: readonly Clause[] = [
   ...ruling(
     'GEN-3',
     'a full queue is OVERLOADED',
-    '`packages/core/src/group-commit.test.ts`, `packages/redis/test/faults.test.ts`',
+    '`packages/core/src/tools/group-commit.test.ts`, `packages/redis/test/faults.test.ts`',
   ),
   ...ruling('GEN-4', 'payloads come back deep-equal or are refused'),
   ...ruling('GEN-5', 'ids are hostile, compared by bytes, and never meet'),
@@ -32,17 +32,22 @@ export const RULINGS: readonly Clause[] = [
     '`packages/postgres/test/faults.test.ts`, `packages/redis/test/faults.test.ts`, `packages/nats/test/faults.test.ts`',
   ),
   ...ruling(
+    'GEN-8',
+    'a write that an error carries settles it when it is replayed: every write, every engine',
+    '`packages/runtime/test/replay.test.ts`, `packages/core/src/wrappers/replay.test.ts`',
+  ),
+  ...ruling(
     'GEN-9',
     'durable by default; weaker servers are named or refused',
-    '`packages/sqlite/test/faults.test.ts`, `packages/postgres/src/doctor.test.ts`, `packages/redis/src/doctor.test.ts`, `packages/nats/test/doctor.test.ts`',
+    '`packages/sqlite/test/faults.test.ts`, `packages/postgres/test/doctor.test.ts`, `packages/redis/test/doctor.test.ts`, `packages/nats/test/doctor.test.ts`',
   ),
   ...ruling('GEN-10', 'everything is keyed by tenant first'),
-  ...ruling('GEN-10', 'row-level security admits batches of several tenants', '`packages/postgres/src/rls.test.ts`'),
+  ...ruling('GEN-10', 'row-level security admits batches of several tenants', '`packages/postgres/test/rls.test.ts`'),
   ...ruling('GEN-12', 'a clock that steps back ends nothing early and stamps no run backwards'),
   ...ruling(
     'GEN-12',
     'on SQLite and in memory the clock of an open store never goes back',
-    '`packages/core/src/clock.test.ts`, `packages/sqlite/src/clock.test.ts`',
+    '`packages/core/src/tools/clock.test.ts`, `packages/sqlite/test/clock.test.ts`',
   ),
   ...ruling('RUN-1', 'version 1 events enter through upcastV1'),
   ...ruling('RUN-2', 'sequence order is commit order, dense where declared'),
@@ -58,7 +63,7 @@ export const RULINGS: readonly Clause[] = [
   ...ruling(
     'RUN-6',
     'also when the server’s clock steps back',
-    '`packages/sqlite/src/database.test.ts`, `packages/postgres/test/clock.test.ts`, `packages/nats/test/clock.test.ts`',
+    '`packages/sqlite/test/database.test.ts`, `packages/postgres/test/clock.test.ts`, `packages/nats/test/clock.test.ts`',
   ),
   ...ruling('RUN-7', 'batches are atomic per run; the fence'),
   ...ruling('RUN-8', 'a run belongs to a tenant, project and environment'),
@@ -100,7 +105,7 @@ export const RULINGS: readonly Clause[] = [
   ...ruling(
     'KV-2',
     'a cleaner removes expired records physically',
-    '`packages/sqlite/src/removal.test.ts`, `packages/postgres/test/retention.test.ts`, `packages/redis/test/layout.test.ts`',
+    '`packages/sqlite/test/removal.test.ts`, `packages/postgres/test/retention.test.ts`, `packages/redis/test/layout.test.ts`',
   ),
   ...ruling('KV-3', 'compare-and-swap and the general swap'),
   ...ruling('KV-4', 'ordered scans, filters, pages, watch'),

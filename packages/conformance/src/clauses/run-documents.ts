@@ -125,6 +125,6 @@ export const DOCUMENT_002: readonly Clause[] = [
   ...place('002 §6', [
     'SHOULD',
     'partitions and indexes for large workloads',
-    '`packages/postgres/test/conformance-installed.test.ts`, `packages/postgres/src/payload-index.test.ts`',
+    '`packages/postgres/test/conformance-installed.test.ts`, `packages/postgres/test/payload-index.test.ts`',
   ]),
 ];

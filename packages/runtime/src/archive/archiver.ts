@@ -1,5 +1,6 @@
 /** The archiver: whole runs to files and back, checked on both ways (RUN-15, RUN-17). */
 import {
+  ENDED_RUN_STATUSES,
   type ExportedRun,
   invalidArgument,
   type RestoreResult,
@@ -86,7 +87,6 @@ export function createArchiver(options: ArchiverOptions): Archiver {
   return new TargetArchiver(options);
 }
 
-const ENDED: RunSummary['status'][] = ['COMPLETED', 'FAILED', 'CANCELLED'];
 /** Runs that are looked at together, to be packed by tenant and day. */
 const WINDOW = 1_000;
 /** The last part of a long run may take a while. */
@@ -164,7 +164,12 @@ class TargetArchiver implements Archiver {
 
   async *#summaries(which: RunFilter | readonly RunRef[]): AsyncGenerator<Summary> {
     if (!Array.isArray(which)) {
-      const filter = { status: ENDED, ...(which as RunFilter), order: 'oldest' as const, limit: WINDOW };
+      const filter = {
+        status: [...ENDED_RUN_STATUSES],
+        ...(which as RunFilter),
+        order: 'oldest' as const,
+        limit: WINDOW,
+      };
       yield* itemsOf((cursor) => this.#store.runs.listRuns({ ...filter, ...cursor }));
       return;
     }

@@ -5,38 +5,30 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import {
+  EVENT_FIELD_NAMES,
+  EVENT_FIELDS,
   type ExportedEvent,
   type ExportedRun,
   leafOf,
   linkOf,
   type RunPart,
   rollOf,
+  type StoredField,
   TidemarkError,
 } from '@tidemark/core';
 import { type Digest, defaultIdempotencyKey, digestBytes, FIRST_LINK } from '@tidemark/core/engine';
 
 const FORMAT = 'tidemark-run-1';
 
-const COLUMNS = [
-  'eventId',
-  'eventType',
-  'emittedAt',
-  'persistedAt',
-  'projectId',
-  'environmentId',
-  'planId',
-  'planVersion',
-  'engineAttemptId',
-  'logicalAttemptId',
-  'idempotencyKey',
-  'stepId',
-  'extra',
-  'payload',
-  'commitIndex',
-  'redaction',
-] as const satisfies readonly (keyof ExportedEvent)[];
+/** Sequences and links follow from the rest. */
+type Column = Exclude<StoredField, 'runSeq' | 'link'>;
 
-type Columns = Record<(typeof COLUMNS)[number], unknown[]>;
+const COLUMNS = EVENT_FIELD_NAMES.filter(
+  (name): name is Column => EVENT_FIELDS[name].part !== 'run' && name !== 'runSeq' && name !== 'link',
+);
+
+/** A block of an older version lacks the columns of later fields. */
+type Columns = Partial<Record<Column, unknown[]>>;
 type Line =
   | { format: typeof FORMAT; run: ExportedRun }
   | { from: number; count: number; columns: Columns }
@@ -140,7 +132,10 @@ function eventsOf(
   { from, count, columns }: { from: number; count: number; columns: Columns },
 ): ExportedEvent[] {
   return Array.from({ length: count }, (_, at) => {
-    const value = (name: (typeof COLUMNS)[number]) => columns[name][columns[name].length === 1 ? 0 : at];
+    const value = (name: Column) => {
+      const values = columns[name] ?? [null];
+      return values[values.length === 1 ? 0 : at];
+    };
     const fields = Object.fromEntries(COLUMNS.map((name) => [name, value(name)])) as unknown as ExportedEvent;
     const { redaction, ...event } = { ...fields, runSeq: from + at, link: '' };
     event.idempotencyKey ??= defaultIdempotencyKey({ ...event, runId });

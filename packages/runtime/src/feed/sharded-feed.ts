@@ -3,10 +3,11 @@
  * each shard has a cursor of its own. Events of a run are handled one after the other, by one process at a time; what
  * was handled but not yet noted when a process died is handled again.
  */
+
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { FeedItem, FeedOptions, FeedPage, HeldRun, Store } from '@tidemark/core';
-import { pause } from '../pause.ts';
+import { sleep } from '@tidemark/core/engine';
 import { Cursors } from './cursors.ts';
 import { HeldRuns } from './held-runs.ts';
 import { type HeldShard, ShardGroup } from './shard-group.ts';
@@ -127,13 +128,13 @@ export class ShardedFeed {
       try {
         await this.#settleShards();
         const ready = this.#cohorts.filter((cohort) => cohort.notBefore <= Date.now());
-        if (ready.length === 0) await pause(PAUSE_MS, this.#stopping.signal);
+        if (ready.length === 0) await sleep(PAUSE_MS, this.#stopping.signal);
         for (const cohort of ready) await this.#step(cohort, this.#cohorts.length === 1);
         this.#join();
       } catch (error) {
         if (this.#stopping.signal.aborted) return;
         this.#options.onError(error);
-        await pause(PAUSE_MS, this.#stopping.signal);
+        await sleep(PAUSE_MS, this.#stopping.signal);
       }
     }
   }

@@ -1,6 +1,7 @@
 /** Sends a call again that may be: its keys make that safe (GEN-8). */
+
 import { isTidemarkError } from '@tidemark/core';
-import { pause } from '../pause.ts';
+import { sleep } from '@tidemark/core/engine';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
@@ -16,6 +17,6 @@ export async function resend<T>(tries: number, call: () => Promise<T>, signal: A
       if (!mayPass || attempt >= tries || signal.aborted) throw error;
     }
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
-    await pause(longest * (0.5 + Math.random()), signal);
+    await sleep(longest * (0.5 + Math.random()), signal);
   }
 }

@@ -4,8 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { type Duration, invalidArgument, type Job, type Meter, type OverdueJob, type Store } from '@tidemark/core';
-import { checkDuration, checkInteger } from '@tidemark/core/engine';
-import { pause } from '../pause.ts';
+import { checkDuration, checkInteger, sleep } from '@tidemark/core/engine';
 import { resend } from './resend.ts';
 import { type Publish, signalOf, subjectOf } from './signals.ts';
 import { SweepMetrics } from './sweep-metrics.ts';
@@ -110,7 +109,7 @@ class StoreSweeper implements Sweeper {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       await this.run();
-      await pause(this.#intervalMs * (0.8 + 0.4 * Math.random()), signal);
+      await sleep(this.#intervalMs * (0.8 + 0.4 * Math.random()), signal);
     }
   }
 

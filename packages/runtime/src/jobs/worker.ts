@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import {
   type ClaimedJob,
-  type ClaimOptions,
   type Duration,
   isTidemarkError,
   type Job,
@@ -63,10 +62,7 @@ export interface WorkerOptions {
 }
 
 /** A claim as it is sent, and as the error of a lost reply carries it. */
-interface ClaimCall {
-  which: Parameters<JobStore['claim']>[0];
-  options: ClaimOptions;
-}
+type ClaimCall = Parameters<JobStore['claim']>;
 
 export interface Worker {
   start(): void;
@@ -137,16 +133,13 @@ class StoreWorker implements Worker {
 
   /** The next job, or none for now. A claim whose reply was lost is retried as the error says, which finds what it took. */
   async #claim(): Promise<ClaimedJob | null> {
-    let call: ClaimCall = {
-      which: { taskType: this.#options.taskType },
-      options: { worker: this.#name, lease: this.#leaseMs },
-    };
+    let call: ClaimCall = [{ taskType: this.#options.taskType }, { worker: this.#name, lease: this.#leaseMs }];
     try {
       return await resend(TRIES, async () => {
         try {
-          return await this.#jobs.claim(call.which, call.options);
+          return await this.#jobs.claim(...call);
         } catch (error) {
-          if (isTidemarkError(error, 'OUTCOME_UNKNOWN')) call = (error.write as ClaimCall | undefined) ?? call;
+          if (isTidemarkError(error, 'OUTCOME_UNKNOWN') && error.write?.method === 'claim') call = error.write.args;
           throw error;
         }
       });

@@ -1,11 +1,18 @@
 /** Checks policies before anything is looked at: what is not said clearly must remove nothing. */
-import { type Duration, invalidArgument, isTerminal, JOB_STATES, type RunStatus } from '@tidemark/core';
+import {
+  type Duration,
+  ENDED_RUN_STATUSES,
+  hasRunEnded,
+  invalidArgument,
+  isTerminal,
+  JOB_STATES,
+  RUN_STATUSES,
+  type RunStatus,
+} from '@tidemark/core';
 import { checkDuration, checkId, checkInteger } from '@tidemark/core/engine';
 import type { CheckedPolicy } from './keeper.ts';
 import type { EndedJobState, JobPolicy, RunPolicy } from './policies.ts';
 
-const ENDED: readonly RunStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED'];
-const STATUSES: readonly RunStatus[] = ['PENDING', 'RUNNING', 'PAUSED', ...ENDED];
 const ENDED_JOBS = JOB_STATES.filter((state): state is EndedJobState => isTerminal(state));
 
 /** A policy with its age in milliseconds; `keep` needs none. */
@@ -43,8 +50,13 @@ export function checkRunPolicy(policy: RunPolicy, field: string, canArchive: boo
   if (ageOf !== 'last event' && ageOf !== 'first event')
     throw invalidArgument(`${field}.ageOf`, "'last event' or 'first event'", ageOf);
   if (keepNewest !== undefined) checkInteger(keepNewest, `${field}.keepNewest`, 0);
-  const statuses = chosen(status, action === 'keep' ? STATUSES : ENDED, STATUSES, `${field}.status`);
-  const takesLiving = action !== 'keep' && statuses.some((it) => !ENDED.includes(it));
+  const statuses = chosen(
+    status,
+    action === 'keep' ? RUN_STATUSES : ENDED_RUN_STATUSES,
+    RUN_STATUSES,
+    `${field}.status`,
+  );
+  const takesLiving = action !== 'keep' && statuses.some((it) => !hasRunEnded(it));
   if (takesLiving && (olderThan === undefined || keepNewest !== undefined || ageOf !== 'last event'))
     throw invalidArgument(field, 'by the age of the last event alone, since it names a status of runs that live');
   const olderThanMs = olderThan === undefined ? null : checkDuration(olderThan, `${field}.olderThan`);

@@ -3,10 +3,9 @@
  * A pass keeps no state of its own: what is gone is not found again, so one that was killed is finished by the next.
  */
 import { type Duration, invalidArgument, type Store } from '@tidemark/core';
-import { checkDuration } from '@tidemark/core/engine';
+import { checkDuration, sleep } from '@tidemark/core/engine';
 import { resend } from '../jobs/resend.ts';
 import { Pace } from '../pace.ts';
-import { pause } from '../pause.ts';
 import { checkAged, checkJobStates, checkRunPolicy } from './checks.ts';
 import { artifactKeeper, jobKeeper, kvKeeper, memoryKeeper } from './documents.ts';
 import type { Candidate, CheckedPolicy, Keeper } from './keeper.ts';
@@ -113,7 +112,7 @@ class StoreRetention implements Retention {
       } catch {
         // A listener that fails must not end the loop.
       }
-      await pause(this.#intervalMs * (0.8 + 0.4 * Math.random()), signal);
+      await sleep(this.#intervalMs * (0.8 + 0.4 * Math.random()), signal);
     }
   }
 

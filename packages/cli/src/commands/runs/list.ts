@@ -1,20 +1,11 @@
 /** `runs list` and `runs show`: which runs there are, and how one of them stands. */
-import type { RunSnapshot, RunStatus } from '@tidemark/core';
+import { RUN_STATUSES, type RunSnapshot } from '@tidemark/core';
 import { at, durationText, state } from '../../cells.ts';
 import { defineCommand } from '../../command.ts';
 import { choice, choicesOf, moment, one, pairs, text } from '../../options.ts';
 import type { View } from '../../output.ts';
 import { limitOption, upTo } from '../../pages.ts';
 import { RUNS, STEPS } from './views.ts';
-
-export const RUN_STATUSES = [
-  'PENDING',
-  'RUNNING',
-  'PAUSED',
-  'COMPLETED',
-  'FAILED',
-  'CANCELLED',
-] as const satisfies readonly RunStatus[];
 
 const list = defineCommand({
   name: 'runs list',

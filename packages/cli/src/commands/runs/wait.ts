@@ -1,11 +1,8 @@
 /** `runs wait`: until a run is in a state or has an event, or the time is up. */
-import { invalidArgument, type RunStatus, TidemarkError } from '@tidemark/core';
+import { hasRunEnded, invalidArgument, RUN_STATUSES, type RunStatus, TidemarkError } from '@tidemark/core';
 import { defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';
 import { choicesOf, duration, one, text, withDefault } from '../../options.ts';
-import { RUN_STATUSES } from './list.ts';
-
-const ENDED: readonly RunStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED'];
 
 export const wait = defineCommand({
   name: 'runs wait',
@@ -33,8 +30,7 @@ export const wait = defineCommand({
     const reached = async () => {
       const snapshot = await runs.projectSnapshot(args.run);
       seen = snapshot.lastEventSeq;
-      const hasEnded = ENDED.includes(snapshot.status);
-      if (!isReached(snapshot.status, snapshot.lastEventSeq) && !hasEnded) return null;
+      if (!isReached(snapshot.status, snapshot.lastEventSeq) && !hasRunEnded(snapshot.status)) return null;
       await out.report({ runId: args.run, status: snapshot.status, lastEventSeq: snapshot.lastEventSeq }, args.run);
       const isGood = isReached(snapshot.status, snapshot.lastEventSeq) && !options.failOn.includes(snapshot.status);
       return isGood ? EXIT.ok : EXIT.unmet;
@@ -57,7 +53,7 @@ export const wait = defineCommand({
 function goalOf(what: string): (status: RunStatus, seq: number) => boolean {
   const seq = /^seq=(\d+)$/.exec(what)?.[1];
   if (seq !== undefined) return (_, last) => last >= Number(seq);
-  if (what === 'ended') return (status) => ENDED.includes(status);
+  if (what === 'ended') return hasRunEnded;
   const wanted = RUN_STATUSES.find((it) => it === what.toUpperCase());
   if (!wanted) throw invalidArgument('--for', `ended, seq=N or one of ${RUN_STATUSES.join(', ')}`, what);
   return (status) => status === wanted;

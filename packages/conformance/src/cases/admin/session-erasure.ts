@@ -19,6 +19,9 @@ async function fill({ agents, artifacts }: Store, session: string): Promise<void
   await agents.savePlannerEvent(trace, plannerEvent());
   await agents.savePlannerState(`token of ${session}`, { reason: 'wait' }, { sessionId: session });
   await agents.saveMemoryState(memoryKey('t', 'user', session), { turns: [] });
+  // What is left of a deleted one names the session and is not counted.
+  await agents.saveMemoryState(memoryKey('t', 'former user', session), { turns: [] });
+  await agents.deleteMemoryState(memoryKey('t', 'former user', session));
   await artifacts.putText('shared by sessions', { scope, ttl: null });
   await artifacts.putText(`only of ${session}`, { scope, ttl: null });
 }

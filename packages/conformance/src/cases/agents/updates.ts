@@ -1,7 +1,9 @@
 /** Updates of a session: the cursor rules both lists share, then what is particular to updates (AGT-7). */
+
 import type { StateUpdate, UpdateType } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import { expectEqual } from '../../expect.ts';
-import { sleep, take } from '../iterate.ts';
+import { take } from '../iterate.ts';
 import { casesOf, inOrder, peerAgents, update } from './samples.ts';
 import { type SessionLog, sessionLogCases } from './session-log.ts';
 

@@ -1,6 +1,6 @@
 /** What passes a codec comes back as it was sent, with everything else a store promises. */
 import { randomBytes } from 'node:crypto';
-import type { EncodedPayload, JsonObject, PayloadCodec, PayloadPlace } from '@tidemark/core';
+import { type EncodedPayload, type JsonObject, type PayloadCodec, type PayloadPlace, replay } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { generalCase, runsCase } from '../define.ts';
@@ -162,9 +162,8 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
       const error = await expectCode('CODEC_FAILED', 'a load without the codec is refused', () =>
         bench.tenant.agents.loadPlannerState(loaded),
       );
-      const { args } = error.write as { args: [{ requestId: string }] };
-      const again = await store.agents.loadPlannerState(loaded, ...args);
-      expectEqual<unknown>(again, { step: 7 }, 'sent again with the codec, the same load hears the payload');
+      const again = await replay(store, error.write!, { withheld: loaded });
+      expectEqual<unknown>(again, { step: 7 }, 'replayed with the codec, the same load returns the payload');
       await expectCode('CODEC_FAILED', 'so is a claim', () => bench.tenant.agents.claimPlannerState(claimed));
       const claim = await store.agents.claimPlannerState(claimed);
       expectEqual<unknown>(claim?.payload, { step: 7 }, 'and the pause can be claimed at once');

@@ -1,9 +1,10 @@
 /** Watching a prefix: changes from now on, in the order they happened to a key (KV-4). */
+
 import type { KvChange } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import { expect, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { kvCase } from '../define.ts';
-import { sleep } from '../iterate.ts';
 import { textsOf } from './fields.ts';
 
 /** Long enough to be heard of as a put, short enough to wait for. */

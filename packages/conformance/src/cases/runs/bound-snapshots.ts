@@ -1,5 +1,6 @@
 /** Stored snapshots that were changed: readers do not use them, verify reports them, a full refresh replaces them (RUN-14). */
 import type { RunStore } from '@tidemark/core';
+import type { RunEngine } from '@tidemark/core/engine';
 import { expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -22,6 +23,16 @@ function withChangedSnapshots(bench: Bench): RunStore | null {
     },
   }));
   return client?.runs ?? null;
+}
+
+/** The run engine under the store; `null` where the kit cannot reach it. */
+function engineOf(bench: Bench): RunEngine | null {
+  let found: RunEngine | null = null;
+  bench.withRuns((engine) => {
+    found = engine;
+    return {};
+  });
+  return found;
 }
 
 async function runningRun(bench: Bench): Promise<string> {
@@ -75,6 +86,33 @@ export const BOUND_SNAPSHOT_CASES: readonly ConformanceCase[] = [
       const unread = bench.id('run');
       await appendTypes(bench, unread, 'RunStarted');
       expectEqual((await runs.verify(unread)).snapshot, undefined, 'where none is stored there is nothing to compare');
+    },
+  }),
+  runsCase({
+    id: 'runs/snapshot-replaces-the-one-it-names',
+    title:
+      'a snapshot is stored only in place of the one it was folded from: what came of a dropped one does not come back',
+    proves: ['RUN-14', 'RUN-13'],
+    async run(bench) {
+      const runId = await runningRun(bench);
+      const engine = engineOf(bench);
+      if (!engine) return;
+      const run = { tenantId: bench.tenantId, runId };
+      const before = (await engine.loadSnapshot(run, {}))!;
+      const wrong = { ...before, status: 'FAILED' as const, body: changed(before.body) };
+      const save = (over?: typeof before | null) => engine.saveSnapshot(run, wrong, {}, over);
+      const isAsBefore = async () => (await engine.loadSnapshot(run, {}))?.body === before.body;
+      expectEqual(await save(null), false, 'where one is stored, none is stored that was folded without it');
+      expectEqual(await save({ ...before, body: wrong.body }), false, 'nor one that was folded from another text');
+      expectEqual(await save({ ...before, lastEventSeq: 2 }), false, 'or from another sequence');
+      expectEqual(await isAsBefore(), true, 'the stored one stays');
+      expectEqual(await save(before), true, 'in place of the one it was folded from it is stored');
+      expectEqual((await engine.loadSnapshot(run, {}))?.body, wrong.body, 'and read');
+      await engine.dropSnapshot(run, before.rewrites, {});
+      expectEqual(await save(before), false, 'what was folded from a dropped one is not stored');
+      expectEqual(await engine.loadSnapshot(run, {}), null, 'none is stored');
+      expectEqual(await save(null), true, 'what was folded without one is');
+      await engine.dropSnapshot(run, before.rewrites, {});
     },
   }),
   runsCase({

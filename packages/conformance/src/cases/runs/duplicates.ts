@@ -64,6 +64,13 @@ export const DUPLICATE_CASES: readonly ConformanceCase[] = [
       expectEqual(other.payloadMatches, false, 'another payload under the same key is told as a mismatch');
       const type = await bench.tenant.runs.appendEvent({ ...event, eventType: 'Other' });
       expectEqual(type.payloadMatches, false, 'so is another event type');
+      const { payload: _, ...empty } = event;
+      expectEqual((await bench.tenant.runs.appendEvent(empty)).payloadMatches, false, 'so is none');
+      const first = { ...empty, runId: bench.id('run') };
+      await bench.tenant.runs.appendEvent(first);
+      const filled = await bench.tenant.runs.appendEvent({ ...first, payload: event.payload! });
+      expectEqual(filled.payloadMatches, false, 'and one where there was none');
+      expect((await bench.tenant.runs.appendEvent(first)).payloadMatches !== false, 'none matches none');
     },
   }),
   runsCase({

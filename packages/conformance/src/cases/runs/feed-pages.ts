@@ -14,6 +14,12 @@ const MOST_WAITS = 5;
 /** So many pages are as small as the case wants them; where others write much at the same time, the rest is read in large ones. */
 const MOST_SMALL_PAGES = 50;
 
+/** The limit of a page, the first of which has the number 1. */
+export function limitOfPage(page: number, limit: number | undefined): { limit?: number } {
+  if (page > MOST_SMALL_PAGES) return { limit: LARGE_FEED_PAGE };
+  return limit === undefined ? {} : { limit };
+}
+
 /**
  * Reads pages until so many items came, and then to the end, so that one too many shows as well. A page may be empty when
  * all it looked at was filtered out; the cursor then moves on.
@@ -28,7 +34,7 @@ export async function pagedFeed(
   for (let [pages, waits] = [1, 0]; ; pages++) {
     const { items, next } = await store.runs.feedPage({
       ...options,
-      ...(pages > MOST_SMALL_PAGES ? { limit: LARGE_FEED_PAGE } : {}),
+      ...limitOfPage(pages, options.limit),
       ...(whole.length < count ? { wait: PATIENCE } : {}),
       ...(after === undefined ? {} : { after }),
     });

@@ -1,9 +1,11 @@
 /** Snapshots that are stored late: by a writer that stalls, beside a redaction, a removal or a restore (RUN-13, RUN-15). */
+
 import type { RunPart, RunStore, Store } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
-import { sleep, whileWorking } from '../iterate.ts';
+import { whileWorking } from '../iterate.ts';
 import { archive, exported } from './carried-runs.ts';
 import { appendNumbered, numbersOf, runEvent, wholeLog } from './events.ts';
 
@@ -22,10 +24,10 @@ async function stalledRefresh(bench: Bench, runId: string): Promise<StalledRefre
   const stall = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const client = bench.withRuns((engine) => ({
-    async saveSnapshot(run, snapshot, call) {
+    async saveSnapshot(run, snapshot, call, over) {
       stall.resolve();
       await gate.promise;
-      return engine.saveSnapshot(run, snapshot, call);
+      return engine.saveSnapshot(run, snapshot, call, over);
     },
   }));
   if (!client) return null;

@@ -1,9 +1,11 @@
 /** Live reads under strain: readers that sleep, and readers that are cut and come back, while others write (RUN-2). */
+
 import type { FeedItem, RunEventRecord } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import { expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
-import { sleep, take, upTo } from '../iterate.ts';
+import { take, upTo } from '../iterate.ts';
 import { appendNumbered, numbersOf, runEvent } from './events.ts';
 import { feedMark } from './feed-pages.ts';
 

@@ -1,9 +1,11 @@
 /** Live reads: tails of one run and the feed of all (RUN-2). */
+
 import type { RunEventRecord } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
-import { sleep, take, upTo } from '../iterate.ts';
+import { take, upTo } from '../iterate.ts';
 import { appendNumbered, appendTypes, numbersOf, runEvent, wholeLog } from './events.ts';
 import { feedMark, pagedFeed } from './feed-pages.ts';
 

@@ -8,7 +8,7 @@ import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
 import { appendNumbered } from './events.ts';
-import { feedMark } from './feed-pages.ts';
+import { feedMark, limitOfPage } from './feed-pages.ts';
 
 /** How long a page waits for what is late, in milliseconds. */
 const PATIENCE = 2_000;
@@ -45,9 +45,9 @@ async function readFeed(store: Store, after: string, runIds: readonly string[], 
   const items: FeedItem[] = [];
   const held: HeldRun[] = [];
   let next = after;
-  for (let waits = 0; ; ) {
+  for (let [pages, waits] = [1, 0]; ; pages++) {
     const wait = items.length < count && waits < 3 ? { wait: PATIENCE } : {};
-    const page = await store.runs.feedPage({ after: next, limit: 3, ...wait });
+    const page = await store.runs.feedPage({ after: next, ...limitOfPage(pages, 3), ...wait });
     items.push(...page.items.filter((item) => runIds.includes(item.event.runId)));
     held.push(...(page.held ?? []));
     if (page.next === next && (items.length >= count || ++waits === 3)) return { items, held, next };
@@ -69,18 +69,41 @@ async function damagedPair(bench: Bench) {
   return { sick, well, after, ...damagedView(bench, sick, 3) };
 }
 
-const NEEDS = ['runs.feed'] as const;
+type DamagedPair = Awaited<ReturnType<typeof damagedPair>>;
+
+/** The pair after the feed was read: the damaged run is quarantined. */
+interface Quarantined extends DamagedPair {
+  view: NonNullable<DamagedPair['view']>;
+  read: Awaited<ReturnType<typeof readFeed>>;
+}
+
+/** A case that begins with a quarantined run. A store that nothing can damage passes it. */
+function quarantineCase(
+  { id, title, proves }: Pick<ConformanceCase, 'id' | 'title' | 'proves'>,
+  check: (found: Quarantined, bench: Bench) => Promise<void>,
+): ConformanceCase {
+  return runsCase({
+    id,
+    title,
+    proves,
+    needs: ['runs.feed'],
+    async run(bench) {
+      const pair = await damagedPair(bench);
+      const { sick, well, after, view } = pair;
+      if (view) await check({ ...pair, view, read: await readFeed(view, after, [sick, well], 7) }, bench);
+    },
+  });
+}
 
 export const QUARANTINE_CASES: readonly ConformanceCase[] = [
-  runsCase({
-    id: 'runs/damage-stays-in-its-run',
-    title: 'one damaged event stops nobody: the feed passes over its run from there on and says so',
-    proves: ['RUN-20'],
-    needs: [...NEEDS],
-    async run(bench) {
-      const { sick, well, after, view } = await damagedPair(bench);
-      if (!view) return;
-      const { items, held } = await readFeed(view, after, [sick, well], 7);
+  quarantineCase(
+    {
+      id: 'runs/damage-stays-in-its-run',
+      title: 'one damaged event stops nobody: the feed passes over its run from there on and says so',
+      proves: ['RUN-20'],
+    },
+    async ({ sick, well, view, read }) => {
+      const { items, held } = read;
       expectEqual(seqsOf(items, well), [1, 2, 3, 4, 5], 'the other run is whole');
       expectEqual(seqsOf(items, sick), [1, 2], 'the damaged one is given up to the damage');
       const first = held.find(({ runId }) => runId === sick);
@@ -88,33 +111,32 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
       await expectCode('CORRUPT_EVENT', 'a direct read of the damage fails', () => view.runs.fetchEvents(sick));
       expectEqual((await view.runs.fetchEvents(sick, { limit: 2 })).length, 2, 'what lies before it can be read');
     },
-  }),
-  runsCase({
-    id: 'runs/damage-is-noted',
-    title: 'an event is passed over only while the store says durably that its run is quarantined',
-    proves: ['RUN-20'],
-    needs: [...NEEDS],
-    async run(bench) {
-      const { sick, well, after, view } = await damagedPair(bench);
-      if (!view) return;
-      await readFeed(view, after, [sick, well], 7);
+  ),
+  quarantineCase(
+    {
+      id: 'runs/damage-is-noted',
+      title: 'an event is passed over only while the store says durably that its run is quarantined',
+      proves: ['RUN-20'],
+    },
+    async ({ sick, well, after }, bench) => {
       const peer = (await bench.peer()).forTenant(bench.tenantId);
       const { items } = await peer.runs.listQuarantined();
       const entry = items.find(({ runId }) => runId === sick);
       expectEqual([entry?.fromSeq, entry?.state], [3, 'quarantined'], 'another process sees the entry');
       const other = await readFeed(peer, after, [sick, well], 7);
       expectEqual(seqsOf(other.items, sick), [1, 2], 'and passes over the run as well');
+      expectEqual(other.held.find(({ runId }) => runId === sick)?.runSeq, 3, 'and says so, from where on');
     },
-  }),
-  runsCase({
-    id: 'runs/release-gives-everything-again',
-    title: 'after a release the events come from where they were passed over, in order, with those appended meanwhile',
-    proves: ['RUN-20'],
-    needs: [...NEEDS],
-    async run(bench) {
-      const { sick, well, after, view, repair } = await damagedPair(bench);
-      if (!view) return;
-      const { next } = await readFeed(view, after, [sick, well], 7);
+  ),
+  quarantineCase(
+    {
+      id: 'runs/release-gives-everything-again',
+      title:
+        'after a release the events come from where they were passed over, in order, with those appended meanwhile',
+      proves: ['RUN-20'],
+    },
+    async ({ sick, view, repair, read }, bench) => {
+      const { next } = read;
       await appendNumbered(bench, sick, 1, 6);
       repair();
       const { state, release } = await view.runs.releaseRun(sick);
@@ -134,16 +156,14 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
         'any cursor of them goes on',
       );
     },
-  }),
-  runsCase({
-    id: 'runs/release-verifies',
-    title: 'a run that is still damaged is not released',
-    proves: ['RUN-20'],
-    needs: [...NEEDS],
-    async run(bench) {
-      const { sick, well, after, view } = await damagedPair(bench);
-      if (!view) return;
-      await readFeed(view, after, [sick, well], 7);
+  ),
+  quarantineCase(
+    {
+      id: 'runs/release-verifies',
+      title: 'a run that is still damaged is not released',
+      proves: ['RUN-20'],
+    },
+    async ({ sick, well, view }) => {
       await expectCode('CORRUPT_EVENT', 'the damage is still there', () => view.runs.releaseRun(sick));
       const { items } = await view.runs.listQuarantined();
       expectEqual(items.find(({ runId }) => runId === sick)?.state, 'quarantined', 'the run stays quarantined');
@@ -151,16 +171,14 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
         view.runs.releaseRun(well),
       );
     },
-  }),
-  runsCase({
-    id: 'runs/quarantine-is-the-tenants-own',
-    title: 'no tenant sees which runs of others are quarantined',
-    proves: ['RUN-20', 'GEN-10'],
-    needs: [...NEEDS],
-    async run(bench) {
-      const { sick, well, after, view } = await damagedPair(bench);
-      if (!view) return;
-      await readFeed(view, after, [sick, well], 7);
+  ),
+  quarantineCase(
+    {
+      id: 'runs/quarantine-is-the-tenants-own',
+      title: 'no tenant sees which runs of others are quarantined',
+      proves: ['RUN-20', 'GEN-10'],
+    },
+    async ({ sick }, bench) => {
       const other = bench.store.forTenant(bench.id('tenant'));
       expectEqual(await other.runs.listQuarantined({ state: 'any' }), { items: [] }, 'a stranger sees none');
       const operators = await bench.store.runs.listQuarantined({ tenantId: bench.tenantId });
@@ -170,18 +188,16 @@ export const QUARANTINE_CASES: readonly ConformanceCase[] = [
         'the operator sees them by tenant',
       );
     },
-  }),
-  runsCase({
-    id: 'runs/deleting-ends-a-quarantine',
-    title: 'a deleted run is not quarantined any more',
-    proves: ['RUN-20', 'RUN-15'],
-    needs: [...NEEDS],
-    async run(bench) {
-      const { sick, well, after, view } = await damagedPair(bench);
-      if (!view) return;
-      await readFeed(view, after, [sick, well], 7);
+  ),
+  quarantineCase(
+    {
+      id: 'runs/deleting-ends-a-quarantine',
+      title: 'a deleted run is not quarantined any more',
+      proves: ['RUN-20', 'RUN-15'],
+    },
+    async ({ sick, view }) => {
       await view.runs.deleteRun(sick);
       expectEqual(await view.runs.listQuarantined({ state: 'any' }), { items: [] }, 'nothing is left of it');
     },
-  }),
+  ),
 ];

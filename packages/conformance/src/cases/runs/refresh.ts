@@ -1,9 +1,11 @@
 /** Snapshots that are kept: refreshed, marked stale, written back by readers, gone with their run (RUN-13, RUN-14). */
+
 import type { RunSnapshot, Store } from '@tidemark/core';
+import { sleep } from '@tidemark/core/engine';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
-import { sleep, whileWorking } from '../iterate.ts';
+import { whileWorking } from '../iterate.ts';
 import { appendNumbered, appendTypes, runEvent } from './events.ts';
 
 const WAIT_MS = 5_000;
