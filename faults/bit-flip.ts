@@ -90,7 +90,7 @@ async function flipPayloads(logs: Logs, flips: number): Promise<Map<string, numb
   for (let flip = 0; flip < flips; flip++) {
     const run = `run-${random.between(0, RUNS)}`;
     const log = logs.get(run)!;
-    const event = log[random.between(0, log.length)]!;
+    const event = random.pick(log);
     flipBit(placeOf(event, file));
     count(outcomes, await openDamaged((store) => lookAtPayload(store, run, event.runSeq)));
   }

@@ -39,7 +39,7 @@ const random = new Random(Number(values.seed));
 /** Lets a child work until it kills itself; gives whether it did. */
 async function crashOnce(what: What, places: readonly string[], folder: string): Promise<boolean> {
   const points = Object.entries(POINTS[what]);
-  const [point, hits] = points[random.between(0, points.length)]!;
+  const [point, hits] = random.pick(points);
   const delay = random.next() < 0.5 ? 0 : random.between(1, LONGEST_DELAY_MS);
   const when = ['--point', point, '--hit', String(random.between(1, hits + 1)), '--delay', String(delay)];
   const child = new WriterProcess('copying-child', ['--what', what, ...places, ...when], join(folder, 'notes'));

@@ -40,7 +40,7 @@ async function appendSome(store: Store, round: number): Promise<void> {
 /** Lets a child work until it kills itself; gives whether it did. */
 async function crashOnce(what: string, path: string, folder: string): Promise<boolean> {
   const points = POINTS[what]!;
-  const point = points[random.between(0, points.length)]!;
+  const point = random.pick(points);
   const args = ['--what', what, '--path', path, '--point', point, '--hit', String(random.between(1, 4))];
   const child = new WriterProcess('crash-child', args, join(folder, 'notes'));
   const code = await child.end();

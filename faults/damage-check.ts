@@ -3,13 +3,17 @@
  * is noted and alerted once, and after a repair and a release nothing is missing. Engines damage their own storage.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FeedItem, Store } from '@tidemark/core';
+import type { FeedItem, Store, StoreAlert } from '@tidemark/core';
 import { runEvent } from './run-event.ts';
 
 export const SICK = { tenantId: 'default', runId: 'sick' };
 export const DAMAGED_SEQ = 3;
 
+const MOST_ALERT_MS = 1_000;
+
 export interface Tools {
+  /** What the store has reported so far. */
+  alerts: readonly StoreAlert[];
   damage(): Promise<void> | void;
   /** Absent where the engine's storage cannot be put back. */
   repair?(): Promise<void> | void;
@@ -32,6 +36,13 @@ export async function checkDamage(store: Store, tools: Tools): Promise<string[]>
   };
   await tools.damage();
   const before = await readUntil(store, undefined, (items) => seqsOf(items, 'well').length === 5);
+  // The alert is raised by the page that meets the damage, before it is returned.
+  same(
+    'the alerts',
+    tools.alerts.map(({ code, runId }) => [code, runId]),
+    [['RUN_QUARANTINED', SICK.runId]],
+  );
+  if (before.slowestMs > MOST_ALERT_MS) problems.push(`the alert took up to ${Math.round(before.slowestMs)} ms`);
   same('the other run', seqsOf(before.items, 'well'), [1, 2, 3, 4, 5]);
   same('the damaged run', seqsOf(before.items, SICK.runId), [1, 2]);
   const { items: entries } = await store.runs.listQuarantined();
@@ -58,11 +69,14 @@ export async function checkDamage(store: Store, tools: Tools): Promise<string[]>
 /** Reads the feed until a condition holds and the end is reached; on PostgreSQL the end may lag a moment. */
 async function readUntil(store: Store, after: string | undefined, isEnough: (items: FeedItem[]) => boolean) {
   const items: FeedItem[] = [];
+  let slowestMs = 0;
   const deadline = Date.now() + 10_000;
   for (let next = after; ; ) {
+    const began = performance.now();
     const page = await store.runs.feedPage(next === undefined ? {} : { after: next });
+    slowestMs = Math.max(slowestMs, performance.now() - began);
     items.push(...page.items);
-    if (page.next === next && (isEnough(items) || Date.now() > deadline)) return { items, next };
+    if (page.next === next && (isEnough(items) || Date.now() > deadline)) return { items, next, slowestMs };
     if (page.next === next) await sleep(50);
     next = page.next;
   }

@@ -10,6 +10,8 @@ const EVENTS = 12;
 export interface Read {
   name: string;
   run: () => Promise<unknown>;
+  /** What no checksum covers, and whether `doctor --deep` must find that it was changed. */
+  uncovered?: 'found' | 'between neighbours' | 'not found';
 }
 
 /** A text no part of which is anywhere else. */
@@ -72,7 +74,8 @@ function flowEvent(n: number, round: number) {
 export async function readsOf(store: Store): Promise<Read[]> {
   const { kv, agents, artifacts, runs, admin } = store;
   const reads: Read[] = [];
-  const add = (name: string, run: () => Promise<unknown>) => reads.push({ name, run });
+  const add = (name: string, run: () => Promise<unknown>, uncovered?: Read['uncovered']) =>
+    reads.push({ name, run, uncovered });
   for (let n = 0; n < RECORDS; n++) {
     add(`kv.get k.${n}`, async () => withoutTtl(await kv.get(`k.${n}`)));
     if (n % 5 === 0) add(`kv.getField k.${n}`, () => kv.getField(`k.${n}`, 'text'));
@@ -102,12 +105,15 @@ export async function readsOf(store: Store): Promise<Read[]> {
   for (const { id } of (await artifacts.list({}, { limit: 1_000 })).items) {
     add(`artifact ${id}`, async () => Buffer.from((await artifacts.get(id)) ?? []).toString('base64'));
   }
-  for (let run = 0; run < RUNS; run++)
-    add(`run-${run}`, async () => {
-      const events = await runs.fetchEvents(`run-${run}`, { tenantId: 'default' });
-      // The chain of format 1 does not cover the store's own time.
-      return events.map(({ persistedAt: _, ...event }) => event);
-    });
+  for (let run = 0; run < RUNS; run++) {
+    const eventsOf = () => runs.fetchEvents(`run-${run}`, { tenantId: 'default' });
+    add(`run-${run}`, async () => (await eventsOf()).map(({ persistedAt: _, ...event }) => event));
+    // The chain of format 1 does not cover the store's own time: a wrong one is noticed where it is out of order.
+    const timesOf = async () => (await eventsOf()).map(({ persistedAt }) => persistedAt);
+    add(`times of run-${run}`, timesOf, 'between neighbours');
+  }
+  add('runs', async () => whole(await runs.listRuns({ limit: 1_000, order: 'oldest' })), 'found');
+  add('sessions', async () => whole(await agents.listSessions({ limit: 1_000 })), 'not found');
   return reads;
 }
 

@@ -85,7 +85,7 @@ async function serverFiles(name: 'postgres' | 'redis' | 'nats'): Promise<Damaged
   return {
     open,
     async settle(version) {
-      if (name === 'postgres') names = await relationFiles(server.url);
+      if (name === 'postgres') names = await relationFiles(server.url, version === 'older');
       await server.kill!();
       if (name !== 'postgres')
         names = filesIn(live)
@@ -122,9 +122,11 @@ function isData(name: 'redis' | 'nats', path: string): boolean {
 }
 
 /** The files of all tables and indexes of the store, with what is kept apart from their rows. */
-async function relationFiles(url: string): Promise<string[]> {
+async function relationFiles(url: string, isNew: boolean): Promise<string[]> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
+  // What `doctor --deep` asks for to compare indexes with their tables.
+  if (isNew) await client.query('CREATE EXTENSION amcheck; CREATE EXTENSION pageinspect');
   await client.query('CHECKPOINT');
   const { rows } = await client.query<{ path: string }>(`
     SELECT pg_relation_filepath(relation.oid) AS path

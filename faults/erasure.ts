@@ -31,7 +31,7 @@ const random = new Random(Number(values.seed));
 
 /** Lets a child erase until it kills itself; gives whether it did. */
 async function eraseOnce(url: string, tenantId: string, folder: string): Promise<boolean> {
-  const part = POINTS[random.between(0, POINTS.length)]!;
+  const part = random.pick(POINTS);
   const delay = String(random.between(0, LONGEST_DELAY_MS));
   const args = ['--url', url, '--tenant', tenantId, '--part', part, '--delay', delay];
   const child = new WriterProcess('erasure-child', args, join(folder, 'notes'));

@@ -49,7 +49,7 @@ async function nextJob(store: Store, worker: string): Promise<ClaimedJob | null>
     try {
       return await store.jobs.claim(which, options);
     } catch (error) {
-      if (isTidemarkError(error, 'OUTCOME_UNKNOWN')) which = (error.write as { which: JobRef }).which;
+      if (isTidemarkError(error, 'OUTCOME_UNKNOWN') && error.write?.method === 'claim') [which] = error.write.args;
       throw error;
     }
   });

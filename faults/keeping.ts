@@ -107,7 +107,7 @@ async function crashRepeatedly(wanted: number): Promise<string[]> {
   try {
     for (let what: 'archive' | 'restore' = 'archive'; crashes < wanted && problems.length === 0; rounds++) {
       const points = Object.keys(POINTS[what]);
-      const point = points[random.between(0, points.length)]!;
+      const point = random.pick(points);
       if (await work(what, point)) crashes++;
       else {
         // It came to its end: everything must have moved, and the other way is next.

@@ -20,6 +20,11 @@ export class Random {
   between(from: number, to: number): number {
     return from + Math.floor(this.next() * (to - from));
   }
+
+  /** One of a list that is not empty. */
+  pick<T>(list: readonly T[]): T {
+    return list[this.between(0, list.length)]!;
+  }
 }
 
 export function newSeed(): number {

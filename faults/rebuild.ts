@@ -71,7 +71,7 @@ async function crashRepeatedly(rounds: number): Promise<string[]> {
     for (let round = 0; round < rounds; round++) {
       await appendSome(store, round);
       const version = 1 + Math.floor(round / ROUNDS_PER_VERSION);
-      const point = POINTS[random.between(0, POINTS.length)]!;
+      const point = random.pick(POINTS);
       const hit = point === 'refreshed' ? random.between(1, RUNS) : 1;
       if (await rebuildOnce(folder, version, '--point', point, '--hit', String(hit))) crashes++;
       const active = (await countsOf(version).activeVersion(store)) ?? 0;

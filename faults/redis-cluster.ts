@@ -122,7 +122,7 @@ async function migrate(cluster: RunningCluster): Promise<void> {
   const owns = ({ slots }: Node) => slots.some(([first, last]) => Number(slot) >= first && Number(slot) <= last);
   const from = masters.find(owns)!;
   const others = masters.filter((node) => node !== from);
-  const to = others[random.between(0, others.length)]!;
+  const to = random.pick(others);
   await cluster.cli(to.port, 'CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
   await cluster.cli(from.port, 'CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
   for (;;) {
@@ -139,7 +139,7 @@ async function migrate(cluster: RunningCluster): Promise<void> {
 async function failOver(cluster: RunningCluster): Promise<void> {
   const nodes = await nodesOf(cluster);
   const replicas = nodes.filter(({ isMaster }) => !isMaster);
-  const replica = replicas[random.between(0, replicas.length)]!;
+  const replica = random.pick(replicas);
   const limit = performance.now() + FAILOVER_LIMIT_MS;
   for (let asked = 0; ; await sleep(50)) {
     if ((await nodesOf(cluster)).find(({ id }) => id === replica.id)!.isMaster) break;

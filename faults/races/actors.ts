@@ -13,8 +13,3 @@ export function ignoring(...codes: ErrorCode[]): (error: unknown) => null {
     throw error;
   };
 }
-
-/** Waits between 0 and so many milliseconds. */
-export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}

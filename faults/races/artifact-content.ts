@@ -1,7 +1,7 @@
 /** What the races of artifacts store, and how they look at it afterwards. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArtifactStore } from '@tidemark/core';
 import type { Arena } from './race.ts';
-import { sleep } from './timing.ts';
 
 const PIECES = 4;
 

@@ -2,10 +2,10 @@
  * One actor copies a store while another deletes, consumes and erases in its source. A second, quiet copy then says whether
  * both are equal: when it says so, they must be, and what ended in the source must not come back in the target.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createMemoryStore, isTidemarkError, mintPauseToken, type Store } from '@tidemark/core';
 import { copyStore } from '@tidemark/runtime';
 import type { Arena, Race, RoundResult } from './race.ts';
-import { sleep } from './timing.ts';
 
 const THINGS = 6;
 const LONGEST_DELAY_MS = 40;

@@ -2,10 +2,11 @@
  * A run is damaged, repaired and released while it grows and two readers follow the feed. A reader that takes a released
  * event only where it follows its watermark is given every event in order: none is missing, and every other run goes on.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FeedItem, Store } from '@tidemark/core';
 import { type Damage, damagedStore } from '../damaged-store.ts';
 import { runEvent } from '../run-event.ts';
-import { ignoring, sleep, until } from './actors.ts';
+import { ignoring, until } from './actors.ts';
 import type { Race } from './race.ts';
 
 const EVENTS = 24;

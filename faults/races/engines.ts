@@ -12,6 +12,8 @@ export type EngineName = (typeof ENGINES)[number];
 
 /** Data that several connections share. */
 export interface Place {
+  /** The address of the data. */
+  url: string;
   open(options?: StoreOptions): Promise<Store>;
   remove(): Promise<void>;
 }
@@ -22,7 +24,7 @@ export async function newPlace(engine: EngineName): Promise<Place> {
   if (engine === 'sqlite') return sqlitePlace();
   const own = offeredUrl(engine) === undefined ? await startOwnServer(engine) : undefined;
   const url = placeUrl(engine, own?.url ?? offeredUrl(engine)!);
-  return { open: (options) => open(url, options), remove: async () => own?.stop() };
+  return { url, open: (options) => open(url, options), remove: async () => own?.stop() };
 }
 
 /** A memory store lives in one process: every connection is the same store, opened with the first options, and closes with the place. */
@@ -39,13 +41,15 @@ async function memoryPlace(): Promise<Place> {
     store ??= openShared(options);
     return store;
   };
-  return { open: shared, remove: () => close() };
+  return { url: 'memory:', open: shared, remove: () => close() };
 }
 
 function sqlitePlace(): Place {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-race-'));
+  const url = `sqlite:${join(folder, 'store.db')}`;
   return {
-    open: (options) => open(`sqlite:${join(folder, 'store.db')}`, options),
+    url,
+    open: (options) => open(url, options),
     remove: async () => rmSync(folder, { recursive: true }),
   };
 }

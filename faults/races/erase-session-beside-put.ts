@@ -2,10 +2,10 @@
  * One actor erases session A while another stores the same bytes in other sessions. Bytes are kept once per hash, so the
  * erasure must tell bytes that only A names from bytes that somebody else is about to name.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { contentOf, readBack, slowly } from './artifact-content.ts';
 import type { Arena, Race, RoundResult } from './race.ts';
-import { sleep } from './timing.ts';
 
 const SMALL_BYTES = 2_000;
 const LARGE_BYTES = 600_000;

@@ -16,6 +16,8 @@ import { RESTORED_RUNS } from './restored-runs.ts';
 import { sweepBesideHeartbeat } from './sweep-beside-heartbeat.ts';
 import { sweepBesidePut } from './sweep-beside-put.ts';
 import { TWO_RUN_BATCHES } from './two-run-batches.ts';
+import { upgradeBesideOldWriter } from './upgrade-beside-old-writer.ts';
+import { verifyBesideRefresh } from './verify-beside-refresh.ts';
 
 export const RACES: Record<string, Race> = {
   'claim-retries-at-once': claimRetriesAtOnce,
@@ -36,4 +38,6 @@ export const RACES: Record<string, Race> = {
   'sweep-beside-heartbeat': sweepBesideHeartbeat,
   'sweep-beside-put': sweepBesidePut,
   'two-run-batches': TWO_RUN_BATCHES,
+  'upgrade-beside-old-writer': upgradeBesideOldWriter,
+  'verify-beside-refresh': verifyBesideRefresh,
 };

@@ -1,7 +1,7 @@
 /** An archive target in memory that takes a few milliseconds to write, as an object store does. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArchiveTarget } from '@tidemark/runtime';
 import type { Random } from '../random.ts';
-import { sleep } from './actors.ts';
 
 const LONGEST_WRITE_MS = 8;
 

@@ -2,9 +2,9 @@
  * One actor stores an artifact again and again while another deletes it. Whatever is readable afterwards must be listed in
  * its session, and whatever is listed must go with `eraseSession`.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store } from '@tidemark/core';
 import type { Arena, Race, RoundResult } from './race.ts';
-import { sleep } from './timing.ts';
 
 /** Large enough to be written in several parts where an engine bounds a message. */
 const SOURCE_BYTES = 2_000_000;

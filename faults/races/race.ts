@@ -4,7 +4,7 @@
  */
 import type { Store, StoreOptions } from '@tidemark/core';
 import type { Random } from '../random.ts';
-import type { EngineName } from './engines.ts';
+import type { EngineName, Place } from './engines.ts';
 
 /** What one round of a race works on. */
 export interface Arena {
@@ -31,6 +31,8 @@ export interface Race {
   engines?: readonly EngineName[];
   /** How both actors open the store; by default as everybody does. */
   options?: StoreOptions;
+  /** Opens the two connections where the actors do not open the store alike. */
+  open?(place: Place, options: StoreOptions): Promise<[Store, Store]>;
   /** Rounds of the short version in `npm test`, and of `npm run soak`. */
   rounds: { short: number; long: number };
   round(arena: Arena): Promise<RoundResult>;

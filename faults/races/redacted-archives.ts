@@ -2,9 +2,10 @@
  * One actor archives a run while the other redacts one of its events. Once the redaction is acknowledged, no copy that the
  * archiver makes brings the payload back.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createArchiver } from '@tidemark/runtime';
 import { runEvent } from '../run-event.ts';
-import { ignoring, sleep } from './actors.ts';
+import { ignoring } from './actors.ts';
 import { memoryTarget } from './memory-target.ts';
 import type { Race } from './race.ts';
 

@@ -2,9 +2,9 @@
  * One actor redacts an event while the other rebuilds a projection that takes its payload in. Once both are done, no stored
  * state holds the payload, and no state of an older version is left.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { defineProjection } from '@tidemark/core';
 import { runEvent } from '../run-event.ts';
-import { sleep } from './actors.ts';
 import type { Race } from './race.ts';
 
 const SECRET = 'the payload that was redacted';

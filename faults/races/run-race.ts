@@ -19,7 +19,9 @@ export async function runRace(race: Race, engine: EngineName, options: RaceOptio
   const place = await newPlace(engine);
   try {
     const settings = { ...PATIENT, ...race.options };
-    const [a, b] = [await place.open(settings), await place.open(settings)];
+    const [a, b] = race.open
+      ? await race.open(place, settings)
+      : [await place.open(settings), await place.open(settings)];
     try {
       for (let played = 1; played <= options.rounds; played++) {
         const found = await race.round({ a, b, engine, random, id: `r${played}` });

@@ -14,10 +14,10 @@ export function stallingSnapshots(store: Store): StallingStore {
   const stall = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   const stalling = withRuns(store, (runs) => ({
-    async saveSnapshot(run, snapshot, call) {
+    async saveSnapshot(run, snapshot, call, over) {
       stall.resolve();
       await gate.promise;
-      return runs.saveSnapshot(run, snapshot, call);
+      return runs.saveSnapshot(run, snapshot, call, over);
     },
   }));
   return { store: stalling!, stalled: stall.promise, goOn: gate.resolve };

@@ -2,10 +2,10 @@
  * One actor sweeps with the shortest grace period while another stores bytes that nobody names yet, or that were just
  * released. An acknowledged artifact must be readable; a put that lost its upload must say so.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isTidemarkError } from '@tidemark/core';
 import { contentOf, readBack, slowly } from './artifact-content.ts';
 import type { Arena, Race, RoundResult } from './race.ts';
-import { sleep } from './timing.ts';
 
 const SIZES = [2_000, 600_000];
 const WRITERS = 6;
