@@ -8,7 +8,9 @@ from contextlib import aclosing
 from typing import Any
 
 from tidemark import StateStore, TidemarkError
+from tidemark import runs as runs_module
 from tidemark.live import EventParser
+from tidemark.transport import Request
 
 from .case import StoreCase, new_name
 from .servers import Server
@@ -16,6 +18,49 @@ from .servers import Server
 
 def note(run: str, number: int) -> dict[str, Any]:
     return {"runId": run, "eventType": "Note", "idempotencyKey": f"note-{number}", "payload": {"number": number}}
+
+
+class LostTail:
+    """Answers as a server whose store went back to an earlier head of a run."""
+
+    tenant = None
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.rewrites = 0
+
+    async def call(self, request: Request) -> LostTail:
+        if request.method == "POST":
+            self.seq += 1
+        return self
+
+    def json(self) -> dict[str, Any]:
+        result = {"eventId": "e", "runSeq": self.seq, "persistedAt": "2026-02-16T09:30:00.000Z"}
+        return {**result, "idempotent": False, "persisted": True, "seq": self.seq, "rewrites": self.rewrites}
+
+
+class Heads(unittest.IsolatedAsyncioTestCase):
+    async def test_that_went_back_are_reported_once(self) -> None:
+        alerts: list[dict[str, Any]] = []
+        server = LostTail()
+        runs = runs_module.Runs(server, alerts.append)  # type: ignore[arg-type]
+        for number in range(5):
+            await runs.append_event(note("run", number))
+        server.seq = 2
+        for number in range(5, 8):
+            await runs.append_event(note("run", number))
+        expected = {"code": "HEAD_WENT_BACK", "severity": "P1", "tenantId": "default", "runId": "run"}
+        self.assertEqual(alerts, [{**expected, "knownSeq": 5, "currentSeq": 3}])
+
+    async def test_that_a_rewrite_explains_are_not_reported(self) -> None:
+        alerts: list[dict[str, Any]] = []
+        server = LostTail()
+        runs = runs_module.Runs(server, alerts.append)  # type: ignore[arg-type]
+        for number in range(3):
+            await runs.append_event(note("run", number))
+        server.seq, server.rewrites = 1, 1
+        await runs.append_event(note("run", 4))
+        self.assertEqual(alerts, [])
 
 
 class Runs(StoreCase):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from .errors import Write, invalid_argument, invalid_payload
+from .errors import TidemarkError, Write, invalid_argument, invalid_payload
 from .ids import segment_of
 from .live import follow
 from .payloads import encode, to_json
@@ -37,11 +37,19 @@ class AppendResult:
     """False when the event that is stored under the key differs from the one that was sent."""
 
 
+Alert = dict[str, Any]
+"""What an operator should know of: `code`, `severity`, `tenantId`, `runId` and, of `HEAD_WENT_BACK`, `knownSeq` and `currentSeq`."""
+
+_MOST_HEADS = 10_000
+
+
 class Runs:
     """Run events over HTTP."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, on_alert: Callable[[Alert], None] | None = None) -> None:
         self._transport = transport
+        self._on_alert = on_alert
+        self._heads: dict[tuple[str, str], int] = {}
 
     async def append_event(self, event: Mapping[str, Any], *, expected_seq: int | None = None) -> AppendResult:
         """Appends an event, once per `idempotencyKey`; members of the envelope that are absent get a default.
@@ -60,7 +68,12 @@ class Runs:
             body=encode(whole),
             write=Write("runs.append_event", arguments),
         )
+        run = (str(whole["tenantId"]), str(whole.get("runId")))
+        # As it was before the call began: answers may come out of order.
+        known = self._heads.get(run)
         result = (await self._transport.call(request)).json()
+        if self._on_alert is not None and result["persisted"]:
+            await self._remember(run, known, result["runSeq"])
         return AppendResult(
             event_id=result["eventId"],
             run_seq=result["runSeq"],
@@ -121,6 +134,28 @@ class Runs:
         """Recomputes the hash chain of a run and compares the stored snapshot with it; `ok` tells the result."""
         path = f"/v1/runs/{segment_of(run_id, 'runId')}/integrity"
         return (await self._transport.call(Request("GET", path))).json()
+
+    async def _remember(self, run: tuple[str, str], known: int | None, run_seq: int) -> None:
+        """Remembers the head of a run; reports one that lost events which this client saw (`HEAD_WENT_BACK`)."""
+        is_back = known is not None and run_seq <= known
+        lost = is_back and not await self._is_rewritten(run)
+        seen = self._heads.pop(run, 0)
+        self._heads[run] = run_seq if is_back else max(seen, run_seq)
+        if len(self._heads) > _MOST_HEADS:
+            del self._heads[next(iter(self._heads))]
+        if lost and self._on_alert is not None:
+            tenant_id, run_id = run
+            alert = {"code": "HEAD_WENT_BACK", "severity": "P1", "tenantId": tenant_id, "runId": run_id}
+            self._on_alert({**alert, "knownSeq": known, "currentSeq": run_seq})
+
+    async def _is_rewritten(self, run: tuple[str, str]) -> bool:
+        """Whether a redaction or a restore may explain a lower head; where nobody can tell, it is not reported."""
+        tenant_id, run_id = run
+        request = Request("GET", f"/v1/runs/{segment_of(run_id, 'runId')}/head", {"tenantId": tenant_id})
+        try:
+            return (await self._transport.call(request)).json().get("rewrites", 0) > 0
+        except TidemarkError:
+            return True
 
     def _envelope(self) -> RunEvent:
         return {

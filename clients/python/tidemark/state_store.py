@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from .ids import check_id, check_prefix, segment_of
 from .kv import Kv
 from .native import build_trajectory
 from .payloads import encode, to_json
-from .runs import Runs
+from .runs import Alert, Runs
 from .transport import Query, Request, Transport
 from .wire import names_of, of_wire, time_of_text, to_wire
 
@@ -44,11 +44,21 @@ class StateStore:
             flow = create(..., state_store=store)
     """
 
-    def __init__(self, url: str, token: str | None = None, tenant: str | None = None, timeout: float = 5.0) -> None:
-        """`tenant` is for a token that may speak for several; `token` is an API key or a JWT."""
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        tenant: str | None = None,
+        timeout: float = 5.0,
+        on_alert: Callable[[Alert], None] | None = None,
+    ) -> None:
+        """`tenant` is for a token that may speak for several; `token` is an API key or a JWT.
+
+        With `on_alert` the store remembers the last event it appended to each run, and reports a run that lost some.
+        """
         self._transport = Transport(url, token, tenant, timeout)
         self._artifacts = ArtifactStore(self._transport)
-        self.runs = Runs(self._transport)
+        self.runs = Runs(self._transport, on_alert)
         """Run events: append, read, follow."""
         self.kv = Kv(self._transport)
         """Records of named fields."""
