@@ -1,6 +1,6 @@
 /**
  * The layering of the packages, as docs and design draw it: `tidemark, cli → server, client, engines, runtime → core`.
- * Each rule names the failure it prevents; tests may import what they like.
+ * Inside core: the layers of ARCHITECTURE.md. Each rule names the failure it prevents; tests may import what they like.
  */
 
 const TESTS = '\\.(test|node-test)\\.ts$|^packages/[^/]+/test/';
@@ -17,9 +17,10 @@ const MAY_IMPORT = {
   postgres: ['core', 'sql'],
   redis: ['core'],
   nats: ['core'],
-  client: ['core'],
-  server: ['core', 'runtime'],
-  inspector: ['core'],
+  wire: ['core'],
+  client: ['core', 'wire'],
+  server: ['core', 'runtime', 'wire'],
+  inspector: ['core', 'wire'],
   cli: ['core', 'runtime', 'conformance', 'server', 'client', 'tidemark', ...ENGINES],
   tidemark: ['core', 'runtime', 'client', 'cli', ...ENGINES],
 };
@@ -31,6 +32,61 @@ const directions = Object.entries(MAY_IMPORT).map(([name, below]) => ({
   severity: 'error',
   from: { path: `^packages/${name}/`, pathNot: TESTS },
   to: { path: PACKAGE, pathNot: `^packages/(${[name, ...below].join('|')})/` },
+}));
+
+/** The folders and files of `core`, lowest layer first, as ARCHITECTURE.md lists them. */
+const CORE_LAYERS = [
+  ['contracts', 'contracts/|(hash|node-version)\\.ts'],
+  ['ports', 'engine/(?!index\\.ts)'],
+  ['checks', 'checks/'],
+  ['codec', 'codec/'],
+  ['tools', 'tools/'],
+  ['domains', '(runs|kv|jobs|agents|artifacts|admin|events|projections)/'],
+  ['derived engines', 'keyed/'],
+  ['assembly', 'store\\.ts'],
+  ['memory', 'memory/'],
+  ['wrappers', '(wrappers|telemetry)/'],
+  ['entries', '(index|portable|toolbox|engine/index)\\.ts'],
+];
+const CORE = '^packages/core/src/';
+
+/** Domains that a domain of `core` may import besides its own. */
+const DOMAIN_MAY_IMPORT = {
+  kv: [],
+  runs: [],
+  artifacts: [],
+  events: [],
+  jobs: ['kv'],
+  agents: ['kv'],
+  projections: ['kv', 'runs'],
+  admin: ['kv', 'runs', 'agents', 'artifacts'],
+};
+const DOMAINS = Object.keys(DOMAIN_MAY_IMPORT);
+
+/** A layer of `core` imports only itself and the layers below it. */
+const coreLayers = CORE_LAYERS.map(([name, paths], at) => ({
+  name: `core-${name.replaceAll(' ', '-')}-import-lower-layers`,
+  comment: `In core, ${name} may import only from: ${CORE_LAYERS.slice(0, at + 1).map(([it]) => it)}.`,
+  severity: 'error',
+  from: { path: `${CORE}(${paths})`, pathNot: TESTS },
+  to: {
+    path: `${CORE}(${
+      CORE_LAYERS.slice(at + 1)
+        .map(([, it]) => it)
+        .join('|') || '$^'
+    })`,
+  },
+}));
+
+const coreDomains = DOMAINS.map((name) => ({
+  name: `core-${name}-keeps-its-domain`,
+  comment: `Besides itself, the domain ${name} may import ${DOMAIN_MAY_IMPORT[name].join(', ') || 'no other domain'}.`,
+  severity: 'error',
+  from: { path: `${CORE}${name}/`, pathNot: TESTS },
+  to: {
+    path: `${CORE}(${DOMAINS.join('|')})/`,
+    pathNot: `${CORE}(${[name, ...DOMAIN_MAY_IMPORT[name]].join('|')})/`,
+  },
 }));
 
 module.exports = {
@@ -58,6 +114,15 @@ module.exports = {
     },
     ...directions,
     {
+      name: 'every-file-of-core-has-its-layer',
+      comment: 'A new folder or file at the top of core must be given its place in CORE_LAYERS.',
+      severity: 'error',
+      from: { path: CORE, pathNot: [TESTS, `${CORE}(${CORE_LAYERS.map(([, it]) => it).join('|')})`] },
+      to: {},
+    },
+    ...coreLayers,
+    ...coreDomains,
+    {
       name: 'contracts-import-only-contracts',
       comment: 'What is promised must be readable without how it is kept.',
       severity: 'error',
@@ -79,11 +144,26 @@ module.exports = {
       to: { path: 'node_modules/' },
     },
     {
-      name: 'client-runs-anywhere',
-      comment: 'The client has nothing but fetch: what it imports of core must be free of modules of Node too.',
+      name: 'client-and-wire-run-anywhere',
+      comment:
+        'The client has nothing but fetch: what it imports of core and wire must be free of modules of Node too.',
       severity: 'error',
-      from: { path: '^packages/client/src/', pathNot: TESTS },
+      from: { path: '^packages/(client|wire)/src/', pathNot: TESTS },
       to: { path: '^(node:)?(crypto|zlib|buffer|fs|http|net|stream|util|timers)(/|$)', reachable: true },
+    },
+    {
+      name: 'tests-beside-sources-stay-in-their-package',
+      comment: 'A test that needs servers, shared helpers or other packages lies in test/ of its package.',
+      severity: 'error',
+      from: { path: '^packages/([^/]+)/src/.*\\.test\\.ts$' },
+      to: { path: '^(packages|scripts|faults|bench|examples)/', pathNot: '^packages/($1|core)/src/' },
+    },
+    {
+      name: 'browsers-get-no-schemas',
+      comment: 'The table of routes brings a library of schemas along: code for browsers imports only its types.',
+      severity: 'error',
+      from: { path: '^packages/(client|inspector)/src/|^packages/wire/src/[^/]+\\.ts$', pathNot: TESTS },
+      to: { path: '^packages/wire/src/(routes|schemas)/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'sources-do-not-import-tests',

@@ -11,7 +11,9 @@ import { runVisibly, toolPath } from './processes.ts';
 const SOURCE = 'tidemark-source';
 
 interface Manifest {
-  exports?: Record<string, { [SOURCE]?: string; default?: string }>;
+  name: string;
+  private?: boolean;
+  exports?: Record<string, { [SOURCE]?: string; types?: string; default?: string }>;
   bin?: Record<string, string>;
 }
 
@@ -29,16 +31,21 @@ function nameIn(target: string): string {
   return target.replace(/^\.\/dist\//, '').replace(/\.js$/, '');
 }
 
+function manifestOf(directory: string): Manifest {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
+}
+
 async function bundle(directory: string): Promise<void> {
-  const manifest = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
+  const manifest = manifestOf(directory);
   const entries = entriesOf(manifest);
   if (Object.keys(entries).length === 0) return;
   const build = await rolldown({
     cwd: directory,
     input: entries,
     platform: 'node',
-    // Whatever is not a file of this package is left to be imported.
-    external: (id) => !id.startsWith('.') && !id.startsWith('/'),
+    resolve: { conditionNames: [SOURCE, 'import', 'default'] },
+    // Whatever is not a file of this package is left to be imported. Private packages are not published, so they come along.
+    external: (id) => !id.startsWith('.') && !id.startsWith('/') && !isPrivate(id),
   });
   await build.write({
     dir: join(directory, 'dist'),
@@ -50,13 +57,38 @@ async function bundle(directory: string): Promise<void> {
   console.log(`${basename(directory)}: ${Object.keys(entries).join(', ')}`);
 }
 
+/** Whether an import names a package of ours that is not published. */
+function isPrivate(id: string): boolean {
+  return privateNames.some((name) => id === name || id.startsWith(`${name}/`));
+}
+
+/** Every declaration that users of a package can reach, and that imports a private package, which they do not have. */
+function unreachableTypes(directory: string): string[] {
+  const seen = new Set<string>();
+  const leaks: string[] = [];
+  const visit = (file: string) => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    for (const [, id] of readFileSync(file, 'utf8').matchAll(/(?:from |import\()['"]([^'"]+)['"]/g)) {
+      if (id!.startsWith('.')) visit(resolve(dirname(file), id!.replace(/\.[jt]s$/, '.d.ts')));
+      else if (isPrivate(id!)) leaks.push(`${file} imports ${id}`);
+    }
+  };
+  for (const { types } of Object.values(manifestOf(directory).exports ?? {})) if (types) visit(join(directory, types));
+  return leaks;
+}
+
 const packages = globSync('packages/*/package.json').map((manifest) => resolve(dirname(manifest)));
-const code = await runVisibly(process.execPath, [toolPath('typescript', 'tsc'), '-b', ...packages]);
+const privateNames = packages.map(manifestOf).flatMap((it) => (it.private ? [it.name] : []));
+let code = await runVisibly(process.execPath, [toolPath('typescript', 'tsc'), '-b', ...packages]);
 if (code === 0) {
   for (const directory of packages) {
     for (const stale of globSync(join(directory, 'dist/**/*.js'))) rmSync(stale);
     await bundle(directory);
   }
+  const leaks = packages.filter((it) => !manifestOf(it).private).flatMap(unreachableTypes);
+  for (const leak of leaks) console.error(leak);
+  if (leaks.length > 0) code = 1;
   await buildInspector();
 }
 process.exitCode = code;

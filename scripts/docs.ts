@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { renderCommandsPage } from '@tidemark/cli';
 import { renderClausesPage } from '@tidemark/conformance';
-import { ERROR_CODES } from '@tidemark/core';
+import { CALLS, type CallFacts, ERROR_CODES } from '@tidemark/core';
 import { openApiDocument } from '@tidemark/server';
 
 const PAGES: Record<string, () => string> = {
@@ -25,7 +25,53 @@ succeed later, and \`outcome\` whether anything may have been written. This page
 | code | retryable | what it means | what to do |
 | --- | --- | --- | --- |
 ${rows.join('\n')}
+
+## A write whose outcome is unknown
+
+An \`OUTCOME_UNKNOWN\` carries the write as \`error.write\`: \`{ domain, method, args, tenantId? }\`, with every id that the first
+attempt made for itself. \`replay\` sends it again. However often it is replayed, the write is carried out once:
+
+\`\`\`ts
+try {
+  await store.runs.handle('order-7').append('Progress', { step: 2 });
+} catch (error) {
+  if (!isTidemarkError(error, 'OUTCOME_UNKNOWN') || !error.write) throw error;
+  await replay(store, error.write);
+}
+\`\`\`
+
+| what settles the write | writes |
+| --- | --- |
+| Its own keys, ids or content. The replay returns what the first attempt would have returned. | ${settledBy('itself')} |
+| What is stored. The replay changes nothing more and answers with what it finds: \`deleteRun\` returns false when the first attempt deleted the run. | ${settledBy('state')} |
+| Its \`requestId\` | ${settledBy('requestId')} |
+| Its \`claimId\` | ${settledBy('claimId')} |
+
+Stores make missing request and claim ids of jobs, pauses and memory themselves, and the error carries them. Writes of kv are
+settled only when the caller gives a \`requestId\`. Without one \`replay\` refuses them with \`INVALID_ARGUMENT\`, since a second write
+could undo what somebody else has written meanwhile; \`isReplayable(write)\` tells in advance.
+
+A write holds the arguments of the call, with these exceptions:
+
+- \`signal\`, \`timeoutMs\` and \`onProgress\` belong to one attempt and are left out. \`replay\` takes its own.
+- An append that joined a \`transaction\` has no \`write\`: only the owner of the transaction can find out what became of it.
+- The token of a pause is a secret, and a stream can be read once. In their place is \`{ withheld: 'token' }\`, \`'chunks'\` or
+  \`'parts'\`; \`replay(store, write, { withheld: token })\` is given them. Parts of a run that are an array are carried.
+- Bytes and big integers stay what they are, and projections stay what \`defineProjection\` returned. A write with one of them is not plain JSON; all others can
+  be stored as JSON and replayed by another process.
+
+A write that was made on the view of a tenant names it as \`tenantId\`, and \`replay\` uses that view.
 `;
+}
+
+/** The names of the writes that are settled in one way. */
+function settledBy(way: string): string {
+  const names = Object.entries(CALLS).flatMap(([domain, calls]) =>
+    Object.entries<CallFacts>(calls)
+      .filter(([, facts]) => facts.kind === 'write' && facts.settledBy === way)
+      .map(([method]) => `\`${domain}.${method}\``),
+  );
+  return names.join(', ');
 }
 
 interface Operation {

@@ -1,7 +1,8 @@
 /**
  * `npm run mutants`: changes one operator or condition at a time in `core`, `sql` and the Lua scripts, runs the tests on a
  * copy, and lists the changes that no test noticed. `--sample 200` (the default) tries that many, picked by `--seed`;
- * `--all` tries every one, which takes hours; a path narrows it: `npm run mutants -- packages/core/src/jobs`. A mutant that
+ * `--skip 100` leaves out the first of them, which an earlier run has judged; `--all` tries every one, which takes hours; a
+ * path narrows it: `npm run mutants -- packages/core/src/jobs`. `--only TEXT` tries those whose description has it. A mutant that
  * cannot change behaviour stands in `scripts/mutants/equivalent.json` with its reason and is not counted.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ import { Random } from '../faults/random.ts';
 import { luaMutants } from './mutants/lua.ts';
 import { describeMutant, type Mutant, mutated } from './mutants/mutant.ts';
 import { Sandbox } from './mutants/sandbox.ts';
-import { judge, type Verdict } from './mutants/stages.ts';
+import { judge, measure, type Verdict } from './mutants/stages.ts';
 import { typescriptMutants } from './mutants/typescript.ts';
 import { ROOT } from './processes.ts';
 import { announce, startServers, stopServers } from './servers/index.ts';
@@ -22,6 +23,8 @@ const { values, positionals } = parseArgs({
     sample: { type: 'string', default: '200' },
     all: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
+    skip: { type: 'string', default: '0' },
+    only: { type: 'string', default: '' },
     workers: { type: 'string', default: '2' },
   },
 });
@@ -67,7 +70,7 @@ async function expectSound(sandbox: Sandbox, mutants: readonly Mutant[]): Promis
   const packages = Map.groupBy(mutants, ({ file }) => file.split('/')[1]);
   for (const [name, [first]] of packages) {
     console.error(`mutants: trying the tests of ${name} on unchanged sources`);
-    const verdict = await judge(sandbox.root, first!.file);
+    const verdict = await measure(sandbox.root, first!.file);
     if (verdict !== 'survived') throw new Error(`The tests of ${name} fail without any change (${verdict}).`);
   }
 }
@@ -100,7 +103,9 @@ async function judgeAll(mutants: readonly Mutant[]): Promise<Map<string, Verdict
 const found = allMutants();
 const known = found.filter((mutant) => isEquivalent(describeMutant(textOf.get(mutant.file)!, mutant)));
 const open = found.filter((mutant) => !known.includes(mutant));
-const chosen = values.all ? open : sampleOf(open, Number(values.sample));
+const isAsked = (mutant: Mutant) => describeMutant(textOf.get(mutant.file)!, mutant).includes(values.only);
+const picked = values.all || values.only !== '' ? open.filter(isAsked) : sampleOf(open, Number(values.sample));
+const chosen = picked.slice(Number(values.skip));
 console.error(`mutants: ${chosen.length} of ${found.length}, ${known.length} of them equivalent, seed ${values.seed}`);
 const servers = await startServers(chosen.some(({ file }) => file.endsWith('.lua')) ? ['redis'] : []);
 announce(servers);

@@ -12,7 +12,7 @@ export function mutated(source: string, { start, end, replacement }: Mutant): st
   return source.slice(0, start) + replacement + source.slice(end);
 }
 
-/** The line of the change before and after, for people: `packages/core/src/live.ts:12  a < b  →  a <= b`. */
+/** The line of the change before and after, for people: `packages/core/src/tools/live.ts:12  a < b  →  a <= b`. */
 export function describeMutant(source: string, mutant: Mutant): string {
   const from = source.lastIndexOf('\n', mutant.start - 1) + 1;
   const lineEnd = source.indexOf('\n', mutant.end);

@@ -7,8 +7,16 @@ type Stage = readonly string[];
 
 export type Verdict = 'killed' | 'survived' | 'timed out';
 
-/** A mutant that makes the tests run so long has been noticed: it loops, or waits for what never comes. */
-const LIMIT_MS = 480_000;
+/**
+ * A mutant that makes the tests run so long has been noticed: it loops, or waits for what never comes. The limit of a stage is
+ * so many times what it took on unchanged sources, since a loop takes a processor from the other worker until it is stopped.
+ */
+const LONGEST_MS = 480_000;
+const SHORTEST_LIMIT_MS = 60_000;
+const TIMES_AS_LONG = 5;
+
+/** The limit of each stage that was measured. */
+const limits = new Map<string, number>();
 
 function vitest(paths: readonly string[], ...options: string[]): Stage {
   const fixed = ['--bail', '1', '--no-file-parallelism', '--silent=true'];
@@ -37,10 +45,27 @@ function stagesFor(file: string): Stage[] {
   return [kit('memory', part), core, kit('sqlite', part)];
 }
 
+/** Runs the tests of a file on unchanged sources, and lets those of mutants take a few times as long. */
+export async function measure(sandbox: string, file: string): Promise<Verdict> {
+  for (const stage of stagesFor(file)) {
+    const began = performance.now();
+    const outcome = await run(sandbox, stage);
+    if (outcome !== 0) return outcome === 'timed out' ? outcome : 'killed';
+    const limit = Math.max(SHORTEST_LIMIT_MS, TIMES_AS_LONG * (performance.now() - began));
+    limits.set(limitKey(stage), Math.min(LONGEST_MS, limit));
+  }
+  return 'survived';
+}
+
+/** The kit takes as long whichever domain comes first. */
+function limitKey(stage: Stage): string {
+  return stage.slice(0, -1).join(' ');
+}
+
 /** Runs the tests of a file's stages in a sandbox where that file may be changed. */
 export async function judge(sandbox: string, file: string): Promise<Verdict> {
   for (const stage of stagesFor(file)) {
-    const outcome = await run(sandbox, stage);
+    const outcome = await run(sandbox, stage, limits.get(limitKey(stage)));
     if (outcome === 'timed out') return outcome;
     if (outcome !== 0) return 'killed';
   }
@@ -57,7 +82,7 @@ function killAll(): void {
 process.on('exit', killAll);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
-function run(cwd: string, args: Stage): Promise<number | 'timed out'> {
+function run(cwd: string, args: Stage, limitMs: number = LONGEST_MS): Promise<number | 'timed out'> {
   return new Promise((resolve) => {
     const env = { ...process.env, TIDEMARK_TEST_BACKENDS: SERVERS };
     // A group of its own, so that vitest's workers end with it.
@@ -66,7 +91,7 @@ function run(cwd: string, args: Stage): Promise<number | 'timed out'> {
     const timer = setTimeout(() => {
       process.kill(-child.pid!, 'SIGKILL');
       resolve('timed out');
-    }, LIMIT_MS);
+    }, limitMs);
     child.once('close', (code) => {
       running.delete(child.pid!);
       clearTimeout(timer);
