@@ -105,6 +105,12 @@ export type CallerFields<Name extends ReadField> = EventFieldsAs<Exclude<Name, O
 /** The names of fields, in the order of the table. */
 export const EVENT_FIELD_NAMES = Object.keys(EVENT_FIELDS) as EventFieldName[];
 
+/** The names of the fields that callers read. */
+export const READ_FIELDS = EVENT_FIELD_NAMES.filter((name): name is ReadField => !('internal' in EVENT_FIELDS[name]));
+
+/** The names of the fields that callers send. */
+export const SENT_FIELDS = READ_FIELDS.filter((name): name is SentField => EVENT_FIELDS[name].part !== 'store');
+
 type Present<Fields> = { [K in keyof Fields as null extends Fields[K] ? never : K]: Fields[K] } & {
   [K in keyof Fields as null extends Fields[K] ? K : never]?: NonNullable<Fields[K]>;
 };

@@ -5,7 +5,7 @@ import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
 import { damagedAt, isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
 import { invalidArgument, isTidemarkError } from '../contracts/errors.ts';
-import { EVENT_FIELD_NAMES, EVENT_FIELDS, type EventField } from '../contracts/event-fields.ts';
+import { READ_FIELDS, SENT_FIELDS } from '../contracts/event-fields.ts';
 import type { RunEventRecord } from '../contracts/run-events.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import type { PreparedEvent, StoredRunEvent } from '../engine/runs.ts';
@@ -17,15 +17,11 @@ import { checkTenant, type RunView } from './view.ts';
 
 export const MAX_EXTRA_BYTES = 64 * 1024;
 
-/** The fields that have a place of their own; all others are kept together. */
-const SENT = namesOf(({ part, internal }) => part !== 'store' && internal === undefined);
+/** The fields with an entry of their own; all others are stored together. */
+const SENT: ReadonlySet<string> = new Set(SENT_FIELDS);
 
-/** What the store says of an event, and no producer. */
-const ASSIGNED = namesOf(({ part, internal }) => part === 'store' && internal === undefined).add('redacted');
-
-function namesOf(matches: (field: EventField) => boolean): Set<string> {
-  return new Set(EVENT_FIELD_NAMES.filter((name) => matches(EVENT_FIELDS[name])));
-}
+/** The fields that the store assigns; an event that is sent must not have them. */
+const ASSIGNED: ReadonlySet<string> = new Set([...READ_FIELDS.filter((name) => !SENT.has(name)), 'redacted']);
 
 /** An event that may be handed to an engine. */
 export interface Prepared {

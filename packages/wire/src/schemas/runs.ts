@@ -1,24 +1,31 @@
 /** Schemas of runs. What an event must be the store itself checks; here is its shape. */
 import * as Contract from '@tidemark/core/portable';
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import { Count, Id, Json, shapeOf, Time } from './common.ts';
 
 const ForkOrigin = shapeOf<Contract.ForkOrigin>()({ runId: Id, runSeq: Type.Integer(), atSeq: Type.Integer() });
 
-const EVENT = {
-  eventId: Type.String({ description: 'UUID version 4' }),
-  eventType: Id,
-  emittedAt: Time,
-  runId: Id,
-  tenantId: Id,
-  projectId: Id,
-  environmentId: Id,
-  planId: Id,
-  planVersion: Id,
-  engineAttemptId: Count,
-  logicalAttemptId: Count,
-  stepId: Type.Optional(Id),
-  idempotencyKey: Type.Optional(Id),
+/** The schema of a field that callers send, by its type. The store checks numbers itself. */
+const FIELD_TYPES: Record<(typeof Contract.EVENT_FIELDS)[Contract.ReadField]['type'], TSchema> = {
+  uuid: Type.String({ description: 'UUID version 4' }),
+  id: Id,
+  time: Time,
+  integer: Count,
+  object: Json,
+  instant: Time,
+};
+
+/** The schemas of these fields of the table. */
+function fieldSchemas<Name extends Contract.ReadField>(names: readonly Name[]): Record<Name, TSchema> {
+  const schemas = names.map((name) => {
+    const { part, type, ...field } = Contract.EVENT_FIELDS[name];
+    const schema = part === 'store' && type === 'integer' ? Type.Integer() : FIELD_TYPES[type];
+    return [name, 'optional' in field ? Type.Optional(schema) : schema];
+  });
+  return Object.fromEntries(schemas) as Record<Name, TSchema>;
+}
+
+const EXTENSIONS = {
   labels: Type.Optional(Json),
   parentRunId: Type.Optional(Id),
   forkedFrom: Type.Optional(ForkOrigin),
@@ -29,23 +36,27 @@ const EVENT = {
   parentEventId: Type.Optional(Type.String()),
   sourceEventId: Type.Optional(Type.String()),
   sourceRunSeq: Type.Optional(Count),
-  payload: Type.Optional(Json),
 };
 
-/** In `/v1/runs/{runId}/events` the path names the run. */
-const { runId: _, ...EVENT_OF_RUN } = EVENT;
+/** The store derives a missing key. */
+const EVENT = { ...fieldSchemas(Contract.SENT_FIELDS), idempotencyKey: Type.Optional(Id), ...EXTENSIONS };
+
+/** An event sent to `/v1/runs/{runId}/events`: the path names the run. */
+export interface EventOfRun
+  extends Omit<Contract.RunEventEnvelope, 'runId'>,
+    Partial<Pick<Contract.RunEventInput, 'runId' | 'idempotencyKey'>> {
+  [extra: string]: unknown;
+}
 
 export const RunEvent = shapeOf<Contract.RunEventInput>()(EVENT, { title: 'RunEvent', additionalProperties: true });
-export const EventOfRun = Type.Object(
-  { ...EVENT_OF_RUN, runId: Type.Optional(Id) },
+export const EventOfRun = shapeOf<EventOfRun>()(
+  { ...EVENT, runId: Type.Optional(Id) },
   { title: 'EventOfRun', additionalProperties: true },
 );
 export const RunEventRecord = shapeOf<Contract.RunEventRecord>()(
   {
-    ...EVENT,
-    idempotencyKey: Id,
-    runSeq: Type.Integer(),
-    persistedAt: Time,
+    ...fieldSchemas(Contract.READ_FIELDS),
+    ...EXTENSIONS,
     redacted: Type.Optional(Type.Object({ at: Time, by: Id, reason: Type.String() })),
   },
   { title: 'RunEventRecord', additionalProperties: true },
