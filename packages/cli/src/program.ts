@@ -1,5 +1,6 @@
 /** The command line as commander parses it, made from what the commands declare. */
 import { Argument, Option as CommanderOption, Command as Parser } from 'commander';
+import { STORE_SCHEMES } from 'tidemark';
 import { type Command, flagOf } from './command.ts';
 import { commands, GROUPS } from './commands/index.ts';
 import { EFFECTS, examplesText } from './help.ts';
@@ -9,7 +10,7 @@ import { OUTPUT_FORMS } from './output.ts';
 
 /** The options every command takes. */
 export const GLOBAL_OPTIONS = {
-  store: text('url', 'the store: sqlite:, postgres:, redis:, nats:, http:, memory: (also TIDEMARK_STORE)'),
+  store: text('url', `the store: ${STORE_SCHEMES.map((it) => `${it}:`).join(', ')} (also TIDEMARK_STORE)`),
   storeFile: text('file', 'file that holds the URL, out of sight of the process list (also TIDEMARK_STORE_FILE)'),
   context: text('name', 'a store named with `tidemark context add` (also TIDEMARK_CONTEXT)'),
   tenant: text('id', 'only this tenant (also TIDEMARK_TENANT)'),

@@ -26,7 +26,8 @@ const PACKAGES: Record<string, string> = {
   https: '@tidemark/client',
 };
 
-const SCHEMES = ['memory', 'sqlite', ...Object.keys(PACKAGES)];
+/** The schemes of the URLs that `open` takes. */
+export const STORE_SCHEMES: readonly string[] = ['memory', 'sqlite', ...Object.keys(PACKAGES)];
 
 /** Opens one store by its URL. */
 export async function openUrl(url: string, options: OpenOptions): Promise<Store> {
@@ -35,7 +36,11 @@ export async function openUrl(url: string, options: OpenOptions): Promise<Store>
   if (scheme === 'sqlite') return openSqlite(pathOf(url), options);
   const name = scheme === undefined ? undefined : PACKAGES[scheme];
   if (name === undefined)
-    throw invalidArgument('url', `a URL that starts with ${SCHEMES.map((it) => `${it}:`).join(', ')}`, shownUrl(url));
+    throw invalidArgument(
+      'url',
+      `a URL that starts with ${STORE_SCHEMES.map((it) => `${it}:`).join(', ')}`,
+      shownUrl(url),
+    );
   const driver = await loadDriver(name, scheme!);
   return driver.openUrl(url, options);
 }
