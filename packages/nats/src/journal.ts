@@ -12,6 +12,7 @@ import {
   type JournalHead,
   type JournalName,
   type JournalOutcome,
+  type JournalRange,
   type JournalRestore,
   type JournalSpace,
   LruMap,
@@ -297,16 +298,7 @@ export class NatsJournal implements Journal {
     return this.#part(space).heads.tenantsOf(name, call);
   }
 
-  list(
-    space: JournalSpace,
-    range: {
-      tenantId?: string;
-      order: 'newest' | 'oldest';
-      after?: { createdAt: number; tenantId: string; name: string };
-      limit: number;
-    },
-    call: EngineCall,
-  ) {
+  list(space: JournalSpace, range: JournalRange, call: EngineCall) {
     return this.#part(space).heads.list(space, range, call);
   }
 

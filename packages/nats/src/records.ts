@@ -10,6 +10,7 @@ import {
   firstAfter,
   meets,
   type PlacedRecord,
+  type PlaceRange,
   REMEMBERED_REQUESTS,
   type RecordChange,
   type RecordName,
@@ -267,11 +268,7 @@ export class NatsRecords implements Records {
     return this.#scan(space, tenantId, range.limit, next, call);
   }
 
-  async scanPlaces(
-    tenantId: string,
-    range: { from: string; to: string; after?: { place: string; key: string }; limit: number },
-    call: EngineCall,
-  ): Promise<PlacedRecord[]> {
+  async scanPlaces(tenantId: string, range: PlaceRange, call: EngineCall): Promise<PlacedRecord[]> {
     const next = (after: { place: string; key: string } | undefined, count: number) =>
       this.#mirror.places(tenantId, { ...range, ...(after && { after }) }, count);
     return this.#scan('kv', tenantId, range.limit, next, call);

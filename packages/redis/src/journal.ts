@@ -9,6 +9,8 @@ import {
   type JournalHead,
   type JournalName,
   type JournalOutcome,
+  type JournalPosition,
+  type JournalRange,
   type JournalRestore,
   type JournalSpace,
   type RemoveOptions,
@@ -207,16 +209,7 @@ class RedisJournal implements Journal {
     return pages.flat().map((member) => member.toString().split('\0')[1]!);
   }
 
-  async list(
-    space: JournalSpace,
-    range: {
-      tenantId?: string;
-      order: 'newest' | 'oldest';
-      after?: { createdAt: number; tenantId: string; name: string };
-      limit: number;
-    },
-    call: EngineCall,
-  ) {
+  async list(space: JournalSpace, range: JournalRange, call: EngineCall) {
     requireListed(space);
     const { tenantId, limit } = range;
     const key = (bucket: number) =>
@@ -304,12 +297,7 @@ function lifeOf([, fields]: StreamEntry): string | undefined {
   return fields[7]?.toString();
 }
 
-function listRange(range: {
-  tenantId?: string;
-  order: 'newest' | 'oldest';
-  after?: { createdAt: number; tenantId: string; name: string };
-}): LexicalRange {
-  const { order, after, tenantId } = range;
+function listRange({ order, after, tenantId }: JournalRange): LexicalRange {
   const bound = after ? excluded(memberOf(after, tenantId)) : null;
   return order === 'oldest'
     ? { from: bound, to: null, order: 'ascending' }
@@ -317,10 +305,7 @@ function listRange(range: {
 }
 
 /** In a tenant's own list the tenant is left out. */
-export function memberOf(
-  run: { createdAt: number; tenantId: string; name: string },
-  tenantId: string | undefined,
-): string {
+export function memberOf(run: JournalPosition, tenantId: string | undefined): string {
   const createdAt = String(run.createdAt).padStart(TIME_DIGITS, '0');
   return tenantId === undefined ? `${createdAt}\0${run.tenantId}\0${run.name}` : `${createdAt}\0${run.name}`;
 }

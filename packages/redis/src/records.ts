@@ -3,6 +3,7 @@ import {
   corruptValue,
   type EngineCall,
   type PlacedRecord,
+  type PlaceRange,
   type RecordChange,
   type RecordName,
   type RecordOutcome,
@@ -167,11 +168,7 @@ class RedisRecords implements Records {
     return this.#collect(merge, limit, nameOf, call);
   }
 
-  async scanPlaces(
-    tenantId: string,
-    range: { from: string; to: string; after?: { place: string; key: string }; limit: number },
-    call: EngineCall,
-  ): Promise<PlacedRecord[]> {
+  async scanPlaces(tenantId: string, range: PlaceRange, call: EngineCall): Promise<PlacedRecord[]> {
     const { after, limit } = range;
     const from = after ? excluded(`${after.place}\0${after.key}`) : included(range.from);
     const between: LexicalRange = { from, to: excluded(range.to), order: 'ascending' };

@@ -71,6 +71,21 @@ export interface JournalRestore {
   isLast: boolean;
 }
 
+/** The position of a journal in lists. */
+export interface JournalPosition {
+  createdAt: number;
+  tenantId: string;
+  name: string;
+}
+
+/** A part of a list of journals. */
+export interface JournalRange {
+  tenantId?: string;
+  order: 'newest' | 'oldest';
+  after?: JournalPosition;
+  limit: number;
+}
+
 export interface Journal {
   /** While a journal is put back, it has a tombstone and a head that tells how far that is. */
   head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }>;
@@ -116,16 +131,7 @@ export interface Journal {
   /** Tenants that have a journal of this name, one that is put back, or one that was removed and keeps its name; two are enough. */
   tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]>;
   /** Live journals by (createdAt, tenantId, name), from one onwards. */
-  list(
-    space: JournalSpace,
-    range: {
-      tenantId?: string;
-      order: 'newest' | 'oldest';
-      after?: { createdAt: number; tenantId: string; name: string };
-      limit: number;
-    },
-    call: EngineCall,
-  ): Promise<{ name: JournalName; head: JournalHead }[]>;
+  list(space: JournalSpace, range: JournalRange, call: EngineCall): Promise<{ name: JournalName; head: JournalHead }[]>;
   /** Entries of all journals of a space in the order of commits, after a cursor. */
   feed(
     space: JournalSpace,

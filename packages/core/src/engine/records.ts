@@ -102,6 +102,14 @@ export const REMEMBERED_REQUESTS = 16;
 /** How long a request id is remembered at least, after the write and after it was pushed out of its record or deleted with it. */
 export const REQUEST_KEPT_MS = 300_000;
 
+/** Places of records from one on and below another, or after a record. */
+export interface PlaceRange {
+  from: string;
+  to: string;
+  after?: { place: string; key: string };
+  limit: number;
+}
+
 export interface Records {
   /** Fails with `CORRUPT_VALUE` when one of the records does not match its checksum, as every step that reads it does. */
   get(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]>;
@@ -132,11 +140,7 @@ export interface Records {
    * `from` on and below `to`, or after one that is known. The index follows every write in the same step, whoever made
    * it, and is read without touching anything outside the range.
    */
-  scanPlaces(
-    tenantId: string,
-    range: { from: string; to: string; after?: { place: string; key: string }; limit: number },
-    call: EngineCall,
-  ): Promise<PlacedRecord[]>;
+  scanPlaces(tenantId: string, range: PlaceRange, call: EngineCall): Promise<PlacedRecord[]>;
   /** The engine's clock, by which records expire; leases are measured on it. */
   now(call: EngineCall): Promise<number>;
   /** Changes under a prefix from now on, until the signal aborts. */

@@ -8,6 +8,8 @@ import type {
   JournalHead,
   JournalName,
   JournalOutcome,
+  JournalPosition,
+  JournalRange,
   JournalRestore,
   JournalSpace,
   RemoveOptions,
@@ -235,15 +237,7 @@ export class MemoryJournal implements Journal {
     return [...(this.#tenants.get(`${space}\0${name}`) ?? [])].slice(0, 2);
   }
 
-  async list(
-    space: JournalSpace,
-    range: {
-      tenantId?: string;
-      order: 'newest' | 'oldest';
-      after?: { createdAt: number; tenantId: string; name: string };
-      limit: number;
-    },
-  ) {
+  async list(space: JournalSpace, range: JournalRange) {
     const ordered = this.#ordered.get(space) ?? [];
     const step = range.order === 'newest' ? -1 : 1;
     let at = startOf(ordered, range.order, range.after);
@@ -290,17 +284,11 @@ function nameOfId(id: string): JournalName {
   return { space, tenantId, name };
 }
 
-interface Place {
-  createdAt: number;
-  tenantId: string;
-  name: string;
-}
-
-function comparePlaces(a: Place, b: Place): number {
+function comparePlaces(a: JournalPosition, b: JournalPosition): number {
   return a.createdAt - b.createdAt || compareKeys(a.tenantId, b.tenantId) || compareKeys(a.name, b.name);
 }
 
-function placeOfLog(log: Log): Place {
+function placeOfLog(log: Log): JournalPosition {
   return { createdAt: log.head.createdAt, tenantId: log.name.tenantId, name: log.name.name };
 }
 
@@ -309,7 +297,7 @@ function placeOf(ordered: readonly Log[], log: Log): number {
   return lowerBound(ordered, placeOfLog(log));
 }
 
-function lowerBound(ordered: readonly Log[], place: Place): number {
+function lowerBound(ordered: readonly Log[], place: JournalPosition): number {
   let low = 0;
   let high = ordered.length;
   while (low < high) {
@@ -320,7 +308,7 @@ function lowerBound(ordered: readonly Log[], place: Place): number {
   return low;
 }
 
-function startOf(ordered: readonly Log[], order: 'newest' | 'oldest', after: Place | undefined): number {
+function startOf(ordered: readonly Log[], order: JournalRange['order'], after: JournalPosition | undefined): number {
   if (!after) return order === 'newest' ? ordered.length - 1 : 0;
   const at = lowerBound(ordered, after);
   if (order === 'newest') return at - 1;

@@ -2,6 +2,7 @@
 
 import {
   type PlacedRecord,
+  type PlaceRange,
   REQUEST_KEPT_MS,
   type RecordChange,
   type RecordName,
@@ -125,10 +126,7 @@ export class MemoryRecords implements Records {
     return found;
   }
 
-  async scanPlaces(
-    tenantId: string,
-    range: { from: string; to: string; after?: { place: string; key: string }; limit: number },
-  ): Promise<PlacedRecord[]> {
+  async scanPlaces(tenantId: string, range: PlaceRange): Promise<PlacedRecord[]> {
     const table = this.#table('kv', tenantId);
     const start = range.after ? entryOf(range.after.place, range.after.key) : range.from;
     const found: PlacedRecord[] = [];

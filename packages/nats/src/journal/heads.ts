@@ -4,6 +4,7 @@ import {
   firstAfter,
   type JournalHead,
   type JournalName,
+  type JournalRange,
   type JournalSpace,
   SortedKeys,
 } from '@tidemark/core/engine';
@@ -22,13 +23,6 @@ interface Listed {
   head: JournalHead;
   /** The state was too large for headers and is read when it is asked for. */
   place: number | null;
-}
-
-export interface ListRange {
-  tenantId?: string;
-  order: 'newest' | 'oldest';
-  after?: { createdAt: number; tenantId: string; name: string };
-  limit: number;
 }
 
 /** Reads the state of a commit that headers could not hold. */
@@ -109,7 +103,7 @@ export class Heads {
 
   async list(
     space: JournalSpace,
-    range: ListRange,
+    range: JournalRange,
     call: EngineCall,
   ): Promise<{ name: JournalName; head: JournalHead }[]> {
     await this.#mirror.caughtUp(call);
@@ -123,7 +117,7 @@ export class Heads {
     return Promise.all(found.map((listed) => this.#whole(listed, call)));
   }
 
-  *#walk({ order, after }: ListRange): Generator<string> {
+  *#walk({ order, after }: JournalRange): Generator<string> {
     const start = after && placeOf(after.createdAt, after.tenantId, after.name);
     if (order === 'newest') yield* this.#places.below(start);
     else for (const place of this.#places.from(start ?? '')) if (place !== start) yield place;

@@ -1,5 +1,12 @@
 /** The keys of all records in order, with what decides about scans, jobs and expiry; fed by the stream. About 200 bytes a key. */
-import { compareKeys, type EngineCall, type RecordName, type RecordSpace, SortedKeys } from '@tidemark/core/engine';
+import {
+  compareKeys,
+  type EngineCall,
+  type PlaceRange,
+  type RecordName,
+  type RecordSpace,
+  SortedKeys,
+} from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
 import { HEADER } from '../messages/headers.ts';
 import type { Messages, StoredMessage } from '../messages/messages.ts';
@@ -85,11 +92,7 @@ export class RecordMirror {
   }
 
   /** Up to `count` places of live jobs, from one on and below another, or after one. */
-  places(
-    tenantId: string,
-    range: { from: string; to: string; after?: { place: string; key: string } },
-    count: number,
-  ): { place: string; key: string }[] {
+  places(tenantId: string, range: Omit<PlaceRange, 'limit'>, count: number): { place: string; key: string }[] {
     const table = this.#tables.get(tableId('kv', tenantId));
     const start = range.after ? entryOf(range.after.place, range.after.key) : range.from;
     const found: { place: string; key: string }[] = [];
