@@ -15,7 +15,7 @@ import {
   Turns,
 } from '@tidemark/core/engine';
 import {
-  eventsInside,
+  changeAlongside,
   feedColumns,
   feedEntry,
   NOT_REMOVED,
@@ -46,16 +46,8 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     this.#group = new GroupCommit((take) => this.#commit(take()), { maxGroup: 500 });
   }
 
-  append(
-    appends: readonly RunAppend[],
-    call: EngineCall & { transaction?: unknown },
-  ): Promise<(PlacedEvent[] | Error)[]> {
-    if (call.transaction !== undefined) return this.#appendInside(appends, call.transaction);
-    return Promise.all(appends.map((append) => this.#submit(append, call).catch((error: Error) => error)));
-  }
-
   /** A fence speaks of the head as it is, which the group statement does not know. */
-  #submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+  protected override submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
     if (append.alongside) return this.#appendWith(append, append.alongside, call);
     return append.expectedSeq === undefined ? this.#group.submit(append, call) : this.#appendOne(append, call);
   }
@@ -95,14 +87,9 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     let report: (() => void) | undefined;
     const write = async (tx: OpenTransaction) => {
       report = undefined;
-      const { placed, rows, head } = await appendExactly(tx, append);
-      if (rows.length === 0) return placed;
-      const log = {
-        rewrites: head.rewrites,
-        read: (afterSeq: number, limit: number) => eventsInside(tx, run, afterSeq, limit),
-      };
-      report = await this.#records.changeInside(tx, alongside.names, (found) => alongside.writes(placed, found, log));
-      return placed;
+      const plan = await appendExactly(tx, append);
+      if (plan.rows.length > 0) report = await changeAlongside(tx, this.#records, append, alongside, plan);
+      return plan.placed;
     };
     call.phase ??= 'waiting';
     const placed = await this.#turns.take(topicOf(run), call, () => {
@@ -114,8 +101,10 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     return placed;
   }
 
-  /** Writes with the caller's own rows, on the caller's own client: its commit decides. */
-  async #appendInside(appends: readonly RunAppend[], transaction: unknown): Promise<(PlacedEvent[] | Error)[]> {
+  protected override async appendInside(
+    appends: readonly RunAppend[],
+    transaction: unknown,
+  ): Promise<(PlacedEvent[] | Error)[]> {
     const client = transaction as pg.ClientBase;
     if (typeof client?.query !== 'function')
       throw invalidArgument('transaction', 'a client of pg with an open transaction', client);

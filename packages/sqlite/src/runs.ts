@@ -20,8 +20,8 @@ import {
   type StoredRunEvent,
 } from '@tidemark/core/engine';
 import {
+  changeAlongside,
   EVENT_COLUMNS,
-  eventsInside,
   feedColumns,
   feedEntry,
   HEAD_COLUMNS,
@@ -107,15 +107,7 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     this.#heads.clear();
   }
 
-  append(
-    appends: readonly RunAppend[],
-    call: EngineCall & { transaction?: unknown },
-  ): Promise<(PlacedEvent[] | Error)[]> {
-    if (call.transaction !== undefined) return this.#appendInside(appends, call.transaction);
-    return Promise.all(appends.map((append) => this.#submit(append, call).catch((error: Error) => error)));
-  }
-
-  #submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
+  protected override submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
     if (append.alongside) return this.#appendWith(append, append.alongside, call);
     const run = (connection: Connection) => {
       const plan = this.#write(connection, append);
@@ -130,12 +122,7 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     const run = async (connection: Connection) => {
       const plan = this.#write(connection, append);
       if (plan.rows.length === 0) return plan.placed;
-      const tx = new OpenTransaction(connection);
-      const read = (afterSeq: number, limit: number) => eventsInside(tx, append.run, afterSeq, limit);
-      const log = { rewrites: plan.head.rewrites, read };
-      report = await this.#records.changeInside(tx, alongside.names, (found) =>
-        alongside.writes(plan.placed, found, log),
-      );
+      report = await changeAlongside(new OpenTransaction(connection), this.#records, append, alongside, plan);
       // Last: had the steps failed, the savepoint would have taken the events back and the head would stand.
       this.#move(append.run, plan);
       return plan.placed;
@@ -155,8 +142,10 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     if (rows.length > 0) this.#moved.set(keyOf(run), head);
   }
 
-  /** Writes with the caller's own rows, on the caller's own handle: its commit decides. */
-  async #appendInside(appends: readonly RunAppend[], transaction: unknown): Promise<(PlacedEvent[] | Error)[]> {
+  protected override async appendInside(
+    appends: readonly RunAppend[],
+    transaction: unknown,
+  ): Promise<(PlacedEvent[] | Error)[]> {
     const connection = connectionOf(transaction);
     try {
       return appends.map((append) => {

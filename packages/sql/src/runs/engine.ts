@@ -65,10 +65,23 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
     this.#clock = clock;
   }
 
-  abstract append(
+  append(
     appends: readonly RunAppend[],
     call: EngineCall & { transaction?: unknown },
+  ): Promise<(PlacedEvent[] | Error)[]> {
+    if (call.transaction !== undefined) return this.appendInside(appends, call.transaction);
+    return Promise.all(appends.map((append) => this.submit(append, call).catch((error: Error) => error)));
+  }
+
+  /** Appends to one run in a transaction of the store. */
+  protected abstract submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]>;
+
+  /** Appends beside the caller's own rows, on the caller's own connection: its commit decides. */
+  protected abstract appendInside(
+    appends: readonly RunAppend[],
+    transaction: unknown,
   ): Promise<(PlacedEvent[] | Error)[]>;
+
   abstract feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]>;
   abstract waitForEvents(run: RunKey | null, call: EngineCall): Promise<void>;
 
