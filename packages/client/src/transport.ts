@@ -10,6 +10,7 @@ import {
   type StoreDomain,
   type StoreWrite,
   TidemarkError,
+  timeLimitOf,
   type WriteArgs,
   type WriteMethod,
   writeCall,
@@ -188,15 +189,9 @@ export class Transport {
     return response.body!;
   }
 
-  /** Refuses calls on a closed store, calls already aborted, and limits that are none. */
+  /** Returns the time limit of a call, or throws for a call that must not begin. */
   startCall(options: CallOptions | undefined): number {
-    if (this.closed.aborted) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to go on');
-    const signal = options?.signal;
-    if (signal !== undefined && !(signal instanceof AbortSignal))
-      throw invalidArgument('signal', 'an AbortSignal', signal);
-    if (signal?.aborted)
-      throw new TidemarkError('ABORTED', 'The call was aborted before it began', { cause: signal.reason });
-    return options?.timeoutMs === undefined ? this.#options.timeoutMs : checkInteger(options.timeoutMs, 'timeoutMs', 1);
+    return timeLimitOf(options, this.closed, this.#options.timeoutMs);
   }
 
   /** The options of a call that the server may answer only after a wait. */

@@ -15,31 +15,13 @@ export {
   checkText,
   isPlainObject,
 } from './checks/text.ts';
-export * from './contracts/admin.ts';
-export * from './contracts/agents.ts';
-export * from './contracts/alerts.ts';
-export * from './contracts/artifacts.ts';
-export * from './contracts/calls.ts';
-export * from './contracts/common.ts';
-export * from './contracts/errors.ts';
-export * from './contracts/event-fields.ts';
-export * from './contracts/jobs.ts';
-export * from './contracts/kv.ts';
-export * from './contracts/quarantines.ts';
-export * from './contracts/run-appends.ts';
-export * from './contracts/run-events.ts';
-export * from './contracts/run-handle.ts';
-export * from './contracts/run-parts.ts';
-export * from './contracts/run-state.ts';
-export * from './contracts/runs.ts';
-export * from './contracts/schemas.ts';
-export * from './contracts/store.ts';
-export * from './contracts/writes.ts';
+export * from './contracts/index.ts';
 export { isTerminal, mayMove } from './jobs/states.ts';
 export { blameRun } from './projections/run-blame.ts';
 export { createHandle, type HandleDefaults } from './runs/handle.ts';
 export { smallParts } from './runs/parts.ts';
 export { RunFold, reduceRun } from './runs/reducer.ts';
+export { timeLimitOf } from './tools/call-start.ts';
 export { HeadMemory, headKey } from './tools/head-memory.ts';
 export { sleep } from './tools/sleep.ts';
 export { carriedWrite, writeCall } from './tools/writes.ts';

@@ -12,6 +12,7 @@ import type { StoreLimits, StoreOptions } from '../contracts/store.ts';
 import type { WriteArgs } from '../contracts/writes.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RunKey } from '../engine/run-key.ts';
+import { timeLimitOf } from './call-start.ts';
 import { DeadlineWatch } from './deadlines.ts';
 import { HeadMemory, headKey } from './head-memory.ts';
 import { type WriteCall, writeCall } from './writes.ts';
@@ -130,17 +131,10 @@ export class StoreContext {
     return writeCall(this.tenantId, domain, method, args);
   }
 
-  /** Refuses calls on a closed store, calls already aborted, and limits that are none. */
+  /** Throws for a call that must not begin; see `timeLimitOf`. */
   startCall(options: CallOptions | undefined): EngineCall {
-    if (this.closed.aborted) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to go on');
-    const signal = options?.signal;
-    if (signal !== undefined && !(signal instanceof AbortSignal))
-      throw invalidArgument('signal', 'an AbortSignal', signal);
-    if (signal?.aborted)
-      throw new TidemarkError('ABORTED', 'The call was aborted before it began', { cause: signal.reason });
-    const timeoutMs =
-      options?.timeoutMs === undefined ? this.timeoutMs : checkInteger(options.timeoutMs, 'timeoutMs', 1);
-    return { signal, deadline: Date.now() + timeoutMs, tenantId: this.tenantId };
+    const timeoutMs = timeLimitOf(options, this.closed, this.timeoutMs);
+    return { signal: options?.signal, deadline: Date.now() + timeoutMs, tenantId: this.tenantId };
   }
 
   /**

@@ -1,0 +1,18 @@
+/** What every call is checked for before it begins, in a store of an engine and in one over HTTP (GEN-3). */
+import { checkInteger } from '../checks/numbers.ts';
+import type { CallOptions } from '../contracts/common.ts';
+import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
+
+/**
+ * Returns the time limit of a call in milliseconds. Throws on a closed store, for a call that is already aborted, and for options
+ * that are not valid.
+ */
+export function timeLimitOf(options: CallOptions | undefined, closed: AbortSignal, defaultMs: number): number {
+  if (closed.aborted) throw new TidemarkError('STORE_CLOSED', 'The store is closed; open it again to go on');
+  const signal = options?.signal;
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw invalidArgument('signal', 'an AbortSignal', signal);
+  if (signal?.aborted)
+    throw new TidemarkError('ABORTED', 'The call was aborted before it began', { cause: signal.reason });
+  return options?.timeoutMs === undefined ? defaultMs : checkInteger(options.timeoutMs, 'timeoutMs', 1);
+}
