@@ -43,7 +43,7 @@ export function httpAdmin(transport: Transport, { documentBytes }: StoreLimits):
       return transport.call(request, options);
     },
 
-    async listTraces(options) {
+    async listAllTraces(options) {
       const query = { ...pageIn(options), ...tenantIn(options) };
       return transport.call({ ...targetOf('GET /v1/admin/traces'), query }, options);
     },

@@ -151,9 +151,9 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
       return transport.call(post(targetOf('POST /v1/job-recoveries'), members, write), options);
     },
 
-    async announced(job, options) {
+    async markAnnounced(job, options) {
       const to = targetOf('POST /v1/jobs/{taskType}/{taskId}/announced', refOf(job, 'job'));
-      await transport.call({ ...to, write: transport.writeOf('jobs', 'announced', [job, options]) }, options);
+      await transport.call({ ...to, write: transport.writeOf('jobs', 'markAnnounced', [job, options]) }, options);
     },
   };
 }

@@ -197,9 +197,10 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
       return transport.call(request, options);
     },
 
-    async deleteRun(runId, options?: RunReadOptions & { atSeq?: number }) {
-      const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
-      const headers: Record<string, string> = atSeq === undefined ? {} : { 'if-match': `"${atSeq}"` };
+    async deleteRun(runId, options?: RunReadOptions & { expectedSeq?: number }) {
+      const expectedSeq =
+        options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 1);
+      const headers: Record<string, string> = expectedSeq === undefined ? {} : { 'if-match': `"${expectedSeq}"` };
       const write = transport.writeOf('runs', 'deleteRun', [runId, options]);
       const request = { ...targetOf('DELETE /v1/runs/{runId}', { runId }), query: tenantIn(options), headers, write };
       return (await transport.call(request, options)).deleted;
@@ -229,8 +230,11 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
     },
 
     async archiveRun(runId, options) {
-      const { location, atSeq, rewrites } = membersOf(options);
-      const body = bodyOf({ location, atSeq, rewrites }, limits.documentBytes);
+      const { location, expectedSeq, expectedRewrites } = membersOf(options);
+      const body = bodyOf(
+        transport.named('POST /v1/runs/{runId}/archive', { location, expectedSeq, expectedRewrites }),
+        limits.documentBytes,
+      );
       const write = transport.writeOf('runs', 'archiveRun', [runId, options]);
       const request = {
         ...targetOf('POST /v1/runs/{runId}/archive', { runId }),
@@ -241,7 +245,7 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
       return (await transport.call(request, options)).archived;
     },
 
-    async archivedAt(runId, options) {
+    async archiveLocation(runId, options) {
       const request = { ...targetOf('GET /v1/runs/{runId}/archive', { runId }), query: tenantIn(options) };
       return (await transport.find(request, options))?.location ?? null;
     },
@@ -289,15 +293,16 @@ function checkFetch(options: FetchOptions | undefined): { afterSeq: number; limi
 }
 
 function feedQuery(transport: Transport, options: FeedOptions | undefined) {
-  const { after } = options ?? {};
-  if (after !== undefined && (typeof after !== 'string' || after === ''))
-    throw invalidArgument('after', 'a cursor of this feed', after);
+  const { cursor } = options ?? {};
+  if (cursor !== undefined && (typeof cursor !== 'string' || cursor === ''))
+    throw invalidArgument('cursor', 'a cursor of this feed', cursor);
   const filter = (options?.filter === undefined ? {} : checkObject(options.filter, 'filter')) as FeedOptions['filter'];
   const { eventTypes } = filter!;
   if (eventTypes !== undefined && !Array.isArray(eventTypes))
     throw invalidArgument('filter.eventTypes', 'an array of event types', eventTypes);
   for (const type of eventTypes ?? []) checkId(type, 'filter.eventTypes');
-  return { after, ...tenantOf(transport, filter), eventType: eventTypes, unreadable: unreadableOf(options) };
+  const query = { cursor, ...tenantOf(transport, filter), eventType: eventTypes, unreadable: unreadableOf(options) };
+  return transport.named('GET /v1/events', query);
 }
 
 function unreadableOf(options: FeedOptions | undefined): 'skip' | undefined {

@@ -61,7 +61,8 @@ export async function httpStore(given: string | HttpOptions): Promise<Store> {
     fetch: (...args) => fetch(...args),
     timeoutMs: checkInteger(timeoutMs ?? DEFAULT_TIMEOUT_MS, 'timeoutMs', 1),
   });
-  const info = await transport.call(targetOf('GET /v1/info'), undefined);
+  const { wireVersion, ...info } = await transport.call(targetOf('GET /v1/info'), undefined);
+  transport.usesOldNames = wireVersion === undefined;
   if (options.durability === 'require' && !isDurable(info))
     throw new TidemarkError(
       'DURABILITY_TOO_WEAK',

@@ -30,6 +30,7 @@ import {
   type Target,
   TENANT_HEADER,
   TIMEOUT_HEADER,
+  toOldNames,
 } from '@tidemark/wire';
 import { errorOfAnswer, errorOfConnection, errorOfGivingUp, NO_WRITE } from './failures.ts';
 
@@ -86,6 +87,8 @@ export class Transport {
   readonly #options: TransportOptions;
   readonly #lifetime: Lifetime;
   readonly tenantId: string | null;
+  /** Whether the server is of version 0.1, which knows some parameters and members by other names. */
+  usesOldNames = false;
 
   constructor(options: TransportOptions, tenantId: string | null = null, lifetime = new Lifetime()) {
     this.#options = options;
@@ -95,7 +98,9 @@ export class Transport {
 
   /** The same connection, speaking for one tenant. */
   forTenant(tenantId: string): Transport {
-    return new Transport(this.#options, tenantId, this.#lifetime);
+    const transport = new Transport(this.#options, tenantId, this.#lifetime);
+    transport.usesOldNames = this.usesOldNames;
+    return transport;
   }
 
   /** Describes a write, as an error carries it. */
@@ -105,6 +110,11 @@ export class Transport {
     args: CallArgs<D, M> | WriteArgs<D, M>,
   ): StoreWrite | undefined {
     return carriedWrite(writeCall(this.tenantId, domain, method, args));
+  }
+
+  /** Returns parameters or members under the names that the server knows. */
+  named<Members extends object>(route: RouteName, members: Members): Members {
+    return this.usesOldNames ? toOldNames(route, members) : members;
   }
 
   /** Aborted when the store is closed. */

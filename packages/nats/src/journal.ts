@@ -187,7 +187,7 @@ export class NatsJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { atSeq, atRewrites, keepsName, ...call }: RemoveOptions,
+    { expectedSeq, expectedRewrites, keepsName, ...call }: RemoveOptions,
   ): Promise<number> {
     const { reader, writer } = this.#part(name.space);
     const subject = subjectOfJournal(reader.subject, name);
@@ -200,9 +200,9 @@ export class NatsJournal implements Journal {
         if (last > 0) await reader.removeBefore(name, last, spilledUpTo, call);
         return 0;
       }
-      if (atSeq !== undefined && restoring) return 0;
-      if (atSeq !== undefined && head.seq !== atSeq) throw seqConflict(name.name, atSeq, head.seq);
-      if (atRewrites !== undefined && rewrites !== atRewrites) throw rewritten(name.name, rewrites);
+      if (expectedSeq !== undefined && restoring) return 0;
+      if (expectedSeq !== undefined && head.seq !== expectedSeq) throw seqConflict(name.name, expectedSeq, head.seq);
+      if (expectedRewrites !== undefined && rewrites !== expectedRewrites) throw rewritten(name.name, rewrites);
       const headers = {
         [HEADER.end]: tombstone === null ? REMOVED : headerJson(tombstone),
         [HEADER.kept]: keepsName ? '1' : undefined,

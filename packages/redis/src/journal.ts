@@ -113,18 +113,18 @@ class RedisJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { atSeq, atRewrites, keepsName, ...call }: RemoveOptions,
+    { expectedSeq, expectedRewrites, keepsName, ...call }: RemoveOptions,
   ): Promise<number> {
     const { bucket, head, log, restoring } = this.#layout.journal(name);
     const keys = [head, log];
     if (isListed(name.space))
       keys.push(...this.#listKeys(bucket, name.tenantId), restoring, this.#layout.shared(bucket, 'removed-events'));
     else keys.push(...this.#nameKeys(bucket, name));
-    const args = [tombstone ?? '', name.tenantId, name.name, String(atSeq ?? ''), keepsName ? '1' : '0'];
-    args.push(String(atRewrites ?? ''));
+    const args = [tombstone ?? '', name.tenantId, name.name, String(expectedSeq ?? ''), keepsName ? '1' : '0'];
+    args.push(String(expectedRewrites ?? ''));
     const removed = await this.#commands.write(bucket, REMOVE_JOURNAL, keys, args, call);
     if (typeof removed !== 'number') throw rewritten(name.name, Number(removed));
-    if (removed < 0) throw seqConflict(name.name, atSeq!, -removed);
+    if (removed < 0) throw seqConflict(name.name, expectedSeq!, -removed);
     return removed;
   }
 

@@ -32,6 +32,7 @@ export {
   STATUS_OF,
 } from './problems.ts';
 export { type Parameters, queryOf } from './query.ts';
+export { renamedIn, toOldNames, WIRE_VERSION } from './renamed.ts';
 export type { RouteName } from './routes/index.ts';
 export { decodeSegment, encodeSegment, idOfSegment, segmentOf } from './segments.ts';
 export {

@@ -44,30 +44,30 @@ export function httpPauses(transport: Transport, { documentBytes }: StoreLimits)
       return transport.call(post(targetOf('POST /v1/pauses/load'), { token, requestId }, write), options);
     },
 
-    async claimPlannerState(token, options) {
+    async claimPause(token, options) {
       checkToken(token);
       const requestId = checkOptionalId(options?.requestId, 'requestId') ?? uuid();
       const lease = checkOptionalDuration(options?.lease, 'lease', DEFAULT_LEASE_MS);
-      const write = transport.writeOf('agents', 'claimPlannerState', [WITHHELD, { lease, requestId }]);
+      const write = transport.writeOf('agents', 'claimPause', [WITHHELD, { lease, requestId }]);
       const request = post(targetOf('POST /v1/pauses/claim'), { token, lease, requestId }, write);
       return (await transport.call(request, options)).claim;
     },
 
-    async confirmPlannerState(token, claimId, options) {
+    async confirmPause(token, claimId, options) {
       checkToken(token);
       checkId(claimId, 'claimId');
-      const write = transport.writeOf('agents', 'confirmPlannerState', [WITHHELD, claimId]);
+      const write = transport.writeOf('agents', 'confirmPause', [WITHHELD, claimId]);
       await transport.call(post(targetOf('POST /v1/pauses/confirm'), { token, claimId }, write), options);
     },
 
-    async releasePlannerState(token, claimId, options) {
+    async releasePause(token, claimId, options) {
       checkToken(token);
       checkId(claimId, 'claimId');
-      const write = transport.writeOf('agents', 'releasePlannerState', [WITHHELD, claimId]);
+      const write = transport.writeOf('agents', 'releasePause', [WITHHELD, claimId]);
       await transport.call(post(targetOf('POST /v1/pauses/release'), { token, claimId }, write), options);
     },
 
-    async peekPlannerState(token, options) {
+    async peekPause(token, options) {
       checkToken(token);
       return transport.find(post(targetOf('POST /v1/pauses/peek'), { token }), options);
     },

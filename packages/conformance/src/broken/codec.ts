@@ -33,8 +33,8 @@ export const BROKEN_CODECS: readonly BrokenStore[] = [
   })),
   broken('unread-pause-is-lost', 'takes what it cannot read', 'general/codec-failure-loses-no-pause', () => ({
     agents: (agents) => ({
-      claimPlannerState: (token, options) =>
-        agents.claimPlannerState(token, options).catch(async (error: Error) => {
+      claimPause: (token, options) =>
+        agents.claimPause(token, options).catch(async (error: Error) => {
           await agents.loadPlannerState(token).catch(() => undefined);
           throw error;
         }),

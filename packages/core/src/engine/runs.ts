@@ -131,8 +131,8 @@ export interface OpenLog {
 
 /** Which state of a run a removal is meant for. */
 export interface RemoveRunOptions extends EngineCall {
-  atSeq?: number;
-  atRewrites?: number;
+  expectedSeq?: number;
+  expectedRewrites?: number;
 }
 
 /** Where an event of an append stands. */
@@ -232,8 +232,8 @@ export interface RunEngine {
   /** Removes the stored snapshot unless its `rewrites` is higher than this. */
   dropSnapshot(run: RunKey, upToRewrites: number, call: EngineCall): Promise<void>;
   /**
-   * Removes events and snapshot and leaves the tombstone; false for an unknown run. With `atSeq` only while that is
-   * its last sequence, else `SEQ_CONFLICT`; with `atRewrites` only while that is its `rewrites`, else `CONFLICT`. A
+   * Removes events and snapshot and leaves the tombstone; false for an unknown run. With `expectedSeq` only while that is
+   * its last sequence, else `SEQ_CONFLICT`; with `expectedRewrites` only while that is its `rewrites`, else `CONFLICT`. A
    * tombstone of the kind `deleted` also ends a restore that was begun.
    */
   remove(run: RunKey, tombstone: RunTombstone, options: RemoveRunOptions): Promise<boolean>;

@@ -158,13 +158,14 @@ export class MemoryJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { atSeq, atRewrites, keepsName }: Omit<RemoveOptions, keyof EngineCall> = {},
+    { expectedSeq, expectedRewrites, keepsName }: Omit<RemoveOptions, keyof EngineCall> = {},
   ): Promise<number> {
     const id = idOf(name);
     const log = this.#logs.get(id);
-    if (!log && (atSeq !== undefined || !this.#restoring.has(id))) return 0;
-    if (log && atSeq !== undefined && log.head.seq !== atSeq) throw seqConflict(name.name, atSeq, log.head.seq);
-    if (log && atRewrites !== undefined && log.head.rewrites !== atRewrites)
+    if (!log && (expectedSeq !== undefined || !this.#restoring.has(id))) return 0;
+    if (log && expectedSeq !== undefined && log.head.seq !== expectedSeq)
+      throw seqConflict(name.name, expectedSeq, log.head.seq);
+    if (log && expectedRewrites !== undefined && log.head.rewrites !== expectedRewrites)
       throw rewritten(name.name, log.head.rewrites);
     if (!keepsName) this.#dropTenant(name);
     if (!log) return this.#removeRestored(id, tombstone);

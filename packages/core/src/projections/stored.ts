@@ -93,13 +93,13 @@ export async function keep(
   call: CallOptions,
 ): Promise<boolean> {
   const set = fieldsOf(keepingOf(store), key, next);
-  return (await store.kv.swap(key, { revision: over?.revision ?? 0, set }, call)).swapped;
+  return (await store.kv.swap(key, { expectedRevision: over?.revision ?? 0, set }, call)).swapped;
 }
 
 /** Removes the state that was read, unless another was stored since. */
 export async function discard(store: Store, key: string, { revision }: KeptState, call: CallOptions): Promise<void> {
   const set = { run: null, seq: null, rewrites: null, state: null };
-  await store.kv.swap(key, { revision, set }, call);
+  await store.kv.swap(key, { expectedRevision: revision, set }, call);
 }
 
 /** Removes the states of a run, of every projection and version that keeps states in these records. */

@@ -23,7 +23,7 @@ export const FEED_ROUTES = routes({
     query: Type.Object({
       ...TENANT_ID,
       ...LIVE_PARAMETERS,
-      after: Type.Optional(Type.String({ description: 'The cursor of the last event seen' })),
+      cursor: Type.Optional(Type.String({ description: 'The cursor of the last event seen' })),
       limit: Type.Optional(Type.Integer()),
       eventType: Type.Optional(Type.Array(Type.String(), { description: `Only these types. ${EMPTY_LIST}` })),
       unreadable: Type.Optional(

@@ -6,7 +6,7 @@ import { routes } from './route.ts';
 
 const Live = Type.Object({ ok: Type.Boolean() });
 
-const Info = shapeOf<StoreInfo>()(
+const Info = shapeOf<StoreInfo & { wireVersion?: number }>()(
   {
     backend: Type.String(),
     version: Type.String(),
@@ -15,6 +15,7 @@ const Info = shapeOf<StoreInfo>()(
     durability: Type.String(),
     limits: Json,
     tenantId: Type.Optional(Type.String()),
+    wireVersion: Type.Optional(Type.Integer({ description: 'Which names routes use; absent in version 0.1' })),
   },
   { title: 'StoreInfo' },
 );

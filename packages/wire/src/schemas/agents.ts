@@ -62,7 +62,7 @@ export const MemoryInfo = shapeOf<Omit<Contract.MemoryRecord, 'state'>>()({
 });
 export const SaveMemory = Type.Object({
   state: jsonOf<Contract.JsonObject>(),
-  ifVersion: Type.Optional(Count),
+  expectedVersion: Type.Optional(Count),
   requestId: RequestId,
 });
 export const TaskState = shapeOf<Contract.TaskState>()(

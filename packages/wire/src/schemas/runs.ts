@@ -172,8 +172,8 @@ export const RestoreResult = shapeOf<Contract.RestoreResult>()({
 });
 export const Archive = Type.Object({
   location: Type.String(),
-  atSeq: Count,
-  rewrites: Type.Optional(
+  expectedSeq: Count,
+  expectedRewrites: Type.Optional(
     Type.Integer({ minimum: 0, description: 'That of the export, to be refused if it has moved' }),
   ),
 });

@@ -164,8 +164,8 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
       );
       const again = await replay(store, error.write!, { withheld: loaded });
       expectEqual<unknown>(again, { step: 7 }, 'replayed with the codec, the same load returns the payload');
-      await expectCode('CODEC_FAILED', 'so is a claim', () => bench.tenant.agents.claimPlannerState(claimed));
-      const claim = await store.agents.claimPlannerState(claimed);
+      await expectCode('CODEC_FAILED', 'so is a claim', () => bench.tenant.agents.claimPause(claimed));
+      const claim = await store.agents.claimPause(claimed);
       expectEqual<unknown>(claim?.payload, { step: 7 }, 'and the pause can be claimed at once');
     },
   }),
