@@ -14,12 +14,12 @@ import {
   type JournalOutcome,
   type JournalRestore,
   type JournalSpace,
+  KeyedMutex,
   LruMap,
   type RemoveOptions,
   rewritten,
   type Signals,
   seqConflict,
-  Turns,
 } from '@tidemark/core/engine';
 import { outcomeUnknown } from './errors.ts';
 import {
@@ -63,7 +63,7 @@ export class NatsJournal implements Journal {
   readonly #clock: () => number;
   readonly #signals: Signals;
   readonly #indexes = new LruMap<string, JournalIndex>(MAX_INDEXED_KEYS, ({ size }) => size + 1);
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
 
   constructor(runs: JournalPart, others: JournalPart, signals: Signals, context: JournalContext) {
     this.#runs = runs;
@@ -79,7 +79,7 @@ export class NatsJournal implements Journal {
   commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
     const hashes = commit.entries.map(({ key }) => hashOfKey(key));
     const id = idOf(name);
-    return this.#turns.take(id, call, async () => {
+    return this.#turns.run(id, call, async () => {
       let index = this.#indexes.get(id);
       if (!index) {
         // A journal that is thought new is written to without a look; the server knows better if it is not.
@@ -163,7 +163,7 @@ export class NatsJournal implements Journal {
   find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]> {
     const id = idOf(name);
     const { reader } = this.#part(name.space);
-    return this.#turns.take(id, call, async () => {
+    return this.#turns.run(id, call, async () => {
       let index = this.#indexes.get(id);
       if (index) await reader.refresh(name, index, call);
       else index = await reader.index(name, 'whole', call);
@@ -222,7 +222,7 @@ export class NatsJournal implements Journal {
   restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
     const { reader, writer } = this.#part(name.space);
-    return this.#turns.take(id, call, async () => {
+    return this.#turns.run(id, call, async () => {
       const { head, tombstone, last, rewrites, restoring } = await reader.headWithPlace(name, call);
       const isKnown = tombstone === step.known.tombstone && (restoring ? head!.seq : 0) === step.known.seq;
       if (!isKnown || (head && !restoring)) return false;
@@ -246,7 +246,7 @@ export class NatsJournal implements Journal {
 
   rewrite(name: JournalName, seq: number, body: { from: string; to: string }, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
-    return this.#turns.take(id, call, () => {
+    return this.#turns.run(id, call, () => {
       this.#indexes.delete(id);
       return rewriteEntry(this.#part(name.space), name, seq, body, call);
     });

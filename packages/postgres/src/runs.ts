@@ -1,18 +1,18 @@
 /** The run engine on PostgreSQL: groups of appends in one statement, everything it leaves undone by the exact way. */
 import { invalidArgument, isTidemarkError } from '@tidemark/core';
 import {
-  type Alongside,
   compareKeys,
   decodeCursor,
   type EngineCall,
   encodeCursor,
   type FeedEntry,
   GroupCommit,
+  KeyedMutex,
   type PlacedEvent,
   type RunAppend,
   type RunKey,
+  type SameCommitWrites,
   type StoreContext,
-  Turns,
 } from '@tidemark/core/engine';
 import {
   eventsInside,
@@ -36,7 +36,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   readonly #notifications: Notifications;
   readonly #records: SqlRecords;
   /** One connection a run is enough: those who wait for its head would keep others from theirs. */
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
   readonly #group: GroupCommit<RunAppend, PlacedEvent[]>;
 
   constructor(context: StoreContext, database: Database, notifications: Notifications, records: SqlRecords) {
@@ -56,7 +56,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
 
   /** A fence speaks of the head as it is, which the group statement does not know. */
   #submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
-    if (append.alongside) return this.#appendWith(append, append.alongside, call);
+    if (append.sameCommit) return this.#appendWith(append, append.sameCommit, call);
     return append.expectedSeq === undefined ? this.#group.submit(append, call) : this.#appendOne(append, call);
   }
 
@@ -90,7 +90,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     return placed;
   }
 
-  async #appendWith(append: RunAppend, alongside: Alongside, call: EngineCall): Promise<PlacedEvent[]> {
+  async #appendWith(append: RunAppend, sameCommit: SameCommitWrites, call: EngineCall): Promise<PlacedEvent[]> {
     const { run } = append;
     let report: (() => void) | undefined;
     const write = async (tx: OpenTransaction) => {
@@ -101,11 +101,11 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
         rewrites: head.rewrites,
         read: (afterSeq: number, limit: number) => eventsInside(tx, run, afterSeq, limit),
       };
-      report = await this.#records.changeInside(tx, alongside.names, (found) => alongside.writes(placed, found, log));
+      report = await this.#records.changeInside(tx, sameCommit.names, (found) => sameCommit.writes(placed, found, log));
       return placed;
     };
     call.phase ??= 'waiting';
-    const placed = await this.#turns.take(topicOf(run), call, () => {
+    const placed = await this.#turns.run(topicOf(run), call, () => {
       call.phase = 'begun';
       return settleRaces(() => this.database.write(write, call, run.tenantId));
     });

@@ -228,7 +228,7 @@ class RedisJournal implements Journal {
     while (found.length < limit) {
       const wanted = limit - found.length;
       const members = await merge.take(wanted);
-      const names = members.map((member) => ({ space, ...placeOf(member.toString(), tenantId) }));
+      const names = members.map((member) => ({ space, ...parseMember(member.toString(), tenantId) }));
       const heads = await Promise.all(names.map((name) => this.head(name, call)));
       for (const [at, name] of names.entries()) if (heads[at]!.head) found.push({ name, head: heads[at]!.head! });
       if (members.length < wanted) break;
@@ -325,7 +325,7 @@ export function memberOf(
   return tenantId === undefined ? `${createdAt}\0${run.tenantId}\0${run.name}` : `${createdAt}\0${run.name}`;
 }
 
-function placeOf(member: string, tenantId: string | undefined): { tenantId: string; name: string } {
+function parseMember(member: string, tenantId: string | undefined): { tenantId: string; name: string } {
   const parts = member.split('\0');
   return tenantId === undefined ? { tenantId: parts[1]!, name: parts[2]! } : { tenantId, name: parts[1]! };
 }

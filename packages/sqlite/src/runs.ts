@@ -1,6 +1,5 @@
 /** The run engine on SQLite: writers take turns inside the group commit, so the head they see is the head. */
 import {
-  type Alongside,
   type AppendPlan,
   decodeCursor,
   digestBytes,
@@ -16,6 +15,7 @@ import {
   type RunKey,
   type RunTombstone,
   rowOf,
+  type SameCommitWrites,
   type StoreContext,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
@@ -116,7 +116,7 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
   }
 
   #submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
-    if (append.alongside) return this.#appendWith(append, append.alongside, call);
+    if (append.sameCommit) return this.#appendWith(append, append.sameCommit, call);
     const run = (connection: Connection) => {
       const plan = this.#write(connection, append);
       this.#move(append.run, plan);
@@ -125,7 +125,7 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     return this.database.submit({ savepoint: append.events.length > 1, run }, call);
   }
 
-  async #appendWith(append: RunAppend, alongside: Alongside, call: EngineCall): Promise<PlacedEvent[]> {
+  async #appendWith(append: RunAppend, sameCommit: SameCommitWrites, call: EngineCall): Promise<PlacedEvent[]> {
     let report: (() => void) | undefined;
     const run = async (connection: Connection) => {
       const plan = this.#write(connection, append);
@@ -133,8 +133,8 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
       const tx = new OpenTransaction(connection);
       const read = (afterSeq: number, limit: number) => eventsInside(tx, append.run, afterSeq, limit);
       const log = { rewrites: plan.head.rewrites, read };
-      report = await this.#records.changeInside(tx, alongside.names, (found) =>
-        alongside.writes(plan.placed, found, log),
+      report = await this.#records.changeInside(tx, sameCommit.names, (found) =>
+        sameCommit.writes(plan.placed, found, log),
       );
       // Last: had the steps failed, the savepoint would have taken the events back and the head would stand.
       this.#move(append.run, plan);

@@ -8,6 +8,6 @@ export {
   encryption,
   type KeyRing,
   type PayloadCodec,
+  type PayloadContext,
   type PayloadKind,
-  type PayloadPlace,
 } from '@tidemark/core';

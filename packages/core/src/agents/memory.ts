@@ -14,7 +14,7 @@ const MAX_PAGE = 1_000;
 
 /** The memory capability of one tenant. */
 export function createMemory(context: StoreContext, engine: MemoryEngine, tenantId: string): MemoryCapability {
-  const placeOf = (key: string) => ({ tenantId, kind: 'memory', owner: key }) as const;
+  const memoryContext = (key: string) => ({ tenantId, kind: 'memory', owner: key }) as const;
 
   /** Made when absent, so that the write an unknown outcome carries can be retried without harm. */
   const requestOf = (options: { requestId?: string } | undefined) => {
@@ -34,7 +34,7 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
         options?.expectedVersion === undefined ? null : checkInteger(options.expectedVersion, 'expectedVersion', 0);
       const { requestId, requestIsNew } = requestOf(options);
       const text = encodeJsonObject(state, 'state', context.limits.documentBytes);
-      const body = context.payloads.encode(text, placeOf(key));
+      const body = context.payloads.encode(text, memoryContext(key));
       const write = context.writeOf('agents', 'saveMemoryState', [key, state, { ...options, requestId }]);
       const outcome = await context.write(options, write, (call) =>
         engine.save(tenantId, { key, state: body, expectedVersion, requestId, requestIsNew }, call),
@@ -45,13 +45,13 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
 
     async loadMemoryState(key, options) {
       const row = await load(key, options);
-      return row === null ? null : context.payloads.decode(row.state, placeOf(key));
+      return row === null ? null : context.payloads.decode(row.state, memoryContext(key));
     },
 
     async getMemoryRecord(key, options) {
       const row = await load(key, options);
       if (row === null) return null;
-      const state = context.payloads.decode<JsonObject>(row.state, placeOf(key));
+      const state = context.payloads.decode<JsonObject>(row.state, memoryContext(key));
       return { key, state, version: row.version, updatedAt: timeText(row.updatedAt) };
     },
 

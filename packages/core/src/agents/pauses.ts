@@ -46,9 +46,10 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
     if (!settled) throw claimLost(pauseId);
   };
 
-  const placeOf = (pauseId: string) => ({ tenantId, kind: 'pause', owner: pauseId }) as const;
+  const pauseContext = (pauseId: string) => ({ tenantId, kind: 'pause', owner: pauseId }) as const;
 
-  const decode = (pauseId: string, payload: string): JsonObject => context.payloads.decode(payload, placeOf(pauseId));
+  const decode = (pauseId: string, payload: string): JsonObject =>
+    context.payloads.decode(payload, pauseContext(pauseId));
 
   return {
     async savePlannerState(token, payload, options) {
@@ -57,7 +58,7 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       const sessionId = checkOptionalId(options?.sessionId, 'sessionId');
       const taskId = checkOptionalId(options?.taskId, 'taskId');
       const text = encodeJsonObject(payload, 'payload', context.limits.documentBytes);
-      const body = context.payloads.encode(text, placeOf(pauseId));
+      const body = context.payloads.encode(text, pauseContext(pauseId));
       const reason = encodeReason(context, tenantId, pauseId, payload.reason);
       const row = { pauseId, payload: body, ttlMs, sessionId, taskId, reason };
       const write = context.writeOf('agents', 'savePlannerState', [withheld(pauseId), payload, options]);

@@ -1,7 +1,7 @@
 /** Compression, encryption and both: what they store, what they refuse, and that nothing readable reaches an engine. */
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { EncodedPayload, PayloadCodec, PayloadPlace } from '../contracts/codec.ts';
+import type { EncodedPayload, PayloadCodec, PayloadContext } from '../contracts/codec.ts';
 import type { ErrorCode } from '../contracts/errors.ts';
 import { composeCodecs } from './compose.ts';
 import { compression } from './compression.ts';
@@ -9,7 +9,7 @@ import { encryption, type KeyRing } from './encryption.ts';
 import { envelopeOf, isEnvelope, parseEnvelope } from './envelope.ts';
 import { Payloads, plain } from './payloads.ts';
 
-const PLACE: PayloadPlace = { tenantId: 'acme', kind: 'event', owner: 'run-1', item: 'key-1' };
+const PLACE: PayloadContext = { tenantId: 'acme', kind: 'event', owner: 'run-1', item: 'key-1' };
 const TEXT = JSON.stringify({ secret: 'the launch code', 'umlaut ü': '\ud83d\ude00' });
 const LONG = JSON.stringify({ words: 'again and again '.repeat(500) });
 
@@ -48,7 +48,7 @@ describe('encryption', () => {
     expect(payloads.decode(stored, PLACE)).toEqual(JSON.parse(TEXT));
   });
 
-  it.each<[string, Partial<PayloadPlace>]>([
+  it.each<[string, Partial<PayloadContext>]>([
     ['tenant', { tenantId: 'other' }],
     ['kind', { kind: 'memory' }],
     ['owner', { owner: 'run-2' }],

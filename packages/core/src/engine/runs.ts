@@ -104,7 +104,7 @@ export interface RunAppend {
   labels: Record<string, string>;
   parentRunId: string | null;
   /** Only for engines that can `runs.inlineProjections`. */
-  alongside?: Alongside;
+  sameCommit?: SameCommitWrites;
 }
 
 /**
@@ -112,7 +112,7 @@ export interface RunAppend {
  * reads them, asks for the writes and takes them, and then all of it is committed or nothing is. An append that has
  * nothing new to write leaves them alone; where another writer wins a race for a record, the engine begins again.
  */
-export interface Alongside {
+export interface SameCommitWrites {
   names: readonly RecordName[];
   /** An error that is thrown undoes the append and becomes its outcome. */
   writes(

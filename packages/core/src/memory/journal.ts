@@ -100,7 +100,7 @@ export class MemoryJournal implements Journal {
     this.#logs.set(id, log);
     const ordered = this.#ordered.get(name.space) ?? [];
     this.#ordered.set(name.space, ordered);
-    ordered.splice(placeOf(ordered, log), 0, log);
+    ordered.splice(insertionIndex(ordered, log), 0, log);
     this.#addTenant(name);
     return log;
   }
@@ -175,7 +175,7 @@ export class MemoryJournal implements Journal {
     }
     this.#logs.delete(id);
     const ordered = this.#ordered.get(name.space)!;
-    ordered.splice(placeOf(ordered, log), 1);
+    ordered.splice(insertionIndex(ordered, log), 1);
     const removed = log.entries.length;
     log.entries = [];
     log.byKey.clear();
@@ -306,7 +306,7 @@ function placeOfLog(log: Log): Place {
 }
 
 /** The first index whose log is not below the given one. */
-function placeOf(ordered: readonly Log[], log: Log): number {
+function insertionIndex(ordered: readonly Log[], log: Log): number {
   return lowerBound(ordered, placeOfLog(log));
 }
 

@@ -12,7 +12,7 @@ import {
 import type { MemoryChange, MemoryEngine } from '../../engine/agents.ts';
 import type { EngineCall } from '../../engine/call.ts';
 import { REQUEST_KEPT_MS, type RecordName, type Records, type StoredRecord } from '../../engine/records.ts';
-import { CONFLICT, type Contention, Turns } from '../../tools/contention.ts';
+import { CONFLICT, type Contention, KeyedMutex } from '../../tools/contention.ts';
 import { joinKey } from '../../tools/joined-keys.ts';
 import { fieldsOf, numberField, textField } from '../../tools/record-fields.ts';
 import { scanRecords } from '../scan.ts';
@@ -33,7 +33,7 @@ interface Stored {
 }
 
 export function keyedMemory(records: Records, contention: Contention): MemoryEngine {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const nameOf = (tenantId: string, key: string): RecordName => ({ space: 'memory', tenantId, key });
 
   /** The version that a request was given, if it was carried out. */
@@ -103,7 +103,7 @@ export function keyedMemory(records: Records, contention: Contention): MemoryEng
         const isWritten = await write(tenantId, memory, stored, { state, version, deleted: null }, call);
         return isWritten ? { saved: true, version } : CONFLICT;
       };
-      return turns.take(joinKey([tenantId, key]), call, () => contention.settle(call, attempt));
+      return turns.run(joinKey([tenantId, key]), call, () => contention.settle(call, attempt));
     },
 
     async load(tenantId, key, call) {
