@@ -354,7 +354,7 @@ function mount(route: Route): MountedRoute {
     query,
     checkQuery,
     mayAskNothing: checkQuery.Check({}),
-    mayLast: route.scope !== null && (route.gives !== undefined || route.reads !== undefined),
+    mayLast: route.scope !== null && (route.produces !== undefined || route.reads !== undefined),
     isList: route.scope !== null && (Object.hasOwn(properties, 'limit') || route.readsList === true),
     checkBody: route.body ? bodyCheck(route.storeChecksBody ? outlineOf(route.body) : route.body) : null,
     isFree: route.body !== undefined && isFree(route.body),

@@ -1,4 +1,4 @@
-/** What server, client and inspector agree on, without schemas: it is small enough for a browser. */
+/** The HTTP API as server, client and inspector share it, without the schemas: small enough for a browser. */
 export { bodyOf } from './bodies.ts';
 export { chunksOf } from './chunks.ts';
 export {

@@ -52,7 +52,7 @@ export function httpMemory(transport: Transport, { documentBytes }: StoreLimits)
       try {
         return (await transport.call({ ...request, query: { requestId } }, options)).deleted;
       } catch (error) {
-        // Servers of version 0.1 have no such parameter and refuse the call. An id that the caller chose is not dropped.
+        // Servers of version 0.1 reject this parameter. Retry without it, unless the caller chose the id.
         if (options?.requestId !== undefined || !isRefusal(error, 'requestId')) throw error;
         return (await transport.call(request, options)).deleted;
       }

@@ -1,4 +1,4 @@
-/** Pause tokens over HTTP: the token travels in bodies only, and errors do not carry it. */
+/** Pause tokens over HTTP. The token is sent only in bodies, and errors do not contain it. */
 import {
   checkId,
   checkLimit,
@@ -15,7 +15,7 @@ import { uuid } from '../uuid.ts';
 
 const DEFAULT_TTL_MS = 3_600_000;
 const DEFAULT_LEASE_MS = 60_000;
-/** Stands for the token in writes that errors carry. */
+/** Replaces the token in the writes that errors carry. */
 const WITHHELD = { withheld: 'token' } as const;
 
 export function httpPauses(transport: Transport, { documentBytes }: StoreLimits): PauseCapability {
@@ -83,7 +83,7 @@ export function httpPauses(transport: Transport, { documentBytes }: StoreLimits)
   };
 }
 
-/** Whether it is one; the message must not show it. */
+/** Throws `INVALID_ARGUMENT` unless the token is text. The message must not contain the token. */
 function checkToken(token: unknown): void {
   if (typeof token !== 'string') throw invalidArgument('token', 'a text');
 }

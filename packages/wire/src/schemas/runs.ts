@@ -1,4 +1,4 @@
-/** Schemas of runs. What an event must be the store itself checks; here is its shape. */
+/** Schemas of runs. They describe the shape of events; the store checks the rules. */
 import * as Contract from '@tidemark/core/portable';
 import Type from 'typebox';
 import { Count, Id, Json, shapeOf, Time } from './common.ts';
@@ -32,7 +32,7 @@ const EVENT = {
   payload: Type.Optional(Json),
 };
 
-/** In `/v1/runs/{runId}/events` the path names the run. */
+/** In `/v1/runs/{runId}/events` the path has the run id. */
 const { runId: _, ...EVENT_OF_RUN } = EVENT;
 
 export const RunEvent = shapeOf<Contract.RunEventInput>()(EVENT, { title: 'RunEvent', additionalProperties: true });
@@ -174,7 +174,7 @@ export const Archive = Type.Object({
   location: Type.String(),
   expectedSeq: Count,
   expectedRewrites: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'That of the export, to be refused if it has moved' }),
+    Type.Integer({ minimum: 0, description: 'The rewrites of the export; the call fails if they have changed' }),
   ),
 });
 export const Redaction = Type.Object({ by: Id, reason: Type.String() });
