@@ -1,10 +1,10 @@
 /** What a codec costs an event that is appended and read, against the same memory store without one. */
 import { randomBytes } from 'node:crypto';
 import {
-  chain,
+  composeCodecs,
   compression,
-  createMemoryStore,
   encryption,
+  memoryStore,
   type PayloadCodec,
   type RunEventInput,
 } from '@tidemark/core';
@@ -17,7 +17,7 @@ const ROUNDS = 7;
 
 /** Microseconds an event, in and out. */
 async function costOf(codec: PayloadCodec | undefined, events: readonly RunEventInput[]): Promise<number> {
-  await using store = createMemoryStore(codec && { codec });
+  await using store = memoryStore(codec && { codec });
   const start = performance.now();
   for (let at = 0; at < events.length; at += BATCH) await store.runs.appendEvents(events.slice(at, at + BATCH));
   for await (const event of store.runs.readEvents('run'))
@@ -38,7 +38,7 @@ async function compare(scenario: string, codec: PayloadCodec, large: boolean, bo
 
 export async function benchCodec(): Promise<Figure[]> {
   const encrypt = encryption({ keys: { bench: randomBytes(32) }, current: 'bench' });
-  const both = chain(compression(), encrypt);
+  const both = composeCodecs(compression(), encrypt);
   return [
     await compare('append and read, 150 bytes encrypted, against plain', encrypt, false, 3),
     await compare('append and read, 6 KB encrypted, against plain', encrypt, true, 3),

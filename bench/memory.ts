@@ -1,5 +1,5 @@
 /** Memory: what folding and appending cost as a run grows; there is no bare driver to compare with, so it is compared with itself. */
-import { createMemoryStore, type RunEventRecord, reduceRun } from '@tidemark/core';
+import { memoryStore, type RunEventRecord, reduceRun } from '@tidemark/core';
 import { makeEvents } from './events.ts';
 import { atMost, type Figure, median } from './measure.ts';
 
@@ -8,7 +8,7 @@ const SLICE = 20_000;
 const BATCH = 500;
 
 async function appendCost(report: (line: string) => void): Promise<Figure> {
-  const store = createMemoryStore();
+  const store = memoryStore();
   const costs: number[] = [];
   for (let done = 0; done < TOTAL; done += SLICE) {
     const events = makeEvents(SLICE, () => 'big');
@@ -26,7 +26,7 @@ async function appendCost(report: (line: string) => void): Promise<Figure> {
 }
 
 async function foldCost(): Promise<Figure[]> {
-  const store = createMemoryStore();
+  const store = memoryStore();
   const events = makeEvents(100_000, () => 'fold').map((event, index) => ({
     ...event,
     eventType: index === 0 ? 'RunStarted' : ['StepStarted', 'StepCompleted'][(index - 1) % 2]!,

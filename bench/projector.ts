@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createMemoryStore, type Store } from '@tidemark/core';
+import { memoryStore, type Store } from '@tidemark/core';
 import { natsStore } from '@tidemark/nats';
 import { postgresStore } from '@tidemark/postgres';
 import { redisStore } from '@tidemark/redis';
@@ -27,7 +27,7 @@ interface Place {
 }
 
 const PLACES: Record<string, () => Promise<Place>> = {
-  memory: async () => ({ stores: [createMemoryStore()], stop: async () => {} }),
+  memory: async () => ({ stores: [memoryStore()], stop: async () => {} }),
   sqlite: async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tidemark-bench-'));
     const open = () => sqliteStore(join(folder, 'store.db'));

@@ -1,7 +1,7 @@
 /** A server for the benchmark: Tidemark on a SQLite file or, without one, in memory; or a bare one that parses the same bodies and keeps nothing. */
 import { createServer as createBareServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { createServer } from '@tidemark/server';
 import { sqliteStore } from '@tidemark/sqlite';
 
@@ -30,6 +30,6 @@ function startBare(): Promise<string> {
   });
 }
 
-const open = () => (path ? sqliteStore(path) : createMemoryStore());
+const open = () => (path ? sqliteStore(path) : memoryStore());
 const url = kind === 'bare' ? await startBare() : await createServer({ store: await open() }).listen();
 console.log(url);

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createMemoryStore, type Store } from '@tidemark/core';
+import { memoryStore, type Store } from '@tidemark/core';
 import { sqliteStore } from '@tidemark/sqlite';
 import { makeEvents } from './events.ts';
 import { atMost, compareRates, type Figure } from './measure.ts';
@@ -39,7 +39,7 @@ export async function benchSnapshots(report: (line: string) => void, quick: bool
   const figures: Figure[] = [];
   try {
     for (const [engine, open] of [
-      ['memory', createMemoryStore],
+      ['memory', memoryStore],
       ['sqlite', () => sqliteStore(join(folder, 'store.db'))],
     ] as const) {
       report(`appending ${count} events to one run in ${engine}`);

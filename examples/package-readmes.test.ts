@@ -2,7 +2,7 @@
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { createServer } from '@tidemark/server';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ROOT, runQuietly, SOURCE_FLAGS } from '../scripts/processes.ts';
@@ -25,7 +25,7 @@ function readmeOf(name: string): string {
 /** The program with the addresses of real servers in it, each with a place of its own. */
 async function withServers(name: string, program: string): Promise<string> {
   if (name === 'client') {
-    const server = createServer({ store: createMemoryStore(), logger: { info() {}, error() {} } });
+    const server = createServer({ store: memoryStore(), logger: { info() {}, error() {} } });
     onTestFinished(() => server.close());
     return program.replace('http://127.0.0.1:7420', await server.listen());
   }

@@ -6,7 +6,7 @@ for (;;) {
   const record = await store.kv.get('counters.visits');
   const visits = numberOf(record?.fields.count) ?? 0;
   const { swapped } = await store.kv.swap('counters.visits', {
-    revision: record?.revision ?? 0,
+    expectedRevision: record?.revision ?? 0,
     set: { count: visits + 1 },
   });
   if (swapped) {

@@ -39,7 +39,7 @@ const job = `gbe.state.tasks.email-send.${orderId}`;
 await store.kv.put(job, { state: 'pending', task_type: 'email-send' }, { ttl: '1h' });
 const claims = await Promise.all(
   ['w1', 'w2', 'w3'].map((worker) =>
-    store.kv.swap(job, { expect: { state: 'pending' }, set: { state: 'claimed', worker } }),
+    store.kv.swap(job, { expected: { state: 'pending' }, set: { state: 'claimed', worker } }),
   ),
 );
 const record = await store.kv.get(job);

@@ -75,7 +75,7 @@ async function wrongSnapshots(store: Store): Promise<string[]> {
 
 async function* allEvents(store: Store) {
   for (let after: string | undefined; ; ) {
-    const page = await store.runs.feedPage({ limit: 1_000, ...(after === undefined ? {} : { after }) });
+    const page = await store.runs.feedPage({ limit: 1_000, ...(after === undefined ? {} : { cursor: after }) });
     yield* page.items;
     if (page.next === after) return;
     after = page.next;

@@ -73,7 +73,7 @@ async function readUntil(store: Store, after: string | undefined, isEnough: (ite
   const deadline = Date.now() + 10_000;
   for (let next = after; ; ) {
     const began = performance.now();
-    const page = await store.runs.feedPage(next === undefined ? {} : { after: next });
+    const page = await store.runs.feedPage(next === undefined ? {} : { cursor: next });
     slowestMs = Math.max(slowestMs, performance.now() - began);
     items.push(...page.items);
     if (page.next === next && (isEnough(items) || Date.now() > deadline)) return { items, next, slowestMs };

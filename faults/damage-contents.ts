@@ -95,7 +95,7 @@ export async function readsOf(store: Store): Promise<Read[]> {
   add('trajectories', () => agents.listTraces('s'));
   for (let n = 0; n < 8; n++) {
     add(`trajectory ${n}`, () => agents.getTrajectory(`trace-${n}`, 's'));
-    add(`pause ${n}`, () => agents.peekPlannerState(`token-${n}`));
+    add(`pause ${n}`, () => agents.peekPause(`token-${n}`));
   }
   add('bindings', () => agents.listRemoteBindings('trace'));
   add('pauses', async () => whole(await agents.listPauses({ limit: 1_000 })));

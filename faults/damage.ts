@@ -102,7 +102,7 @@ class Subject {
     const began = performance.now();
     do {
       for (let after: string | undefined; ; ) {
-        const { items, next } = await this.#store.runs.feedPage(after === undefined ? {} : { after });
+        const { items, next } = await this.#store.runs.feedPage(after === undefined ? {} : { cursor: after });
         count += items.length;
         if (next === undefined || next === after) break;
         after = next;

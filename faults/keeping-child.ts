@@ -30,7 +30,7 @@ if (values.what === 'archive') {
   for (const run of spared) console.error(`${run.runId}: ${run.reason}`);
 } else {
   for (const runId of positionals) {
-    if ((await store.runs.archivedAt(runId, { tenantId: 'default' })) === null) continue;
+    if ((await store.runs.archiveLocation(runId, { tenantId: 'default' })) === null) continue;
     probe('restoring');
     const parts = async function* () {
       for await (const part of archiver.exportRun(runId, { tenantId: 'default' })) {

@@ -1,9 +1,12 @@
-/** `npm run docs`: writes the pages that are made from the code; `--check` only tells whether they are up to date. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/** `npm run docs`: writes the pages that are made from the code. With `--check` it writes nothing and fails when one is out of date. */
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { renderCommandsPage } from '@tidemark/cli';
 import { renderClausesPage } from '@tidemark/conformance';
 import { CALLS, type CallFacts, ERROR_CODES } from '@tidemark/core';
 import { openApiDocument } from '@tidemark/server';
+import { apiPages } from './api/report.ts';
+import { ROOT } from './processes.ts';
 
 const PAGES: Record<string, () => string> = {
   'docs/errors.md': renderErrorsPage,
@@ -98,14 +101,29 @@ ${rows.join('\n')}
 `;
 }
 
+/** Returns every page by its path. Reports of packages that no longer exist are `null`. */
+function renderPages(): Map<string, string | null> {
+  return new Map<string, string | null>([
+    ...globSync('docs/api/*.api.md', { cwd: ROOT }).map((path) => [path, null] as const),
+    ...apiPages(ROOT),
+    ...Object.entries(PAGES).map(([path, render]) => [path, render()] as const),
+  ]);
+}
+
+function writePage(path: string, page: string | null): void {
+  const file = join(ROOT, path);
+  mkdirSync(dirname(file), { recursive: true });
+  if (page === null) rmSync(file);
+  else writeFileSync(file, page);
+}
+
 const checking = process.argv.includes('--check');
-for (const [path, render] of Object.entries(PAGES)) {
-  const file = new URL(`../${path}`, import.meta.url);
-  const page = render();
+for (const [path, page] of renderPages()) {
+  const file = join(ROOT, path);
   if (!checking) {
-    writeFileSync(file, page);
-    console.log(`wrote ${path}`);
-  } else if (readFileSync(file, 'utf8') !== page) {
+    writePage(path, page);
+    console.log(`${page === null ? 'removed' : 'wrote'} ${path}`);
+  } else if (page === null || !existsSync(file) || readFileSync(file, 'utf8') !== page) {
     console.error(`${path} is out of date: run npm run docs`);
     process.exitCode = 1;
   }

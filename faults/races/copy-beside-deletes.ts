@@ -3,7 +3,7 @@
  * both are equal: when it says so, they must be, and what ended in the source must not come back in the target.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createMemoryStore, isTidemarkError, mintPauseToken, type Store } from '@tidemark/core';
+import { isTidemarkError, memoryStore, mintPauseToken, type Store } from '@tidemark/core';
 import { copyStore } from '@tidemark/runtime';
 import type { Arena, Race, RoundResult } from './race.ts';
 
@@ -18,7 +18,7 @@ export const copyBesideDeletes: Race = {
 };
 
 async function round({ a, b, random, id }: Arena): Promise<RoundResult> {
-  const other = createMemoryStore();
+  const other = memoryStore();
   try {
     const isSource = random.between(0, 2) === 0;
     const [from, to] = isSource ? [a.forTenant(id), other.forTenant(id)] : [other.forTenant(id), b.forTenant(id)];

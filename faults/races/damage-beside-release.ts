@@ -17,17 +17,17 @@ class Reader {
   readonly problems: string[] = [];
   readonly #store: Store;
   readonly #watermarks = new Map<string, number>();
-  #after: string | undefined;
+  #cursor: string | undefined;
 
   constructor(store: Store) {
     this.#store = store;
   }
 
   async read(limit: number): Promise<void> {
-    const after = this.#after === undefined ? {} : { after: this.#after };
-    const { items, next } = await this.#store.runs.feedPage({ limit, ...after });
+    const from = this.#cursor === undefined ? {} : { cursor: this.#cursor };
+    const { items, next } = await this.#store.runs.feedPage({ limit, ...from });
     for (const item of items) this.#take(item);
-    this.#after = next;
+    this.#cursor = next;
   }
 
   at(runId: string): number {

@@ -25,7 +25,7 @@ export const EXPORTED_RUNS: Race = {
     const reads = new Reads(two, runId, done.signal);
     for (let move = 0; move < MOVES; move++) {
       const parts: RunPart[] = await Array.fromAsync(one.runs.exportRun(runId));
-      await one.runs.archiveRun(runId, { location: 'somewhere', atSeq: EVENTS });
+      await one.runs.archiveRun(runId, { location: 'somewhere', expectedSeq: EVENTS });
       await one.runs.restoreRun(parts);
     }
     done.abort();
@@ -53,7 +53,7 @@ class Reads {
       },
       snapshot: async () => (await runs.projectSnapshot(runId)).lastEventSeq,
       feed: async () => {
-        after = (await runs.feedPage({ after, limit: 300 })).next ?? after;
+        after = (await runs.feedPage({ cursor: after, limit: 300 })).next ?? after;
         return EVENTS;
       },
     };

@@ -26,11 +26,8 @@ export const pauseLeaseBesideRelease: Race = {
       const left = await b.agents.loadPlannerState(token);
       if (Object.keys(left).length > 0) total.problems.push(`${token} was loaded again after it was confirmed`);
       // The confirmation that counted is still confirmed, and cannot be taken back.
-      await b.agents
-        .confirmPlannerState(token, resumed[0]!)
-        .catch(() => total.problems.push(`${token} was confirmed once`));
-      if (await settled(() => a.agents.releasePlannerState(token, resumed[0]!)))
-        total.problems.push(`${token} was freed`);
+      await b.agents.confirmPause(token, resumed[0]!).catch(() => total.problems.push(`${token} was confirmed once`));
+      if (await settled(() => a.agents.releasePause(token, resumed[0]!))) total.problems.push(`${token} was freed`);
     };
     await Promise.all(Array.from({ length: PAUSES }, (_, n) => raceFor(`pause-${id}-${n}`)));
     return total;
@@ -40,19 +37,19 @@ export const pauseLeaseBesideRelease: Race = {
 /** Claims until it has resumed the pause or tried often enough; returns the claims it has confirmed. */
 async function resume(agents: AgentStore, token: string, random: Random, total: RoundResult): Promise<string[]> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const claim = await agents.claimPlannerState(token, { lease: LEASE_MS });
+    const claim = await agents.claimPause(token, { lease: LEASE_MS });
     await sleep(random.between(0, 2 * LEASE_MS));
     if (!claim) continue;
     total.checks++;
     const { claimId } = claim;
     if (random.next() < 0.3) {
-      if (await settled(() => agents.confirmPlannerState(token, claimId))) return [claimId];
-    } else if (await settled(() => agents.releasePlannerState(token, claimId))) {
+      if (await settled(() => agents.confirmPause(token, claimId))) return [claimId];
+    } else if (await settled(() => agents.releasePause(token, claimId))) {
       // What was released is nobody's: sent again it is released still, or another has it.
-      await settled(() => agents.releasePlannerState(token, claimId));
+      await settled(() => agents.releasePause(token, claimId));
     }
-    const state = await agents.peekPlannerState(token);
-    if (state?.state === 'claimed' && (await settled(() => agents.confirmPlannerState(token, claimId))))
+    const state = await agents.peekPause(token);
+    if (state?.state === 'claimed' && (await settled(() => agents.confirmPause(token, claimId))))
       total.problems.push(`${token} was confirmed by a claim that had been settled or lost`);
   }
   return [];

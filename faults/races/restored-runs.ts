@@ -60,7 +60,7 @@ class MovedRun {
 
   async #archive(): Promise<RunPart[]> {
     const parts = await Array.fromAsync(this.#store.runs.exportRun(this.runId));
-    const options = { location: 'somewhere', atSeq: parts[0]!.run.lastEventSeq };
+    const options = { location: 'somewhere', expectedSeq: parts[0]!.run.lastEventSeq };
     if (await this.#store.runs.archiveRun(this.runId, options)) return parts;
     throw new Error('the run was removed by another');
   }

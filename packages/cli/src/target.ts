@@ -1,6 +1,6 @@
 /** Opens the store that the settings name. Looking at a store never makes one. */
 import { existsSync } from 'node:fs';
-import { createMemoryStore, retrying, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
+import { memoryStore, type Store, type StoreOptions, TidemarkError, withRetries } from '@tidemark/core';
 import { open } from 'tidemark';
 import { DEFAULT_STORE, type Settings } from './settings.ts';
 
@@ -24,10 +24,10 @@ export async function openTarget(settings: Settings, target: OpenTarget): Promis
     if (url !== DEFAULT_STORE || target.mustExist)
       throw new TidemarkError('NOT_FOUND', `There is no store at ${file} (named by ${settings.storeFrom})`);
     await target.note(`There is no store at ${file} yet; \`tidemark demo\` makes one, --store names another.`);
-    return createMemoryStore();
+    return memoryStore();
   }
   const store = await openUrl(url, settings, target.onAlert);
-  return target.isPlain ? store : retrying(store, { deadline: timeoutMs ?? RETRIED_FOR_MS });
+  return target.isPlain ? store : withRetries(store, { deadline: timeoutMs ?? RETRIED_FOR_MS });
 }
 
 /** Opens a store by its URL; the token goes to servers only. */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunSummary, Store } from '@tidemark/core';
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { open } from 'tidemark';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allRuns } from '../src/all-runs.ts';
@@ -130,7 +130,7 @@ describe('the demo', () => {
 
 describe('a moving demo', () => {
   it('goes on with orders, jobs and thoughts until it is stopped', async () => {
-    const moved = createMemoryStore();
+    const moved = memoryStore();
     const stopped = new AbortController();
     const moving = keepMoving(moved, stopped.signal, 1);
     while ((await moved.runs.listRuns({ status: 'COMPLETED' })).items.length < 2)
@@ -146,7 +146,7 @@ describe('a moving demo', () => {
   });
 
   it('ends by itself when the store is closed under it', async () => {
-    const closed = createMemoryStore();
+    const closed = memoryStore();
     const moving = keepMoving(closed, new AbortController().signal, 1);
     await new Promise((done) => setTimeout(done, 20));
     await closed.close();

@@ -59,9 +59,9 @@ describe('runs events --follow', () => {
     const { code, stderr } = await ended;
     expect(seen).toEqual(upTo(8));
     expect(code).toBe(130);
-    expect(stderr).toContain('go on with --after 8');
+    expect(stderr).toContain('go on with --after-seq 8');
     await append(2);
-    const resumed = following(`runs events r -f --after 8 --store ${url}`, 2);
+    const resumed = following(`runs events r -f --after-seq 8 --store ${url}`, 2);
     await resumed.ended;
     expect(resumed.seen).toEqual([9, 10]);
   });
@@ -85,7 +85,7 @@ describe('runs events --follow', () => {
     await append(4);
     await store.runs.handle('r', { projectId: 'p', environmentId: 'e' }).append('Wanted');
     const { seen, ended } = following(`runs events r -f --type Wanted --store ${url}`, 1);
-    expect((await ended).stderr).toContain('--after 5');
+    expect((await ended).stderr).toContain('--after-seq 5');
     expect(seen).toEqual([5]);
   });
 
@@ -134,7 +134,7 @@ describe('sessions updates --follow', () => {
     });
     await reaches(seen, 1);
     await save('u2');
-    expect((await ended).stderr).toContain('--after u2');
+    expect((await ended).stderr).toContain('--since-id u2');
     expect(seen).toEqual(['u1', 'u2']);
   });
 });

@@ -162,19 +162,19 @@ describe('a token', () => {
 describe('the feed', () => {
   it('goes on behind a cursor, and follows', async () => {
     const first = JSON.parse((await tidemark('feed --limit 1')).stdout);
-    const rest = (await tidemark(['feed', '--after', first.cursor])).stdout
+    const rest = (await tidemark(['feed', '--cursor', first.cursor])).stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(rest.some(({ event }) => event.eventId === first.event.eventId)).toBe(false);
     const interrupted = new AbortController();
     const last = rest.at(-1);
-    const ended = tidemark(['feed', '-f', '--after', rest.at(-2).cursor], {
+    const ended = tidemark(['feed', '-f', '--cursor', rest.at(-2).cursor], {
       signal: interrupted.signal,
       onOutput: () => interrupted.abort(),
     });
     expect(await ended).toMatchObject({ code: 130, stdout: `${JSON.stringify(last)}\n` });
-    expect((await ended).stderr).toContain(`--after ${last.cursor}`);
+    expect((await ended).stderr).toContain(`--cursor ${last.cursor}`);
   });
 });
 

@@ -85,7 +85,7 @@ describe('the program', PATIENT, () => {
     const { child, ended, says } = start(['runs', 'events', 'r', '--follow']);
     await says('"runSeq":3');
     child.kill('SIGINT');
-    expect(await ended).toMatchObject({ code: 130, stderr: 'Stopped after 3; go on with --after 3\n' });
+    expect(await ended).toMatchObject({ code: 130, stderr: 'Stopped after 3; go on with --after-seq 3\n' });
   });
 
   it('stores an event once, however many processes send it', async () => {

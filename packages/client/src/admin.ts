@@ -1,4 +1,4 @@
-/** The operator's calls over HTTP. */
+/** Operator calls over HTTP. */
 import {
   type AdminStore,
   checkLimit,
@@ -22,7 +22,7 @@ export function httpAdmin(transport: Transport, { documentBytes }: StoreLimits):
     cursor: options?.cursor,
   });
 
-  /** Step by step, so that no request takes long and an abort takes effect between two of them. */
+  /** Erases in steps, so that no request takes long and an abort takes effect between steps. */
   const erase = async (request: Request<EraseRoute>, options: ErasureOptions | undefined): Promise<ErasureReport> => {
     const removed: ErasureReport['removed'] = {};
     const onProgress = options?.onProgress;
@@ -43,7 +43,7 @@ export function httpAdmin(transport: Transport, { documentBytes }: StoreLimits):
       return transport.call(request, options);
     },
 
-    async listTraces(options) {
+    async listAllTraces(options) {
       const query = { ...pageIn(options), ...tenantIn(options) };
       return transport.call({ ...targetOf('GET /v1/admin/traces'), query }, options);
     },

@@ -1,4 +1,4 @@
-/** Artifacts over HTTP: a line of JSON about the bytes goes before them. */
+/** Artifacts over HTTP. A line of JSON with the options precedes the bytes. */
 import {
   type ArtifactAccess,
   type ArtifactScope,
@@ -111,7 +111,10 @@ async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
-/** A label and then the bytes of an iterator; remembers what the iterator threw, which `fetch` tells in its own words. */
+/**
+ * Streams a label and then the bytes of an iterator. Keeps the iterator's error, because `fetch` replaces it with its
+ * own.
+ */
 class LabelledStream {
   readonly stream: ReadableStream<Uint8Array>;
   failure: { error: unknown } | undefined;
@@ -125,7 +128,7 @@ class LabelledStream {
           const { value, done } = await iterator.next();
           if (done) return controller.close();
           if (!(value instanceof Uint8Array)) throw invalidArgument('chunks', 'an async iterable of Uint8Array', value);
-          // An empty chunk would ask for the next one at once and is nothing to send.
+          // An empty chunk sends nothing and requests the next one.
           controller.enqueue(value);
         } catch (error) {
           this.failure = { error };

@@ -1,11 +1,11 @@
-/** The errors that answers and broken connections stand for. */
+/** Maps failed responses and broken connections to errors. */
 import { type StoreWrite, TidemarkError } from '@tidemark/core/portable';
 import { errorOfProblem, type Problem, problemOfAnswer } from '@tidemark/wire';
 
-/** Stands for the write of a call that makes none. */
+/** Marks a call that does not write. */
 export const NO_WRITE = Symbol('no write');
 
-/** Failures of a connection before anything was sent. */
+/** Connection failures that happen before anything was sent. */
 const UNSENT = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -15,12 +15,12 @@ const UNSENT = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** The error of a problem document, with the write of the call where it is not known what became of it. */
+/** Rebuilds the error of a problem document. An unknown outcome carries the write of the call. */
 function errorOf(problem: Problem, write: StoreWrite | typeof NO_WRITE): TidemarkError {
   return errorOfProblem(problem, problem.code === 'OUTCOME_UNKNOWN' && write !== NO_WRITE ? { write } : {});
 }
 
-/** The error of an answer that is no success: the server's own, or one of something between it and us. */
+/** Returns the error of a failed response from the server, or from a proxy in front of it. */
 export async function errorOfAnswer(response: Response, write: StoreWrite | typeof NO_WRITE): Promise<TidemarkError> {
   const problem = await problemOfAnswer(response);
   if (problem) return errorOf(problem, write);
@@ -31,7 +31,7 @@ export async function errorOfAnswer(response: Response, write: StoreWrite | type
   return new TidemarkError('STORAGE_ERROR', `What answers there is no Tidemark server: ${cause.message}`, { cause });
 }
 
-/** The error of a call whose connection failed. */
+/** Returns the error of a call whose connection failed. */
 export function errorOfConnection(cause: unknown, write: StoreWrite | typeof NO_WRITE): TidemarkError {
   const code = (cause as { cause?: { code?: string } })?.cause?.code;
   if (write === NO_WRITE || (code !== undefined && UNSENT.has(code)))
@@ -45,7 +45,7 @@ function lostReply(write: StoreWrite | typeof NO_WRITE, cause: unknown): Tidemar
   return new TidemarkError('OUTCOME_UNKNOWN', message, { write, cause });
 }
 
-/** The error of a call that was not waited for. */
+/** Returns the error of a call that was aborted or timed out. */
 export function errorOfGivingUp(
   why: 'was aborted' | 'ran out of time',
   write: StoreWrite | typeof NO_WRITE,

@@ -1,4 +1,4 @@
-/** A server whose store lost the tail of a run: the client that saw the later head reports it once. */
+/** A server whose store lost the tail of a run: a client that saw the later head reports the loss once. */
 import type { AppendResult, RunEventInput, StoreAlert } from '@tidemark/core/portable';
 import { describe, expect, it } from 'vitest';
 import { HeadWatch } from './head-watch.ts';
@@ -28,7 +28,7 @@ const loss = (knownSeq: number, currentSeq: number) => ({
 });
 
 describe('a client that remembers heads', () => {
-  it('reports an append that got a sequence it had seen before, once', async () => {
+  it('reports an append that returns an already known sequence, once', async () => {
     const { runs, server, alerts } = setUp();
     await runs.appendEvents([event, event, event, event, event]);
     server.seq = 2;
@@ -40,7 +40,7 @@ describe('a client that remembers heads', () => {
     expect(alerts).toHaveLength(1);
   });
 
-  it('reports a position that is lower than one it had seen', async () => {
+  it('reports a position below the known head', async () => {
     const { runs, server, alerts } = setUp();
     await runs.appendEvents([event, event, event]);
     server.seq = 1;
@@ -48,7 +48,7 @@ describe('a client that remembers heads', () => {
     await expect.poll(() => alerts).toEqual([loss(3, 1)]);
   });
 
-  it('reports nothing that a rewrite or a removal explains, nor answers that come out of order', async () => {
+  it('does not report rewrites, removals or responses that arrive out of order', async () => {
     const { runs, server, alerts } = setUp();
     await runs.appendEvents([event, event, event]);
     Object.assign(server, { seq: 1, rewrites: 4 });

@@ -1,6 +1,7 @@
 /**
- * Remembers the last head that this client saw of each run and reports a run that lost events (`HEAD_WENT_BACK`), as after a
- * failover behind the server. A redaction or a restore moves the run's `rewrites` and explains a lower head.
+ * Remembers the last head that this client saw of each run and reports runs that lost events (`HEAD_WENT_BACK`), for
+ * example after a failover behind the server. A redaction or a restore increases the run's `rewrites` and explains a
+ * lower head.
  */
 import {
   type AppendResult,
@@ -22,7 +23,7 @@ export class HeadWatch {
     this.#onAlert = onAlert;
   }
 
-  /** The calls that show heads, with each head compared with the one that was known before the call began. */
+  /** Wraps the calls that return heads. Compares each head with the one known before the call began. */
   around(runs: Calls): Calls {
     const { appendEvent, appendEvents, position } = runs;
     return {
@@ -52,7 +53,7 @@ export class HeadWatch {
     };
   }
 
-  /** The last sequence that is known of an event's run. The event may be anything: nobody has checked it yet. */
+  /** Returns the last known sequence of an event's run. The event has not been checked yet and may be any value. */
   #seqOf(event: RunEventInput | null | undefined): number | undefined {
     return event ? this.#heads.get(headKey(event))?.seq : undefined;
   }
@@ -72,7 +73,7 @@ export class HeadWatch {
     }
   }
 
-  /** Looks again before it reports: the run may have been redacted, restored or removed. */
+  /** Reads the position again before reporting: the run may have been redacted, restored or removed. */
   async #confirm(
     { tenantId, runId }: { tenantId: string; runId: string },
     knownSeq: number,
@@ -91,7 +92,7 @@ export class HeadWatch {
       if (isLost && now.rewrites <= rewrites && this.#heads.isNewLoss(key, loss))
         this.#onAlert({ code: 'HEAD_WENT_BACK', severity: 'P1', ...run, ...loss });
     } catch {
-      // The next call that sees the head compares it again. A listener that fails stops no call.
+      // Ignored: the next call that returns a head compares it again, and a failing listener must not fail calls.
     }
   }
 

@@ -1,4 +1,6 @@
-/** Jobs over HTTP. Claims and requests get their ids here, so that a call whose answer was lost can be sent again (GEN-8). */
+/**
+ * Jobs over HTTP. Claim and request ids are created here, so that a call can be retried after a lost response (GEN-8).
+ */
 import {
   type ClaimOptions,
   checkDuration,
@@ -151,9 +153,9 @@ export function httpJobs(transport: Transport, { documentBytes, fieldBytes }: St
       return transport.call(post(targetOf('POST /v1/job-recoveries'), members, write), options);
     },
 
-    async announced(job, options) {
+    async markAnnounced(job, options) {
       const to = targetOf('POST /v1/jobs/{taskType}/{taskId}/announced', refOf(job, 'job'));
-      await transport.call({ ...to, write: transport.writeOf('jobs', 'announced', [job, options]) }, options);
+      await transport.call({ ...to, write: transport.writeOf('jobs', 'markAnnounced', [job, options]) }, options);
     },
   };
 }
@@ -167,7 +169,7 @@ function checkWord(value: unknown, field: string): string {
   throw invalidArgument(field, WORD_RULE, value ?? null);
 }
 
-/** The fields of a job are values of records, which JSON carries as text, numbers and booleans only. */
+/** Checks the fields of a job. They are record values, of which JSON carries only text, numbers and booleans. */
 function checkFields(fields: unknown, fieldBytes: number): void {
   for (const [name, value] of Object.entries(checkObject(fields, 'fields'))) {
     checkId(name, 'fields (field name)');

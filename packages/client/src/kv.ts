@@ -104,13 +104,16 @@ export function httpKv(transport: Transport, { fieldBytes }: StoreLimits): KvSto
     async swap(key, change, options) {
       const to = targetOf('POST /v1/kv/{key}/swap', { key });
       const it = checkObject(change, 'change');
-      const body = JSON.stringify({
-        expect: it.expect === undefined ? undefined : fieldsToWire(it.expect, 'expect', fieldBytes, { nulls: true }),
-        revision: it.revision === undefined ? undefined : checkInteger(it.revision, 'revision', 0),
+      const members = transport.named(to.route, {
+        expected:
+          it.expected === undefined ? undefined : fieldsToWire(it.expected, 'expected', fieldBytes, { nulls: true }),
+        expectedRevision:
+          it.expectedRevision === undefined ? undefined : checkInteger(it.expectedRevision, 'expectedRevision', 0),
         set: fieldsToWire(it.set, 'set', fieldBytes, { nulls: true }),
         ttl: it.ttl === undefined || it.ttl === null ? it.ttl : checkDuration(it.ttl, 'ttl'),
         requestId: requestIdOf(change),
       });
+      const body = JSON.stringify(members);
       const request = { ...to, body, write: transport.writeOf('kv', 'swap', [key, change, options]) };
       const { swapped, record } = await transport.call(request, options);
       return { swapped, record: record && recordOfWire(record) };

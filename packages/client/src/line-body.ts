@@ -1,12 +1,12 @@
-/** A body of lines that is made while it is sent. */
+/** A body of lines that is produced while it is sent. */
 
 export interface LineBody {
   stream: ReadableStream<Uint8Array>;
-  /** Throws what the items threw, if they did: the lines before it were sent. */
+  /** Throws the error of the items, if they failed. The lines before it have been sent. */
   check(): void;
 }
 
-/** The JSON of each item on a line of its own. */
+/** Writes the JSON of each item on a line of its own. */
 export function linesBody(items: AsyncIterable<unknown> | Iterable<unknown>): LineBody {
   const encoder = new TextEncoder();
   const iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();

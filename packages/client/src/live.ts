@@ -1,4 +1,4 @@
-/** Live reads: a stream that is connected again when it breaks, after the last thing that was seen, without gap or repeat. */
+/** Live reads. A broken stream reconnects after the last received event, without gaps or repeats. */
 import { type CallOptions, sleep, TidemarkError } from '@tidemark/core/portable';
 import {
   CAUGHT_UP_EVENT,
@@ -13,17 +13,17 @@ import {
 } from '@tidemark/wire';
 import type { Request, Transport } from './transport.ts';
 
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
-/** The server says something at least every 15 s; so much silence means that nobody is there. */
+const FIRST_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 5_000;
+/** The server sends at least a comment every 15 s. After this much silence the connection counts as dead. */
 const SILENCE_MS = 45_000;
 
-/** What a live read gives besides what it was asked for. */
-const ASIDE = new Set([CAUGHT_UP_EVENT, END_EVENT]);
+/** Events about the stream that are not yielded. */
+const NOT_YIELDED = new Set([CAUGHT_UP_EVENT, END_EVENT]);
 
 /**
- * The events of a stream until the caller's signal aborts or the store is closed, which ends them without an error. A
- * broken connection is no error either: the stream goes on as soon as the server is there again.
+ * Yields the events of a stream until the caller's signal aborts or the store is closed; both end it without an error.
+ * After a broken connection or another retryable error the stream reconnects with backoff.
  */
 export async function* follow(
   transport: Transport,
@@ -33,26 +33,26 @@ export async function* follow(
   transport.startCall(options);
   const signal = options?.signal ? AbortSignal.any([options.signal, transport.closed]) : transport.closed;
   let lastId: string | null = null;
-  let pauseMs = FIRST_PAUSE_MS;
+  let backoffMs = FIRST_BACKOFF_MS;
   while (!signal.aborted) {
     try {
       for await (const event of connection(transport, request, lastId, signal)) {
         lastId = event.id;
-        pauseMs = FIRST_PAUSE_MS;
+        backoffMs = FIRST_BACKOFF_MS;
         if (event.event === PROBLEM_EVENT) throw errorOfProblem(JSON.parse(event.data));
-        if (!ASIDE.has(event.event)) yield event;
+        if (!NOT_YIELDED.has(event.event)) yield event;
         if (signal.aborted) return;
       }
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof TidemarkError && !error.retryable) throw error;
     }
-    await sleep(pauseMs, signal);
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    await sleep(backoffMs, signal);
+    backoffMs = Math.min(backoffMs * 2, MAX_BACKOFF_MS);
   }
 }
 
-/** The events of one connection, until it ends or nothing is heard of it. */
+/** Yields the events of one connection, until it ends or stays silent for `SILENCE_MS`. */
 async function* connection(
   transport: Transport,
   request: Request,
@@ -66,15 +66,15 @@ async function* connection(
   try {
     const live = { accept: EVENT_STREAM, ...request, headers };
     const stream = await transport.connect(live, controller.signal);
-    for await (const event of eventsOf(audible(stream, abort))) yield { ...event, id: event.id ?? lastId };
+    for await (const event of eventsOf(withSilenceLimit(stream, abort))) yield { ...event, id: event.id ?? lastId };
   } finally {
     signal.removeEventListener('abort', abort);
     abort();
   }
 }
 
-/** The chunks of a stream that is given up when it is silent for too long. */
-function audible(stream: ReadableStream<Uint8Array>, giveUp: () => void): AsyncIterable<Uint8Array> {
+/** Yields the chunks of a stream. Calls `giveUp` when no chunk arrives for `SILENCE_MS`. */
+function withSilenceLimit(stream: ReadableStream<Uint8Array>, giveUp: () => void): AsyncIterable<Uint8Array> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return chunksOf(stream, {
     begin: () => {

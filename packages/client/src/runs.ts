@@ -126,7 +126,7 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
 
     async refreshSnapshot(runId, options) {
       const to = targetOf('POST /v1/runs/{runId}/snapshot/refresh', { runId });
-      // Left out where it is not asked for: older servers do not know it.
+      // Omitted when false: older servers do not know it.
       const full = checkOptionalBoolean(options?.full, 'full') || undefined;
       const write = transport.writeOf('runs', 'refreshSnapshot', [runId, options]);
       const query = { ...tenantIn(options), full };
@@ -144,7 +144,7 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
     async forkRun(runId, options: ForkOptions) {
       const to = targetOf('POST /v1/runs/{runId}/fork', { runId });
       const toRunId = checkId(membersOf(options).toRunId, 'toRunId');
-      // Resolved here: a fork that is retried has to end where the first one did, though the origin may have grown.
+      // Resolved here: a retried fork has to end at the same sequence, although the origin may have grown.
       const { atSeq = (await runs.headSeq(runId, options)) || undefined } = options;
       const body = bodyOf({ toRunId, atSeq }, limits.documentBytes);
       const write = transport.writeOf('runs', 'forkRun', [runId, { ...options, atSeq }]);
@@ -197,9 +197,10 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
       return transport.call(request, options);
     },
 
-    async deleteRun(runId, options?: RunReadOptions & { atSeq?: number }) {
-      const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
-      const headers: Record<string, string> = atSeq === undefined ? {} : { 'if-match': `"${atSeq}"` };
+    async deleteRun(runId, options?: RunReadOptions & { expectedSeq?: number }) {
+      const expectedSeq =
+        options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 1);
+      const headers: Record<string, string> = expectedSeq === undefined ? {} : { 'if-match': `"${expectedSeq}"` };
       const write = transport.writeOf('runs', 'deleteRun', [runId, options]);
       const request = { ...targetOf('DELETE /v1/runs/{runId}', { runId }), query: tenantIn(options), headers, write };
       return (await transport.call(request, options)).deleted;
@@ -216,7 +217,7 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
         ...targetOf('POST /v1/restores'),
         query: {
           overDeleted: checkOptionalBoolean(options?.overDeleted, 'overDeleted'),
-          // Left out where it is not asked for: older servers do not know it.
+          // Omitted when false: older servers do not know it.
           keepEncoded: checkOptionalBoolean(options?.keepEncoded, 'keepEncoded') || undefined,
         },
         body: lines.stream,
@@ -224,13 +225,17 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
         isLong: true,
         write: transport.writeOf('runs', 'restoreRun', [parts, options]),
       };
-      // Parts that fail on their way end the request early, which the server refuses in its own words.
+      // If the parts fail, the request ends early and the server rejects it. `check` throws the error of the parts
+      // instead.
       return transport.call(request, options).finally(lines.check);
     },
 
     async archiveRun(runId, options) {
-      const { location, atSeq, rewrites } = membersOf(options);
-      const body = bodyOf({ location, atSeq, rewrites }, limits.documentBytes);
+      const { location, expectedSeq, expectedRewrites } = membersOf(options);
+      const body = bodyOf(
+        transport.named('POST /v1/runs/{runId}/archive', { location, expectedSeq, expectedRewrites }),
+        limits.documentBytes,
+      );
       const write = transport.writeOf('runs', 'archiveRun', [runId, options]);
       const request = {
         ...targetOf('POST /v1/runs/{runId}/archive', { runId }),
@@ -241,7 +246,7 @@ export function httpRuns(transport: Transport, limits: StoreLimits, heads: HeadW
       return (await transport.call(request, options)).archived;
     },
 
-    async archivedAt(runId, options) {
+    async archiveLocation(runId, options) {
       const request = { ...targetOf('GET /v1/runs/{runId}/archive', { runId }), query: tenantIn(options) };
       return (await transport.find(request, options))?.location ?? null;
     },
@@ -289,15 +294,16 @@ function checkFetch(options: FetchOptions | undefined): { afterSeq: number; limi
 }
 
 function feedQuery(transport: Transport, options: FeedOptions | undefined) {
-  const { after } = options ?? {};
-  if (after !== undefined && (typeof after !== 'string' || after === ''))
-    throw invalidArgument('after', 'a cursor of this feed', after);
+  const { cursor } = options ?? {};
+  if (cursor !== undefined && (typeof cursor !== 'string' || cursor === ''))
+    throw invalidArgument('cursor', 'a cursor of this feed', cursor);
   const filter = (options?.filter === undefined ? {} : checkObject(options.filter, 'filter')) as FeedOptions['filter'];
   const { eventTypes } = filter!;
   if (eventTypes !== undefined && !Array.isArray(eventTypes))
     throw invalidArgument('filter.eventTypes', 'an array of event types', eventTypes);
   for (const type of eventTypes ?? []) checkId(type, 'filter.eventTypes');
-  return { after, ...tenantOf(transport, filter), eventType: eventTypes, unreadable: unreadableOf(options) };
+  const query = { cursor, ...tenantOf(transport, filter), eventType: eventTypes, unreadable: unreadableOf(options) };
+  return transport.named('GET /v1/events', query);
 }
 
 function unreadableOf(options: FeedOptions | undefined): 'skip' | undefined {
@@ -306,12 +312,11 @@ function unreadableOf(options: FeedOptions | undefined): 'skip' | undefined {
     : checkOneOf(options.unreadable, 'unreadable', ['skip'] as const);
 }
 
-/** The members of options, none when there are no options. */
 function membersOf<T extends object>(options: T | null | undefined): Partial<T> {
   return options ?? {};
 }
 
-/** The parts on their way out; what JSON would lose of them is refused. */
+/** Yields the parts to send. Rejects values that JSON would lose. */
 function checkedParts(parts: AsyncIterable<RunPart> | Iterable<RunPart>): AsyncIterable<RunPart> {
   const isIterable = typeof parts === 'object' && parts !== null;
   if (!isIterable || !(Symbol.asyncIterator in parts || Symbol.iterator in parts))
@@ -320,14 +325,14 @@ function checkedParts(parts: AsyncIterable<RunPart> | Iterable<RunPart>): AsyncI
     for await (const part of parts) {
       checkObject(part, 'part');
       if (part.run?.labels !== undefined) checkLabels(part.run.labels, 'labels');
-      // Exports of older versions have parts larger than a server takes at once.
+      // Exports of older versions have parts larger than a server accepts.
       if (Array.isArray(part.events)) yield* smallParts(part);
       else yield part;
     }
   })();
 }
 
-/** A call that waits may take that much longer. */
+/** Extends the time limit of a call by the time that the server may wait. */
 function waiting(
   transport: Transport,
   options: (CallOptions & { wait?: Duration }) | undefined,

@@ -1,4 +1,4 @@
-/** `httpStore`: a Tidemark server as a store, the same contract as any other. */
+/** `httpStore`: a Tidemark server as a store with the same contract as any other. */
 import {
   type CallOptions,
   checkId,
@@ -24,29 +24,32 @@ import { httpRuns } from './runs.ts';
 import { Transport } from './transport.ts';
 
 const DEFAULT_TIMEOUT_MS = 5_000;
-/** Whatever the server's store can do: the handlers of a projection are functions of this process. */
+/** Always off, even if the server's store has them: projection handlers are functions of this process. */
 const NOT_OVER_HTTP = { 'runs.inlineProjections': false };
 
 export interface HttpOptions {
-  /** Of the server: `http://127.0.0.1:4100`, with a path where a proxy adds one. */
+  /** URL of the server, such as `http://127.0.0.1:4100`, with a path if a proxy adds one. */
   url: string;
-  /** An API key or a JWT; sent as a bearer token. */
+  /** An API key or a JWT, sent as a bearer token. */
   token?: string;
-  /** Another `fetch` than the global one. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch;
-  /** How long a call may take unless it says otherwise. Default 5 000. */
+  /** Default time limit of a call in milliseconds. Default 5 000. */
   timeoutMs?: number;
-  /** `require` refuses a server whose store could lose an acknowledged write in a power cut (GEN-9). */
+  /** `require` rejects a server whose store could lose an acknowledged write in a power cut. */
   durability?: 'require';
   /**
-   * Called when a run lost events that this client saw (`HEAD_WENT_BACK`). Damage that the server finds is reported by the
-   * server. Without it no heads are remembered.
+   * Called when a run lost events that this client saw (`HEAD_WENT_BACK`). Without it the client remembers no heads.
+   * Damage found by the server is reported by the server.
    */
   onAlert?: (alert: StoreAlert) => void;
 }
 
 /**
- * Opens a store that a server keeps.
+ * Opens a store over HTTP, with the same contract as a local one. Reads `GET /v1/info` before it resolves.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid URL or option, `UNAVAILABLE` or `TIMEOUT` if the server does not respond,
+ * `UNAUTHENTICATED` for an unknown token, `DURABILITY_TOO_WEAK` with `durability: 'require'`.
  *
  * @example
  * const store = await httpStore('http://127.0.0.1:4100');
@@ -61,7 +64,8 @@ export async function httpStore(given: string | HttpOptions): Promise<Store> {
     fetch: (...args) => fetch(...args),
     timeoutMs: checkInteger(timeoutMs ?? DEFAULT_TIMEOUT_MS, 'timeoutMs', 1),
   });
-  const info = await transport.call(targetOf('GET /v1/info'), undefined);
+  const { wireVersion, ...info } = await transport.call(targetOf('GET /v1/info'), undefined);
+  transport.usesOldNames = wireVersion === undefined;
   if (options.durability === 'require' && !isDurable(info))
     throw new TidemarkError(
       'DURABILITY_TOO_WEAK',

@@ -1,8 +1,8 @@
-/** The tenant that a call names, checked as the store checks it. */
+/** The tenant that a call names, with the same checks as in the store. */
 import { checkId, TidemarkError } from '@tidemark/core/portable';
 import type { Transport } from './transport.ts';
 
-/** Refuses another tenant than the view's. */
+/** Throws `TENANT_MISMATCH` for another tenant than the view's. */
 export function checkTenant({ tenantId }: Pick<Transport, 'tenantId'>, named: string): void {
   if (tenantId === null || tenantId === named) return;
   throw new TidemarkError(
@@ -15,7 +15,7 @@ export function checkTenant({ tenantId }: Pick<Transport, 'tenantId'>, named: st
   );
 }
 
-/** The query parameter for the tenant; only `undefined` means that none is named. */
+/** Returns the query parameter for the tenant. Only `undefined` means that no tenant is named. */
 export function tenantIn(
   transport: Pick<Transport, 'tenantId'>,
   options: { tenantId?: unknown } | null | undefined,

@@ -1,4 +1,7 @@
-/** Calls over `fetch`: bounded by the caller's time limit and signal, and every failure told as the store would (GEN-3, GEN-8). */
+/**
+ * Calls over `fetch`: limited by the caller's timeout and signal, with the errors that a local store would throw
+ * (GEN-3, GEN-8).
+ */
 import {
   type CallArgs,
   type CallOptions,
@@ -31,22 +34,23 @@ import {
   type Target,
   TENANT_HEADER,
   TIMEOUT_HEADER,
+  toOldNames,
 } from '@tidemark/wire';
 import { errorOfAnswer, errorOfConnection, errorOfGivingUp, NO_WRITE } from './failures.ts';
 
-/** The server bounds the call itself and knows more about its end: it is given this much longer to tell. */
+/** Extra time for the server, which enforces the time limit itself and returns a more precise error. */
 const GRACE_MS = 500;
 const LONGEST_MS = 600_000;
 
 export interface TransportOptions {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   url: string;
   token: string | undefined;
   fetch: typeof globalThis.fetch;
   timeoutMs: number;
 }
 
-/** A call of a route as it goes over the wire. */
+/** A request to a route. */
 export interface Request<Name extends RouteName = RouteName> extends Target<Name> {
   query?: QueryTo<Name>;
   /** JSON text, or bytes of another type. */
@@ -54,30 +58,30 @@ export interface Request<Name extends RouteName = RouteName> extends Target<Name
   type?: string;
   accept?: string;
   headers?: Record<string, string>;
-  /** Made of many steps at the other end, each of which is bounded there. */
+  /** Consists of many steps on the server, each with its own time limit. */
   isLong?: boolean;
-  /** Of a call that writes: what to send again when its answer is lost. */
+  /** The write to carry in the error when the response is lost, so that the caller can retry it. */
   write?: StoreWrite;
 }
 
-/** An answer whose body is read as it comes. */
+/** A response whose body is read as it arrives. */
 export interface OpenAnswer {
   response: Response;
   chunks: AsyncIterable<Uint8Array>;
 }
 
-/** How a call is bounded; `end` lets go of timer and signal. */
+/** The time limit and signal of a call. `end` releases both. */
 interface Bounds {
   controller: AbortController;
   timeoutMs: number;
-  /** Starts the limit anew: something came. */
+  /** Restarts the time limit. */
   renew(): void;
   end(): void;
-  /** What ended the call, if it was one of its bounds. */
+  /** Why the call ended, or `null` if neither the limit nor the signal ended it. */
   why(): 'was aborted' | 'ran out of time' | null;
 }
 
-/** What the store and all its views share. */
+/** State shared by the store and all its views. */
 class Lifetime {
   readonly closing = new AbortController();
   readonly pending = new Set<Promise<unknown>>();
@@ -87,6 +91,8 @@ export class Transport {
   readonly #options: TransportOptions;
   readonly #lifetime: Lifetime;
   readonly tenantId: string | null;
+  /** Whether the server is version 0.1, which uses other names for some parameters and members. */
+  usesOldNames = false;
 
   constructor(options: TransportOptions, tenantId: string | null = null, lifetime = new Lifetime()) {
     this.#options = options;
@@ -94,12 +100,14 @@ export class Transport {
     this.#lifetime = lifetime;
   }
 
-  /** The same connection, speaking for one tenant. */
+  /** Returns a transport over the same connection for one tenant. */
   forTenant(tenantId: string): Transport {
-    return new Transport(this.#options, tenantId, this.#lifetime);
+    const transport = new Transport(this.#options, tenantId, this.#lifetime);
+    transport.usesOldNames = this.usesOldNames;
+    return transport;
   }
 
-  /** Describes a write, as an error carries it. */
+  /** Describes a write for the error that carries it. */
   writeOf<D extends StoreDomain, M extends WriteMethod<D>>(
     domain: D,
     method: M,
@@ -108,18 +116,23 @@ export class Transport {
     return carriedWrite(writeCall(this.tenantId, domain, method, args));
   }
 
+  /** Returns parameters or members under the names that the server knows. */
+  named<Members extends object>(route: RouteName, members: Members): Members {
+    return this.usesOldNames ? toOldNames(route, members) : members;
+  }
+
   /** Aborted when the store is closed. */
   get closed(): AbortSignal {
     return this.#lifetime.closing.signal;
   }
 
-  /** Ends live reads, then waits for the calls that are under way. */
+  /** Ends live reads, then waits for pending calls. */
   async close(): Promise<void> {
     this.#lifetime.closing.abort();
     await Promise.allSettled([...this.#lifetime.pending]);
   }
 
-  /** The JSON of an answer. */
+  /** Sends a request and returns the JSON of the response. */
   async call<Name extends RouteName>(
     request: Request<Name>,
     options: CallOptions | undefined,
@@ -128,7 +141,7 @@ export class Transport {
     return (await this.#settled(response)) as AnswerTo<Name>;
   }
 
-  /** The same; `null` where the server says that there is no such thing. */
+  /** As `call`, but returns `null` for `NOT_FOUND`. */
   async find<Name extends RouteName>(
     request: Request<Name>,
     options: CallOptions | undefined,
@@ -141,7 +154,7 @@ export class Transport {
     }
   }
 
-  /** One step of work that is made of many; the server says whether there are more. */
+  /** Runs one step of a longer operation. `isDone` reports whether it was the last. */
   async step<Name extends RouteName>(
     request: Request<Name>,
     options: CallOptions | undefined,
@@ -150,7 +163,7 @@ export class Transport {
     return this.#settled(this.#send(request, options, read));
   }
 
-  /** The lines of an answer as they come; each may take as long as a call. */
+  /** Yields the lines of a response as they arrive. The time limit applies to each line. */
   async *lines<T>(request: Request, options: CallOptions | undefined): AsyncGenerator<T, void, undefined> {
     const { chunks } = await this.open({ accept: LINES, ...request }, options);
     for await (const item of jsonLinesOf(chunks)) {
@@ -160,7 +173,7 @@ export class Transport {
     }
   }
 
-  /** An answer whose body is read by the caller, as slowly as it likes; only the wait for more is bounded. */
+  /** Returns a response whose body the caller reads at its own speed. Only waits for more bytes are limited. */
   async open(request: Request, options: CallOptions | undefined): Promise<OpenAnswer> {
     const bounds = this.#bound(options);
     try {
@@ -172,7 +185,7 @@ export class Transport {
     }
   }
 
-  /** The same; `null` where the server says that there is no such thing. */
+  /** As `open`, but returns `null` for `NOT_FOUND`. */
   async openOrNull(request: Request, options: CallOptions | undefined): Promise<OpenAnswer | null> {
     try {
       return await this.open(request, options);
@@ -182,19 +195,21 @@ export class Transport {
     }
   }
 
-  /** A connection that stays open, for live reads; only the caller's signal and the end of the store bound it. */
+  /** Opens a connection for live reads. Only the caller's signal and closing the store end it. */
   async connect(request: Request, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const response = await this.#options.fetch(this.#urlOf(request), this.#init(request, signal, null));
     if (!response.ok) throw await errorOfAnswer(response, NO_WRITE);
     return response.body!;
   }
 
-  /** Returns the time limit of a call, or throws for a call that must not begin. */
+  /**
+   * Returns the time limit of a call. Throws if the store is closed, the signal is aborted, or an option is invalid.
+   */
   startCall(options: CallOptions | undefined): number {
     return timeLimitOf(options, this.closed, this.#options.timeoutMs);
   }
 
-  /** The options of a call that the server may answer only after a wait. */
+  /** Returns the options for a call that the server may answer only after `wait`. */
   waiting(options: CallOptions, wait: Duration): CallOptions {
     return { ...options, timeoutMs: this.startCall(options) + checkDuration(wait, 'wait') };
   }
@@ -216,16 +231,16 @@ export class Transport {
     try {
       return await read(await this.#fetch(request, bounds));
     } catch (error) {
-      // A connection that was kept may have been closed at the other end just then: a read can simply be sent again.
+      // The server may just have closed a kept-alive connection. A read can safely be retried.
       const isBroken = !(error instanceof TidemarkError) && bounds.why() === null;
-      if (isBroken && request.write === undefined) return await this.#again(request, bounds, read);
+      if (isBroken && request.write === undefined) return await this.#retry(request, bounds, read);
       throw failureOf(error, bounds, request.write ?? NO_WRITE);
     } finally {
       bounds.end();
     }
   }
 
-  async #again<T>(request: Request, bounds: Bounds, read: (response: Response) => Promise<T>): Promise<T> {
+  async #retry<T>(request: Request, bounds: Bounds, read: (response: Response) => Promise<T>): Promise<T> {
     try {
       return await read(await this.#fetch(request, bounds));
     } catch (error) {
@@ -293,7 +308,7 @@ function failureOf(error: unknown, bounds: Bounds, write: StoreWrite | typeof NO
   return error instanceof TidemarkError ? error : errorOfConnection(error, write);
 }
 
-/** The bytes of an answer; time counts only while more is waited for. */
+/** Yields the bytes of a response. The time limit runs only while waiting for more. */
 async function* bytesOf(response: Response, bounds: Bounds): AsyncGenerator<Uint8Array> {
   try {
     yield* chunksOf(response.body!, { begin: bounds.renew, end: bounds.end });

@@ -1,4 +1,4 @@
-/** Version 4 UUIDs, also where `crypto.randomUUID` is not to be had: on pages that were not served securely. */
+/** Returns a version 4 UUID. `crypto.randomUUID` is missing on pages that were not served over HTTPS. */
 export function uuid(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6]! & 0x0f) | 0x40;

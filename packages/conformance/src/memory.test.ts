@@ -1,5 +1,5 @@
 /** The whole kit on the memory store, under vitest; and what the kit does with stores that lack something. */
-import { createMemoryStore, type Store } from '@tidemark/core';
+import { memoryStore, type Store } from '@tidemark/core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { healthy } from './broken/wrap.ts';
 import { ALL_CASES } from './cases/index.ts';
@@ -21,7 +21,7 @@ describe('runConformance', () => {
       caseThat(() => Promise.reject(new Error('the promise')), { id: 'general/broken' }),
       caseThat(async () => {}, { id: 'general/absent', needs: ['reopen'] }),
     ];
-    const report = await runConformance(() => createMemoryStore(), { cases });
+    const report = await runConformance(() => memoryStore(), { cases });
     expect(report).toMatchObject({
       backend: 'memory',
       contractVersion: '2.0.0',
@@ -43,7 +43,7 @@ describe('runConformance', () => {
     const opened: Store[] = [];
     const tenants: string[] = [];
     const open = () => {
-      opened.push(createMemoryStore());
+      opened.push(memoryStore());
       return opened.at(-1)!;
     };
     const note = async ({ tenantId }: { tenantId: string }) => void tenants.push(tenantId);
@@ -68,7 +68,7 @@ describe('runConformance', () => {
   });
 
   it('runs the same with several cases at once on a real clock', async () => {
-    const { totals, cases } = await runConformance(() => createMemoryStore({ timeoutMs: 20_000 }), {
+    const { totals, cases } = await runConformance(() => memoryStore({ timeoutMs: 20_000 }), {
       domains: ['general', 'runs', 'kv'],
       concurrency: 8,
       modelRuns: 5,

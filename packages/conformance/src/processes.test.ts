@@ -36,13 +36,13 @@ function node(...args: string[]): Promise<{ code: number | null; stdout: string;
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...output })));
 }
 
-const HEALTHY = `import { createMemoryStore } from '@tidemark/core';
-export const createStore = async () => createMemoryStore();
+const HEALTHY = `import { memoryStore } from '@tidemark/core';
+export const createStore = async () => memoryStore();
 export const notAFactory = 7;
 `;
-const BROKEN = `import { createMemoryStore } from '@tidemark/core';
+const BROKEN = `import { memoryStore } from '@tidemark/core';
 export function createStore() {
-  const store = createMemoryStore();
+  const store = memoryStore();
   return new Proxy(store, { get: (it, name) => (name === 'close' ? async () => {} : Reflect.get(it, name, it)) });
 }
 `;
@@ -54,9 +54,9 @@ describe('under node:test', () => {
     const name = await file(
       'kit.test.mjs',
       `import { after, describe, it } from 'node:test';
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { registerConformance } from '@tidemark/conformance';
-registerConformance({ describe, it, after }, 'memory', () => createMemoryStore(), { modelRuns: 5 });
+registerConformance({ describe, it, after }, 'memory', () => memoryStore(), { modelRuns: 5 });
 `,
     );
     const { code, stdout } = await node('--test', '--test-reporter=tap', name);

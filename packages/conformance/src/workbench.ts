@@ -146,7 +146,7 @@ async function endOfFeed(tenant: Store): Promise<string | undefined> {
   for (let after: string | undefined; ; ) {
     const { next } = await tenant.runs.feedPage({
       limit: LARGE_FEED_PAGE,
-      ...(after === undefined ? {} : { after }),
+      ...(after === undefined ? {} : { cursor: after }),
     });
     if (next === undefined || next === after) return after;
     after = next;

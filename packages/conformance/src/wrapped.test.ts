@@ -1,5 +1,5 @@
-/** A wrapped store is a store: the kit on the memory store inside `retrying`, `withQuotas` and `instrument`. */
-import { createMemoryStore, instrument, retrying, type Store, withQuotas } from '@tidemark/core';
+/** A wrapped store is a store: the kit on the memory store inside `withRetries`, `withQuotas` and `withTelemetry`. */
+import { memoryStore, type Store, withQuotas, withRetries, withTelemetry } from '@tidemark/core';
 import { withCodec } from '@tidemark/core/engine';
 import { afterAll, describe, it } from 'vitest';
 import { registerConformance } from './register.ts';
@@ -12,8 +12,9 @@ registerConformance({ describe, it, afterAll }, 'The memory store, wrapped', () 
   const logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
   // More than any case takes: what is counted is still read, held and given back.
   const quota = { eventsPerSecond: 1_000_000_000, runs: 1_000_000_000, bytes: 1_000_000_000_000 };
-  const wrapped = (store: Store) => instrument(withQuotas(retrying(store), { limits: {}, default: quota }), { logger });
-  const inner = createMemoryStore({ clock });
+  const wrapped = (store: Store) =>
+    withTelemetry(withQuotas(withRetries(store), { limits: {}, default: quota }), { logger });
+  const inner = memoryStore({ clock });
   return {
     store: wrapped(inner),
     withCodec: (codec) => wrapped(withCodec(inner, codec)!),

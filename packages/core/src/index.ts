@@ -7,7 +7,7 @@ export { memoryKey, parseMemoryKey } from './agents/memory-key.ts';
 export { mintPauseToken } from './agents/pauses.ts';
 export { sanitizeSteering } from './agents/sanitize.ts';
 export { type JsonBounds, parseJsonText } from './checks/json.ts';
-export { chain } from './codec/chain.ts';
+export { composeCodecs } from './codec/compose.ts';
 export { compression } from './codec/compression.ts';
 export { type EncryptionKey, type EncryptionOptions, encryption, type KeyRing } from './codec/encryption.ts';
 export * from './contracts/index.ts';
@@ -15,23 +15,23 @@ export { defineEvents } from './events/define.ts';
 export { isTerminal } from './jobs/states.ts';
 export { compareKeys, compareValues } from './kv/order.ts';
 export { numberOf, textOf } from './kv/values.ts';
-export { createMemoryStore } from './memory/store.ts';
+export { memoryStore } from './memory/store.ts';
 export { defineProjection } from './projections/define.ts';
 export { blameRun } from './projections/run-blame.ts';
 export { leafOf, linkOf, rollOf } from './runs/chain.ts';
 export { deriveIdempotencyKey, type KeyParts } from './runs/keys.ts';
 export { RunFold, reduceRun } from './runs/reducer.ts';
 export { type RunEventV1, type RunScope, upcastV1 } from './runs/upcast.ts';
-export { instrument, type Telemetry } from './telemetry/instrument.ts';
 export * from './telemetry/ports.ts';
-export { type BatchingOptions, type BatchingStore, batching, type LostEvent } from './wrappers/batching.ts';
+export { type Telemetry, withTelemetry } from './telemetry/with-telemetry.ts';
+export { type BatchingOptions, type BatchingStore, type LostEvent, withBatching } from './wrappers/batching.ts';
 export {
   type FailSafeHandle,
   type FailSafeOptions,
   type FailSafeRuns,
   type FailSafeStore,
-  failSafe,
   type StoreFailure,
+  withFailSafe,
 } from './wrappers/fail-safe.ts';
 export type { QuotaOptions, TenantQuota } from './wrappers/quota-options.ts';
 export type { QuotaUsage } from './wrappers/quota-usage.ts';
@@ -43,4 +43,4 @@ export {
   type ReplayResult,
   replay,
 } from './wrappers/replay.ts';
-export { type RetryOptions, retrying } from './wrappers/retrying.ts';
+export { type RetryOptions, withRetries } from './wrappers/retrying.ts';

@@ -47,7 +47,7 @@ export {
 } from './store.ts';
 export { artifactSweep, Cleaner, type CleaningStep, onceInAWhile, sweeping } from './tools/cleaner.ts';
 export { SteadyClock } from './tools/clock.ts';
-export { Turns } from './tools/contention.ts';
+export { KeyedMutex } from './tools/contention.ts';
 export { StoreContext } from './tools/context.ts';
 export { GroupCommit } from './tools/group-commit.ts';
 export { splitKey } from './tools/joined-keys.ts';

@@ -3,7 +3,7 @@ import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { createServer, type TidemarkServer } from '@tidemark/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildInspector } from '../../../scripts/inspector.ts';
@@ -12,7 +12,7 @@ import { buildInspector } from '../../../scripts/inspector.ts';
 const MOST_BYTES = 120_000;
 
 const directory = mkdtempSync(join(tmpdir(), 'tidemark-page-'));
-const store = createMemoryStore();
+const store = memoryStore();
 let server: TidemarkServer;
 let url: string;
 

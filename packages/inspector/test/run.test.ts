@@ -61,7 +61,7 @@ describe('a run', { timeout: 60_000 }, () => {
     await page.getByRole('button', { name: 'curl' }).click();
     await expect.poll(clipboard).toBe(`curl '${rig.url}/v1/runs/${FAILED_RUN}/events/12?tenantId=${TENANT}'`);
     await page.getByRole('button', { name: 'CLI', exact: true }).click();
-    await expect.poll(clipboard).toContain(`tidemark runs events ${FAILED_RUN} --tenant ${TENANT} --after 11`);
+    await expect.poll(clipboard).toContain(`tidemark runs events ${FAILED_RUN} --tenant ${TENANT} --after-seq 11`);
     for (const key of ['c', 'j']) await page.keyboard.press(key);
     await expect.poll(async () => JSON.parse(await clipboard()).runSeq).toBe(12);
   });

@@ -1,7 +1,7 @@
 import type { Job, SteeringEvent } from '@tidemark/core';
 import { base64Of, bytesOfWire } from '@tidemark/wire';
 import { describe, expect, it } from 'vitest';
-import { conversationOf, wordsOf } from '../src/agents/told.ts';
+import { conversationOf, wordsOf } from '../src/agents/update-text.ts';
 import { previewKindOf } from '../src/artifacts/preview-kind.ts';
 import { outlookOf } from '../src/jobs/outlook.ts';
 import { formsOf, textIn } from '../src/kv/decoders.ts';

@@ -1,4 +1,4 @@
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { createServer } from '@tidemark/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible } from './accessible.ts';
@@ -245,7 +245,7 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
   });
 
   it('tell of settings that endanger what is stored', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const server = createServer({ store, inspector: rig.built, port: 0 });
     try {
       const url = await server.listen();

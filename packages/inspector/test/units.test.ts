@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { createMemoryStore, type RunEventRecord } from '@tidemark/core';
+import { memoryStore, type RunEventRecord } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { differences, shortText } from '../src/parts/json.ts';
 import { ListWindow } from '../src/parts/list-window.ts';
@@ -111,7 +111,7 @@ describe('a run file', () => {
   });
 
   it('may be what `tidemark runs export` writes', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const run = store.runs.handle('r', { tenantId: 't', labels: { shop: 'x' } });
     await run.append('RunStarted', { by: 'ada' });
     await run.append('StepStarted', { n: 1 }, { stepId: 'charge', logicalAttemptId: 2 });

@@ -8,7 +8,7 @@ import { STREAM_KINDS, type StreamInfo, safeConfig, streamInfo, streamName, weak
 type Finding = Omit<DoctorFinding, 'check'>;
 
 /** What the doctor looks at. */
-interface Patient {
+interface Examined {
   prefix: string;
   version: string;
   streams: StreamInfo[];
@@ -30,28 +30,28 @@ export async function examine(
     syncOf(monitoring),
     Promise.all(STREAM_KINDS.map((kind) => streamInfo(link, streamName(prefix, kind), call))),
   ]);
-  const patient: Patient = { prefix, version: link.version, streams, servers };
+  const examined: Examined = { prefix, version: link.version, streams, servers };
   const findings: DoctorFinding[] = [
-    { check: 'server version', ...serverVersion(patient) },
-    { check: 'sync', ...sync(patient) },
-    { check: 'replicas', ...replicas(patient) },
-    { check: 'replica lag', ...lag(patient) },
-    ...STREAM_KINDS.map((kind, at) => ({ check: `stream ${kind}`, ...options(patient, at) })),
-    { check: 'lost messages', ...lostMessages(patient) },
+    { check: 'server version', ...serverVersion(examined) },
+    { check: 'sync', ...sync(examined) },
+    { check: 'replicas', ...replicas(examined) },
+    { check: 'replica lag', ...lag(examined) },
+    ...STREAM_KINDS.map((kind, at) => ({ check: `stream ${kind}`, ...options(examined, at) })),
+    { check: 'lost messages', ...lostMessages(examined) },
     { check: 'account', ...(await account(link, call)) },
   ];
-  return { durability: durabilityOf(patient), findings };
+  return { durability: durabilityOf(examined), findings };
 }
 
 /**
  * Replicas count only where each syncs before it acknowledges: a cluster that loses power as a whole, or a server that comes back
  * without what it had acknowledged, otherwise loses acknowledged writes.
  */
-function durabilityOf(patient: Patient): Durability {
-  if (patient.streams.some(({ config }) => config.storage !== 'file')) return 'none';
-  const synced = syncOfAll(patient);
+function durabilityOf(examined: Examined): Durability {
+  if (examined.streams.some(({ config }) => config.storage !== 'file')) return 'none';
+  const synced = syncOfAll(examined);
   if (synced !== 'always') return synced === 'unknown' ? 'unknown' : 'process-crash';
-  return patient.streams.every(({ config }) => config.num_replicas >= 3) ? 'node-loss' : 'host-crash';
+  return examined.streams.every(({ config }) => config.num_replicas >= 3) ? 'node-loss' : 'host-crash';
 }
 
 export function requireDurability({ durability, findings }: Examination): void {
@@ -64,7 +64,7 @@ export function requireDurability({ durability, findings }: Examination): void {
   );
 }
 
-function serverVersion({ version }: Patient): Finding {
+function serverVersion({ version }: Examined): Finding {
   const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map(Number);
   const number = major * 1_000_000 + minor * 1_000 + patch;
   if (number < 2_009_000)
@@ -86,7 +86,7 @@ function serverVersion({ version }: Patient): Finding {
 
 const UPGRADE = 'Upgrade to nats-server 2.12.3 or newer';
 
-function syncOfAll({ version, streams, servers }: Patient): SyncedServer['sync'] {
+function syncOfAll({ version, streams, servers }: Examined): SyncedServer['sync'] {
   if (isOld(version) || servers.some(({ sync }) => sync === 'later')) return 'later';
   const synced = new Set(servers.filter(({ sync }) => sync === 'always').map(({ name }) => name));
   const members = new Set(streams.flatMap(membersOf));
@@ -100,31 +100,31 @@ function membersOf({ cluster }: StreamInfo): string[] {
   return [...(cluster.leader ? [cluster.leader] : []), ...cluster.replicas.map(({ name }) => name)];
 }
 
-function sync(patient: Patient): Finding {
+function sync(examined: Examined): Finding {
   const fix = 'Set jetstream { sync_interval: always } on every server, which NATS 2.10 and newer have';
-  const synced = syncOfAll(patient);
+  const synced = syncOfAll(examined);
   if (synced === 'always') return ok('every server syncs before it acknowledges');
   if (synced === 'unknown')
     return {
       status: 'unknown',
-      message: `When the servers sync cannot be seen${unseenOf(patient)}`,
+      message: `When the servers sync cannot be seen${unseenOf(examined)}`,
       fix: 'Name the monitoring address of every server in the option monitoring',
     };
   return {
     status: 'fail',
-    message: isOld(patient.version)
-      ? `NATS ${patient.version} syncs every two minutes, after it has acknowledged: a power cut loses acknowledged writes`
+    message: isOld(examined.version)
+      ? `NATS ${examined.version} syncs every two minutes, after it has acknowledged: a power cut loses acknowledged writes`
       : `A server syncs after it has acknowledged: a power cut loses acknowledged writes`,
     fix,
   };
 }
 
-function unseenOf({ servers }: Patient): string {
+function unseenOf({ servers }: Examined): string {
   const unseen = servers.filter(({ sync }) => sync === 'unknown').map(({ address }) => shownUrl(address));
   return unseen.length === 0 ? '' : ` at ${unseen.join(', ')}`;
 }
 
-function replicas({ streams }: Patient): Finding {
+function replicas({ streams }: Examined): Finding {
   const counts = streams.map(({ config }) => config.num_replicas);
   const fewest = Math.min(...counts);
   if (fewest >= 3) return ok(`${fewest}: a server may be lost`);
@@ -142,7 +142,7 @@ function replicas({ streams }: Patient): Finding {
  * A server that meets damage in a block drops it with everything after it, and says so only in its log. A stream with messages of
  * no subject is one whose index it could not rebuild: reads by subject find nothing there.
  */
-function lostMessages({ streams }: Patient): Finding {
+function lostMessages({ streams }: Examined): Finding {
   const damaged = streams.filter(({ state }) => state.lost || (state.messages > 0 && !state.num_subjects));
   if (damaged.length === 0) return ok('none that the server tells of');
   return {
@@ -152,7 +152,7 @@ function lostMessages({ streams }: Patient): Finding {
   };
 }
 
-function lag({ streams }: Patient): Finding {
+function lag({ streams }: Examined): Finding {
   const behind = streams.flatMap(({ config, cluster }) =>
     (cluster?.replicas ?? [])
       .filter(({ current, offline }) => !current || offline)
@@ -171,7 +171,7 @@ function lag({ streams }: Patient): Finding {
   return { status: 'warn', message: behind.join('; '), fix: 'Bring the server back, or see why it cannot follow' };
 }
 
-function options({ prefix, streams }: Patient, at: number): Finding {
+function options({ prefix, streams }: Examined, at: number): Finding {
   const { config } = streams[at]!;
   const weak = weaknessesOf(config, safeConfig(prefix, STREAM_KINDS[at]!, config.num_replicas));
   if (weak.length === 0) return ok(config.name);

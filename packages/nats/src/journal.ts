@@ -15,12 +15,12 @@ import {
   type JournalRange,
   type JournalRestore,
   type JournalSpace,
+  KeyedMutex,
   LruMap,
   type RemoveOptions,
   rewritten,
   type Signals,
   seqConflict,
-  Turns,
 } from '@tidemark/core/engine';
 import { outcomeUnknown } from './errors.ts';
 import {
@@ -64,7 +64,7 @@ export class NatsJournal implements Journal {
   readonly #clock: () => number;
   readonly #signals: Signals;
   readonly #indexes = new LruMap<string, JournalIndex>(MAX_INDEXED_KEYS, ({ size }) => size + 1);
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
 
   constructor(runs: JournalPart, others: JournalPart, signals: Signals, context: JournalContext) {
     this.#runs = runs;
@@ -80,7 +80,7 @@ export class NatsJournal implements Journal {
   commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
     const hashes = commit.entries.map(({ key }) => hashOfKey(key));
     const id = idOf(name);
-    return this.#turns.take(id, call, async () => {
+    return this.#turns.run(id, call, async () => {
       let index = this.#indexes.get(id);
       if (!index) {
         // A journal that is thought new is written to without a look; the server knows better if it is not.
@@ -164,7 +164,7 @@ export class NatsJournal implements Journal {
   find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]> {
     const id = idOf(name);
     const { reader } = this.#part(name.space);
-    return this.#turns.take(id, call, async () => {
+    return this.#turns.run(id, call, async () => {
       let index = this.#indexes.get(id);
       if (index) await reader.refresh(name, index, call);
       else index = await reader.index(name, 'whole', call);
@@ -188,7 +188,7 @@ export class NatsJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { atSeq, atRewrites, keepsName, ...call }: RemoveOptions,
+    { expectedSeq, expectedRewrites, keepsName, ...call }: RemoveOptions,
   ): Promise<number> {
     const { reader, writer } = this.#part(name.space);
     const subject = subjectOfJournal(reader.subject, name);
@@ -201,9 +201,9 @@ export class NatsJournal implements Journal {
         if (last > 0) await reader.removeBefore(name, last, spilledUpTo, call);
         return 0;
       }
-      if (atSeq !== undefined && restoring) return 0;
-      if (atSeq !== undefined && head.seq !== atSeq) throw seqConflict(name.name, atSeq, head.seq);
-      if (atRewrites !== undefined && rewrites !== atRewrites) throw rewritten(name.name, rewrites);
+      if (expectedSeq !== undefined && restoring) return 0;
+      if (expectedSeq !== undefined && head.seq !== expectedSeq) throw seqConflict(name.name, expectedSeq, head.seq);
+      if (expectedRewrites !== undefined && rewrites !== expectedRewrites) throw rewritten(name.name, rewrites);
       const headers = {
         [HEADER.end]: tombstone === null ? REMOVED : headerJson(tombstone),
         [HEADER.kept]: keepsName ? '1' : undefined,
@@ -223,7 +223,7 @@ export class NatsJournal implements Journal {
   restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
     const { reader, writer } = this.#part(name.space);
-    return this.#turns.take(id, call, async () => {
+    return this.#turns.run(id, call, async () => {
       const { head, tombstone, last, rewrites, restoring } = await reader.headWithPlace(name, call);
       const isKnown = tombstone === step.known.tombstone && (restoring ? head!.seq : 0) === step.known.seq;
       if (!isKnown || (head && !restoring)) return false;
@@ -247,7 +247,7 @@ export class NatsJournal implements Journal {
 
   rewrite(name: JournalName, seq: number, body: { from: string; to: string }, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
-    return this.#turns.take(id, call, () => {
+    return this.#turns.run(id, call, () => {
       this.#indexes.delete(id);
       return rewriteEntry(this.#part(name.space), name, seq, body, call);
     });

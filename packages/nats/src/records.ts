@@ -8,6 +8,7 @@ import {
   corruptValue,
   type EngineCall,
   firstAfter,
+  KeyedMutex,
   meets,
   type PlacedRecord,
   type PlaceRange,
@@ -25,12 +26,11 @@ import {
   type StoredRecord,
   sleep,
   startsAnew,
-  Turns,
 } from '@tidemark/core/engine';
 import { isOver, type Link, PAUSE_MS } from './connection/link.ts';
 import { outcomeUnknown } from './errors.ts';
+import { removeMarks, removeMarksOf } from './messages/delete-markers.ts';
 import { HEADER } from './messages/headers.ts';
-import { removeMarks, removeMarksOf } from './messages/marks.ts';
 import { messageSum } from './messages/message-sums.ts';
 import type { Messages, StoredMessage } from './messages/messages.ts';
 import type { Spill } from './messages/spill.ts';
@@ -74,7 +74,7 @@ export class NatsRecords implements Records {
   readonly #parts: RecordParts;
   readonly #mirror: RecordMirror;
   readonly #reader: RecordReader;
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
 
   constructor(parts: RecordParts) {
     this.#parts = parts;
@@ -100,7 +100,7 @@ export class NatsRecords implements Records {
     const home = this.#homeOf(write.name);
     if (home !== this) return home.write(write, call);
     const subject = this.#reader.subjectOf(write.name);
-    return this.#turns.take(subject.text, call, async () => {
+    return this.#turns.run(subject.text, call, async () => {
       // What was seen last is as good as what is there, if the server takes a write against it; a refusal never rests on it.
       const seen = this.#reader.seen(subject);
       const quick = seen && (await this.#attempt(write, subject, seen, false, call));

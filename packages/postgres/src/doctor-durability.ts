@@ -2,18 +2,18 @@
 import { type Durability, TidemarkError } from '@tidemark/core';
 import pg from 'pg';
 import { SEE_OTHERS } from './doctor-sessions.ts';
-import { all, type Finding, ok, one, type Patient, type Row, settingOf, withPatient } from './patient.ts';
+import { all, type ExaminedServer, type Finding, ok, one, type Row, settingOf, withServer } from './examined-server.ts';
 import type { Dialect } from './sql.ts';
 
 /** What an acknowledged write survives: each is committed with synchronous_commit on, whatever the defaults say. */
 export function durabilityOf(pool: pg.Pool, dialect: Dialect): Promise<Durability> {
-  return withPatient(pool, dialect, async (patient) => {
+  return withServer(pool, dialect, async (server) => {
     try {
-      const settings = [await settingOf(patient, 'fsync'), await settingOf(patient, 'full_page_writes')];
+      const settings = [await settingOf(server, 'fsync'), await settingOf(server, 'full_page_writes')];
       if (settings.includes(null)) return 'unknown';
-      if (settings.includes('off') || (await unloggedTables(patient)).length > 0) return 'process-crash';
+      if (settings.includes('off') || (await unloggedTables(server)).length > 0) return 'process-crash';
       // Whether or not a standby can be seen from here, the disk of this server is known to hold the write.
-      return (await standbysOf(patient)).following > 0 ? 'node-loss' : 'host-crash';
+      return (await standbysOf(server)).following > 0 ? 'node-loss' : 'host-crash';
     } catch (error) {
       if (error instanceof pg.DatabaseError) return 'unknown';
       throw error;
@@ -33,8 +33,8 @@ export async function requireDurability(pool: pg.Pool, dialect: Dialect): Promis
   );
 }
 
-export async function mustBe(patient: Patient, name: string, wanted: string, loss: string): Promise<Finding> {
-  const setting = await settingOf(patient, name);
+export async function mustBe(server: ExaminedServer, name: string, wanted: string, loss: string): Promise<Finding> {
+  const setting = await settingOf(server, name);
   if (setting === null) return { status: 'unknown', message: `The server does not show ${name}` };
   if (setting === wanted) return ok(setting);
   const needsRestart = name === 'data_sync_retry';
@@ -45,8 +45,8 @@ export async function mustBe(patient: Patient, name: string, wanted: string, los
   };
 }
 
-export async function dataChecksums(patient: Patient): Promise<Finding> {
-  const setting = await settingOf(patient, 'data_checksums');
+export async function dataChecksums(server: ExaminedServer): Promise<Finding> {
+  const setting = await settingOf(server, 'data_checksums');
   if (setting === 'on') return ok('on');
   if (setting === null) return { status: 'unknown', message: 'The server does not show data_checksums' };
   return {
@@ -56,21 +56,21 @@ export async function dataChecksums(patient: Patient): Promise<Finding> {
   };
 }
 
-export async function loggedTables(patient: Patient): Promise<Finding> {
-  const unlogged = await unloggedTables(patient);
+export async function loggedTables(server: ExaminedServer): Promise<Finding> {
+  const unlogged = await unloggedTables(server);
   if (unlogged.length === 0) return ok('every table is logged');
   return {
     status: 'fail',
     message: `UNLOGGED and empty after a crash: ${unlogged.join(', ')}`,
-    fix: unlogged.map((table) => `ALTER TABLE ${patient.schema}.${table} SET LOGGED`).join('; '),
+    fix: unlogged.map((table) => `ALTER TABLE ${server.schema}.${table} SET LOGGED`).join('; '),
   };
 }
 
 /** Weaker than `on` where it matters: writes of the store state it themselves, so this is about transactions they join. */
-export async function synchronousCommit(patient: Patient): Promise<Finding> {
-  const { effective } = await one(patient, `SELECT current_setting('synchronous_commit') AS effective`);
+export async function synchronousCommit(server: ExaminedServer): Promise<Finding> {
+  const { effective } = await one(server, `SELECT current_setting('synchronous_commit') AS effective`);
   const overrides = await all(
-    patient,
+    server,
     `SELECT split_part(entry, '=', 2) AS value, d.datname AS database, r.rolname AS role
      FROM pg_db_role_setting s CROSS JOIN unnest(s.setconfig) AS entry
      LEFT JOIN pg_database d ON d.oid = s.setdatabase LEFT JOIN pg_roles r ON r.oid = s.setrole
@@ -102,8 +102,8 @@ function resetOf({ database, role }: Row): string {
   return `ALTER ROLE ${role}${database === null ? '' : ` IN DATABASE ${database}`} RESET synchronous_commit`;
 }
 
-export async function synchronousStandbys(patient: Patient): Promise<Finding> {
-  const { names, following, hidden } = await standbysOf(patient);
+export async function synchronousStandbys(server: ExaminedServer): Promise<Finding> {
+  const { names, following, hidden } = await standbysOf(server);
   if (names === null) return { status: 'unknown', message: 'The server does not show synchronous_standby_names' };
   if (names === '') return ok('none: acknowledged writes are on this server only, and go with its disk');
   if (following > 0) return ok(`${following} of ${names}: acknowledged writes are on another server too`);
@@ -116,21 +116,23 @@ export async function synchronousStandbys(patient: Patient): Promise<Finding> {
   };
 }
 
-async function unloggedTables(patient: Patient): Promise<string[]> {
+async function unloggedTables(server: ExaminedServer): Promise<string[]> {
   const tables = await all(
-    patient,
+    server,
     `SELECT relname FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND relpersistence = 'u' ORDER BY relname`,
-    [`"${patient.schema}"`],
+    [`"${server.schema}"`],
   );
   return tables.map(({ relname }) => relname);
 }
 
 /** The standbys that commits wait for: how many are streaming, and how many sessions of theirs this login may not look at. */
-async function standbysOf(patient: Patient): Promise<{ names: string | null; following: number; hidden: number }> {
-  const names = await settingOf(patient, 'synchronous_standby_names');
+async function standbysOf(
+  server: ExaminedServer,
+): Promise<{ names: string | null; following: number; hidden: number }> {
+  const names = await settingOf(server, 'synchronous_standby_names');
   if (!names) return { names, following: 0, hidden: 0 };
   const counts = await one(
-    patient,
+    server,
     `SELECT count(*) FILTER (WHERE state = 'streaming' AND sync_state IN ('sync', 'quorum')) AS following,
        count(*) FILTER (WHERE state IS NULL) AS hidden
      FROM pg_stat_replication`,

@@ -1,5 +1,5 @@
 /** The doctor's look at what keeps events from being changed: the triggers of the log and of each of its partitions. */
-import { all, type Finding, ok, type Patient } from './patient.ts';
+import { all, type ExaminedServer, type Finding, ok } from './examined-server.ts';
 
 /** Triggers that are missing or switched off, by table. A partition has its own trigger against TRUNCATE. */
 const MISSING_GUARDS = `
@@ -14,12 +14,12 @@ const MISSING_GUARDS = `
     SELECT 1 FROM pg_trigger t WHERE t.tgrelid = logs.oid AND t.tgname = guard AND t.tgenabled IN ('O', 'A'))
   ORDER BY 1, 2`;
 
-export async function appendOnly(patient: Patient): Promise<Finding> {
-  const missing = await all(patient, MISSING_GUARDS, [`"${patient.schema}"`]);
+export async function appendOnly(server: ExaminedServer): Promise<Finding> {
+  const missing = await all(server, MISSING_GUARDS, [`"${server.schema}"`]);
   if (missing.length === 0) return ok('triggers keep events from being changed, removed singly and truncated');
   return {
     status: 'fail',
     message: `Missing or switched off: ${missing.map(({ table, guard }) => `${guard} on ${table}`).join(', ')}`,
-    fix: `Verify every run; then, as the owner of the tables, SELECT ${patient.schema}.guard_partitions() for new partitions, or ALTER TABLE … ENABLE TRIGGER`,
+    fix: `Verify every run; then, as the owner of the tables, SELECT ${server.schema}.guard_partitions() for new partitions, or ALTER TABLE … ENABLE TRIGGER`,
   };
 }

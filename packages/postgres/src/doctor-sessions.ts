@@ -1,6 +1,6 @@
 /** The doctor's look at sessions: who holds things up, how we are connected, and whether there is room. */
 import type pg from 'pg';
-import { all, type Finding, ok, one, type Patient } from './patient.ts';
+import { all, type ExaminedServer, type Finding, ok, one } from './examined-server.ts';
 
 /** An open transaction is worth a word from here on. */
 const LONG_SECONDS = 10;
@@ -10,9 +10,9 @@ const MANY_CONNECTIONS = 0.8;
 const HIDDEN = "query = '<insufficient privilege>' AND datname IS NOT NULL";
 export const SEE_OTHERS = 'GRANT pg_read_all_stats to this login, to let it see the sessions of others';
 
-export async function idleTransactions(patient: Patient): Promise<Finding> {
+export async function idleTransactions(server: ExaminedServer): Promise<Finding> {
   const { count, seconds, hidden } = await one(
-    patient,
+    server,
     `SELECT count(*) FILTER (WHERE state LIKE 'idle in transaction%') AS count,
        coalesce(max(extract(epoch FROM clock_timestamp() - state_change)) FILTER (WHERE state LIKE 'idle in transaction%'), 0)::float AS seconds,
        count(*) FILTER (WHERE ${HIDDEN}) AS hidden
@@ -31,9 +31,9 @@ export async function idleTransactions(patient: Patient): Promise<Finding> {
 }
 
 /** The feed shows events of transactions older than every open one that writes, in any database of the server. */
-export async function feedHorizon(patient: Patient): Promise<Finding> {
+export async function feedHorizon(server: ExaminedServer): Promise<Finding> {
   const [oldest] = await all(
-    patient,
+    server,
     `SELECT * FROM (
        SELECT age(backend_xid) AS age, pid, application_name AS application, usename::text AS owner, datname::text AS database,
          extract(epoch FROM clock_timestamp() - xact_start)::float AS seconds, NULL AS gid
@@ -58,7 +58,7 @@ export async function feedHorizon(patient: Patient): Promise<Finding> {
           : `COMMIT PREPARED '${gid}' or ROLLBACK PREPARED '${gid}'`,
     };
   }
-  const { hidden } = await one(patient, `SELECT count(*) AS hidden FROM pg_stat_activity WHERE ${HIDDEN}`);
+  const { hidden } = await one(server, `SELECT count(*) AS hidden FROM pg_stat_activity WHERE ${HIDDEN}`);
   if (hidden > 0)
     return { status: 'unknown', message: `${hidden} sessions of other roles cannot be seen`, fix: SEE_OTHERS };
   return ok('held back by no transaction');
@@ -68,15 +68,15 @@ export async function feedHorizon(patient: Patient): Promise<Finding> {
  * Whether connections are a pooler's loans: while another connection is inside a transaction, ours must still have the
  * same backend, and never the other's.
  */
-export async function pooler(patient: Patient): Promise<Finding> {
-  if (patient.pool.options.max < 2)
+export async function pooler(server: ExaminedServer): Promise<Finding> {
+  if (server.pool.options.max < 2)
     return { status: 'unknown', message: 'Telling needs two connections, and maxConnections allows one' };
-  const before = await backendOf(patient.client);
-  const other = await patient.pool.connect();
+  const before = await backendOf(server.client);
+  const other = await server.pool.connect();
   try {
     await other.query('BEGIN');
     const theirs = await backendOf(other);
-    const after = await backendOf(patient.client);
+    const after = await backendOf(server.client);
     if (before === after && before !== theirs) return ok('none: connections are sessions');
   } finally {
     // Closed, for it is still in its transaction.
@@ -91,9 +91,9 @@ async function backendOf(client: pg.ClientBase): Promise<number> {
   return (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
 }
 
-export async function clock(patient: Patient): Promise<Finding> {
+export async function clock(server: ExaminedServer): Promise<Finding> {
   const before = Date.now();
-  const { now } = await one(patient, 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float AS now');
+  const { now } = await one(server, 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float AS now');
   const after = Date.now();
   // Within the round trip nobody can tell.
   const offset = Math.round(now < before ? now - before : Math.max(0, now - after));
@@ -105,9 +105,9 @@ export async function clock(patient: Patient): Promise<Finding> {
   };
 }
 
-export async function connections(patient: Patient): Promise<Finding> {
+export async function connections(server: ExaminedServer): Promise<Finding> {
   const { used, most } = await one(
-    patient,
+    server,
     `SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL) AS used,
        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS most`,
   );

@@ -1,14 +1,14 @@
 /** The doctor's look at what keeps tenants apart: policies, and the login they should bind. */
-import { all, type Finding, ok, one, type Patient } from './patient.ts';
+import { all, type ExaminedServer, type Finding, ok, one } from './examined-server.ts';
 
-export async function rowLevelSecurity(patient: Patient): Promise<Finding> {
+export async function rowLevelSecurity(server: ExaminedServer): Promise<Finding> {
   const tables = await all(
-    patient,
+    server,
     `SELECT c.relname AS name, c.relrowsecurity AND c.relforcerowsecurity AS forced, c.relrowsecurity AS enabled,
        pg_get_userbyid(c.relowner) AS owner, pg_has_role(current_user, c.relowner, 'USAGE') AS owned
      FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
      WHERE c.relnamespace = $1::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname`,
-    [`"${patient.schema}"`],
+    [`"${server.schema}"`],
   );
   if (!tables.some(({ enabled }) => enabled)) return ok('off: the store keeps tenants apart, the server does not');
   const open = tables.filter(({ forced }) => !forced).map(({ name }) => name);
@@ -16,7 +16,7 @@ export async function rowLevelSecurity(patient: Patient): Promise<Finding> {
     return {
       status: 'fail',
       message: `Not on and forced for ${open.join(', ')}: tenants are not kept apart there`,
-      fix: `SELECT ${patient.schema}.confine_tenants(), as the owner of the tables`,
+      fix: `SELECT ${server.schema}.confine_tenants(), as the owner of the tables`,
     };
   }
   const owned = tables.find((table) => table.owned);
@@ -28,16 +28,16 @@ export async function rowLevelSecurity(patient: Patient): Promise<Finding> {
   };
 }
 
-export async function loginRole(patient: Patient): Promise<Finding> {
+export async function loginRole(server: ExaminedServer): Promise<Finding> {
   const { name, rolsuper, rolbypassrls } = await one(
-    patient,
+    server,
     'SELECT rolname AS name, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user',
   );
   if (!rolsuper && !rolbypassrls) return ok(`${name} is bound by privileges and policies`);
   const { enabled } = await one(
-    patient,
+    server,
     'SELECT coalesce(bool_or(relrowsecurity), false) AS enabled FROM pg_class WHERE relnamespace = $1::regnamespace',
-    [`"${patient.schema}"`],
+    [`"${server.schema}"`],
   );
   return {
     status: enabled ? 'fail' : 'warn',

@@ -5,20 +5,20 @@ import { dataChecksums, loggedTables, mustBe, synchronousCommit, synchronousStan
 import { appendOnly } from './doctor-guards.ts';
 import { clock, connections, feedHorizon, idleTransactions, pooler } from './doctor-sessions.ts';
 import { loginRole, rowLevelSecurity } from './doctor-tenants.ts';
-import { type Finding, ok, one, type Patient, settingOf, unreadable, withPatient } from './patient.ts';
+import { type ExaminedServer, type Finding, ok, one, settingOf, unreadable, withServer } from './examined-server.ts';
 import type { Dialect } from './sql.ts';
 
 const OLDEST_VERSION = 14;
 
-const CHECKS: Record<string, (patient: Patient) => Promise<Finding>> = {
+const CHECKS: Record<string, (server: ExaminedServer) => Promise<Finding>> = {
   'server version': serverVersion,
   encoding,
   primary,
-  fsync: (patient) => mustBe(patient, 'fsync', 'on', 'a power cut loses acknowledged writes and damages the database'),
-  full_page_writes: (patient) =>
-    mustBe(patient, 'full_page_writes', 'on', 'a power cut can tear pages that hold acknowledged writes'),
-  data_sync_retry: (patient) =>
-    mustBe(patient, 'data_sync_retry', 'off', 'a failed sync is tried again and passes, although its data may be lost'),
+  fsync: (server) => mustBe(server, 'fsync', 'on', 'a power cut loses acknowledged writes and damages the database'),
+  full_page_writes: (server) =>
+    mustBe(server, 'full_page_writes', 'on', 'a power cut can tear pages that hold acknowledged writes'),
+  data_sync_retry: (server) =>
+    mustBe(server, 'data_sync_retry', 'off', 'a failed sync is tried again and passes, although its data may be lost'),
   'data checksums': dataChecksums,
   'logged tables': loggedTables,
   synchronous_commit: synchronousCommit,
@@ -35,18 +35,18 @@ const CHECKS: Record<string, (patient: Patient) => Promise<Finding>> = {
 };
 
 export function examine(pool: pg.Pool, dialect: Dialect): Promise<DoctorFinding[]> {
-  return withPatient(pool, dialect, async (patient) => {
+  return withServer(pool, dialect, async (server) => {
     const findings: DoctorFinding[] = [];
     for (const [check, look] of Object.entries(CHECKS)) {
-      findings.push({ check, ...(await look(patient).catch(unreadable)) });
+      findings.push({ check, ...(await look(server).catch(unreadable)) });
     }
     return findings;
   });
 }
 
-async function serverVersion(patient: Patient): Promise<Finding> {
+async function serverVersion(server: ExaminedServer): Promise<Finding> {
   const { version, number } = await one(
-    patient,
+    server,
     `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number`,
   );
   if (number >= OLDEST_VERSION * 10_000) return ok(version);
@@ -57,8 +57,8 @@ async function serverVersion(patient: Patient): Promise<Finding> {
   };
 }
 
-async function encoding(patient: Patient): Promise<Finding> {
-  const name = await settingOf(patient, 'server_encoding');
+async function encoding(server: ExaminedServer): Promise<Finding> {
+  const name = await settingOf(server, 'server_encoding');
   if (name === 'UTF8') return ok(name);
   return {
     status: 'fail',
@@ -67,8 +67,8 @@ async function encoding(patient: Patient): Promise<Finding> {
   };
 }
 
-async function primary(patient: Patient): Promise<Finding> {
-  const { replica } = await one(patient, 'SELECT pg_is_in_recovery() AS replica');
+async function primary(server: ExaminedServer): Promise<Finding> {
+  const { replica } = await one(server, 'SELECT pg_is_in_recovery() AS replica');
   if (!replica) return ok('takes writes');
   return {
     status: 'fail',
@@ -77,15 +77,15 @@ async function primary(patient: Patient): Promise<Finding> {
   };
 }
 
-async function collationVersion(patient: Patient): Promise<Finding> {
-  const { number } = await one(patient, `SELECT current_setting('server_version_num')::int AS number`);
+async function collationVersion(server: ExaminedServer): Promise<Finding> {
+  const { number } = await one(server, `SELECT current_setting('server_version_num')::int AS number`);
   if (number < 150_000)
     return {
       status: 'unknown',
       message: 'PostgreSQL 14 does not record it; the keys of the store are COLLATE "C" and do not depend on it',
     };
   const { database, recorded, actual } = await one(
-    patient,
+    server,
     `SELECT datname AS database, datcollversion AS recorded, pg_database_collation_actual_version(oid) AS actual
      FROM pg_database WHERE datname = current_database()`,
   );

@@ -1,27 +1,27 @@
 /** The run engine on PostgreSQL: groups of appends in one statement, everything it leaves undone by the exact way. */
 import { invalidArgument, isTidemarkError } from '@tidemark/core';
 import {
-  type Alongside,
   compareKeys,
   decodeCursor,
   type EngineCall,
   encodeCursor,
   type FeedEntry,
   GroupCommit,
+  KeyedMutex,
   type PlacedEvent,
   type RunAppend,
   type RunKey,
+  type SameCommitWrites,
   type StoreContext,
-  Turns,
 } from '@tidemark/core/engine';
 import {
-  changeAlongside,
   feedColumns,
   feedEntry,
   NOT_REMOVED,
   type SqlRecords,
   SqlRuns,
   settleRaces,
+  writeInSameCommit,
 } from '@tidemark/sql';
 import type pg from 'pg';
 import { AppendGroup, type GroupOutcome } from './append-group.ts';
@@ -36,7 +36,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   readonly #notifications: Notifications;
   readonly #records: SqlRecords;
   /** One connection a run is enough: those who wait for its head would keep others from theirs. */
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
   readonly #group: GroupCommit<RunAppend, PlacedEvent[]>;
 
   constructor(context: StoreContext, database: Database, notifications: Notifications, records: SqlRecords) {
@@ -48,7 +48,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
 
   /** A fence speaks of the head as it is, which the group statement does not know. */
   protected override submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
-    if (append.alongside) return this.#appendWith(append, append.alongside, call);
+    if (append.sameCommit) return this.#appendWith(append, append.sameCommit, call);
     return append.expectedSeq === undefined ? this.#group.submit(append, call) : this.#appendOne(append, call);
   }
 
@@ -82,17 +82,17 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     return placed;
   }
 
-  async #appendWith(append: RunAppend, alongside: Alongside, call: EngineCall): Promise<PlacedEvent[]> {
+  async #appendWith(append: RunAppend, sameCommit: SameCommitWrites, call: EngineCall): Promise<PlacedEvent[]> {
     const { run } = append;
     let report: (() => void) | undefined;
     const write = async (tx: OpenTransaction) => {
       report = undefined;
       const plan = await appendExactly(tx, append);
-      if (plan.rows.length > 0) report = await changeAlongside(tx, this.#records, append, alongside, plan);
+      if (plan.rows.length > 0) report = await writeInSameCommit(tx, this.#records, append, sameCommit, plan);
       return plan.placed;
     };
     call.phase ??= 'waiting';
-    const placed = await this.#turns.take(topicOf(run), call, () => {
+    const placed = await this.#turns.run(topicOf(run), call, () => {
       call.phase = 'begun';
       return settleRaces(() => this.database.write(write, call, run.tenantId));
     });

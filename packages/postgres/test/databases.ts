@@ -66,7 +66,7 @@ export async function readFeed(
     const page = await store.runs.feedPage({
       limit: 3,
       ...(items.length < count ? { wait: 1_000 } : {}),
-      ...(next === undefined ? {} : { after: next }),
+      ...(next === undefined ? {} : { cursor: next }),
     });
     items.push(...page.items);
     const atEnd = page.next === undefined || page.next === next;

@@ -9,22 +9,22 @@
 local REWRITES = '\0rewrites'
 local stored = redis.call('HMGET', KEYS[1], '\0head', '\0restored', REWRITES)
 local head, restored, rewrites = stored[1], stored[2], stored[3] or '0'
-local atSeq, keepsName, atRewrites = ARGV[4] or '', ARGV[5] == '1', ARGV[6] or ''
+local expectedSeq, keepsName, expectedRewrites = ARGV[4] or '', ARGV[5] == '1', ARGV[6] or ''
 
 local function leaveTombstone()
   if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], '\0tombstone', ARGV[1], REWRITES, rewrites) end
 end
 
 if not head then
-  if not restored or atSeq ~= '' then return 0 end
+  if not restored or expectedSeq ~= '' then return 0 end
   redis.call('UNLINK', KEYS[1], KEYS[6])
   if not keepsName then redis.call('ZREM', KEYS[5], ARGV[3] .. '\0' .. ARGV[2]) end
   leaveTombstone()
   return tonumber(restored)
 end
 local seq, createdAt = string.match(head, '^(%d+) (%d+) ')
-if atSeq ~= '' and atSeq ~= seq then return -tonumber(seq) end
-if atRewrites ~= '' and atRewrites ~= rewrites then return rewrites end
+if expectedSeq ~= '' and expectedSeq ~= seq then return -tonumber(seq) end
+if expectedRewrites ~= '' and expectedRewrites ~= rewrites then return rewrites end
 redis.call('UNLINK', KEYS[1], KEYS[2])
 leaveTombstone()
 if KEYS[6] then

@@ -3,9 +3,9 @@
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { sleep } from '@tidemark/core/engine';
+import { CallBatcher, type GroupSizes, isOver, ranOut, type Send } from './call-batcher.ts';
 import type { Argument, Connection, Reply } from './connection.ts';
 import { replyCode, translate } from './errors.ts';
-import { Gathering, type GroupSizes, isOver, ranOut, type Send } from './gathering.ts';
 import type { Settings } from './options.ts';
 import { companionOf } from './record-sums.ts';
 import { COMMIT, FIELDS, type Script, SET, WRITE } from './scripts.ts';
@@ -22,13 +22,13 @@ export class Commands {
   /** The wait that the writes of a moment share, of each connection. */
   readonly #waits = new WeakMap<Connection, Promise<Reply>>();
   /** What several callers ask for in one script, on a single server; in a Cluster the slots of one would hold up the others. */
-  readonly #gatherings: ReadonlyMap<Script, readonly Gathering[]> | null;
+  readonly #batchers: ReadonlyMap<Script, readonly CallBatcher[]> | null;
   #underWay = 0;
 
   constructor(servers: Servers, settings: Pick<Settings, 'cluster' | 'waitReplicas' | 'waitReplicasMs'>) {
     this.#servers = servers;
     this.#replicas = settings;
-    this.#gatherings = settings.cluster
+    this.#batchers = settings.cluster
       ? null
       : new Map([
           [SET, lanes(STEPS, (lane) => (keys, args, call) => this.write(lane, SET, keys, args, call))],
@@ -55,8 +55,8 @@ export class Commands {
 
   /** A script that answers several callers at once: this one's answer. */
   share(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
-    const gathering = this.#gatherings?.get(script)?.[bucket % LANES];
-    return gathering ? gathering.join(keys, args, call) : this.#alone(bucket, script, keys, args, call);
+    const batcher = this.#batchers?.get(script)?.[bucket % LANES];
+    return batcher ? batcher.join(keys, args, call) : this.#alone(bucket, script, keys, args, call);
   }
 
   async #alone(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
@@ -67,8 +67,8 @@ export class Commands {
 
   /** One field of a record, with its companion. */
   field(bucket: number, record: string, field: string, call: EngineCall): Promise<Reply> {
-    const gathering = this.#gatherings?.get(FIELDS)?.[bucket % LANES];
-    return gathering ? gathering.join([record], [field], call) : this.read(bucket, pairOf(record, field), call);
+    const batcher = this.#batchers?.get(FIELDS)?.[bucket % LANES];
+    return batcher ? batcher.join([record], [field], call) : this.read(bucket, pairOf(record, field), call);
   }
 
   async #fields(lane: number, records: string[], fields: Argument[], call: EngineCall): Promise<Reply> {
@@ -135,9 +135,9 @@ function pairOf(record: string, field: string): Argument[] {
   return ['HMGET', record, field, companionOf(field)];
 }
 
-/** A gathering of each lane. */
-function lanes(sizes: GroupSizes, sendOn: (lane: number) => Send): Gathering[] {
-  return Array.from({ length: LANES }, (_, lane) => new Gathering(sizes, sendOn(lane)));
+/** One batcher per lane. */
+function lanes(sizes: GroupSizes, sendOn: (lane: number) => Send): CallBatcher[] {
+  return Array.from({ length: LANES }, (_, lane) => new CallBatcher(sizes, sendOn(lane)));
 }
 
 async function evaluate(route: Route, { sha, text }: Script, keys: string[], args: Argument[]): Promise<Reply> {

@@ -115,18 +115,18 @@ class RedisJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { atSeq, atRewrites, keepsName, ...call }: RemoveOptions,
+    { expectedSeq, expectedRewrites, keepsName, ...call }: RemoveOptions,
   ): Promise<number> {
     const { bucket, head, log, restoring } = this.#layout.journal(name);
     const keys = [head, log];
     if (isListed(name.space))
       keys.push(...this.#listKeys(bucket, name.tenantId), restoring, this.#layout.shared(bucket, 'removed-events'));
     else keys.push(...this.#nameKeys(bucket, name));
-    const args = [tombstone ?? '', name.tenantId, name.name, String(atSeq ?? ''), keepsName ? '1' : '0'];
-    args.push(String(atRewrites ?? ''));
+    const args = [tombstone ?? '', name.tenantId, name.name, String(expectedSeq ?? ''), keepsName ? '1' : '0'];
+    args.push(String(expectedRewrites ?? ''));
     const removed = await this.#commands.write(bucket, REMOVE_JOURNAL, keys, args, call);
     if (typeof removed !== 'number') throw rewritten(name.name, Number(removed));
-    if (removed < 0) throw seqConflict(name.name, atSeq!, -removed);
+    if (removed < 0) throw seqConflict(name.name, expectedSeq!, -removed);
     return removed;
   }
 
@@ -221,7 +221,7 @@ class RedisJournal implements Journal {
     while (found.length < limit) {
       const wanted = limit - found.length;
       const members = await merge.take(wanted);
-      const names = members.map((member) => ({ space, ...placeOf(member.toString(), tenantId) }));
+      const names = members.map((member) => ({ space, ...parseMember(member.toString(), tenantId) }));
       const heads = await Promise.all(names.map((name) => this.head(name, call)));
       for (const [at, name] of names.entries()) if (heads[at]!.head) found.push({ name, head: heads[at]!.head! });
       if (members.length < wanted) break;
@@ -310,7 +310,7 @@ export function memberOf(run: JournalPosition, tenantId: string | undefined): st
   return tenantId === undefined ? `${createdAt}\0${run.tenantId}\0${run.name}` : `${createdAt}\0${run.name}`;
 }
 
-function placeOf(member: string, tenantId: string | undefined): { tenantId: string; name: string } {
+function parseMember(member: string, tenantId: string | undefined): { tenantId: string; name: string } {
   const parts = member.split('\0');
   return tenantId === undefined ? { tenantId: parts[1]!, name: parts[2]! } : { tenantId, name: parts[1]! };
 }

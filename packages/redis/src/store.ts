@@ -14,7 +14,6 @@ import {
 import { redisBlobs } from './blobs.ts';
 import { Cluster } from './cluster.ts';
 import { Commands } from './commands.ts';
-import { divisionOf } from './division.ts';
 import { examine } from './doctor.ts';
 import { IndexCheck } from './doctor-indexes.ts';
 import { durabilityOf, requireDurability } from './durability.ts';
@@ -27,6 +26,7 @@ import { type RedisOptions, type Settings, settingsOf } from './options.ts';
 import { redisRecords } from './records.ts';
 import { versionOf } from './server-facts.ts';
 import { type Servers, SingleServer } from './servers.ts';
+import { readFormat } from './store-format.ts';
 
 /**
  * Opens a store on Redis 7 or newer, or on Valkey.
@@ -45,7 +45,7 @@ export async function redisStore(options: string | RedisOptions): Promise<Store>
     try {
       const commands = new Commands(servers, settings);
       if (servers instanceof Cluster) await servers.divide([tagOf(settings.prefix, 0)]);
-      const { buckets, sums } = await divisionOf(commands, settings);
+      const { buckets, sums } = await readFormat(commands, settings);
       const tags = Array.from({ length: buckets }, (_, bucket) => tagOf(settings.prefix, bucket));
       if (servers instanceof Cluster) await servers.divide(tags);
       if (given.durability === 'require') await requireDurability(servers, settings);

@@ -1,5 +1,5 @@
 /** A cluster whose slots move and whose masters fail over, and that the check of it can fail (F14). */
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { Counters } from '../../../faults/counters.ts';
 import { runQuietly } from '../../../scripts/processes.ts';
@@ -79,7 +79,7 @@ describe('the check of counters', () => {
   const pause = async () => {};
 
   it('finds a swap that was acknowledged and lost, and one that was applied twice', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const counters = new Counters(store);
     await counters.raise('lost', true, pause);
     await counters.raise('twice', true, pause);

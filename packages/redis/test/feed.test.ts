@@ -47,7 +47,7 @@ describe.skipIf(WITHOUT_REDIS)('the feed', () => {
 
     expect(await trim()).toBe(120);
     expect(await commits()).toBe(60);
-    const rest = await store.runs.feedPage({ after: begun.next!, limit: 1_000 });
+    const rest = await store.runs.feedPage({ cursor: begun.next!, limit: 1_000 });
     const read = [...begun.items, ...rest.items].map(({ event }) => `${event.runId} ${event.runSeq}`);
     const kept = runIds
       .filter((runId) => !isGone(runId))

@@ -7,9 +7,9 @@ import type { ServerKind } from '../../../scripts/servers/kind.ts';
 import { redis } from '../../../scripts/servers/redis.ts';
 import { startRedisCluster } from '../../../scripts/servers/redis-cluster.ts';
 import { valkey } from '../../../scripts/servers/valkey.ts';
-import { DEFAULT_BUCKETS } from '../src/division.ts';
 import { redisStore } from '../src/index.ts';
 import { Layout, tagOf } from '../src/layout.ts';
+import { DEFAULT_BUCKETS } from '../src/store-format.ts';
 
 export async function openUnderTest(url: string): Promise<StoreUnderTest> {
   // Two processes share two cores: a slow answer is none of the faults that are looked for here.

@@ -16,7 +16,7 @@ export interface DeadLetter {
 }
 
 /** Which event a dead letter is about. */
-export type LetterPlace = Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>;
+export type DeadLetterKey = Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>;
 
 const LONGEST_ERROR = 4_000;
 const MOST_COUNTED = 10_000;
@@ -60,12 +60,12 @@ export class DeadLetters {
     }
   }
 
-  async remove(letter: LetterPlace): Promise<boolean> {
+  async remove(letter: DeadLetterKey): Promise<boolean> {
     return this.#kv.delete(this.#key(letter));
   }
 
   /** Ids may be as long as a key may be: their hash stands for them. */
-  #key({ tenantId, runId, runSeq }: LetterPlace): string {
+  #key({ tenantId, runId, runSeq }: DeadLetterKey): string {
     return this.#prefix + createHash('sha256').update(`${tenantId}\0${runId}\0${runSeq}`).digest('hex');
   }
 }

@@ -1,7 +1,7 @@
 /** The loops around a store: subscriptions, the projector, workers, the sweeper, retention and the archiver; and copies between stores. */
 export * from './archive/index.ts';
 export * from './copy/index.ts';
-export type { DeadLetter, LetterPlace } from './dead-letters.ts';
+export type { DeadLetter, DeadLetterKey } from './dead-letters.ts';
 export * from './jobs/index.ts';
 export * from './loops.ts';
 export * from './projector.ts';

@@ -12,7 +12,7 @@ import {
 } from '@tidemark/core';
 import { checkDuration, checkInteger, sleep } from '@tidemark/core/engine';
 import { checkName } from './checks.ts';
-import { type DeadLetter, DeadLetters, type LetterPlace } from './dead-letters.ts';
+import { type DeadLetter, type DeadLetterKey, DeadLetters } from './dead-letters.ts';
 import { type FeedPoint, ShardedFeed } from './feed/sharded-feed.ts';
 
 /** What a handler is told besides the event. */
@@ -180,7 +180,7 @@ export function listDeadLetters(store: Store, name: string): AsyncIterable<DeadL
 export async function redeliver(
   store: Store,
   name: string,
-  letter: LetterPlace,
+  letter: DeadLetterKey,
   handler: SubscriptionOptions['handler'],
 ): Promise<void> {
   const { tenantId, runId, runSeq } = letter;
@@ -192,7 +192,7 @@ export async function redeliver(
 }
 
 /** Throws a dead letter away, whether or not its run is still there; false when there was none. */
-export function discardDeadLetter(store: Store, name: string, letter: LetterPlace): Promise<boolean> {
+export function discardDeadLetter(store: Store, name: string, letter: DeadLetterKey): Promise<boolean> {
   return new DeadLetters(store, subscriptionPrefix(name)).remove(letter);
 }
 

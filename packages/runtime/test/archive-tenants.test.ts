@@ -2,8 +2,8 @@
 import { copyFile, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createMemoryStore, type RunEventRecord, type Store } from '@tidemark/core';
-import { type Archiver, type ArchiveTarget, createArchiver, directoryTarget, readThrough } from '@tidemark/runtime';
+import { memoryStore, type RunEventRecord, type Store } from '@tidemark/core';
+import { type Archiver, type ArchiveTarget, createArchiver, directoryTarget, withArchive } from '@tidemark/runtime';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseLocation } from '../src/archive/names.ts';
 
@@ -42,23 +42,23 @@ interface Scene {
 
 async function scene(target: (directory: string) => ArchiveTarget = directoryTarget): Promise<Scene> {
   // Events of one millisecond take the same number of bytes in every pack.
-  const store = createMemoryStore({ clock: () => MOMENT });
+  const store = memoryStore({ clock: () => MOMENT });
   const directory = await newDirectory();
   const archiver = createArchiver({ store, target: target(directory) });
   await addRun(store, VICTIM, 'order', SECRET);
   await archiver.archiveRun('order', { tenantId: VICTIM });
-  return { store, directory, archiver, location: (await store.runs.archivedAt('order', { tenantId: VICTIM }))! };
+  return { store, directory, archiver, location: (await store.runs.archiveLocation('order', { tenantId: VICTIM }))! };
 }
 
 /** The attacker archives a run of its own and names a location of its choice. */
 async function pointAt(store: Store, location: string, runId: string): Promise<void> {
   await addRun(store, ATTACKER, runId, HARMLESS);
-  await store.forTenant(ATTACKER).runs.archiveRun(runId, { location, atSeq: 2 });
+  await store.forTenant(ATTACKER).runs.archiveRun(runId, { location, expectedSeq: 2 });
 }
 
 /** Every call that reads a run from the archive, on behalf of the attacker. */
 function reads({ store, archiver }: Scene, runId: string): Record<string, () => Promise<unknown>> {
-  const through = readThrough(store, archiver);
+  const through = withArchive(store, archiver);
   const { runs } = through.forTenant(ATTACKER);
   const named = { tenantId: ATTACKER };
   return {
@@ -107,7 +107,7 @@ describe('A location of another tenant', () => {
     for (const runId of ['first', 'second']) await addRun(store, ATTACKER, runId, runId);
     await archiver.archiveRuns({ tenantId: ATTACKER });
     const places = await Promise.all(
-      ['first', 'second'].map((id) => store.runs.archivedAt(id, { tenantId: ATTACKER })),
+      ['first', 'second'].map((id) => store.runs.archiveLocation(id, { tenantId: ATTACKER })),
     );
     const [first, second] = places.map((place) => parseLocation(place!)!);
     await pointAt(store, places[0]!, 'third');
@@ -115,9 +115,13 @@ describe('A location of another tenant', () => {
     const [start, end] = [Math.min(first!.start, second!.start), Math.max(first!.end, second!.end)];
     const both = [first!, second!].find((place) => place.start === start)!;
     const runId = both === first ? 'first' : 'second';
-    const widened = createMemoryStore();
+    const widened = memoryStore();
     await addRun(widened, ATTACKER, runId, runId);
-    await widened.runs.archiveRun(runId, { tenantId: ATTACKER, location: `${both.pack}#${start}-${end}`, atSeq: 2 });
+    await widened.runs.archiveRun(runId, {
+      tenantId: ATTACKER,
+      location: `${both.pack}#${start}-${end}`,
+      expectedSeq: 2,
+    });
     const reader = createArchiver({ store: widened, target: directoryTarget(it.directory) });
     await expect(Array.fromAsync(reader.readRun(runId, { tenantId: ATTACKER }))).rejects.toMatchObject({
       code: 'RUN_ARCHIVED',
@@ -156,7 +160,7 @@ describe('Two actors', () => {
     const { store, archiver, directory } = it;
     await addRun(store, ATTACKER, 'order', HARMLESS);
     await archiver.archiveRun('order', { tenantId: ATTACKER });
-    const own = parseLocation((await store.runs.archivedAt('order', { tenantId: ATTACKER }))!)!;
+    const own = parseLocation((await store.runs.archiveLocation('order', { tenantId: ATTACKER }))!)!;
     const foreign = parseLocation(it.location)!;
     expect([own.start, own.end], 'of the same bytes').toEqual([foreign.start, foreign.end]);
     const place = join(directory, own.pack);
@@ -200,17 +204,17 @@ describe('Two actors', () => {
         };
       },
     });
-    const { runs } = readThrough(it.store, restoring).forTenant(VICTIM);
+    const { runs } = withArchive(it.store, restoring).forTenant(VICTIM);
     expect((await runs.fetchEvents('order')).map(({ runSeq }) => runSeq)).toEqual([1, 2]);
   });
 
   it('a run that is archived while it is read is given once, from where it was', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const archiver = createArchiver({ store, target: directoryTarget(await newDirectory()) });
     const run = store.runs.handle('long', { tenantId: VICTIM });
     for (let at = 0; at < EVENTS; at++) await run.append('Progress');
     const seen: number[] = [];
-    for await (const { runSeq } of readThrough(store, archiver).runs.readEvents('long', { tenantId: VICTIM })) {
+    for await (const { runSeq } of withArchive(store, archiver).runs.readEvents('long', { tenantId: VICTIM })) {
       if (seen.push(runSeq) === 1) await archiver.archiveRun('long', { tenantId: VICTIM });
     }
     expect(seen).toEqual(Array.from({ length: EVENTS }, (_, at) => at + 1));

@@ -5,8 +5,8 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { createMemoryStore, encryption, type RunEventRecord, type Store } from '@tidemark/core';
-import { type ArchivePoint, type ArchiveTarget, createArchiver, directoryTarget, readThrough } from '@tidemark/runtime';
+import { encryption, memoryStore, type RunEventRecord, type Store } from '@tidemark/core';
+import { type ArchivePoint, type ArchiveTarget, createArchiver, directoryTarget, withArchive } from '@tidemark/runtime';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { neededServers } from '../../../scripts/servers/index.ts';
 import { decodeId, encodeId } from '../src/archive/names.ts';
@@ -76,7 +76,7 @@ describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engin
     expect((await store.runs.listRuns()).items.map(({ runId }) => runId)).toEqual(['live']);
     expect(await archiver.verify()).toMatchObject({ ok: true, runs: 4, events: 2_114, problems: [], strays: [] });
 
-    const through = readThrough(store, archiver);
+    const through = withArchive(store, archiver);
     for (const { tenantId, runId } of keys) {
       const events = before.get(`${tenantId} ${runId}`)!;
       await expect(store.runs.fetchEvents(runId, { tenantId })).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
@@ -113,10 +113,13 @@ describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engin
     expect(report).toMatchObject({ runs: 0, spared: [{ runId: 'busy' }] });
     expect(await store.runs.headSeq('busy', { tenantId: 'acme' })).toBe(6);
     expect(await archiver.verify()).toMatchObject({ ok: true, packs: 0, strays: [] });
-    await expect(archiver.archiveRun('busy', { tenantId: 'acme', atSeq: 5 })).rejects.toMatchObject({
+    await expect(archiver.archiveRun('busy', { tenantId: 'acme', expectedSeq: 5 })).rejects.toMatchObject({
       code: 'SEQ_CONFLICT',
     });
-    expect(await archiver.archiveRun('busy', { tenantId: 'acme', atSeq: 6 })).toMatchObject({ runs: 1, events: 6 });
+    expect(await archiver.archiveRun('busy', { tenantId: 'acme', expectedSeq: 6 })).toMatchObject({
+      runs: 1,
+      events: 6,
+    });
   });
 });
 
@@ -145,7 +148,7 @@ describe('A run that is redacted while it is packed', () => {
   it.for(['read', 'listed'] as const)(
     'is packed again when it was %s, and comes back without the payload',
     async (when) => {
-      const store = createMemoryStore();
+      const store = memoryStore();
       for (const runId of ['redacted', 'other']) await addRun(store, runId, 3);
       const { archiver } = await redacting(store, 'redacted', when);
       expect(await archiver.archiveRuns({ tenantId: 'acme' })).toMatchObject({ runs: 2, spared: [] });
@@ -160,7 +163,7 @@ describe('A run that is redacted while it is packed', () => {
   );
 
   it('leaves nothing of the payload in the archive where no other run has left', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     await addRun(store, 'redacted', 3);
     const [, event] = await store.runs.fetchEvents('redacted', { tenantId: 'acme' });
     const { archiver, directory } = await redacting(store, 'redacted', 'listed');
@@ -172,7 +175,7 @@ describe('A run that is redacted while it is packed', () => {
   });
 
   it('is not archived by an archiver that finishes what was under way before it was restored', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     await addRun(store, 'r', 3);
     const directory = await newDirectory();
     const stop = (point: ArchivePoint) => {
@@ -198,8 +201,8 @@ function once(task: () => Promise<unknown>): () => Promise<void> {
   };
 }
 
-async function archived(options: Parameters<typeof createMemoryStore>[0] = {}) {
-  const store = createMemoryStore(options);
+async function archived(options: Parameters<typeof memoryStore>[0] = {}) {
+  const store = memoryStore(options);
   const directory = await newDirectory();
   const archiver = createArchiver({ store, target: directoryTarget(directory) });
   await addRun(store, 'r', 50);
@@ -213,7 +216,7 @@ async function archived(options: Parameters<typeof createMemoryStore>[0] = {}) {
 
 describe('The archiver', () => {
   it('keeps runs in the store when what was written does not read back', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const directory = directoryTarget(await newDirectory());
     const lossy: ArchiveTarget = {
       put: (name, content) => directory.put(name, name.startsWith('archive/') ? halfOf(content) : content),
@@ -260,12 +263,12 @@ describe('The archiver', () => {
     expect(Buffer.concat(await Array.fromAsync(archive)).toString()).not.toContain('step 0 of r');
     const events = await read(archiver.readRun('r', { tenantId: 'acme' }));
     expect(events[1]!.payload).toEqual({ n: 0, note: 'step 0 of r' });
-    const stranger = createArchiver({ store: createMemoryStore(), target: directoryTarget(directory) });
+    const stranger = createArchiver({ store: memoryStore(), target: directoryTarget(directory) });
     await expect(read(stranger.readRun('r', { tenantId: 'acme' }))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 
   it('keeps tenants of any name apart, and deletes the files of one only', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const directory = await newDirectory();
     const archiver = createArchiver({ store, target: directoryTarget(directory) });
     for (const tenantId of HOSTILE) await addRun(store, 'r', 1, tenantId);
@@ -284,7 +287,7 @@ describe('The archiver', () => {
     await store.runs.handle('r', { tenantId: 'acme' }).append('Progress', { late: true });
     await archiver.archiveRun('r', { tenantId: 'acme' });
     const events = await read(archiver.readRun('r', { tenantId: 'acme' }));
-    const other = createMemoryStore();
+    const other = memoryStore();
     const rescue = createArchiver({ store: other, target: directoryTarget(directory) });
     expect(await rescue.restoreRun('r')).toMatchObject({ lastEventSeq: 53, restored: true });
     expect(await read(other.runs.readEvents('r'))).toEqual(events);

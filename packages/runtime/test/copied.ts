@@ -149,7 +149,7 @@ async function artifactsOf({ artifacts }: Store): Promise<unknown> {
 }
 
 async function agentsOf({ agents, admin }: Store): Promise<unknown> {
-  const traces = (await admin.listTraces()).items;
+  const traces = (await admin.listAllTraces()).items;
   const byTrace = await Promise.all(
     [null, ...traces].map(async (traceId) => [
       traceId,

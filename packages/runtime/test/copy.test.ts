@@ -191,7 +191,7 @@ describe('a run that the target has already', () => {
       'was archived there',
       async (from, to) => {
         await copyStore(from, to);
-        await to.runs.archiveRun('run', { location: 'file:elsewhere', atSeq: 1 });
+        await to.runs.archiveRun('run', { location: 'file:elsewhere', expectedSeq: 1 });
       },
     ],
   ])('is left alone and told of when it %s', async (_, diverge) => {

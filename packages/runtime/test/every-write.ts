@@ -41,7 +41,7 @@ async function withPause({ store }: Ground): Promise<'token'> {
 
 async function withPauseClaim(ground: Ground): Promise<['token', string]> {
   const token = await withPause(ground);
-  return [token, (await ground.store.agents.claimPlannerState(token))!.claimId];
+  return [token, (await ground.store.agents.claimPause(token))!.claimId];
 }
 
 const flowEvent = (ts = 1) => ({ traceId: 'trace', ts, kind: 'k', nodeName: null, nodeId: null, payload: {} });
@@ -88,17 +88,17 @@ export const EVERY_WRITE: EveryWrite = {
     },
     deleteRun: async (ground) => {
       await withRun(ground);
-      return ['run', { atSeq: 3 }];
+      return ['run', { expectedSeq: 3 }];
     },
     restoreRun: async (ground) => {
       await withRun(ground);
       const parts = await Array.fromAsync(ground.store.runs.exportRun('run'));
-      await ground.store.runs.archiveRun('run', { location: 'there', atSeq: 3 });
+      await ground.store.runs.archiveRun('run', { location: 'there', expectedSeq: 3 });
       return [parts];
     },
     archiveRun: async (ground) => {
       await withRun(ground);
-      return ['run', { location: 'there', atSeq: 3, rewrites: 0 }];
+      return ['run', { location: 'there', expectedSeq: 3, expectedRewrites: 0 }];
     },
     redactEvent: async (ground) => {
       await withRun(ground);
@@ -115,7 +115,7 @@ export const EVERY_WRITE: EveryWrite = {
     setField: async () => ['key', 'a', '1', { requestId: 'request' }],
     setFields: async () => ['key', { a: '1', b: null }, { requestId: 'request' }],
     compareAndSwap: async () => ['key', 'a', null, '1', { requestId: 'request' }],
-    swap: async () => ['key', { revision: 0, set: { a: '1' }, requestId: 'request' }],
+    swap: async () => ['key', { expectedRevision: 0, set: { a: '1' }, requestId: 'request' }],
     touch: async ({ store }) => {
       await store.kv.put('key', { a: '1' });
       return ['key', '1h', { requestId: 'request' }];
@@ -148,7 +148,7 @@ export const EVERY_WRITE: EveryWrite = {
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     },
-    announced: async ({ store }) => {
+    markAnnounced: async ({ store }) => {
       await store.jobs.enqueue(job);
       return [job];
     },
@@ -162,13 +162,13 @@ export const EVERY_WRITE: EveryWrite = {
     ],
     savePlannerState: async () => ['token', { step: 1 }, { sessionId: 'session' }],
     loadPlannerState: async (ground) => [await withPause(ground)],
-    claimPlannerState: async (ground) => [await withPause(ground)],
-    confirmPlannerState: withPauseClaim,
-    releasePlannerState: withPauseClaim,
+    claimPause: async (ground) => [await withPause(ground)],
+    confirmPause: withPauseClaim,
+    releasePause: withPauseClaim,
     saveMemoryState: async () => ['memory', { a: 1 }],
     deleteMemoryState: async ({ store }) => {
       await store.agents.saveMemoryState('memory', { a: 1 });
-      return ['memory', { ifVersion: 1 }];
+      return ['memory', { expectedVersion: 1 }];
     },
     saveTask: async () => [task()],
     saveUpdate: async () => [update()],

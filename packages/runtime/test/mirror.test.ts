@@ -153,11 +153,11 @@ describe.for(['memory', 'sqlite', ...neededServers()])('a second copy into %s', 
     const [from, to] = await twoStores(engine);
     for (const runId of ['kept', 'archived']) await from.runs.handle(runId).append('RunCompleted');
     await copyStore(from, to);
-    await from.runs.archiveRun('archived', { location: 'file:archive', atSeq: 1 });
+    await from.runs.archiveRun('archived', { location: 'file:archive', expectedSeq: 1 });
     expect(await copyStore(from, to)).toMatchObject({ complete: false, differences: [{ id: 'archived' }] });
     expect(await to.runs.headSeq('archived')).toBe(1);
     expect(await copyStore(from, to, { mirror: true })).toMatchObject({ complete: true, differences: [] });
-    expect(await to.runs.archivedAt('archived')).toBe('file:archive');
+    expect(await to.runs.archiveLocation('archived')).toBe('file:archive');
   });
 
   it('follows the erasure of a tenant with a mirror', SLOW, async () => {

@@ -1,10 +1,10 @@
 /** Stores that are closed, and whose data goes, when the test ends. */
-import { createMemoryStore, type Store } from '@tidemark/core';
+import { memoryStore, type Store } from '@tidemark/core';
 import { onTestFinished } from 'vitest';
 import { ENGINES } from './engines.ts';
 
 export function memory(): Store {
-  const store = createMemoryStore();
+  const store = memoryStore();
   onTestFinished(() => store.close());
   return store;
 }

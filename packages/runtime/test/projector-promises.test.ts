@@ -1,5 +1,5 @@
 /** The projector's promises under faults that are chosen: lag that grows, holes, damage, lost events (RUN-14). */
-import { createMemoryStore, type RefreshedSnapshot, type RunStore, type Store, TidemarkError } from '@tidemark/core';
+import { memoryStore, type RefreshedSnapshot, type RunStore, type Store, TidemarkError } from '@tidemark/core';
 import { createProjector, type Projector, type ProjectorAlert, type ProjectorOptions } from '@tidemark/runtime';
 import { afterEach, describe, expect, test } from 'vitest';
 import { altered } from './altered.ts';
@@ -14,7 +14,7 @@ async function started(
   change: (runs: RunStore) => Partial<RunStore>,
   options: Partial<ProjectorOptions> = {},
 ): Promise<{ store: Store; projector: Projector; alerts: ProjectorAlert[]; codes: () => string[] }> {
-  const store = createMemoryStore();
+  const store = memoryStore();
   const alerts: ProjectorAlert[] = [];
   const projector = await createProjector({
     store: altered(store, { runs: change }),

@@ -4,9 +4,9 @@
  */
 import { httpStore } from '@tidemark/client';
 import {
-  createMemoryStore,
   factsOf,
   isTidemarkError,
+  memoryStore,
   replay,
   type Store,
   type StoreDomain,
@@ -86,7 +86,7 @@ async function lossyStore(store: Store, remove: () => Promise<void> = async () =
 
 /** A server on a memory store, and a client that loses answers. */
 async function lossyClient(): Promise<Lossy> {
-  const memory = createMemoryStore();
+  const memory = memoryStore();
   const server = createServer({ store: memory });
   const url = await server.listen();
   const losses = new Losses();
@@ -106,7 +106,7 @@ async function lossyClient(): Promise<Lossy> {
 }
 
 const STORES: Record<string, () => Promise<Lossy>> = {
-  memory: () => lossyStore(createMemoryStore()),
+  memory: () => lossyStore(memoryStore()),
   http: lossyClient,
   ...Object.fromEntries(
     Object.entries(ENGINES).map(([name, newPlace]) => [

@@ -1,5 +1,5 @@
 /** Retention of sessions, memory, artifacts, jobs and KV records, in every tenant. */
-import { createMemoryStore, type Store } from '@tidemark/core';
+import { memoryStore, type Store } from '@tidemark/core';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createRetention, type RetentionPolicies } from '../src/index.ts';
 import { altered } from './altered.ts';
@@ -11,7 +11,7 @@ let store: Store;
 
 beforeEach(() => {
   now = Date.UTC(2026, 0, 1);
-  store = createMemoryStore({ clock: () => now, artifacts: { ttlMs: null } });
+  store = memoryStore({ clock: () => now, artifacts: { ttlMs: null } });
 });
 
 afterEach(() => store.close());

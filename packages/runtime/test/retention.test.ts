@@ -1,5 +1,5 @@
 /** Retention: what goes by which policy, what never goes, and that a look removes nothing (RUN-15). */
-import { createMemoryStore, type RunEventInput, type Store, TidemarkError } from '@tidemark/core';
+import { memoryStore, type RunEventInput, type Store, TidemarkError } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRetention, type RetentionPolicies, type RunPolicy } from '../src/index.ts';
 import { altered } from './altered.ts';
@@ -12,7 +12,7 @@ let store: Store;
 
 beforeEach(() => {
   now = START;
-  store = createMemoryStore({ clock: () => now, artifacts: { ttlMs: null } });
+  store = memoryStore({ clock: () => now, artifacts: { ttlMs: null } });
 });
 
 afterEach(() => store.close());
@@ -177,13 +177,13 @@ describe('runs', () => {
     now += 100 * DAY;
     const archived: unknown[] = [];
     const archiver = {
-      archiveRun: async (runId: string, options: { tenantId: string; atSeq: number }) => {
+      archiveRun: async (runId: string, options: { tenantId: string; expectedSeq: number }) => {
         archived.push([runId, options]);
       },
     };
     const policies: RetentionPolicies = { runs: [{ name: 'old', olderThan: '90d', action: 'archive' }] };
     const report = await createRetention({ store, policies, archiver, clock: () => now }).run();
-    expect(archived).toEqual([['ended', { tenantId: 'acme', atSeq: 2 }]]);
+    expect(archived).toEqual([['ended', { tenantId: 'acme', expectedSeq: 2 }]]);
     expect(report.policies.old).toMatchObject({ archived: 1, deleted: 0 });
   });
 });

@@ -1,5 +1,5 @@
 /** The sweeper: what it pushes, whom it tells, and that several of them do nothing twice (KV-8). */
-import { createMemoryStore, type Store, TidemarkError } from '@tidemark/core';
+import { memoryStore, type Store, TidemarkError } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSweeper, inProcessPublisher, type JobSignal, type Publish, subjectOf } from '../src/index.ts';
 import { recordingMeter } from './recording-meter.ts';
@@ -14,7 +14,7 @@ const publish: Publish = async (subject, signal) => void heard.push([subject, si
 
 beforeEach(() => {
   now = 1_000_000;
-  store = createMemoryStore({ clock: () => now });
+  store = memoryStore({ clock: () => now });
   heard = [];
 });
 

@@ -1,5 +1,5 @@
 /** The worker: every job is done once by whoever holds it, and who lost it stops. */
-import { createMemoryStore, type Job, type JobState, type Store, TidemarkError } from '@tidemark/core';
+import { type Job, type JobState, memoryStore, type Store, TidemarkError } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   createSweeper,
@@ -14,7 +14,7 @@ const TYPE = 'email-send';
 let store: Store;
 
 beforeEach(() => {
-  store = createMemoryStore();
+  store = memoryStore();
 });
 
 afterEach(() => store.close());

@@ -1,7 +1,8 @@
 /** The road of a request: find its route, see who asks, read and check what they sent, do it, answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CallOptions, invalidArgument } from '@tidemark/core';
-import { idOfSegment, JSON_TYPE, LINES, TENANT_HEADER, TIMEOUT_HEADER } from '@tidemark/wire';
+import { isPlainObject } from '@tidemark/core/portable';
+import { idOfSegment, JSON_TYPE, LINES, renamedIn, TENANT_HEADER, TIMEOUT_HEADER } from '@tidemark/wire';
 import Type, { type TObject, type TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { Audit } from './audit/audit.ts';
@@ -49,6 +50,8 @@ interface MountedRoute {
   checkBody: ((body: unknown) => void) | null;
   /** The body has room for values of the caller's own. */
   isFree: boolean;
+  /** Names of older versions with those of today. */
+  renamed: ReadonlyMap<string, string> | null;
 }
 
 export interface ApplicationParts {
@@ -236,7 +239,7 @@ export class Application {
   }
 
   async #bodyOf(
-    { route, checkBody, isFree }: MountedRoute,
+    { route, checkBody, isFree, renamed }: MountedRoute,
     request: IncomingMessage,
     memory: MemoryLease,
   ): Promise<unknown> {
@@ -250,6 +253,7 @@ export class Application {
     }
     const { bodyBytes, bodyMembers, members } = this.#parts.services.limits;
     const body = parseJson(await readBody(request, bodyBytes, memory), isFree ? bodyMembers : members);
+    if (renamed) renameMembers(body, renamed);
     checkBody(body);
     return body;
   }
@@ -320,8 +324,18 @@ interface KnownParameters {
 
 const NO_PARAMETERS: KnownParameters = Object.freeze({});
 
-function queryOf({ query: schema, checkQuery }: MountedRoute, text: string): KnownParameters {
-  const query = parseQuery(text, schema);
+/** Gives members that were sent under a name of an older version the name of today. */
+function renameMembers(body: unknown, renamed: ReadonlyMap<string, string>): void {
+  if (!isPlainObject(body)) return;
+  for (const [old, name] of renamed) {
+    if (!Object.hasOwn(body, old) || Object.hasOwn(body, name)) continue;
+    body[name] = body[old];
+    delete body[old];
+  }
+}
+
+function queryOf({ query: schema, checkQuery, renamed }: MountedRoute, text: string): KnownParameters {
+  const query = parseQuery(text, schema, renamed);
   check(checkQuery, query, 'query');
   return query;
 }
@@ -333,16 +347,18 @@ function mount(route: Route): MountedRoute {
   };
   const query = Type.Object(properties);
   const checkQuery = Compile(query);
+  const name = `${route.method} ${route.path}`;
   return {
     route,
-    name: `${route.method} ${route.path}`,
+    name,
     query,
     checkQuery,
     mayAskNothing: checkQuery.Check({}),
-    mayLast: route.scope !== null && (route.gives !== undefined || route.reads !== undefined),
+    mayLast: route.scope !== null && (route.produces !== undefined || route.reads !== undefined),
     isList: route.scope !== null && (Object.hasOwn(properties, 'limit') || route.readsList === true),
     checkBody: route.body ? bodyCheck(route.storeChecksBody ? outlineOf(route.body) : route.body) : null,
     isFree: route.body !== undefined && isFree(route.body),
+    renamed: renamedIn(name),
   };
 }
 

@@ -105,12 +105,12 @@ function headerParameters({ scope }: Route): object[] {
   ];
 }
 
-function answersOf({ answers, gives = [] }: Route, refer: (schema: unknown) => unknown): Record<string, object> {
+function answersOf({ answers, produces = [] }: Route, refer: (schema: unknown) => unknown): Record<string, object> {
   return Object.fromEntries(
     Object.entries(answers).map(([status, schema]) => {
       const content: Record<string, object> = {};
       if (schema) content[JSON_TYPE] = { schema: refer(schema) };
-      for (const type of gives) content[type] = {};
+      for (const type of produces) content[type] = {};
       return [status, { description: 'Done', ...(Object.keys(content).length === 0 ? {} : { content }) }];
     }),
   );

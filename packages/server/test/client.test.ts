@@ -1,7 +1,7 @@
 /** The client where the network fails: what is refused, what is unknown, and how time limits travel. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { httpStore, openUrl } from '@tidemark/client';
-import { createMemoryStore, type Store, withQuotas } from '@tidemark/core';
+import { memoryStore, type Store, withQuotas } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runEvent, send, startServer } from './running.ts';
 
@@ -66,7 +66,7 @@ describe('the client', () => {
   });
 
   it('ends with its time limit, and the limit bounds the server too', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const limits: (number | undefined)[] = [];
     const kv = {
       get: (_: string, options?: { timeoutMs?: number }) => {
@@ -105,7 +105,7 @@ describe('the client', () => {
   });
 
   it('gives the wait of a rate that was exceeded, as the store does', async () => {
-    const limited = withQuotas(createMemoryStore(), { limits: {}, default: { eventsPerSecond: 1 } });
+    const limited = withQuotas(memoryStore(), { limits: {}, default: { eventsPerSecond: 1 } });
     const { url, client } = await startServer({ store: limited });
     const overload = async (store: Store) => {
       for (let seq = 0; ; seq++) await store.runs.appendEvent(runEvent('run', `${seq}`));
@@ -140,7 +140,7 @@ describe('the client', () => {
   });
 
   it('refuses what would be lost on the way, and a server that is too weak', async () => {
-    const { url } = await startServer({ store: createMemoryStore() });
+    const { url } = await startServer({ store: memoryStore() });
     expect(() => openUrl(url, { codec: {} })).toThrow(expect.objectContaining({ field: 'codec' }));
     await expect(openUrl(url, { durability: 'require' })).rejects.toMatchObject({ code: 'DURABILITY_TOO_WEAK' });
     await expect(httpStore('ftp://host')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'url' });

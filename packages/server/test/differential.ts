@@ -1,6 +1,6 @@
 /** Sends the same call to a store and to a client of an equal store, and tells what came of each in comparable words. */
 import { httpStore } from '@tidemark/client';
-import { createMemoryStore, isTidemarkError, type Store } from '@tidemark/core';
+import { isTidemarkError, memoryStore, type Store } from '@tidemark/core';
 import { createServer, type TidemarkServer } from '../src/index.ts';
 import { type Filled, fill } from './filled-store.ts';
 
@@ -89,18 +89,18 @@ function late<T extends object>(first: T, now: () => T, replaced: (name: Propert
 }
 
 /** The same times and the same random bytes for both, so that what they store and mint is equal. */
-function memoryStore(): Store {
+function repeatableStore(): Store {
   let [now, state] = [Date.parse('2026-03-04T05:06:07.000Z'), 1];
   const random = (length: number) =>
     Uint8Array.from({ length }, () => {
       state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
       return state >>> 24;
     });
-  return createMemoryStore({ clock: () => now++, random, timeoutMs: 15_000 });
+  return memoryStore({ clock: () => now++, random, timeoutMs: 15_000 });
 }
 
 async function newPair(): Promise<Pair> {
-  const [local, remote] = [memoryStore(), memoryStore()];
+  const [local, remote] = [repeatableStore(), repeatableStore()];
   const [filled] = [await fill(local), await fill(remote)];
   return { local, remote, filled };
 }
@@ -178,7 +178,7 @@ export async function contentsOf(store: Store): Promise<unknown> {
     const { items: summaries } = await runs.listRuns();
     const events: unknown[] = [];
     for (const { runId } of summaries) events.push(await runs.fetchEvents(runId));
-    const traces = (await store.admin.listTraces({ tenantId })).items;
+    const traces = (await store.admin.listAllTraces({ tenantId })).items;
     const sessions = (await agents.listSessions()).items.map(({ sessionId }) => sessionId);
     const memory = (await agents.listMemory()).items.map(({ key }) => key);
     contents[tenantId] = plain({

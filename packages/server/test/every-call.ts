@@ -91,16 +91,19 @@ const runs: Calls<RunStore> = {
   verify: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   listQuarantined: () => [{ ...page(encodeCursor([TENANT, 'run-1'])), tenantId: TENANT, state: 'any' }],
   releaseRun: () => ['run-1', { ...bounds(), tenantId: TENANT }],
-  deleteRun: () => ['run-2', { ...bounds(), tenantId: TENANT, atSeq: 1 }],
+  deleteRun: () => ['run-2', { ...bounds(), tenantId: TENANT, expectedSeq: 1 }],
   exportRun: () => ['run-1', { ...bounds(), tenantId: TENANT }],
   restoreRun: ({ parts }) => [parts, { ...bounds(), overDeleted: true, keepEncoded: true }],
-  archiveRun: () => ['run-2', { ...bounds(), tenantId: TENANT, location: 'elsewhere', atSeq: 1, rewrites: 0 }],
-  archivedAt: () => ['archived', { ...bounds(), tenantId: TENANT }],
+  archiveRun: () => [
+    'run-2',
+    { ...bounds(), tenantId: TENANT, location: 'elsewhere', expectedSeq: 1, expectedRewrites: 0 },
+  ],
+  archiveLocation: () => ['archived', { ...bounds(), tenantId: TENANT }],
   redactEvent: () => ['run-1', 2, { ...bounds(), tenantId: TENANT, by: 'somebody', reason: 'because' }],
   feed: ({ feedCursor }) => [
     {
       ...bounds(),
-      after: feedCursor,
+      cursor: feedCursor,
       filter: { tenantId: TENANT, eventTypes: ['Progress'] },
       unreadable: 'skip',
     },
@@ -108,7 +111,7 @@ const runs: Calls<RunStore> = {
   feedPage: ({ feedCursor }) => [
     {
       ...bounds(),
-      after: feedCursor,
+      cursor: feedCursor,
       filter: { tenantId: TENANT, eventTypes: ['Progress'] },
       unreadable: 'skip',
       limit: 2,
@@ -189,7 +192,7 @@ const jobs: Calls<JobStore> = {
   types: () => ['pending', bounds()],
   overdue: () => ['mail', { ...bounds(), threshold: 1, limit: 5 }],
   recover: ({ overdue }) => [overdue as never, { ...bounds(), requestId: 'request' }],
-  announced: () => [{ taskType: 'mail', taskId: 'failed' }, bounds()],
+  markAnnounced: () => [{ taskType: 'mail', taskId: 'failed' }, bounds()],
 };
 
 const agents: Calls<AgentStore> = {
@@ -208,16 +211,16 @@ const agents: Calls<AgentStore> = {
     { ...bounds(), ttl: '1h', sessionId: 'session', taskId: 'task' },
   ],
   loadPlannerState: () => ['token-1', { ...bounds(), requestId: 'request' }],
-  claimPlannerState: () => ['token-1', { ...bounds(), lease: '30s', requestId: 'request' }],
-  confirmPlannerState: ({ pauseClaimId }) => ['token-2', pauseClaimId, bounds()],
-  releasePlannerState: ({ pauseClaimId }) => ['token-2', pauseClaimId, bounds()],
-  peekPlannerState: () => ['token-1', bounds()],
+  claimPause: () => ['token-1', { ...bounds(), lease: '30s', requestId: 'request' }],
+  confirmPause: ({ pauseClaimId }) => ['token-2', pauseClaimId, bounds()],
+  releasePause: ({ pauseClaimId }) => ['token-2', pauseClaimId, bounds()],
+  peekPause: () => ['token-1', bounds()],
   listPauses: ({ cursors }) => [{ ...page(cursors.pauses), sessionId: 'session' }],
-  saveMemoryState: () => ['memory-1', { a: 2 }, { ...bounds(), ifVersion: 1, requestId: 'request' }],
+  saveMemoryState: () => ['memory-1', { a: 2 }, { ...bounds(), expectedVersion: 1, requestId: 'request' }],
   loadMemoryState: () => ['memory-1', bounds()],
   getMemoryRecord: () => ['memory-1', bounds()],
   listMemory: ({ cursors }) => [{ ...page(cursors.memory), prefix: 'memory-' }],
-  deleteMemoryState: () => ['memory-1', { ...bounds(), ifVersion: 1, requestId: 'request' }],
+  deleteMemoryState: () => ['memory-1', { ...bounds(), expectedVersion: 1, requestId: 'request' }],
   saveTask: () => [task(), bounds()],
   listTasks: () => ['session', bounds()],
   readTasks: () => ['session', bounds()],
@@ -253,7 +256,7 @@ const artifacts: Calls<ArtifactStore> = {
 
 const admin: Calls<AdminStore> = {
   listTenants: ({ cursors }) => [page(cursors.tenants)],
-  listTraces: ({ cursors }) => [{ ...page(cursors.traces), tenantId: TENANT }],
+  listAllTraces: ({ cursors }) => [{ ...page(cursors.traces), tenantId: TENANT }],
   listRemovedRuns: ({ cursors }) => [{ ...page(cursors.removed), tenantId: TENANT }],
   check: ({ cursors }) => [page(cursors.check)],
   readPause: ({ pauseId }) => [pauseId, { ...bounds(), tenantId: TENANT }],

@@ -120,7 +120,7 @@ export async function fill(store: Store): Promise<Filled> {
   const { items: pauses } = await store.agents.listPauses();
   const overdue = await store.jobs.overdue('mail', { threshold: 1 });
   const feed = (await store.runs.feedPage()).items.find(({ event }) => event.tenantId === TENANT);
-  const { claimId } = (await store.agents.claimPlannerState('token-2', { requestId: 'claimed before' }))!;
+  const { claimId } = (await store.agents.claimPause('token-2', { requestId: 'claimed before' }))!;
   const own = items.findIndex(({ scope }) => scope.userId === 'user');
   const next = async (list: Promise<{ next?: string }>) => (await list).next!;
   const one = { limit: 1 };
@@ -141,7 +141,7 @@ export async function fill(store: Store): Promise<Filled> {
       sessions: await next(store.agents.listSessions(one)),
       artifacts: await next(store.artifacts.list({}, { limit: own })),
       tenants: await next(store.admin.listTenants(one)),
-      traces: await next(store.admin.listTraces(one)),
+      traces: await next(store.admin.listAllTraces(one)),
       removed: await next(store.admin.listRemovedRuns(one)),
       check: await next(store.admin.check(one)),
     },
@@ -158,7 +158,7 @@ async function fillTenant({ runs, kv, jobs, agents, artifacts }: Store, tenantId
   await events('archived', 1);
   await events('deleted', 1);
   await runs.deleteRun('deleted', { tenantId });
-  await runs.archiveRun('archived', { tenantId, location: 'place', atSeq: 1 });
+  await runs.archiveRun('archived', { tenantId, location: 'place', expectedSeq: 1 });
   await runs.refreshSnapshot('run-1', { tenantId });
   for (const n of [1, 2, 3]) await kv.put(`key-${n}`, { a: '1', b: String(n) });
   for (const taskId of ['claimed', 'failed', 'pending', 'waiting']) await jobs.enqueue({ taskType: 'mail', taskId });

@@ -1,7 +1,7 @@
 /** What callers of the bare HTTP meet: ids in paths, conditions, bulk, limits, hosts, health. */
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { createServer } from '../src/index.ts';
 import { runEvent, send, startServer } from './running.ts';
@@ -177,7 +177,7 @@ describe('who may ask', () => {
   });
 
   it('refuses to listen elsewhere without auth', () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     expect(() => createServer({ store, host: '0.0.0.0' })).toThrow(expect.objectContaining({ field: 'host' }));
   });
 
@@ -196,7 +196,7 @@ describe('who may ask', () => {
   });
 
   it('gives 401 to callers nobody knows, but tells them that it lives', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const refusal = { refused: 'unknown' as const, message: 'Send a key' };
     const server = createServer({ store, auth: { loopbackOnly: false, authenticate: () => refusal } });
     const url = await server.listen();

@@ -43,7 +43,7 @@ describe('long polls', () => {
     await store.runs.appendEvent(runEvent('run'));
     const page = (await (await fetch(`${url}/v1/events`)).json()) as { items: { cursor: string }[] };
     const after = encodeURIComponent(page.items.at(-1)!.cursor);
-    const { ms, items } = await timed(`${url}/v1/events?after=${after}&wait=${WAIT_MS}ms`);
+    const { ms, items } = await timed(`${url}/v1/events?cursor=${after}&wait=${WAIT_MS}ms`);
     expect(items).toEqual([]);
     expect(ms).toBeGreaterThanOrEqual(WAIT_MS - 5);
   });

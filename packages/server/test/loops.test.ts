@@ -1,5 +1,5 @@
 /** The loops of a server: they keep snapshots, log alerts, show how they are doing, and share the work with other servers. */
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { createServer, type LogEntry } from '@tidemark/server';
 import { afterEach, expect, test } from 'vitest';
 
@@ -9,7 +9,7 @@ afterEach(async () => {
 });
 
 function makeStore() {
-  const store = createMemoryStore();
+  const store = memoryStore();
   closing.push(() => store.close());
   return store;
 }

@@ -1,6 +1,6 @@
 /** Quarantined runs over HTTP: who sees them, who releases them, what is logged and counted (RUN-20, GEN-10). */
 import { httpStore } from '@tidemark/client';
-import { createMemoryStore, type StoreAlert } from '@tidemark/core';
+import { memoryStore, type StoreAlert } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Damage, damagedStore } from '../../../faults/damaged-store.ts';
 import { createServer, type LogEntry } from '../src/index.ts';
@@ -10,7 +10,7 @@ import { startSecured } from './security-setup.ts';
 async function start() {
   const damage: Damage = { run: { tenantId: 'acme', runId: 'sick' }, runSeq: 2 };
   const served: { alert?: (alert: StoreAlert) => void } = {};
-  const store = damagedStore(createMemoryStore({ onAlert: (alert) => served.alert?.(alert) }), damage);
+  const store = damagedStore(memoryStore({ onAlert: (alert) => served.alert?.(alert) }), damage);
   const lines: LogEntry[] = [];
   const logger = { info: (line: LogEntry) => void lines.push(line), error: (line: LogEntry) => void lines.push(line) };
   const server = createServer({ store, logger, inspector: false });
@@ -39,14 +39,14 @@ describe('a quarantined run', () => {
     await expect(remote.runs.releaseRun('sick')).rejects.toMatchObject({ code: 'CORRUPT_EVENT', runSeq: 2 });
     damage.run = null;
     expect(await remote.runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 1 });
-    const again = await remote.runs.feedPage({ after: first.next! });
+    const again = await remote.runs.feedPage({ cursor: first.next! });
     expect(again.items.map(({ event, released }) => [event.runSeq, released])).toEqual([
       [2, true],
       [3, true],
     ]);
     const stopped = new AbortController();
     const live: [number, boolean | undefined][] = [];
-    for await (const item of remote.runs.feed({ after: first.next!, signal: stopped.signal })) {
+    for await (const item of remote.runs.feed({ cursor: first.next!, signal: stopped.signal })) {
       live.push([item.event.runSeq, item.released]);
       if (live.length === 2) stopped.abort();
     }

@@ -1,7 +1,7 @@
 /** Archives over HTTP: no key reads a run of another tenant through a location, and only admins learn locations at all. */
 import { join } from 'node:path';
 import type { RunEventInput } from '@tidemark/core';
-import { createArchiver, directoryTarget, readThrough } from '@tidemark/runtime';
+import { createArchiver, directoryTarget, withArchive } from '@tidemark/runtime';
 import { sqliteStore } from '@tidemark/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newFolder, runEvent, send } from './running.ts';
@@ -22,8 +22,8 @@ async function startArchiving(): Promise<Secured & { location: string }> {
   const archiver = createArchiver({ store: plain, target: directoryTarget(join(folder, 'archive')) });
   await plain.runs.appendEvent(eventOf('acme', 'order', SECRET));
   await archiver.archiveRun('order', { tenantId: 'acme' });
-  const location = (await plain.runs.archivedAt('order', { tenantId: 'acme' }))!;
-  return { ...(await startSecured({ store: readThrough(plain, archiver) })), store: plain, location };
+  const location = (await plain.runs.archiveLocation('order', { tenantId: 'acme' }))!;
+  return { ...(await startSecured({ store: withArchive(plain, archiver) })), store: plain, location };
 }
 
 describe('a location of another tenant', () => {
@@ -33,7 +33,7 @@ describe('a location of another tenant', () => {
     const operator = await keyFor();
     for (const runId of ['order', 'mine']) {
       await send(`${url}/v1/runs/${runId}/events`, 'POST', eventOf('evil', runId), evil);
-      const archived = await send(`${url}/v1/runs/${runId}/archive`, 'POST', { location, atSeq: 1 }, evil);
+      const archived = await send(`${url}/v1/runs/${runId}/archive`, 'POST', { location, expectedSeq: 1 }, evil);
       expect(await archived.json()).toEqual({ archived: true });
       for (const path of ['events', 'events/1', 'export', 'snapshot', 'verify'])
         for (const headers of [evil, { ...operator, 'tidemark-tenant': 'evil' }]) {
@@ -54,7 +54,7 @@ describe('the location of a run', () => {
     // Archived elsewhere, so that reads fail and name the location to those who may know it.
     const elsewhere = 'file:///srv/archive/acme/7';
     await store.runs.appendEvent(eventOf('acme', 'gone'));
-    await store.runs.archiveRun('gone', { tenantId: 'acme', location: elsewhere, atSeq: 1 });
+    await store.runs.archiveRun('gone', { tenantId: 'acme', location: elsewhere, expectedSeq: 1 });
     const keys = {
       read: await keyFor({ tenantId: 'acme', scopes: ['read'] }),
       append: await keyFor({ tenantId: 'acme', scopes: ['read', 'append'] }),

@@ -51,7 +51,7 @@ describe('cursors of a tenant', () => {
     const url = await another.listen();
     onTestFinished(() => another.close());
     const after = first.items[0]!.cursor;
-    const second = await pageOf(url, headers, `?after=${after}`);
+    const second = await pageOf(url, headers, `?cursor=${after}`);
     expect(second.items.map(({ event }) => event.runSeq)).toEqual([2]);
     for (const path of ['/v1/events', '/v1/events?limit=1']) {
       const live = await fetch(url + path, {
@@ -88,11 +88,12 @@ describe('cursors of a tenant', () => {
     const foreign = (await pageOf(secured.url, other!)).items[0]!.cursor;
     const raw = (await secured.store.runs.feedPage()).items[0]!.cursor;
     for (const after of [foreign, raw, 'c1.', 'c1.AAAA', `${foreign}A`, 'x'])
-      expect((await fetch(`${secured.url}/v1/events?after=${after}`, { headers: own! })).status, after).toBe(400);
+      expect((await fetch(`${secured.url}/v1/events?cursor=${after}`, { headers: own! })).status, after).toBe(400);
     const operator = await secured.keyFor({ scopes: ['read'] });
-    expect((await pageOf(secured.url, operator, `?after=${raw}`)).items.length, 'operators have those').toBeGreaterThan(
-      3,
-    );
+    expect(
+      (await pageOf(secured.url, operator, `?cursor=${raw}`)).items.length,
+      'operators have those',
+    ).toBeGreaterThan(3);
   });
 
   it('from version 0.1 are taken where the server is told so', async () => {
@@ -100,6 +101,6 @@ describe('cursors of a tenant', () => {
     await fill(secured, 3);
     const raw = (await secured.store.runs.feedPage()).items[0]!.cursor;
     const headers = await secured.keyFor({ tenantId: 'acme', scopes: ['read'] });
-    expect((await pageOf(secured.url, headers, `?after=${raw}`)).items).toHaveLength(1);
+    expect((await pageOf(secured.url, headers, `?cursor=${raw}`)).items).toHaveLength(1);
   });
 });

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { createMemoryStore, withQuotas } from '@tidemark/core';
+import { memoryStore, withQuotas } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { areEqual, digestOf, hasDigest, mintKey, parseKey } from '../src/auth/key-text.ts';
 import { ApiKeys, bearer, bootstrapKey, createServer, mintBootstrapKey, SYSTEM_TENANT } from '../src/index.ts';
@@ -178,7 +178,7 @@ describe('limits of a caller', () => {
 
 describe('a store that does not answer', () => {
   it('lets nobody in: 503, and the log says why', async () => {
-    const ofKeys = createMemoryStore();
+    const ofKeys = memoryStore();
     const keys = new ApiKeys(ofKeys);
     const { key } = await keys.create({ name: 'n', tenantId: null, scopes: ['admin'] }, BY);
     const { url, logged } = await startSecured({}, { keys });
@@ -251,7 +251,7 @@ describe('the audit log', () => {
   });
 
   it('stops what it cannot note', async () => {
-    const inner = createMemoryStore();
+    const inner = memoryStore();
     // The key below is the one run that the server may have.
     const store = withQuotas(inner, { limits: { [SYSTEM_TENANT]: { runs: 1 } } });
     const keys = new ApiKeys(inner);

@@ -1,7 +1,7 @@
 /** Requests that outlive their credential: a revoked, expired or changed key ends its streams, waits, downloads and uploads. */
 import { request as httpRequest } from 'node:http';
 import { httpStore } from '@tidemark/client';
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ApiKeys, SYSTEM_TENANT } from '../src/index.ts';
 import { newIssuer } from './issuer.ts';
@@ -238,7 +238,7 @@ function replacing<T extends object, Name extends keyof T>(
 
 describe('the check', () => {
   it('reads each key once, however many streams hold it, and nothing when there are none', async () => {
-    const inner = createMemoryStore();
+    const inner = memoryStore();
     let reads = 0;
     const kv = replacing(inner.forTenant(SYSTEM_TENANT).kv, 'getMany', (getMany) => (keys: string[], ...rest) => {
       reads += keys.length;

@@ -1,6 +1,6 @@
 /** A tenant's admin cannot restore what would stop the operator's feed, and large runs go out and back in small lines. */
 import { httpStore } from '@tidemark/client';
-import { createMemoryStore, type PayloadCodec, type RunPart } from '@tidemark/core';
+import { memoryStore, type PayloadCodec, type RunPart } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runEvent } from './running.ts';
 import { startSecured } from './security-setup.ts';
@@ -16,7 +16,7 @@ const FORGING: PayloadCodec = {
 
 /** The lines of a run whose payloads look encoded. */
 async function forgedRun(): Promise<string> {
-  const elsewhere = createMemoryStore({ codec: FORGING });
+  const elsewhere = memoryStore({ codec: FORGING });
   onTestFinished(() => elsewhere.close());
   await elsewhere.runs.appendEvent({ ...runEvent('forged'), tenantId: 'acme' });
   const parts: RunPart[] = [];
@@ -57,7 +57,7 @@ describe('restores over HTTP', () => {
     const lines = exported.trim().split('\n');
     expect(exported.length).toBeGreaterThan(16 * 1024 * 1024);
     expect(Math.max(...lines.map((line) => Buffer.byteLength(line)))).toBeLessThan(16 * 1024 * 1024);
-    await store.runs.archiveRun('large', { location: 'here', atSeq: 60 });
+    await store.runs.archiveRun('large', { location: 'here', expectedSeq: 60 });
     const client = await httpStore({ url, token: headers.authorization!.slice('Bearer '.length) });
     onTestFinished(() => client.close());
     // As one part, which is how older versions exported it.

@@ -3,7 +3,7 @@ import { copyFileSync, readFileSync, renameSync, truncateSync, writeFileSync } f
 import { type Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { type ConnectionOptions, checkServerIdentity, connect } from 'node:tls';
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createServer } from '../src/index.ts';
 import { newFolder } from './running.ts';
@@ -30,7 +30,7 @@ interface Logged {
 async function startTls(tls: { cert: string; key: string; clientCa?: string }) {
   const logged: Logged[] = [];
   const log = (entry: Logged) => void logged.push(entry);
-  const store = createMemoryStore();
+  const store = memoryStore();
   const server = createServer({ store, tls, logger: { info: log, error: log }, inspector: false });
   const url = await server.listen();
   onTestFinished(async () => {

@@ -14,10 +14,10 @@ export {
 } from './database.ts';
 export { settleRaces } from './records/races.ts';
 export { type SqlRecords, sqlRecords } from './records.ts';
-export { changeAlongside } from './runs/alongside.ts';
 export type { SqlRunDatabase, SqlRunTransaction } from './runs/database.ts';
 export { type RedactionOutcome, type RunDialect, SqlRuns } from './runs/engine.ts';
 export { feedColumns, feedEntry, lockHead, NOT_REMOVED, SELECT_HEAD } from './runs/reading.ts';
 export { columnOf, EVENT_COLUMNS, HEAD_COLUMNS, headOf, valuesOfHead } from './runs/rows.ts';
+export { writeInSameCommit } from './runs/same-commit.ts';
 export { sqlTenancy } from './tenancy.ts';
 export { integerOf, type SqlInteger } from './values.ts';

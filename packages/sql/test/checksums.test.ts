@@ -172,7 +172,7 @@ describe('a damaged document', () => {
     await expect(agents.listRemoteBindings('t')).rejects.toMatchObject(CORRUPT);
     await agents.savePlannerState('token', { reason: 'approval', n: 1 });
     swap('planner_pauses', 'reason', 'approval', 'approvel');
-    await expect(agents.peekPlannerState('token')).rejects.toMatchObject(CORRUPT);
+    await expect(agents.peekPause('token')).rejects.toMatchObject(CORRUPT);
   });
 
   it('is found when it moved to another row', async () => {

@@ -1,5 +1,5 @@
 /** The index of jobs in SQL: the same as in memory whatever is written, and no statement more where there is no job. */
-import { createMemoryStore } from '@tidemark/core';
+import { memoryStore } from '@tidemark/core';
 import { engineOf, type Records, type RecordWrite } from '@tidemark/core/engine';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -74,7 +74,7 @@ describe('places of jobs in SQL', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(write, { minLength: 1, maxLength: 12 }), async (writes) => {
         const tenantId = `tenant-${++round}`;
-        const memory = createMemoryStore({ clock: () => now });
+        const memory = memoryStore({ clock: () => now });
         const model = engineOf(memory)!.kv!;
         for (const it of writes) {
           advance(it.wait);

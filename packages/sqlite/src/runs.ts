@@ -1,6 +1,5 @@
 /** The run engine on SQLite: writers take turns inside the group commit, so the head they see is the head. */
 import {
-  type Alongside,
   type AppendPlan,
   decodeCursor,
   digestBytes,
@@ -16,11 +15,11 @@ import {
   type RunKey,
   type RunTombstone,
   rowOf,
+  type SameCommitWrites,
   type StoreContext,
   type StoredRunEvent,
 } from '@tidemark/core/engine';
 import {
-  changeAlongside,
   EVENT_COLUMNS,
   feedColumns,
   feedEntry,
@@ -31,6 +30,7 @@ import {
   type SqlRecords,
   SqlRuns,
   valuesOfHead,
+  writeInSameCommit,
 } from '@tidemark/sql';
 import { type Connection, connectionOf } from './connection.ts';
 import { type CommitListener, type Database, nativeSql, OpenTransaction } from './database.ts';
@@ -108,7 +108,7 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
   }
 
   protected override submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
-    if (append.alongside) return this.#appendWith(append, append.alongside, call);
+    if (append.sameCommit) return this.#appendWith(append, append.sameCommit, call);
     const run = (connection: Connection) => {
       const plan = this.#write(connection, append);
       this.#move(append.run, plan);
@@ -117,12 +117,12 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     return this.database.submit({ savepoint: append.events.length > 1, run }, call);
   }
 
-  async #appendWith(append: RunAppend, alongside: Alongside, call: EngineCall): Promise<PlacedEvent[]> {
+  async #appendWith(append: RunAppend, sameCommit: SameCommitWrites, call: EngineCall): Promise<PlacedEvent[]> {
     let report: (() => void) | undefined;
     const run = async (connection: Connection) => {
       const plan = this.#write(connection, append);
       if (plan.rows.length === 0) return plan.placed;
-      report = await changeAlongside(new OpenTransaction(connection), this.#records, append, alongside, plan);
+      report = await writeInSameCommit(new OpenTransaction(connection), this.#records, append, sameCommit, plan);
       // Last: had the steps failed, the savepoint would have taken the events back and the head would stand.
       this.#move(append.run, plan);
       return plan.placed;

@@ -28,14 +28,14 @@ it('ends records, leases, pauses and their claims on time though the clock was s
   await jobs.enqueue({ taskType: TYPE, taskId: 'delayed', delay: 60_000 });
   await jobs.claim({ taskType: TYPE, taskId: 'held' }, { worker: 'w', lease: 60_000 });
   await agents.savePlannerState('claimed', { n: 1 });
-  await agents.claimPlannerState('claimed', { lease: 60_000 });
+  await agents.claimPause('claimed', { lease: 60_000 });
   await agents.savePlannerState('short', { n: 2 }, { ttl: 60_000 });
   time.wall -= HOUR;
   pass(59_999);
   expect(await kv.get('k')).not.toBeNull();
   expect(await jobs.overdue(TYPE, { threshold: '1d' })).toEqual([]);
-  expect((await agents.peekPlannerState('claimed'))?.state).toBe('claimed');
-  expect(await agents.peekPlannerState('short')).not.toBeNull();
+  expect((await agents.peekPause('claimed'))?.state).toBe('claimed');
+  expect(await agents.peekPause('short')).not.toBeNull();
   pass(1);
   expect(await kv.get('k')).toBeNull();
   const overdue = await jobs.overdue(TYPE, { threshold: '1d' });
@@ -43,7 +43,7 @@ it('ends records, leases, pauses and their claims on time though the clock was s
     ['held', 'lease ended'],
     ['delayed', 'due'],
   ]);
-  expect((await agents.peekPlannerState('claimed'))?.state).toBe('waiting');
+  expect((await agents.peekPause('claimed'))?.state).toBe('waiting');
   expect(await agents.loadPlannerState('short')).toEqual({});
 });
 

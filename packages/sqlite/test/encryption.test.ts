@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chain, compression, defineProjection, encryption, type PayloadCodec } from '@tidemark/core';
+import { composeCodecs, compression, defineProjection, encryption, type PayloadCodec } from '@tidemark/core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { sqliteStore } from '../src/store.ts';
 
@@ -67,7 +67,7 @@ function occurrencesIn(folder: string): number {
 describe('a store with encryption', () => {
   it('leaves no readable word in its files, where one without it leaves many', async () => {
     const keys = { '2026': randomBytes(32) };
-    const codec = chain(compression(), encryption({ keys, current: '2026' }));
+    const codec = composeCodecs(compression(), encryption({ keys, current: '2026' }));
     const [plain, encrypted] = [join(directory, 'plain'), join(directory, 'encrypted')];
     await writeEverywhere(join(plain, 'state.db'));
     await writeEverywhere(join(encrypted, 'state.db'), codec);

@@ -1,6 +1,6 @@
 /** Which package serves which URL; each is loaded only when it is asked for. */
 
-import { createMemoryStore, invalidArgument, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
+import { invalidArgument, memoryStore, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
 import { shownUrl } from '@tidemark/core/engine';
 
 /** Options every backend takes when it is opened by URL. */
@@ -58,7 +58,7 @@ function openMemory(options: OpenOptions): Store {
       { current: 'none' },
     );
   }
-  return createMemoryStore(options);
+  return memoryStore(options);
 }
 
 /** `sqlite:app.db`, `sqlite:./app.db` and `sqlite:///var/lib/app.db` name files; percent escapes are decoded. */

@@ -2,8 +2,9 @@
 import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { memoryStore } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createMemoryStore, defineProjection, open, type Store } from './index.ts';
+import { defineProjection, open, type Store } from './index.ts';
 
 /** A driver that is not installed in this repository; as more of them are built there may be none. */
 const absent = Object.entries({ nats: '@tidemark/nats', redis: '@tidemark/redis', http: '@tidemark/client' }).find(
@@ -139,7 +140,7 @@ describe('a composed store', () => {
   });
 
   it('asks every part in ping and doctor, and names them in the findings', async () => {
-    const [one, two] = [createMemoryStore(), await open('sqlite:two.db')];
+    const [one, two] = [memoryStore(), await open('sqlite:two.db')];
     const store = await openStore({ default: two, kv: one });
     expect(await store.ping()).toBe(true);
     const { findings } = await store.doctor();
@@ -149,7 +150,7 @@ describe('a composed store', () => {
   });
 
   it('keeps snapshots elsewhere and still projects the current one (AGT-1)', async () => {
-    const [events, snapshots] = [await open('sqlite:events.db'), createMemoryStore()];
+    const [events, snapshots] = [await open('sqlite:events.db'), memoryStore()];
     const store = await openStore({ default: events, snapshots });
     const run = store.runs.handle('r');
     await run.append('RunStarted');
@@ -161,7 +162,7 @@ describe('a composed store', () => {
   });
 
   it('keeps pauses elsewhere: they are in that store and in no other (AGT-1)', async () => {
-    const [main, pauses] = [await open('sqlite:main.db'), createMemoryStore()];
+    const [main, pauses] = [await open('sqlite:main.db'), memoryStore()];
     const store = await openStore({ default: main, pauses });
     await store.agents.savePlannerState('token', { step: 1 });
     expect(await main.agents.loadPlannerState('token')).toEqual({});
@@ -169,7 +170,7 @@ describe('a composed store', () => {
   });
 
   it('keeps jobs with the records of kv (KV-7)', async () => {
-    const kv = createMemoryStore();
+    const kv = memoryStore();
     const store = await openStore({ default: 'sqlite:app.db', kv });
     const { job } = await store.jobs.enqueue({ taskType: 'email-send', taskId: 'a' });
     expect(await kv.jobs.get(job)).toEqual(job);
@@ -181,7 +182,7 @@ describe('a composed store', () => {
     const store = await open({ default: 'sqlite:app.db', kv: 'memory:', pauses: 'memory:' });
     await store.close();
     await expect(store.ping()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
-    const part = createMemoryStore();
+    const part = memoryStore();
     await (await open({ default: part })).close();
     await expect(part.ping()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
   });

@@ -1,7 +1,9 @@
-/** JSON bodies from call arguments: what JSON would change or lose is refused before anything is sent (GEN-4). */
+/**
+ * JSON request bodies from call arguments. Values that JSON would change or lose are rejected before sending (GEN-4).
+ */
 import { encodeJson, invalidArgument, isPlainObject } from '@tidemark/core/portable';
 
-/** Members that hold the caller's own JSON: what is wrong in them is a payload that is wrong. */
+/** Members that hold the caller's own JSON. Errors in them are reported as `INVALID_PAYLOAD`. */
 const PAYLOADS = new Set([
   'payload',
   'state',
@@ -15,7 +17,7 @@ const PAYLOADS = new Set([
   'source',
 ]);
 
-/** The JSON text of an object of arguments; `path` is put before the names of its members in errors. */
+/** Returns the JSON text of an arguments object. `path` prefixes member names in errors. */
 export function bodyOf(members: object, maxBytes: number, path = ''): string {
   const texts: string[] = [];
   for (const [name, value] of Object.entries(members)) {
@@ -43,12 +45,12 @@ function isJsonType(value: unknown): boolean {
 }
 
 const LONG_NUMBER = /\d{16}/;
-/** The quote at the end is optional: a string without one would be looked at again from every quote inside it. */
+/** The closing quote is optional: otherwise an unterminated string would be rescanned from every quote inside it. */
 const STRING_OR_LONG_INTEGER = /"[^"\\]*(?:\\.[^"\\]*)*"?|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
 
 /**
- * Servers refuse long integers in JSON, since most who send them mean digits that a double does not hold. Ours are
- * doubles already: written with an exponent they say so.
+ * Writes long integers with an exponent. Servers reject long integers in JSON, because they usually stand for digits
+ * that a double cannot hold. These numbers are doubles already.
  */
 function exact(json: string): string {
   if (!LONG_NUMBER.test(json)) return json;

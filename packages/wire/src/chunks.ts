@@ -1,6 +1,6 @@
-/** The chunks of a body. Not every browser can iterate over a stream itself. */
+/** Reads the chunks of a body. Not every browser can iterate over a `ReadableStream`. */
 
-/** Learns when somebody begins to wait for the next chunk, and when the wait is over. */
+/** Called when a wait for the next chunk begins and ends. */
 export interface ChunkWatch {
   begin?(): void;
   end(): void;

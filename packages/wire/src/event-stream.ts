@@ -1,25 +1,25 @@
-/** Server-sent events out of a stream of bytes. */
+/** Parses server-sent events from a stream of bytes. */
 
 export interface ServerEvent {
-  /** The last id so far, `null` before the first. */
+  /** The last id received so far, `null` before the first. */
   id: string | null;
   event: string;
   data: string;
 }
 
-/** Events that say something of the stream itself; all others carry an item. */
+/** Events about the stream itself. All other events carry an item. */
 export const CAUGHT_UP_EVENT = 'caught-up';
 export const RESET_EVENT = 'reset';
 export const PROBLEM_EVENT = 'problem';
 export const END_EVENT = 'end';
 
-/** Yields the events of a stream as they are complete. Comments and events without data are passed over. */
+/** Yields each event once it is complete. Skips comments and events without data. */
 export async function* eventsOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
   const decoder = new TextDecoder();
   let rest = '';
   let id: string | null = null;
   for await (const chunk of stream) {
-    // The end of a block may begin with the last character that was there before.
+    // The blank line that ends a block may start with the last character of the previous chunk.
     const from = Math.max(0, rest.length - 1);
     rest += decoder.decode(chunk, { stream: true });
     let start = 0;
@@ -45,15 +45,15 @@ function parseBlock(block: string, lastId: string | null): ServerEvent {
   return event;
 }
 
-/** How far the reader of a stream of several topics is in each of them. Topics and cursors are percent-encoded text. */
+/** The reader's cursor in each topic of a stream. Topics and cursors are percent-encoded text. */
 export type Position = readonly (readonly [topic: string, cursor: string | null])[];
 
-/** Returns the id that stands for a position. */
+/** Encodes a position as an event id. */
 export function encodePosition(position: Position): string {
   return btoa(JSON.stringify(position)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-/** Returns the cursor of each topic that an id stands for; nothing for an id that is not one of ours. */
+/** Decodes an event id into the cursor of each topic. Returns an empty map for an id in another format. */
 export function decodePosition(id: string): Map<string, string | null> {
   try {
     const position: unknown = JSON.parse(atob(id.replaceAll('-', '+').replaceAll('_', '/')));

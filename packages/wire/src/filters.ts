@@ -1,4 +1,4 @@
-/** Scan filters as they travel. */
+/** Scan filters in their JSON form. */
 import {
   checkId,
   checkInteger,
@@ -16,7 +16,7 @@ export interface WireFilter {
   maxResults?: number;
 }
 
-/** One predicate with an optional `maxResults`, or several under `where`. */
+/** Converts a filter: one predicate with an optional `maxResults`, or several under `where`. */
 export function filterToWire(filter: ScanFilter | undefined, maxBytes: number): WireFilter | undefined {
   if (filter === undefined) return undefined;
   const it = checkObject(filter, 'filter');

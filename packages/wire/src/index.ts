@@ -1,4 +1,4 @@
-/** What server, client and inspector agree on, without schemas: it is small enough for a browser. */
+/** The HTTP API as server, client and inspector share it, without the schemas: small enough for a browser. */
 export { bodyOf } from './bodies.ts';
 export { chunksOf } from './chunks.ts';
 export {
@@ -32,6 +32,7 @@ export {
   STATUS_OF,
 } from './problems.ts';
 export { type Parameters, queryOf } from './query.ts';
+export { renamedIn, toOldNames, WIRE_VERSION } from './renamed.ts';
 export type { RouteName } from './routes/index.ts';
 export { decodeSegment, encodeSegment, idOfSegment, segmentOf } from './segments.ts';
 export {

@@ -1,6 +1,6 @@
-/** Lines out of a stream of bytes. */
+/** Splits a stream of bytes into lines. */
 
-/** Yields the lines that are not empty, as they are complete. */
+/** Yields each non-empty line once it is complete. */
 export async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<string, undefined> {
   const decoder = new TextDecoder();
   let rest: string[] = [];
@@ -18,7 +18,7 @@ export async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerato
   if (line !== '') yield line;
 }
 
-/** Yields the JSON values of the lines. */
+/** Yields the parsed JSON value of each line. */
 export async function* jsonLinesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
   for await (const line of linesOf(stream)) yield JSON.parse(line);
 }

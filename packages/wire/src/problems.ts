@@ -1,7 +1,7 @@
-/** Problem documents (RFC 9457): a `TidemarkError` on its way from a server to its caller, who builds the same error again. */
+/** Problem documents (RFC 9457): the JSON form of a `TidemarkError`, from which the client rebuilds the same error. */
 import { ERROR_CODES, type ErrorCode, type ErrorDetails, TidemarkError } from '@tidemark/core/portable';
 
-/** The status of each code. */
+/** The HTTP status of each error code. */
 export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   INVALID_ARGUMENT: 400,
   INVALID_PAYLOAD: 422,
@@ -42,10 +42,10 @@ export const STATUS_OF: Readonly<Record<ErrorCode, number>> = {
   OUTCOME_UNKNOWN: 504,
 };
 
-/** Details that travel. `cause` stays at the server, and the caller has the `write` already. */
+/** Details that are sent. `cause` stays on the server, and the caller already has the `write`. */
 type Detail = Exclude<keyof ErrorDetails, 'cause' | 'write'>;
 
-/** An object, so that a detail of errors that is missing here is a type error. */
+/** An object, so that a missing detail is a type error. */
 const DETAILS: Readonly<Record<Detail, true>> = {
   field: true,
   rule: true,
@@ -61,7 +61,7 @@ const DETAILS: Readonly<Record<Detail, true>> = {
 export const PROBLEM_DETAILS = Object.keys(DETAILS) as readonly Detail[];
 
 export interface Problem {
-  /** Where the code is explained. */
+  /** URL of the page that explains the code. */
   type: string;
   title: string;
   status: number;
@@ -72,27 +72,27 @@ export interface Problem {
   [detail: string]: unknown;
 }
 
-/** Returns whether a value is the problem document of a code that is known here. */
+/** Returns whether a value is a problem document with a known code. */
 function isProblem(value: unknown): value is Problem {
   if (typeof value !== 'object' || value === null) return false;
   const { code } = value as { code?: unknown };
   return typeof code === 'string' && Object.hasOwn(ERROR_CODES, code);
 }
 
-/** Returns the error of a problem document: the one that the server's store threw, with what only its caller knows. */
+/** Rebuilds the error that the server threw. `more` adds details that only the caller knows. */
 export function errorOfProblem(problem: Problem, more: ErrorDetails = {}): TidemarkError {
   const details: ErrorDetails = { ...more };
   for (const name of PROBLEM_DETAILS) if (problem[name] !== undefined) details[name] = problem[name] as never;
   return new TidemarkError(problem.code, String(problem.detail), details);
 }
 
-/** Returns the problem document of an answer that is not a success; `null` for an answer of something else than a server. */
+/** Returns the problem document of a failed response, or `null` if the response has none. */
 export async function problemOfAnswer(response: Response): Promise<Problem | null> {
   const problem: unknown = await response.json().catch(() => null);
   return isProblem(problem) ? problem : null;
 }
 
-/** Returns the problem that stands in the last line of an answer that failed on its way, or `null` for any other line. */
+/** Returns the problem in the last line of a response that failed midway, or `null` for any other line. */
 export function problemOfLine(line: unknown): Problem | null {
   const problem = (line as { problem?: Problem } | null)?.problem;
   return problem?.code !== undefined && Object.keys(line as object).length === 1 ? problem : null;

@@ -1,6 +1,6 @@
 /**
- * Query parameters from call arguments: what could not be told from another argument at the other end is refused here, so
- * that no filter is ever lost on the way and means everything.
+ * Query parameters from call arguments. Values that the server could not tell apart from another value are rejected
+ * here: a filter that got lost on the way would match everything.
  */
 import { checkId, invalidArgument } from '@tidemark/core/portable';
 
@@ -11,10 +11,10 @@ const DURATIONS = new Set(['wait', 'threshold', 'grace']);
 const BOOLEANS = new Set(['rejectInvalidTransitions', 'overDeleted', 'keepEncoded', 'step', 'storage', 'full']);
 /** Sent as JSON. */
 const OBJECTS = new Set(['labels', 'scope']);
-/** Sent once for each item; once with an empty value when there is none. */
+/** Sent once per item, or once with an empty value for an empty list. */
 const LISTS = new Set(['status', 'eventType']);
 
-/** The query text, with its question mark; only parameters that are `undefined` are left out. */
+/** Returns the query string with its question mark. Omits parameters that are `undefined`, and no others. */
 export function queryOf(parameters: Parameters): string {
   const parts: string[] = [];
   for (const [name, value] of Object.entries(parameters)) {
@@ -41,7 +41,7 @@ function textOf(name: string, value: unknown): string {
     throw invalidArgument(name, `a ${type}`, value);
   }
   if (typeof value === 'string') {
-    // An empty value of these stands for the empty list.
+    // An empty value would mean the empty list.
     return LISTS.has(name) ? checkId(value, name) : value;
   }
   if (typeof value === 'number' && DURATIONS.has(name)) return String(value);

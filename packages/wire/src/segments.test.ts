@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { decodeSegment, encodeSegment, idOfSegment } from './segments.ts';
 
 describe('ids in paths (GEN-5)', () => {
-  it('come back as they were, through the parser of URLs', () => {
+  it('survive the URL parser unchanged', () => {
     const ids = fc.oneof(
       fc.constantFrom('.', '..', '~', '~.', '~~', 'a/b', '%2F', '%', 'ü ?#&', 'plain'),
       fc.string({ unit: 'binary' }).filter((id) => id !== '' && id.isWellFormed()),
@@ -15,7 +15,7 @@ describe('ids in paths (GEN-5)', () => {
     );
   });
 
-  it('are refused when they are not percent-encoded UTF-8', () => {
+  it('are rejected unless they are percent-encoded UTF-8', () => {
     expect(decodeSegment('%ff')).toBeNull();
     expect(() => idOfSegment('%ff', 'runId')).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', field: 'runId' }),

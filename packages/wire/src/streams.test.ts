@@ -1,10 +1,10 @@
-/** Streams are read the same whatever pieces they arrive in. */
+/** Streams are parsed the same way regardless of how they are split into chunks. */
 import { describe, expect, it } from 'vitest';
 import { chunksOf } from './chunks.ts';
 import { decodePosition, encodePosition, eventsOf } from './event-stream.ts';
 import { jsonLinesOf } from './lines.ts';
 
-/** A body that arrives in pieces of so many bytes. */
+/** A body that arrives in chunks of `size` bytes. */
 function inPieces(text: string, size: number): ReadableStream<Uint8Array> {
   const bytes = new TextEncoder().encode(text);
   return new ReadableStream<Uint8Array>({
@@ -19,7 +19,7 @@ describe('server-sent events', () => {
   const TEXT =
     ': beat\n\nid: 7\nevent: run.event\ndata: {"a":"ü"}\n\nevent: end\ndata: {}\n\ndata:a\ndata:b\n\nid: 9\n\n';
 
-  it.each([1, 2, 3, 7, 1_000])('are read from pieces of %i bytes and keep the last id', async (size) => {
+  it.each([1, 2, 3, 7, 1_000])('are read from chunks of %i bytes and keep the last id', async (size) => {
     expect(await Array.fromAsync(eventsOf(chunksOf(inPieces(TEXT, size))))).toEqual([
       { id: '7', event: 'run.event', data: '{"a":"ü"}' },
       { id: '7', event: 'end', data: '{}' },
@@ -27,16 +27,19 @@ describe('server-sent events', () => {
     ]);
   });
 
-  it('do not yield an event whose end has not arrived', async () => {
+  it('do not yield an event before its end has arrived', async () => {
     expect(await Array.fromAsync(eventsOf(chunksOf(inPieces('data: 1\n\ndata: 2\n', 4))))).toHaveLength(1);
   });
 });
 
 describe('lines', () => {
-  it.each([1, 2, 5, 1_000])('are read from pieces of %i bytes, the last without its end too', async (size) => {
-    const text = '{"a":"ü"}\n\n[1,2]\n"last"';
-    expect(await Array.fromAsync(jsonLinesOf(chunksOf(inPieces(text, size))))).toEqual([{ a: 'ü' }, [1, 2], 'last']);
-  });
+  it.each([1, 2, 5, 1_000])(
+    'are read from chunks of %i bytes, including a last line without a newline',
+    async (size) => {
+      const text = '{"a":"ü"}\n\n[1,2]\n"last"';
+      expect(await Array.fromAsync(jsonLinesOf(chunksOf(inPieces(text, size))))).toEqual([{ a: 'ü' }, [1, 2], 'last']);
+    },
+  );
 });
 
 describe('chunks', () => {
@@ -54,7 +57,7 @@ describe('chunks', () => {
 });
 
 describe('the position in several topics', () => {
-  it('comes back from its id, also from one that a buffer encoded', () => {
+  it('is restored from its id, and the id is base64url', () => {
     const position: [string, string | null][] = [
       ['runs/a%2Fb', '17'],
       ['kv/', null],
@@ -64,7 +67,10 @@ describe('the position in several topics', () => {
     expect(encodePosition(position)).toBe(Buffer.from(JSON.stringify(position)).toString('base64url'));
   });
 
-  it.each(['', '%', 'bm90IGpzb24', 'e30', 'WzFd'])('is empty for an id that is not ours: %s', (id) => {
-    expect(decodePosition(id).size).toBe(0);
-  });
+  it.each(['is empty for an id in another format: %s', '%', 'bm90IGpzb24', 'e30', 'WzFd'])(
+    'is empty for an id that is not ours: %s',
+    (id) => {
+      expect(decodePosition(id).size).toBe(0);
+    },
+  );
 });

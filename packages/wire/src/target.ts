@@ -1,36 +1,36 @@
-/** Routes as callers name them: by method and path, which the table of routes checks and types. */
+/** Calls of routes by method and path, typed by the table of routes. */
 import type { AnswerOf, BodyOf, Method, ParamsOf, QueryOf, RouteName, Routes } from './routes/index.ts';
 import { segmentOf } from './segments.ts';
 
-/** A route with ids in its path. */
+/** A route with the ids filled into its path. */
 export interface Target<Name extends RouteName> {
   readonly route: Name;
   readonly method: Method;
   readonly path: string;
 }
 
-/** Ids of a path before they are checked. */
+/** Path parameters before they are checked. */
 export type ParamsTo<Name> = { [Param in keyof ParamsOf<Name>]: unknown };
 
-/** A parameter as callers give it: durations as text or milliseconds, lists also as their only item. */
+/** A query parameter as callers pass it: durations as text or milliseconds, a list also as a single item. */
 type Given<Value> = Value extends readonly (infer Item)[]
   ? Value | Item
   : string extends Value
     ? string | number
     : Value;
 
-/** The parameters of a route's query, with the one that every route has. */
+/** The query parameters of a route, including `tenant`, which every route takes. */
 export type QueryTo<Name extends RouteName> = Name extends RouteName
   ? { [Parameter in keyof QueryOf<Routes[Name]>]: Given<QueryOf<Routes[Name]>[Parameter]> } & { tenant?: string }
   : never;
 
-/** The JSON that a route takes. */
+/** The JSON body of a route. */
 export type BodyTo<Name extends RouteName> = BodyOf<Routes[Name]>;
 
-/** The JSON that a route answers with. */
+/** The JSON response of a route. */
 export type AnswerTo<Name extends RouteName> = AnswerOf<Routes[Name]>;
 
-/** Returns the method and path of a route; throws `INVALID_ARGUMENT` for a value that is not an id. */
+/** Returns the method and path of a route. Throws `INVALID_ARGUMENT` for an invalid id. */
 export function targetOf<Name extends RouteName>(
   route: Name,
   ...[params]: keyof ParamsOf<Name> extends never ? [] : [params: ParamsTo<Name>]
@@ -38,7 +38,7 @@ export function targetOf<Name extends RouteName>(
   return targetWith(route, params);
 }
 
-/** The same for a caller that is itself generic in the route. */
+/** `targetOf` for callers that are themselves generic in the route. */
 export function targetWith<Name extends RouteName>(route: Name, params: ParamsTo<Name> | undefined): Target<Name> {
   const space = route.indexOf(' ');
   const path = route.slice(space + 1);

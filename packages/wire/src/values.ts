@@ -11,12 +11,12 @@ import {
 
 export type WireBytes = { text: string } | { base64: string };
 
-/** A value on its way to a server; plain text, numbers and booleans stand for their text. */
+/** A value in a request. Plain text, numbers and booleans stand for their text form. */
 export type WireValue = string | number | boolean | WireBytes;
 
 export interface WireRecord {
   fields: Record<string, WireBytes>;
-  /** Milliseconds left to live when it was read. */
+  /** Milliseconds to live at the time of the read. */
   ttl?: number;
   revision: number;
 }
@@ -32,7 +32,7 @@ export interface WireChange extends Omit<KvChange, 'record'> {
 
 const VALUE_RULE = 'a well-formed string, a finite number, a bigint, a boolean or bytes';
 const encoder = new TextEncoder();
-/** More at once would not fit in the arguments of a call. */
+/** A larger chunk would exceed the maximum number of call arguments. */
 const CHUNK = 8_192;
 
 export function bytesOfWire(wire: WireBytes): Uint8Array {
@@ -40,7 +40,7 @@ export function bytesOfWire(wire: WireBytes): Uint8Array {
   return Uint8Array.from(atob(wire.base64), (char) => char.charCodeAt(0));
 }
 
-/** A value on its way out, checked as every store checks it. */
+/** Encodes a value, with the same checks as every store. */
 export function valueToWire(value: unknown, field: string, maxBytes: number): WireBytes {
   const wire = toWire(value);
   if (wire === null) throw invalidArgument(field, VALUE_RULE, value);
@@ -74,7 +74,7 @@ export function base64Of(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Fields on their way out; `null` stands for a field to remove, or one that must be absent, where that is allowed. */
+/** Encodes fields. With `nulls`, `null` means a field to remove, or one that must be absent. */
 export function fieldsToWire(
   fields: unknown,
   name: string,

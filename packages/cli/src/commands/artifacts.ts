@@ -142,7 +142,7 @@ const sweep = defineCommand({
   name: 'artifacts sweep',
   summary: 'Remove expired artifacts and bytes nobody refers to',
   effect: 'destructive',
-  options: { grace: duration('duration', 'keep unreferred bytes for so long') },
+  options: { grace: duration('duration', 'keep unreferenced bytes for so long') },
   examples: [{ line: 'artifacts sweep --yes', shows: '"references":0' }],
   async run({ store, out, options, dryRun, confirm, patient }) {
     const { artifacts } = await store();

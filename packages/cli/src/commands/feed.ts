@@ -23,11 +23,11 @@ const ITEMS: View<FeedItem> = {
 const feed = defineCommand({
   name: 'feed',
   summary: 'Show the events of all runs in the order they were stored',
-  details: 'The events of a run come in their order. Each line has a cursor; --after goes on behind it.',
+  details: 'The events of a run come in their order. Each line has a cursor; --cursor continues after it.',
   effect: 'ro',
   options: {
     follow: toggle('then show each new one as it is stored', 'f'),
-    after: text('cursor', 'only what was stored after this one'),
+    cursor: text('cursor', 'only what was stored after this one'),
     type: texts('type', 'only of this type'),
     limit: limitOption,
   },
@@ -39,16 +39,16 @@ const feed = defineCommand({
     const { store, out, options } = context;
     const { runs } = await store();
     const chosen = options.type.length > 0 ? { filter: { eventTypes: options.type } } : {};
-    const since = (cursor: string | undefined) => (cursor === undefined ? chosen : { ...chosen, after: cursor });
+    const since = (cursor: string | undefined) => (cursor === undefined ? chosen : { ...chosen, cursor });
     if (options.follow) {
       return follow(context, {
-        from: (cursor, signal) => runs.feed({ ...since(cursor ?? options.after), signal }),
+        from: (cursor, signal) => runs.feed({ ...since(cursor ?? options.cursor), signal }),
         cursorOf: ({ cursor }) => cursor,
         view: ITEMS,
-        resumeWith: '--after',
+        resumeWith: '--cursor',
       });
     }
-    await out.list(storedSoFar(runs, since(options.after), options.limit, out), ITEMS, 'There are no such events.');
+    await out.list(storedSoFar(runs, since(options.cursor), options.limit, out), ITEMS, 'There are no such events.');
     return undefined;
   },
 });
@@ -61,13 +61,13 @@ async function* storedSoFar(
   out: Output,
 ): AsyncGenerator<FeedItem, void, undefined> {
   let left = limit;
-  for (let after = options.after; ; ) {
-    const { items, next } = await runs.feedPage({ ...options, ...(after === undefined ? {} : { after }) });
+  for (let cursor = options.cursor; ; ) {
+    const { items, next } = await runs.feedPage({ ...options, ...(cursor === undefined ? {} : { cursor }) });
     yield* items.slice(0, left);
     left -= items.length;
     if (left < 0) return out.note(`There are more than ${limit}; --limit shows more.`);
-    if (next === undefined || next === after) return;
-    after = next;
+    if (next === undefined || next === cursor) return;
+    cursor = next;
   }
 }
 

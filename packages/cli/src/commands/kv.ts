@@ -93,19 +93,19 @@ const put = defineCommand({
   options: {
     ttl: duration('duration', 'how long it lives; for ever when absent'),
     ifAbsent: toggle('only if there is no such record'),
-    ifRevision: integer('n', 'only if the record has this revision', 1),
+    expectedRevision: integer('n', 'only if the record has this revision', 1),
   },
   examples: [
     { line: 'kv put config.flags dark=on beta=off --ttl 1h', shows: '"written":true' },
     { line: 'kv put config.limits max=20 --if-absent', shows: 'CONFLICT', exit: 5 },
     { line: 'kv put config.limits max=20 --dry-run', shows: '"would":"put"' },
   ],
-  async run({ store, out, io, args, options: { ttl, ifAbsent, ifRevision }, dryRun }) {
+  async run({ store, out, io, args, options: { ttl, ifAbsent, expectedRevision }, dryRun }) {
     const { kv } = await store();
     const fields = await readFields(args.fields, io);
     if (dryRun) return out.report({ dryRun: true, would: 'put', key: args.key, fields }, args.key);
     const life = ttl === undefined ? {} : { ttl };
-    const revision = ifAbsent ? 0 : ifRevision;
+    const revision = ifAbsent ? 0 : expectedRevision;
     const written =
       revision === undefined
         ? await kv.put(args.key, fields, { requestId: randomUUID(), ...life })
@@ -125,7 +125,7 @@ async function replaceAt(
   const before = revision === 0 ? null : await kv.get(key);
   const gone = Object.keys(before?.fields ?? {}).filter((name) => !Object.hasOwn(fields, name));
   const set = { ...fields, ...Object.fromEntries(gone.map((name) => [name, null])) };
-  const { swapped, record } = await kv.swap(key, { revision, set, ttl, requestId: randomUUID() });
+  const { swapped, record } = await kv.swap(key, { expectedRevision: revision, set, ttl, requestId: randomUUID() });
   if (!swapped) throw conflict(key, record);
   return { written: true, revision: record!.revision };
 }
@@ -190,7 +190,7 @@ const cas = defineCommand({
     const expected = options.absent ? null : args.expected;
     if (dryRun) return out.report({ dryRun: true, would: 'swap', key, field, expected, next }, key);
     const result = await kv.swap(key, {
-      expect: { [field]: expected },
+      expected: { [field]: expected },
       set: { [field]: next },
       requestId: randomUUID(),
     });

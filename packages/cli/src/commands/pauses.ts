@@ -69,7 +69,7 @@ const peek = defineCommand({
   async run({ store, out, io }) {
     const token = await tokenOf(io);
     const { agents } = await store();
-    const pause = await agents.peekPlannerState(token);
+    const pause = await agents.peekPause(token);
     if (!pause) throw noPause();
     await out.show(pause, PAUSES);
   },
@@ -87,7 +87,7 @@ const consume = defineCommand({
   async run({ store, out, io, dryRun, confirm }) {
     const token = await tokenOf(io);
     const { agents } = await store();
-    const pause = await agents.peekPlannerState(token);
+    const pause = await agents.peekPause(token);
     if (pause?.state !== 'waiting') throw noPause();
     if (dryRun) return out.report({ dryRun: true, would: 'consume', pauseId: pause.pauseId }, pause.pauseId);
     const short = pause.pauseId.slice(0, 8);

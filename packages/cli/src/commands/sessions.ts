@@ -106,9 +106,13 @@ const tasks = defineCommand({
 
 const PART = {
   task: text('id', 'only of this task'),
-  after: text('id', 'only what came after this one'),
+  sinceId: text('id', 'only what came after this one'),
   limit: withDefault(integer('n', 'show at most so many', 1), 500),
 };
+
+function since(sinceId: string | undefined): { sinceId?: string } {
+  return sinceId === undefined ? {} : { sinceId };
+}
 
 const updates = defineCommand({
   name: 'sessions updates',
@@ -118,24 +122,27 @@ const updates = defineCommand({
   options: { ...PART, follow: toggle('then show each new one as it is stored', 'f') },
   examples: [
     { line: 'sessions updates session-1', shows: '"updateType":"THINKING"' },
-    { line: 'sessions updates session-1 --after update-1', shows: '"updateId":"update-2"' },
+    { line: 'sessions updates session-1 --since-id update-1', shows: '"updateId":"update-2"' },
   ],
   async run(context) {
     const { store, out, args, options } = context;
     const { agents } = await store();
     const task = options.task === undefined ? {} : { taskId: options.task };
-    const since = (id: string | undefined) => (id === undefined ? {} : { sinceId: id });
     if (options.follow) {
       return follow(context, {
         from: (cursor, signal) =>
-          agents.tailUpdates(args.session, { ...task, ...since(cursor ?? options.after), signal }),
+          agents.tailUpdates(args.session, { ...task, ...since(cursor ?? options.sinceId), signal }),
         cursorOf: ({ updateId }) => updateId,
         view: UPDATES,
-        resumeWith: '--after',
+        resumeWith: '--since-id',
       });
     }
-    const page = await agents.listUpdatesPage(args.session, { ...task, ...since(options.after), limit: options.limit });
-    if (!page.cursorFound) await out.note(`${options.after} is no update of this session: shown from the start.`);
+    const page = await agents.listUpdatesPage(args.session, {
+      ...task,
+      ...since(options.sinceId),
+      limit: options.limit,
+    });
+    if (!page.cursorFound) await out.note(`${options.sinceId} is no update of this session: shown from the start.`);
     await out.list(page.items, UPDATES, `Session ${args.session} has no such updates.`);
     return undefined;
   },
@@ -148,12 +155,12 @@ const steering = defineCommand({
   args: { session: SESSION },
   options: PART,
   examples: [{ line: 'sessions steering session-1', shows: '"eventType":"USER_MESSAGE"' }],
-  async run({ store, out, args, options: { task, after, limit } }) {
+  async run({ store, out, args, options: { task, sinceId, limit } }) {
     const { agents } = await store();
     const events = await agents.listSteering(args.session, {
       limit,
       ...(task === undefined ? {} : { taskId: task }),
-      ...(after === undefined ? {} : { sinceId: after }),
+      ...since(sinceId),
     });
     await out.list(events, STEERING, `Session ${args.session} was not steered.`);
   },

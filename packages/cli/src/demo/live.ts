@@ -1,6 +1,6 @@
 /** Keeps a demo store moving: orders go through their steps, jobs are taken and done, an agent thinks aloud. */
 
-import { isTidemarkError, retrying, type Store } from '@tidemark/core';
+import { isTidemarkError, type Store, withRetries } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
 
 const TICK_MS = 700;
@@ -9,7 +9,7 @@ const AT_ONCE = 3;
 
 /** Goes on until it is stopped; gives how many ticks it made. */
 export async function keepMoving(store: Store, signal: AbortSignal, tickMs = TICK_MS): Promise<number> {
-  const moving = new MovingDemo(retrying(store));
+  const moving = new MovingDemo(withRetries(store));
   let ticks = 0;
   while (!signal.aborted) {
     try {

@@ -1,5 +1,5 @@
 /** All runs of the demo: a week of them, the last ones still under way. */
-import { createMemoryStore, type RunStore } from '@tidemark/core';
+import { memoryStore, type RunStore } from '@tidemark/core';
 import { allRuns } from '../all-runs.ts';
 import type { DemoClock } from './clock.ts';
 import { backfillRun, loadRun } from './loads.ts';
@@ -17,7 +17,7 @@ const AT_ONCE = 4;
 
 /** Told in memory, where a commit costs nothing, then carried over whole: times and hashes stay as they are. */
 export async function fillRuns(runs: RunStore, random: Random, clock: DemoClock): Promise<number> {
-  const told = createMemoryStore({ clock: clock.read });
+  const told = memoryStore({ clock: clock.read });
   for (const script of scriptsOf(random, clock.now)) await tell(told.runs, script, clock);
   await told.runs.forkRun('order-1012', { toRunId: 'order-1012-what-if', atSeq: 4 });
   const waiting = allRuns(told.runs);

@@ -1,4 +1,4 @@
-/** Remote workers by trace, over HTTP. */
+/** Remote workers, by trace, over HTTP. */
 import { type BindingCapability, checkObject, type StoreLimits } from '@tidemark/core/portable';
 import { bodyOf, targetOf } from '@tidemark/wire';
 import type { Transport } from '../transport.ts';

@@ -1,4 +1,4 @@
-/** All items of an iterator, for the calls that promise complete lists. */
+/** Collects all items of an iterator into an array. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const collected: T[] = [];
   for await (const item of items) collected.push(item);

@@ -1,4 +1,4 @@
-/** Runtime events by trace, over HTTP. */
+/** Runtime events, by trace, over HTTP. */
 import {
   checkObject,
   checkOptionalId,

@@ -1,4 +1,4 @@
-/** Everything an agent framework persists, over HTTP. */
+/** The agent capabilities over HTTP. */
 import type { AgentStore, StoreLimits } from '@tidemark/core/portable';
 import type { Transport } from '../transport.ts';
 import { httpBindings } from './bindings.ts';

@@ -16,9 +16,9 @@ export function httpMemory(transport: Transport, { documentBytes }: StoreLimits)
   const memory: MemoryCapability = {
     async saveMemoryState(key, state, options) {
       const to = targetOf('PUT /v1/memory/{key}', { key });
-      const ifVersion = versionOf(options);
+      const expectedVersion = versionOf(options);
       const requestId = requestIdOf(options);
-      const body = bodyOf({ state, ifVersion, requestId }, documentBytes);
+      const body = bodyOf(transport.named(to.route, { state, expectedVersion, requestId }), documentBytes);
       const write = transport.writeOf('agents', 'saveMemoryState', [key, state, { ...options, requestId }]);
       return transport.call({ ...to, body, write }, options);
     },
@@ -43,15 +43,16 @@ export function httpMemory(transport: Transport, { documentBytes }: StoreLimits)
 
     async deleteMemoryState(key, options) {
       const to = targetOf('DELETE /v1/memory/{key}', { key });
-      const ifVersion = versionOf(options);
-      const headers: Record<string, string> = ifVersion === undefined ? {} : { 'if-match': `"${ifVersion}"` };
+      const expectedVersion = versionOf(options);
+      const headers: Record<string, string> =
+        expectedVersion === undefined ? {} : { 'if-match': `"${expectedVersion}"` };
       const requestId = requestIdOf(options);
       const write = transport.writeOf('agents', 'deleteMemoryState', [key, { ...options, requestId }]);
       const request = { ...to, headers, write };
       try {
         return (await transport.call({ ...request, query: { requestId } }, options)).deleted;
       } catch (error) {
-        // Servers of version 0.1 have no such parameter and refuse the call. An id that the caller chose is not dropped.
+        // Servers of version 0.1 reject this parameter. Retry without it, unless the caller chose the id.
         if (options?.requestId !== undefined || !isRefusal(error, 'requestId')) throw error;
         return (await transport.call(request, options)).deleted;
       }
@@ -68,6 +69,8 @@ function requestIdOf(options: { requestId?: string } | undefined): string {
   return checkOptionalId(options?.requestId, 'requestId') ?? uuid();
 }
 
-function versionOf(options: { ifVersion?: number } | undefined): number | undefined {
-  return options?.ifVersion === undefined ? undefined : checkInteger(options.ifVersion, 'ifVersion', 0);
+function versionOf(options: { expectedVersion?: number } | undefined): number | undefined {
+  return options?.expectedVersion === undefined
+    ? undefined
+    : checkInteger(options.expectedVersion, 'expectedVersion', 0);
 }

@@ -1,4 +1,4 @@
-/** Pause tokens over HTTP: the token travels in bodies only, and errors do not carry it. */
+/** Pause tokens over HTTP. The token is sent only in bodies, and errors do not contain it. */
 import {
   checkId,
   checkLimit,
@@ -15,7 +15,7 @@ import { uuid } from '../uuid.ts';
 
 const DEFAULT_TTL_MS = 3_600_000;
 const DEFAULT_LEASE_MS = 60_000;
-/** Stands for the token in writes that errors carry. */
+/** Replaces the token in the writes that errors carry. */
 const WITHHELD = { withheld: 'token' } as const;
 
 export function httpPauses(transport: Transport, { documentBytes }: StoreLimits): PauseCapability {
@@ -44,30 +44,30 @@ export function httpPauses(transport: Transport, { documentBytes }: StoreLimits)
       return transport.call(post(targetOf('POST /v1/pauses/load'), { token, requestId }, write), options);
     },
 
-    async claimPlannerState(token, options) {
+    async claimPause(token, options) {
       checkToken(token);
       const requestId = checkOptionalId(options?.requestId, 'requestId') ?? uuid();
       const lease = checkOptionalDuration(options?.lease, 'lease', DEFAULT_LEASE_MS);
-      const write = transport.writeOf('agents', 'claimPlannerState', [WITHHELD, { lease, requestId }]);
+      const write = transport.writeOf('agents', 'claimPause', [WITHHELD, { lease, requestId }]);
       const request = post(targetOf('POST /v1/pauses/claim'), { token, lease, requestId }, write);
       return (await transport.call(request, options)).claim;
     },
 
-    async confirmPlannerState(token, claimId, options) {
+    async confirmPause(token, claimId, options) {
       checkToken(token);
       checkId(claimId, 'claimId');
-      const write = transport.writeOf('agents', 'confirmPlannerState', [WITHHELD, claimId]);
+      const write = transport.writeOf('agents', 'confirmPause', [WITHHELD, claimId]);
       await transport.call(post(targetOf('POST /v1/pauses/confirm'), { token, claimId }, write), options);
     },
 
-    async releasePlannerState(token, claimId, options) {
+    async releasePause(token, claimId, options) {
       checkToken(token);
       checkId(claimId, 'claimId');
-      const write = transport.writeOf('agents', 'releasePlannerState', [WITHHELD, claimId]);
+      const write = transport.writeOf('agents', 'releasePause', [WITHHELD, claimId]);
       await transport.call(post(targetOf('POST /v1/pauses/release'), { token, claimId }, write), options);
     },
 
-    async peekPlannerState(token, options) {
+    async peekPause(token, options) {
       checkToken(token);
       return transport.find(post(targetOf('POST /v1/pauses/peek'), { token }), options);
     },
@@ -83,7 +83,7 @@ export function httpPauses(transport: Transport, { documentBytes }: StoreLimits)
   };
 }
 
-/** Whether it is one; the message must not show it. */
+/** Throws `INVALID_ARGUMENT` unless the token is text. The message must not contain the token. */
 function checkToken(token: unknown): void {
   if (typeof token !== 'string') throw invalidArgument('token', 'a text');
 }

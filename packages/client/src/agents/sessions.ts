@@ -44,7 +44,7 @@ export function httpSessions(transport: Transport): SessionCapability {
 type SaveRoute = `POST /v1/sessions/{sessionId}/${'tasks' | 'updates' | 'steering'}`;
 type ListRoute = `GET /v1/sessions/{sessionId}/${'updates' | 'steering'}`;
 
-/** Saves something that names its session. */
+/** Saves an item that carries its session id. */
 async function saveIn(
   transport: Transport,
   { documentBytes }: StoreLimits,
@@ -186,7 +186,7 @@ export function httpPlannerEvents(transport: Transport, { documentBytes }: Store
   return events;
 }
 
-/** The items of a page, as a list that is complete or fails. */
+/** Returns the items of a page. Throws `CORRUPT_VALUE` if one of them is damaged. */
 function allOf<T>(kind: string, { items, damaged }: SessionPage<T>): T[] {
   if (damaged?.[0] !== undefined) throw corruptValue(kind, damaged[0]);
   return items;

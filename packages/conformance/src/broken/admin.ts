@@ -13,8 +13,8 @@ export const BROKEN_ADMINS: readonly BrokenStore[] = [
   }),
   broken('traces-of-events-only', 'forgets traces that only have bindings', 'general/admin-lists-traces', {
     admin: (admin, whole) => ({
-      async listTraces(options) {
-        const page = await admin.listTraces(options);
+      async listAllTraces(options) {
+        const page = await admin.listAllTraces(options);
         const { agents } = whole.forTenant(options?.tenantId ?? 'default');
         const histories = await Promise.all(page.items.map((traceId) => agents.loadHistory(traceId)));
         return { ...page, items: page.items.filter((_, at) => histories[at]!.length > 0) };

@@ -9,9 +9,9 @@ function restartingVersions(): Overrides {
   return {
     agents: (agents) => ({
       async saveMemoryState(key, state, options) {
-        const shift = options?.ifVersion ? (before.get(key) ?? 0) : 0;
-        const ifVersion = options?.ifVersion === undefined ? undefined : options.ifVersion + shift;
-        const { version } = await agents.saveMemoryState(key, state, { ...options, ifVersion });
+        const shift = options?.expectedVersion ? (before.get(key) ?? 0) : 0;
+        const expectedVersion = options?.expectedVersion === undefined ? undefined : options.expectedVersion + shift;
+        const { version } = await agents.saveMemoryState(key, state, { ...options, expectedVersion });
         return { version: shifted(key, version) };
       },
       async deleteMemoryState(key, options) {

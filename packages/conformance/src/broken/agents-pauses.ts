@@ -26,8 +26,8 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
 
   broken('peek-consumes', 'Peeking at a pause uses it up', 'agents/pauses/peek-does-not-consume', {
     agents: (agents) => ({
-      async peekPlannerState(token, options) {
-        const info = await agents.peekPlannerState(token, options);
+      async peekPause(token, options) {
+        const info = await agents.peekPause(token, options);
         if (info) await agents.loadPlannerState(token);
         return info;
       },
@@ -43,7 +43,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
           payloads.set(token, structuredClone(payload));
         },
         async loadPlannerState(token, options) {
-          const isWaiting = (await agents.peekPlannerState(token))?.state === 'waiting';
+          const isWaiting = (await agents.peekPause(token))?.state === 'waiting';
           const loaded = await agents.loadPlannerState(token, options);
           const payload = payloads.get(token);
           return isWaiting && payload ? structuredClone(payload) : loaded;
@@ -80,9 +80,9 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
     'agents/pauses/lapsed-lease-goes-to-another',
     {
       agents: (agents) => ({
-        async confirmPlannerState(token, claimId, options) {
+        async confirmPause(token, claimId, options) {
           try {
-            await agents.confirmPlannerState(token, claimId, options);
+            await agents.confirmPause(token, claimId, options);
           } catch (error) {
             if (!isTidemarkError(error, 'CLAIM_LOST')) throw error;
           }
@@ -104,12 +104,17 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
     }),
   }),
 
-  broken('version-ignored', 'ifVersion is ignored: writers overwrite each other', 'agents/memory/conditional-save', {
-    agents: (agents) => ({
-      saveMemoryState: (key, state, options) =>
-        agents.saveMemoryState(key, state, { ...options, ifVersion: undefined }),
-    }),
-  }),
+  broken(
+    'version-ignored',
+    'expectedVersion is ignored: writers overwrite each other',
+    'agents/memory/conditional-save',
+    {
+      agents: (agents) => ({
+        saveMemoryState: (key, state, options) =>
+          agents.saveMemoryState(key, state, { ...options, expectedVersion: undefined }),
+      }),
+    },
+  ),
 
   broken(
     'carried-pause-lives-anew',
@@ -143,7 +148,7 @@ export const BROKEN_PAUSE_STORES: readonly BrokenStore[] = [
     'agents/memory/deleted-at-a-version',
     {
       agents: (agents) => ({
-        deleteMemoryState: (key, { ifVersion: _, ...options } = {}) => agents.deleteMemoryState(key, options),
+        deleteMemoryState: (key, { expectedVersion: _, ...options } = {}) => agents.deleteMemoryState(key, options),
       }),
     },
   ),

@@ -54,14 +54,14 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
   broken('archives-whatever-is-there', 'archives a run that has grown', 'runs/archive-only-what-was-seen', {
     runs: (runs) => ({
       archiveRun: async (runId, options) =>
-        runs.archiveRun(runId, { ...options, atSeq: options?.atSeq && (await runs.headSeq(runId)) }),
+        runs.archiveRun(runId, { ...options, expectedSeq: options?.expectedSeq && (await runs.headSeq(runId)) }),
     }),
   }),
   broken('archives-after-a-look', 'looks first and archives then', 'runs/archive-or-append', {
     runs: (runs) => ({
       async archiveRun(runId, options) {
         await sleep(5);
-        return runs.archiveRun(runId, { ...options, atSeq: await runs.headSeq(runId) });
+        return runs.archiveRun(runId, { ...options, expectedSeq: await runs.headSeq(runId) });
       },
     }),
   }),
@@ -69,7 +69,7 @@ export const BROKEN_CARRIED_RUNS: readonly BrokenStore[] = [
     const places = new Map<string, string>();
     return {
       runs: (runs) => ({
-        archivedAt: async (runId) => places.get(runId) ?? null,
+        archiveLocation: async (runId) => places.get(runId) ?? null,
         archiveRun(runId, options) {
           places.set(runId, options.location);
           return runs.archiveRun(runId, options);

@@ -1,5 +1,5 @@
 /** Stores whose codec is not what it says: plain where it should be secret, or secret for good. */
-import type { EncodedPayload, PayloadPlace } from '@tidemark/core';
+import type { EncodedPayload, PayloadContext } from '@tidemark/core';
 import { type BrokenStore, broken, brokenCodec } from './wrap.ts';
 
 const asItIs = (payload: EncodedPayload) => payload;
@@ -16,7 +16,7 @@ export const BROKEN_CODECS: readonly BrokenStore[] = [
     decode: (payload, place) => (payload.steps.length === 0 ? payload : codec.decode(payload, place)),
   })),
   brokenCodec('places-shared', 'encodes all for one place', 'general/codec-places-are-apart', (codec) => {
-    const anywhere = (place: PayloadPlace): PayloadPlace => ({ ...place, owner: 'anything', item: undefined });
+    const anywhere = (place: PayloadContext): PayloadContext => ({ ...place, owner: 'anything', item: undefined });
     return { encode: (payload, place) => codec.encode(payload, anywhere(place)) };
   }),
   brokenCodec('limits-count-stored-bytes', 'cuts what grew', 'general/codec-limits-count-plain-bytes', (codec) => ({
@@ -33,8 +33,8 @@ export const BROKEN_CODECS: readonly BrokenStore[] = [
   })),
   broken('unread-pause-is-lost', 'takes what it cannot read', 'general/codec-failure-loses-no-pause', () => ({
     agents: (agents) => ({
-      claimPlannerState: (token, options) =>
-        agents.claimPlannerState(token, options).catch(async (error: Error) => {
+      claimPause: (token, options) =>
+        agents.claimPause(token, options).catch(async (error: Error) => {
           await agents.loadPlannerState(token).catch(() => undefined);
           throw error;
         }),

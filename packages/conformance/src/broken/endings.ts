@@ -4,7 +4,7 @@ import { encodeCursor } from '@tidemark/core/engine';
 import { type BrokenStore, broken } from './wrap.ts';
 
 /** A call that does not mind whether the claim it shows is the current one. */
-function careless(method: 'confirmPlannerState' | 'releasePlannerState') {
+function careless(method: 'confirmPause' | 'releasePause') {
   return (agents: AgentStore): Partial<AgentStore> => ({
     async [method](token: string, claimId: string) {
       try {
@@ -47,13 +47,13 @@ function maxResultsByPage(kv: KvStore): Partial<KvStore> {
 
 export const BROKEN_ENDINGS: readonly BrokenStore[] = [
   broken('released-after-use', 'Releases whatever it is asked to', 'agents/pauses/nothing-after-a-confirmation', {
-    agents: careless('releasePlannerState'),
+    agents: careless('releasePause'),
   }),
   broken('confirmed-after-use', 'Confirms whatever it is asked to', 'agents/pauses/nothing-after-a-load', {
-    agents: careless('confirmPlannerState'),
+    agents: careless('confirmPause'),
   }),
   broken('confirmed-after-expiry', 'Confirms whatever it is asked to', 'agents/pauses/nothing-after-expiry', {
-    agents: careless('confirmPlannerState'),
+    agents: careless('confirmPause'),
   }),
   broken('retries-end-with-the-pause', 'Forgets a load with its pause', 'agents/pauses/retried-after-expiry', () => {
     const ends = new Map<string, number>();
@@ -71,8 +71,7 @@ export const BROKEN_ENDINGS: readonly BrokenStore[] = [
   }),
   broken('leases-too-long', 'A lease holds in the millisecond of its end', 'agents/pauses/leased-to-the-millisecond', {
     agents: (agents) => ({
-      claimPlannerState: (token, options) =>
-        agents.claimPlannerState(token, { ...options, lease: longer(options?.lease) }),
+      claimPause: (token, options) => agents.claimPause(token, { ...options, lease: longer(options?.lease) }),
     }),
   }),
   broken('jobs-leased-too-long', 'holds a job in the millisecond its lease ends', 'jobs/leased-to-the-millisecond', {

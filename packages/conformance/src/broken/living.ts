@@ -164,7 +164,7 @@ export const BROKEN_LIVING_STORES: readonly BrokenStore[] = [
     () => ({
       runs: (runs) => ({
         async *feed(options) {
-          const isResumed = options?.after !== undefined;
+          const isResumed = options?.cursor !== undefined;
           let skipped = 0;
           for await (const item of runs.feed(options)) {
             if (isResumed && skipped++ === 0) continue;

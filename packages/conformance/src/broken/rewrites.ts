@@ -93,7 +93,7 @@ export const BROKEN_REWRITES: readonly BrokenStore[] = [
   }),
   broken('archives-outdated-copies', 'archives a run at any copy', 'runs/archive-only-what-was-redacted', {
     runs: (runs) => ({
-      archiveRun: (runId, { rewrites: _, ...options }) => runs.archiveRun(runId, options),
+      archiveRun: (runId, { expectedRewrites: _, ...options }) => runs.archiveRun(runId, options),
     }),
   }),
   broken('states-outlive-redactions', 'keeps states as they are', 'runs/redaction-reaches-projections', {

@@ -179,7 +179,7 @@ export const BROKEN_APPENDS: readonly BrokenStore[] = [
   })),
   broken('delete-without-fence', 'deletes a run that has gone on', 'runs/deletion-at-a-sequence', {
     runs: (runs) => ({
-      deleteRun: (runId, { atSeq: _, ...options } = {}) => runs.deleteRun(runId, options),
+      deleteRun: (runId, { expectedSeq: _, ...options } = {}) => runs.deleteRun(runId, options),
     }),
   }),
   broken(

@@ -6,9 +6,9 @@ import {
   type AdminStore,
   type AgentStore,
   type ArtifactStore,
-  createMemoryStore,
   type JobStore,
   type KvStore,
+  memoryStore,
   type PayloadCodec,
   type RunStore,
   type Store,
@@ -71,7 +71,7 @@ export function healthy(options: StoreOptions = {}): StoreUnderTest & { now: () 
     time.wall -= ms;
   };
   const clocks = { clock: () => time.wall, monotonic: () => time.elapsed };
-  const { store, damage } = damageable(createMemoryStore({ ...clocks, ...options }));
+  const { store, damage } = damageable(memoryStore({ ...clocks, ...options }));
   return { store, damage, advance, setBack, now: clocks.clock };
 }
 

@@ -28,7 +28,7 @@ export const CLOCK_CASES: readonly ConformanceCase[] = [
       await jobs.enqueue(JOB);
       const claim = await jobs.claim(JOB, { worker: 'ada', lease: '10m' });
       await agents.savePlannerState(token, pausePayload());
-      const pause = await agents.claimPlannerState(token, { lease: '10m' });
+      const pause = await agents.claimPause(token, { lease: '10m' });
       const before = await activity();
       await bench.setBack(HOUR);
       for (const n of upTo(3)) await run.append('Note', { n });
@@ -46,7 +46,7 @@ export const CLOCK_CASES: readonly ConformanceCase[] = [
       expect((await kv.get('k')) !== null, 'a record that has time left is there');
       expectEqual(await jobs.overdue(JOB.taskType, { threshold: '1d' }), [], 'a lease that has time left is not over');
       expectEqual((await jobs.complete(claim!)).state, 'completed', 'and its worker finishes');
-      await agents.confirmPlannerState(token, pause!.claimId);
+      await agents.confirmPause(token, pause!.claimId);
       expectEqual(await agents.loadPlannerState(token), {}, 'as does whoever had claimed a pause');
     },
   }),

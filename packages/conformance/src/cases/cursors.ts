@@ -46,7 +46,7 @@ async function filledLists(bench: Bench): Promise<Record<string, Lister>> {
     if (capabilities.memory) await agents.saveMemoryState(`memory-${n}`, { n });
   }
   if (capabilities.runs) lists.runs = (cursor) => runs.listRuns({ limit, cursor });
-  if (capabilities['runs.feed']) lists.feed = (after) => runs.feedPage({ limit, after });
+  if (capabilities['runs.feed']) lists.feed = (after) => runs.feedPage({ limit, cursor: after });
   if (capabilities.kv) lists.records = (cursor) => kv.scanPage('cursor.', { limit, cursor });
   if (capabilities.jobs) lists.jobs = (cursor) => jobs.list('pending', { limit, cursor, taskType: 'mail' });
   if (capabilities.memory) lists.memory = (cursor) => agents.listMemory({ limit, cursor });

@@ -80,12 +80,12 @@ export const DOCUMENT_000: readonly Clause[] = [
     [
       'MUST',
       'errors never crash the runtime',
-      'failSafe(store) of GEN-1: `packages/core/src/wrappers/wrappers.test.ts`',
+      'withFailSafe(store) of GEN-1: `packages/core/src/wrappers/wrappers.test.ts`',
     ],
     [
       'SHOULD',
       'failures are logged with event, trace, method and exception',
-      'failSafe(store) of GEN-1: `packages/core/src/wrappers/wrappers.test.ts`',
+      'withFailSafe(store) of GEN-1: `packages/core/src/wrappers/wrappers.test.ts`',
     ],
   ),
   ...place('000 admin', [

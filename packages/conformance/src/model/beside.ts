@@ -2,7 +2,7 @@
  * Runs the same commands on the store under test and on a memory store beside it, and compares every answer.
  * A failure names the shortest sequence found and the seed that replays it.
  */
-import { createMemoryStore, isTidemarkError, type Store } from '@tidemark/core';
+import { isTidemarkError, memoryStore, type Store } from '@tidemark/core';
 import fc from 'fast-check';
 import { expectEqual } from '../expect.ts';
 import type { Bench } from '../kit.ts';
@@ -37,7 +37,7 @@ export async function compareWithModel<C, S>(
 ): Promise<void> {
   const property = fc.asyncProperty(fc.array(command, { minLength: 1, maxLength: MAX_COMMANDS }), async (commands) => {
     const tenantId = bench.id('tenant');
-    const model = createMemoryStore();
+    const model = memoryStore();
     const sides = [bench.store, model].map((store) => ({ store: store.forTenant(tenantId), session: newSession() }));
     try {
       for (const [at, it] of commands.entries()) {

@@ -90,7 +90,7 @@ async function applyToKv({ kv }: Store, command: KvCommand, seen: KvSession): Pr
       const last = seen.get(key) ?? 0;
       const condition = revision === 'any' ? {} : { revision: revision === 'last' ? last : 0 };
       const { swapped, record } = await kv.swap(key, {
-        expect: { [command.field]: command.expected },
+        expected: { [command.field]: command.expected },
         set,
         ...condition,
       });

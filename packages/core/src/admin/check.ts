@@ -2,12 +2,12 @@
  * Reads everything a store holds, a page at a time, and names what is damaged: chains of runs, records, documents, artifacts with
  * their bytes. A cursor says where it goes on, so that it can stop and resume; it holds one page in memory, however much there is.
  */
-import { besideOf } from '../agents/events.ts';
+import { summedFields } from '../agents/events.ts';
 import { Reading } from '../artifacts/reading.ts';
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkLimit } from '../checks/numbers.ts';
 import { type CheckedPart, type CheckPage, TENANT_PARTS } from '../contracts/admin.ts';
-import type { PayloadPlace } from '../contracts/codec.ts';
+import type { PayloadContext } from '../contracts/codec.ts';
 import type { PageOptions } from '../contracts/common.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
 import type { RunStore, VerifyReport } from '../contracts/runs.ts';
@@ -61,7 +61,7 @@ class Tally {
   }
 
   /** Looks at a document as it is stored. */
-  document(name: string, text: string, place: PayloadPlace, beside?: string): Promise<void> {
+  document(name: string, text: string, place: PayloadContext, beside?: string): Promise<void> {
     return this.look(name, () => {
       if (!this.#context.payloads.check(text, place, beside)) this.page.unsummed++;
     });
@@ -257,7 +257,7 @@ function partChecks(
     for await (const page of agents.events.read(tenantId, traceId, tally.call)) {
       for (const row of page) {
         const place = { tenantId, kind: 'flow-event', owner: traceId ?? '', item: row.id } as const;
-        await tally.document(`${traceId ?? ''} / ${row.id}`, row.payload, place, besideOf(row));
+        await tally.document(`${traceId ?? ''} / ${row.id}`, row.payload, place, summedFields(row));
       }
     }
   };

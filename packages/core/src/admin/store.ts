@@ -62,7 +62,7 @@ export function createAdmin(
       );
     },
 
-    async listTraces(options) {
+    async listAllTraces(options) {
       const tenantId = tenantOf(options?.tenantId);
       const present = TRACED_PARTS.filter((part) => parts.has(part));
       return merged('traces', present, options, (part, after, limit, call) =>

@@ -45,15 +45,15 @@ describe('pauses (AGT-4)', () => {
   it('keeps a claim when the pause is saved again, and fences the claimer that lost its lease', async () => {
     const { agents, peer, time } = open();
     await agents.savePlannerState('token', { v: 1 });
-    const first = await agents.claimPlannerState('token', { lease: '10s' });
+    const first = await agents.claimPause('token', { lease: '10s' });
     await agents.savePlannerState('token', { v: 2 });
-    expect(await peer.claimPlannerState('token')).toBeNull();
+    expect(await peer.claimPause('token')).toBeNull();
     time.now += 10_000;
-    const second = await peer.claimPlannerState('token');
+    const second = await peer.claimPause('token');
     expect(second?.payload).toEqual({ v: 2 });
-    await expect(agents.confirmPlannerState('token', first!.claimId)).rejects.toMatchObject({ code: 'CLAIM_LOST' });
-    await peer.releasePlannerState('token', second!.claimId);
-    await peer.releasePlannerState('token', second!.claimId);
+    await expect(agents.confirmPause('token', first!.claimId)).rejects.toMatchObject({ code: 'CLAIM_LOST' });
+    await peer.releasePause('token', second!.claimId);
+    await peer.releasePause('token', second!.claimId);
     expect(await agents.loadPlannerState('token')).toEqual({ v: 2 });
   });
 
@@ -144,7 +144,7 @@ describe('memory (AGT-5)', () => {
     const saves = Array.from({ length: 200 }, (_, n) => (n % 2 ? agents : peer).saveMemoryState('k', { n }));
     const versions = (await Promise.all(saves)).map((saved) => saved.version).sort((a, b) => a - b);
     expect(versions).toEqual(Array.from({ length: 200 }, (_, n) => n + 1));
-    const request = { requestId: 'r', ifVersion: 200 };
+    const request = { requestId: 'r', expectedVersion: 200 };
     expect(await agents.saveMemoryState('k', {}, request)).toEqual({ version: 201 });
     await peer.saveMemoryState('k', { later: true });
     expect(await peer.saveMemoryState('k', {}, request)).toEqual({ version: 201 });

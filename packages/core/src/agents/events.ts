@@ -5,7 +5,7 @@ import { encodeJsonObject } from '../checks/json.ts';
 import { checkFinite } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOptionalId } from '../checks/text.ts';
 import type { EventCapability, StoredEvent } from '../contracts/agents.ts';
-import type { PayloadPlace } from '../contracts/codec.ts';
+import type { PayloadContext } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { EventEngine, FlowEventRow } from '../engine/agents.ts';
 import type { StoreContext } from '../tools/context.ts';
@@ -62,17 +62,17 @@ function prepareEvent(context: StoreContext, tenantId: string, event: StoredEven
   const text = encodeJsonObject(event.payload, field('payload'), context.limits.eventPayloadBytes);
   const id = eventIdentity(eventId, [traceId, ts, kind, nodeName, nodeId, event.payload]);
   const row = { traceId, id, ts, kind, nodeName, nodeId, eventId };
-  const payload = context.payloads.encode(text, placeOf(tenantId, row), besideOf(row));
+  const payload = context.payloads.encode(text, eventContext(tenantId, row), summedFields(row));
   return { ...row, payload };
 }
 
 /** What a row holds beside its payload, for the sum of both. */
-export function besideOf({ ts, kind, nodeName, nodeId, eventId }: Omit<FlowEventRow, 'payload'>): string {
+export function summedFields({ ts, kind, nodeName, nodeId, eventId }: Omit<FlowEventRow, 'payload'>): string {
   return JSON.stringify([ts, kind, nodeName, nodeId, eventId]);
 }
 
 /** Ids are never empty: events of no trace share their place with none (GEN-5). */
-function placeOf(tenantId: string, { traceId, id }: Pick<FlowEventRow, 'traceId' | 'id'>): PayloadPlace {
+function eventContext(tenantId: string, { traceId, id }: Pick<FlowEventRow, 'traceId' | 'id'>): PayloadContext {
   return { tenantId, kind: 'flow-event', owner: traceId ?? '', item: id };
 }
 
@@ -83,7 +83,7 @@ function eventOf(context: StoreContext, tenantId: string, row: FlowEventRow): St
     kind: row.kind,
     nodeName: row.nodeName,
     nodeId: row.nodeId,
-    payload: context.payloads.decode(row.payload, placeOf(tenantId, row), besideOf(row)),
+    payload: context.payloads.decode(row.payload, eventContext(tenantId, row), summedFields(row)),
     ...(row.eventId === null ? {} : { eventId: row.eventId }),
   };
 }

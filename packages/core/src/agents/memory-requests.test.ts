@@ -1,6 +1,6 @@
 /** Which requests a memory state holds, and what is left of one that was deleted (AGT-5, GEN-8). */
 import { describe, expect, it } from 'vitest';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { type MemoryRequest, memoryRequestsAfter } from './memory-requests.ts';
 
 const MINUTES = 60_000;
@@ -51,7 +51,7 @@ describe('memoryRequestsAfter', () => {
 describe('a deleted memory state', () => {
   it('leaves its version for a day and not for longer', async () => {
     let now = Date.now();
-    const { agents } = createMemoryStore({ clock: () => now });
+    const { agents } = memoryStore({ clock: () => now });
     await agents.saveMemoryState('k', { n: 1 });
     await agents.deleteMemoryState('k');
     now += DAY - 1;
@@ -64,7 +64,7 @@ describe('a deleted memory state', () => {
 
   it('leaves its requests for five minutes after they left it', async () => {
     let now = Date.now();
-    const { agents } = createMemoryStore({ clock: () => now });
+    const { agents } = memoryStore({ clock: () => now });
     const save = (n: number) => agents.saveMemoryState('k', { n }, { requestId: `request-${n}` });
     for (let n = 1; n <= 100; n++) await save(n);
     now += 5 * MINUTES - 1;

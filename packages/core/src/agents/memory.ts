@@ -14,7 +14,7 @@ const MAX_PAGE = 1_000;
 
 /** The memory capability of one tenant. */
 export function createMemory(context: StoreContext, engine: MemoryEngine, tenantId: string): MemoryCapability {
-  const placeOf = (key: string) => ({ tenantId, kind: 'memory', owner: key }) as const;
+  const memoryContext = (key: string) => ({ tenantId, kind: 'memory', owner: key }) as const;
 
   /** Made when absent, so that the write an unknown outcome carries can be retried without harm. */
   const requestOf = (options: { requestId?: string } | undefined) => {
@@ -30,27 +30,28 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
   return {
     async saveMemoryState(key, state, options) {
       checkId(key, 'key');
-      const ifVersion = options?.ifVersion === undefined ? null : checkInteger(options.ifVersion, 'ifVersion', 0);
+      const expectedVersion =
+        options?.expectedVersion === undefined ? null : checkInteger(options.expectedVersion, 'expectedVersion', 0);
       const { requestId, requestIsNew } = requestOf(options);
       const text = encodeJsonObject(state, 'state', context.limits.documentBytes);
-      const body = context.payloads.encode(text, placeOf(key));
+      const body = context.payloads.encode(text, memoryContext(key));
       const write = context.writeOf('agents', 'saveMemoryState', [key, state, { ...options, requestId }]);
       const outcome = await context.write(options, write, (call) =>
-        engine.save(tenantId, { key, state: body, ifVersion, requestId, requestIsNew }, call),
+        engine.save(tenantId, { key, state: body, expectedVersion, requestId, requestIsNew }, call),
       );
-      if (!outcome.saved) throw versionConflict(ifVersion, outcome.version);
+      if (!outcome.saved) throw versionConflict(expectedVersion, outcome.version);
       return { version: outcome.version };
     },
 
     async loadMemoryState(key, options) {
       const row = await load(key, options);
-      return row === null ? null : context.payloads.decode(row.state, placeOf(key));
+      return row === null ? null : context.payloads.decode(row.state, memoryContext(key));
     },
 
     async getMemoryRecord(key, options) {
       const row = await load(key, options);
       if (row === null) return null;
-      const state = context.payloads.decode<JsonObject>(row.state, placeOf(key));
+      const state = context.payloads.decode<JsonObject>(row.state, memoryContext(key));
       return { key, state, version: row.version, updatedAt: timeText(row.updatedAt) };
     },
 
@@ -76,13 +77,14 @@ export function createMemory(context: StoreContext, engine: MemoryEngine, tenant
 
     async deleteMemoryState(key, options) {
       checkId(key, 'key');
-      const ifVersion = options?.ifVersion === undefined ? null : checkInteger(options.ifVersion, 'ifVersion', 1);
+      const expectedVersion =
+        options?.expectedVersion === undefined ? null : checkInteger(options.expectedVersion, 'expectedVersion', 1);
       const { requestId, requestIsNew } = requestOf(options);
       const write = context.writeOf('agents', 'deleteMemoryState', [key, { ...options, requestId }]);
       const { deleted, version } = await context.write(options, write, (call) =>
-        engine.delete(tenantId, { key, ifVersion, requestId, requestIsNew }, call),
+        engine.delete(tenantId, { key, expectedVersion, requestId, requestIsNew }, call),
       );
-      if (!deleted && version !== 0) throw versionConflict(ifVersion, version);
+      if (!deleted && version !== 0) throw versionConflict(expectedVersion, version);
       return deleted;
     },
   };
@@ -92,6 +94,6 @@ function versionConflict(expected: number | null, current: number): TidemarkErro
   return new TidemarkError(
     'VERSION_CONFLICT',
     `The memory state has version ${current}, not ${expected}; load it, apply your change and save again`,
-    { field: 'ifVersion', rule: 'the current version', current },
+    { field: 'expectedVersion', rule: 'the current version', current },
   );
 }

@@ -1,7 +1,7 @@
 /** The reason of a pause, which lists show without its token (AGT-4): cut to size, and encoded as the payload it comes from. */
 import { isEnvelope } from '../codec/envelope.ts';
 import type { PauseInfo } from '../contracts/agents.ts';
-import type { PayloadPlace } from '../contracts/codec.ts';
+import type { PayloadContext } from '../contracts/codec.ts';
 import type { StoreContext } from '../tools/context.ts';
 
 const MAX_REASON_BYTES = 512;
@@ -10,7 +10,7 @@ const MAX_REASON_BYTES = 512;
 export function encodeReason(context: StoreContext, tenantId: string, pauseId: string, reason: unknown): string | null {
   const text = reasonOf(reason);
   if (text === null || context.payloads.codec === null) return text;
-  const encoded = context.payloads.encode(JSON.stringify({ reason: text }), placeOf(tenantId, pauseId));
+  const encoded = context.payloads.encode(JSON.stringify({ reason: text }), reasonContext(tenantId, pauseId));
   return isEnvelope(encoded) ? encoded : text;
 }
 
@@ -20,10 +20,10 @@ export function infoOf(context: StoreContext, tenantId: string, pause: PauseInfo
   const stored = pause.reason;
   if (stored === undefined || (payloads.codec === null && !isEnvelope(stored))) return pause;
   const body = isEnvelope(stored) ? stored : JSON.stringify({ reason: stored });
-  return { ...pause, ...payloads.decode<{ reason: string }>(body, placeOf(tenantId, pause.pauseId)) };
+  return { ...pause, ...payloads.decode<{ reason: string }>(body, reasonContext(tenantId, pause.pauseId)) };
 }
 
-function placeOf(tenantId: string, pauseId: string): PayloadPlace {
+function reasonContext(tenantId: string, pauseId: string): PayloadContext {
   return { tenantId, kind: 'pause-reason', owner: pauseId };
 }
 

@@ -33,7 +33,7 @@ export function mintPauseToken(
 /** The pause capability of one tenant. */
 export function createPauses(context: StoreContext, engine: PauseEngine, tenantId: string): PauseCapability {
   const settle = async (
-    method: 'confirmPlannerState' | 'releasePlannerState',
+    method: 'confirmPause' | 'releasePause',
     token: string,
     claimId: string,
     as: 'consumed' | 'waiting',
@@ -46,9 +46,10 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
     if (!settled) throw claimLost(pauseId);
   };
 
-  const placeOf = (pauseId: string) => ({ tenantId, kind: 'pause', owner: pauseId }) as const;
+  const pauseContext = (pauseId: string) => ({ tenantId, kind: 'pause', owner: pauseId }) as const;
 
-  const decode = (pauseId: string, payload: string): JsonObject => context.payloads.decode(payload, placeOf(pauseId));
+  const decode = (pauseId: string, payload: string): JsonObject =>
+    context.payloads.decode(payload, pauseContext(pauseId));
 
   return {
     async savePlannerState(token, payload, options) {
@@ -57,7 +58,7 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       const sessionId = checkOptionalId(options?.sessionId, 'sessionId');
       const taskId = checkOptionalId(options?.taskId, 'taskId');
       const text = encodeJsonObject(payload, 'payload', context.limits.documentBytes);
-      const body = context.payloads.encode(text, placeOf(pauseId));
+      const body = context.payloads.encode(text, pauseContext(pauseId));
       const reason = encodeReason(context, tenantId, pauseId, payload.reason);
       const row = { pauseId, payload: body, ttlMs, sessionId, taskId, reason };
       const write = context.writeOf('agents', 'savePlannerState', [withheld(pauseId), payload, options]);
@@ -79,12 +80,12 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       }
     },
 
-    async claimPlannerState(token, options) {
+    async claimPause(token, options) {
       const pauseId = pauseIdOf(token);
       const claimId = checkOptionalId(options?.requestId, 'requestId') ?? context.uuid();
       const leaseMs = checkOptionalDuration(options?.lease, 'lease', DEFAULT_LEASE_MS);
       const again = { ...options, requestId: claimId };
-      const write = context.writeOf('agents', 'claimPlannerState', [withheld(pauseId), again]);
+      const write = context.writeOf('agents', 'claimPause', [withheld(pauseId), again]);
       const claim = await context.write(options, write, (call) =>
         engine.claim(tenantId, pauseId, { claimId, leaseMs }, call),
       );
@@ -93,20 +94,20 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
         return { claimId, payload: decode(pauseId, claim.payload), leaseUntil: timeText(claim.leaseUntil) };
       } catch (error) {
         // Given back to those who can read it; where that fails too, it is theirs when the lease ends.
-        await settle('releasePlannerState', token, claimId, 'waiting', options).catch(() => undefined);
+        await settle('releasePause', token, claimId, 'waiting', options).catch(() => undefined);
         throw error;
       }
     },
 
-    confirmPlannerState(token, claimId, options) {
-      return settle('confirmPlannerState', token, claimId, 'consumed', options);
+    confirmPause(token, claimId, options) {
+      return settle('confirmPause', token, claimId, 'consumed', options);
     },
 
-    releasePlannerState(token, claimId, options) {
-      return settle('releasePlannerState', token, claimId, 'waiting', options);
+    releasePause(token, claimId, options) {
+      return settle('releasePause', token, claimId, 'waiting', options);
     },
 
-    async peekPlannerState(token, options) {
+    async peekPause(token, options) {
       const pauseId = pauseIdOf(token);
       const pause = await context.read(options, (call) => engine.peek(tenantId, pauseId, call));
       return pause && infoOf(context, tenantId, pause);

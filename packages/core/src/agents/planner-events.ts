@@ -16,13 +16,13 @@ export function createPlannerEvents(
   engine: PlannerEventEngine,
   tenantId: string,
 ): PlannerEventCapability {
-  const placeOf = (traceId: string) => ({ tenantId, kind: 'planner-event', owner: traceId }) as const;
+  const plannerEventContext = (traceId: string) => ({ tenantId, kind: 'planner-event', owner: traceId }) as const;
 
   return {
     async savePlannerEvent(traceId, event, options) {
       checkId(traceId, 'traceId');
       const { id, text } = preparePlannerEvent(context, event);
-      const row = { id, body: context.payloads.encode(text, placeOf(traceId)) };
+      const row = { id, body: context.payloads.encode(text, plannerEventContext(traceId)) };
       const write = context.writeOf('agents', 'savePlannerEvent', [traceId, event, options]);
       await context.write(options, write, (call) => engine.append(tenantId, traceId, row, call));
     },
@@ -30,14 +30,14 @@ export function createPlannerEvents(
     async listPlannerEvents(traceId, options) {
       checkId(traceId, 'traceId');
       const bodies = await context.read(options, (call) => collectPages(engine.read(tenantId, traceId, call)));
-      return bodies.map((body) => context.payloads.decode<PlannerEvent>(body, placeOf(traceId)));
+      return bodies.map((body) => context.payloads.decode<PlannerEvent>(body, plannerEventContext(traceId)));
     },
 
     async *readPlannerEvents(traceId, options) {
       checkId(traceId, 'traceId');
       const damage = new Damage();
       for await (const body of boundedItems(context, options, (call) => engine.read(tenantId, traceId, call))) {
-        const event = damage.attempt(() => context.payloads.decode<PlannerEvent>(body, placeOf(traceId)));
+        const event = damage.attempt(() => context.payloads.decode<PlannerEvent>(body, plannerEventContext(traceId)));
         if (event) yield event;
       }
       damage.report();

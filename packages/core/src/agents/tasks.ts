@@ -14,12 +14,12 @@ const TYPES: readonly TaskType[] = ['FOREGROUND', 'BACKGROUND'];
 
 /** The task capability of one tenant. */
 export function createTasks(context: StoreContext, engine: TaskEngine, tenantId: string): TaskCapability {
-  const placeOf = (sessionId: string) => ({ tenantId, kind: 'task', owner: sessionId }) as const;
+  const taskContext = (sessionId: string) => ({ tenantId, kind: 'task', owner: sessionId }) as const;
 
   return {
     async saveTask(task, options) {
       const row = prepareTask(context, task);
-      row.body = context.payloads.encode(row.body, placeOf(row.sessionId));
+      row.body = context.payloads.encode(row.body, taskContext(row.sessionId));
       const write = context.writeOf('agents', 'saveTask', [task, options]);
       await context.write(options, write, (call) => engine.save(tenantId, row, call));
     },
@@ -27,14 +27,14 @@ export function createTasks(context: StoreContext, engine: TaskEngine, tenantId:
     async listTasks(sessionId, options) {
       checkId(sessionId, 'sessionId');
       const bodies = await context.read(options, (call) => collectPages(engine.read(tenantId, sessionId, call)));
-      return bodies.map((body) => context.payloads.decode<TaskState>(body, placeOf(sessionId)));
+      return bodies.map((body) => context.payloads.decode<TaskState>(body, taskContext(sessionId)));
     },
 
     async *readTasks(sessionId, options) {
       checkId(sessionId, 'sessionId');
       const damage = new Damage();
       for await (const body of boundedItems(context, options, (call) => engine.read(tenantId, sessionId, call))) {
-        const task = damage.attempt(() => context.payloads.decode<TaskState>(body, placeOf(sessionId)));
+        const task = damage.attempt(() => context.payloads.decode<TaskState>(body, taskContext(sessionId)));
         if (task) yield task;
       }
       damage.report();

@@ -16,7 +16,7 @@ export function createTrajectories(
   engine: TrajectoryEngine,
   tenantId: string,
 ): TrajectoryCapability {
-  const placeOf = (traceId: string, sessionId: string) =>
+  const trajectoryContext = (traceId: string, sessionId: string) =>
     ({ tenantId, kind: 'trajectory', owner: sessionId, item: traceId }) as const;
 
   return {
@@ -24,7 +24,7 @@ export function createTrajectories(
       checkId(traceId, 'traceId');
       checkId(sessionId, 'sessionId');
       const text = encodeJsonObject(trajectory, 'trajectory', context.limits.documentBytes);
-      const body = context.payloads.encode(text, placeOf(traceId, sessionId));
+      const body = context.payloads.encode(text, trajectoryContext(traceId, sessionId));
       const write = context.writeOf('agents', 'saveTrajectory', [traceId, sessionId, trajectory, options]);
       const outcome = await context.write(options, write, (call) =>
         engine.save(tenantId, { traceId, sessionId, body }, call),
@@ -36,7 +36,7 @@ export function createTrajectories(
       checkId(traceId, 'traceId');
       checkId(sessionId, 'sessionId');
       const body = await context.read(options, (call) => engine.get(tenantId, traceId, sessionId, call));
-      return body === null ? null : context.payloads.decode(body, placeOf(traceId, sessionId));
+      return body === null ? null : context.payloads.decode(body, trajectoryContext(traceId, sessionId));
     },
 
     async listTraces(sessionId, limit, options) {

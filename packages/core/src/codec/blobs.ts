@@ -3,7 +3,7 @@
  * kept encoded in its source. Their stored form has a name of its own, so that it never meets the same bytes stored plain.
  */
 import { decodeJson } from '../checks/json.ts';
-import type { PayloadPlace } from '../contracts/codec.ts';
+import type { PayloadContext } from '../contracts/codec.ts';
 import type { JsonObject } from '../contracts/common.ts';
 import type { ArtifactRow } from '../engine/artifacts.ts';
 import { sha256Hex } from '../hash.ts';
@@ -39,7 +39,7 @@ export function encodeSource(
   sha256: string,
   source: string,
 ): string {
-  const place = placeOf(tenantId, row.id);
+  const place = artifactContext(tenantId, row.id);
   if (payloads.codec === null) return withSum(source, place, besideOf(row));
   const text = `{"sha256":"${sha256}","source":${source}}`;
   return withSum(envelopeOf(payloads.codec.encode(plain(Buffer.from(text)), place)), place, besideOf(row));
@@ -50,13 +50,13 @@ export function describeBlob(
   tenantId: string,
   row: DescribedRow & { source: string },
 ): BlobDescription {
-  const text = payloads.open(row.source, placeOf(tenantId, row.id), besideOf(row));
+  const text = payloads.open(row.source, artifactContext(tenantId, row.id), besideOf(row));
   return isEnvelope(row.source) ? decodeJson(text) : { sha256: row.sha256, source: decodeJson(text) };
 }
 
 /** Throws `CORRUPT_VALUE` when a reference is not what was stored. Needs no key. */
 export function checkReference(payloads: Payloads, tenantId: string, row: DescribedRow & { source: string }): void {
-  payloads.check(row.source, placeOf(tenantId, row.id), besideOf(row));
+  payloads.check(row.source, artifactContext(tenantId, row.id), besideOf(row));
 }
 
 /** What a reference holds beside its source, for the sum of both. */
@@ -67,12 +67,12 @@ function besideOf(row: DescribedRow): string {
   return JSON.stringify([sha256, sizeBytes, mimeType, filename, ...scope, createdAt, expiresAt]);
 }
 
-function placeOf(tenantId: string, id: string): PayloadPlace {
+function artifactContext(tenantId: string, id: string): PayloadContext {
   return { tenantId, kind: 'artifact', owner: id };
 }
 
 /** Chunks do not know the artifact they belong to, which several share: the hash of the whole ties them to it. */
-function chunkPlace(tenantId: string, index: number): PayloadPlace {
+function chunkPlace(tenantId: string, index: number): PayloadContext {
   return { tenantId, kind: 'artifact-bytes', owner: 'chunk', item: String(index) };
 }
 
@@ -115,14 +115,14 @@ export async function* decodeChunks(
   if (pending.length > 0) throw damaged(chunkPlace(tenantId, index));
 }
 
-function endOfFrame(bytes: Buffer, place: PayloadPlace): number | null {
+function endOfFrame(bytes: Buffer, place: PayloadContext): number | null {
   if (bytes.length < LENGTHS_BYTES) return null;
   const length = LENGTHS_BYTES + bytes.readUInt32BE(0) + bytes.readUInt32BE(4);
   if (length > MAX_FRAME_BYTES) throw damaged(place);
   return length;
 }
 
-function decodeFrame(payloads: Payloads, frame: Buffer, place: PayloadPlace): Uint8Array {
+function decodeFrame(payloads: Payloads, frame: Buffer, place: PayloadContext): Uint8Array {
   const from = LENGTHS_BYTES + frame.readUInt32BE(0);
   const [steps, keyId] = headerOf(frame.toString('utf8', LENGTHS_BYTES, from));
   if (!isSteps(steps) || !(keyId === null || typeof keyId === 'string')) throw damaged(place);
@@ -138,6 +138,6 @@ function headerOf(text: string): unknown[] {
   }
 }
 
-function damaged(place: PayloadPlace) {
+function damaged(place: PayloadContext) {
   return codecFailed(place, 'its stored form is damaged', null);
 }

@@ -1,15 +1,15 @@
 /** Compression, encryption and both: what they store, what they refuse, and that nothing readable reaches an engine. */
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { EncodedPayload, PayloadCodec, PayloadPlace } from '../contracts/codec.ts';
+import type { EncodedPayload, PayloadCodec, PayloadContext } from '../contracts/codec.ts';
 import type { ErrorCode } from '../contracts/errors.ts';
-import { chain } from './chain.ts';
+import { composeCodecs } from './compose.ts';
 import { compression } from './compression.ts';
 import { encryption, type KeyRing } from './encryption.ts';
 import { envelopeOf, isEnvelope, parseEnvelope } from './envelope.ts';
 import { Payloads, plain } from './payloads.ts';
 
-const PLACE: PayloadPlace = { tenantId: 'acme', kind: 'event', owner: 'run-1', item: 'key-1' };
+const PLACE: PayloadContext = { tenantId: 'acme', kind: 'event', owner: 'run-1', item: 'key-1' };
 const TEXT = JSON.stringify({ secret: 'the launch code', 'umlaut ü': '\ud83d\ude00' });
 const LONG = JSON.stringify({ words: 'again and again '.repeat(500) });
 
@@ -48,7 +48,7 @@ describe('encryption', () => {
     expect(payloads.decode(stored, PLACE)).toEqual(JSON.parse(TEXT));
   });
 
-  it.each<[string, Partial<PayloadPlace>]>([
+  it.each<[string, Partial<PayloadContext>]>([
     ['tenant', { tenantId: 'other' }],
     ['kind', { kind: 'memory' }],
     ['owner', { owner: 'run-2' }],
@@ -180,7 +180,7 @@ describe('chain', () => {
   const encrypt = encryption(ring('k1'));
 
   it('compresses first, then encrypts', () => {
-    const payloads = new Payloads(chain(compression(), encrypt));
+    const payloads = new Payloads(composeCodecs(compression(), encrypt));
     const stored = payloads.encode(LONG, PLACE);
     expect(parseEnvelope(stored, PLACE).steps).toEqual(['brotli', 'aes-256-gcm']);
     expect(stored.length).toBeLessThan(LONG.length / 20);
@@ -190,7 +190,7 @@ describe('chain', () => {
 
   it('refuses what is compressed but not encrypted', () => {
     const compressed = new Payloads(compression()).encode(LONG, PLACE);
-    const payloads = new Payloads(chain(compression(), encrypt));
+    const payloads = new Payloads(composeCodecs(compression(), encrypt));
     expect(thrown(() => payloads.decode(compressed, PLACE))).toEqual(failing('CODEC_FAILED'));
   });
 
@@ -201,7 +201,7 @@ describe('chain', () => {
       [compression(), compression()],
     ];
     for (const [first, second] of refused) {
-      expect(thrown(() => chain(first, second))).toEqual(failing('INVALID_ARGUMENT'));
+      expect(thrown(() => composeCodecs(first, second))).toEqual(failing('INVALID_ARGUMENT'));
     }
   });
 });

@@ -11,7 +11,7 @@ import {
   type webcrypto,
 } from 'node:crypto';
 import { checkId } from '../checks/text.ts';
-import type { EncodedPayload, PayloadCodec, PayloadPlace } from '../contracts/codec.ts';
+import type { EncodedPayload, PayloadCodec, PayloadContext } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import { codecFailed, payloadDamaged } from './failure.ts';
 
@@ -83,7 +83,7 @@ function ringsOf(options: EncryptionOptions): (tenantId: string) => KeyRing | nu
   return () => ring;
 }
 
-function seal({ steps, data }: EncodedPayload, ring: KeyRing, place: PayloadPlace): EncodedPayload {
+function seal({ steps, data }: EncodedPayload, ring: KeyRing, place: PayloadContext): EncodedPayload {
   const keyId = ring.current;
   const key = keyOf(ring, keyId);
   if (key === null) throw codecFailed(place, `key ${JSON.stringify(keyId)} is not in the key ring`, keyId);
@@ -98,7 +98,7 @@ function seal({ steps, data }: EncodedPayload, ring: KeyRing, place: PayloadPlac
   return { steps: after, keyId, data: sealed };
 }
 
-function unseal({ steps, keyId, data }: EncodedPayload, ring: KeyRing | null, place: PayloadPlace): EncodedPayload {
+function unseal({ steps, keyId, data }: EncodedPayload, ring: KeyRing | null, place: PayloadContext): EncodedPayload {
   if (ring === null) throw codecFailed(place, 'its tenant has no key', keyId);
   const key = keyId === null ? null : keyOf(ring, keyId);
   if (keyId === null || key === null)
@@ -117,7 +117,7 @@ function unseal({ steps, keyId, data }: EncodedPayload, ring: KeyRing | null, pl
 }
 
 /** What is authenticated with the bytes: JSON keeps the parts apart. The form cannot change once released. */
-function boundTo({ tenantId, kind, owner, item }: PayloadPlace, steps: readonly string[], keyId: string) {
+function boundTo({ tenantId, kind, owner, item }: PayloadContext, steps: readonly string[], keyId: string) {
   return Buffer.from(JSON.stringify(['tidemark-payload-1', tenantId, kind, owner, item ?? null, steps, keyId]));
 }
 

@@ -1,6 +1,6 @@
 /** The stored form of an encoded payload: a JSON object with one reserved member, which every engine keeps as it is. */
 import { RESERVED_MEMBER } from '../checks/json.ts';
-import type { EncodedPayload, PayloadPlace } from '../contracts/codec.ts';
+import type { EncodedPayload, PayloadContext } from '../contracts/codec.ts';
 import { payloadDamaged } from './failure.ts';
 
 const OPENING = `{"${RESERVED_MEMBER}":`;
@@ -16,7 +16,7 @@ export function envelopeOf({ steps, keyId, data }: EncodedPayload): string {
 }
 
 /** What an envelope holds; one that is damaged is refused. */
-export function parseEnvelope(text: string, place: PayloadPlace): EncodedPayload {
+export function parseEnvelope(text: string, place: PayloadContext): EncodedPayload {
   try {
     const { steps, key = null, data } = JSON.parse(text)[RESERVED_MEMBER];
     if (isSteps(steps) && (key === null || typeof key === 'string') && typeof data === 'string') {

@@ -1,8 +1,8 @@
 /** The one error of payloads that cannot be encoded or decoded: nothing wrong is ever returned in their place. */
-import type { PayloadPlace } from '../contracts/codec.ts';
+import type { PayloadContext } from '../contracts/codec.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 
-export function codecFailed(place: PayloadPlace, why: string, keyId: string | null, cause?: unknown): TidemarkError {
+export function codecFailed(place: PayloadContext, why: string, keyId: string | null, cause?: unknown): TidemarkError {
   const { kind, owner, item } = place;
   const name = [owner, item].filter(Boolean).map((part) => JSON.stringify(part));
   return new TidemarkError('CODEC_FAILED', `The ${kind} ${name.join(' / ')} cannot be used: ${why}`, {
@@ -17,7 +17,12 @@ export function codecFailed(place: PayloadPlace, why: string, keyId: string | nu
 const damaged = new WeakSet<object>();
 
 /** The error of a payload that no key and no codec can read. */
-export function payloadDamaged(place: PayloadPlace, why: string, keyId: string | null, cause?: unknown): TidemarkError {
+export function payloadDamaged(
+  place: PayloadContext,
+  why: string,
+  keyId: string | null,
+  cause?: unknown,
+): TidemarkError {
   const error = codecFailed(place, why, keyId, cause);
   damaged.add(error);
   return error;

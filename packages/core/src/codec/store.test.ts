@@ -1,11 +1,11 @@
 /** A store with a codec where the kit does not look: projections, wrappers, and a batch met by a key that is gone. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { defineProjection } from '../projections/define.ts';
 import { withCodec } from '../store.ts';
-import { instrument } from '../telemetry/instrument.ts';
-import { retrying } from '../wrappers/retrying.ts';
+import { withTelemetry } from '../telemetry/with-telemetry.ts';
+import { withRetries } from '../wrappers/retrying.ts';
 import { encryption } from './encryption.ts';
 import { isEnvelope } from './envelope.ts';
 
@@ -26,8 +26,8 @@ const total = defineProjection({
 
 describe('a duplicate of a redacted event', () => {
   it.each([
-    ['is told from another payload where the stored text is the payload', createMemoryStore(), false],
-    ['cannot be told from one where a codec gives another text each time', createMemoryStore({ codec }), undefined],
+    ['is told from another payload where the stored text is the payload', memoryStore(), false],
+    ['cannot be told from one where a codec gives another text each time', memoryStore({ codec }), undefined],
   ])('%s', async (_, store, payloadMatches) => {
     const run = store.forTenant('acme').runs.handle('r');
     await run.append('Paid', { cents: 1 }, { idempotencyKey: 'k' });
@@ -39,8 +39,8 @@ describe('a duplicate of a redacted event', () => {
 
 describe('a store with a codec', () => {
   it.each([
-    ['as it is', createMemoryStore({ codec })],
-    ['retried and observed', instrument(retrying(createMemoryStore({ codec })), {})],
+    ['as it is', memoryStore({ codec })],
+    ['retried and observed', withTelemetry(withRetries(memoryStore({ codec })), {})],
   ])('%s, keeps the states of projections encoded', async (_, store) => {
     const run = store.runs.handle('run', SCOPE);
     await run.append('Paid', { cents: 5 });
@@ -57,7 +57,7 @@ describe('a store with a codec', () => {
   });
 
   it('answers for a batch although the payload of a duplicate cannot be read any more', async () => {
-    const store = createMemoryStore({ codec });
+    const store = memoryStore({ codec });
     const run = store.runs.handle('run', SCOPE);
     await run.append('Paid', { cents: 5 }, { idempotencyKey: 'first' });
     const [stored] = await store.runs.fetchEvents('run');
@@ -74,12 +74,12 @@ describe('a store with a codec', () => {
 
   it('is not opened with what is no codec', () => {
     for (const none of [null, {}, { keys: {}, current: 'k1' }, () => codec]) {
-      expect(() => createMemoryStore({ codec: none as never })).toThrow(expect.objectContaining({ field: 'codec' }));
+      expect(() => memoryStore({ codec: none as never })).toThrow(expect.objectContaining({ field: 'codec' }));
     }
   });
 
   it('stores a fork and its origin for their own places', async () => {
-    const store = createMemoryStore({ codec });
+    const store = memoryStore({ codec });
     await store.runs.handle('run', SCOPE).append('Paid', { cents: 5 });
     await store.runs.forkRun('run', { toRunId: 'fork' });
     const [copy] = await store.runs.fetchEvents('fork');

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { PayloadPlace } from '../contracts/codec.ts';
+import type { PayloadContext } from '../contracts/codec.ts';
 import { checkedJson, checkedText, hasSum, withSum } from './summed-text.ts';
 
-const PLACE: PayloadPlace = { tenantId: 'acme', kind: 'memory', owner: 'key' };
+const PLACE: PayloadContext = { tenantId: 'acme', kind: 'memory', owner: 'key' };
 const TEXT = '{"a":1}';
 
 describe('a text with a sum', () => {

@@ -6,7 +6,7 @@
 import { corruptValue } from '../checks/damage.ts';
 import { decodeJson } from '../checks/json.ts';
 import { sumNames, sumText } from '../checks/sums.ts';
-import type { PayloadKind, PayloadPlace } from '../contracts/codec.ts';
+import type { PayloadContext, PayloadKind } from '../contracts/codec.ts';
 
 /** Kinds that carry a sum. Events have their chain; projections and artifact bytes are summed by the engine. */
 const SUMMED: ReadonlySet<PayloadKind> = new Set([
@@ -30,17 +30,17 @@ const BYTES = Array.from({ length: 256 }, (_, byte) =>
   [6, 4, 2, 0].map((shift) => DIGITS[(byte >>> shift) & 3]!).join(''),
 );
 
-export function isSummed({ kind }: PayloadPlace): boolean {
+export function isSummed({ kind }: PayloadContext): boolean {
   return SUMMED.has(kind);
 }
 
 /** The text with its sum; `beside` are values stored beside it, which the sum covers too. */
-export function withSum(text: string, place: PayloadPlace, beside: string): string {
+export function withSum(text: string, place: PayloadContext, beside: string): string {
   return `${text}\n${digitsOf(sumOf(text, place, beside))}`;
 }
 
 /** The text without its sum, which must be right if there is one. A text from before sums has none. */
-export function checkedText(stored: string, place: PayloadPlace, beside: string): string {
+export function checkedText(stored: string, place: PayloadContext, beside: string): string {
   // A flipped bit of a SQLite row can turn text into bytes.
   if (typeof stored !== 'string') throw damaged(place);
   const length = trailingSpace(stored);
@@ -56,7 +56,7 @@ export function hasSum(stored: string): boolean {
 }
 
 /** The value of a text; one that is no JSON, and has no sum to tell so, is damaged as well. */
-export function checkedJson<T>(text: string, place: PayloadPlace): T {
+export function checkedJson<T>(text: string, place: PayloadContext): T {
   try {
     return decodeJson<T>(text);
   } catch (error) {
@@ -64,7 +64,7 @@ export function checkedJson<T>(text: string, place: PayloadPlace): T {
   }
 }
 
-function sumOf(text: string, { tenantId, kind, owner, item }: PayloadPlace, beside: string): number {
+function sumOf(text: string, { tenantId, kind, owner, item }: PayloadContext, beside: string): number {
   return sumText(text, sumNames([kind, tenantId, owner, item ?? '', beside]));
 }
 
@@ -80,6 +80,6 @@ function trailingSpace(text: string): number {
   return length;
 }
 
-function damaged({ kind, owner, item }: PayloadPlace, cause?: unknown) {
+function damaged({ kind, owner, item }: PayloadContext, cause?: unknown) {
   return corruptValue(kind, item === undefined ? owner : `${owner} / ${item}`, cause);
 }

@@ -65,7 +65,7 @@ export interface AdminStore {
   /** Tenants that have anything here, in byte order; 1 to 1 000 a page, default 100. */
   listTenants(options?: PageOptions): Promise<Page<string>>;
   /** Traces of a tenant that have flow events, remote bindings or planner events, in byte order. */
-  listTraces(options?: PageOptions & { tenantId?: string }): Promise<Page<string>>;
+  listAllTraces(options?: PageOptions & { tenantId?: string }): Promise<Page<string>>;
   /** A pause that waits, with its payload, without consuming it: to carry it elsewhere. `null` for any other. */
   readPause(pauseId: string, options?: CallOptions & { tenantId?: string }): Promise<PauseContent | null>;
   /**

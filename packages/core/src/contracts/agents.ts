@@ -96,16 +96,16 @@ export interface PauseCapability {
   /** The payload, once; `{}` for missing, expired and consumed tokens. The same `requestId` hears it again. */
   loadPlannerState(token: string, options?: CallOptions & { requestId?: string }): Promise<JsonObject>;
   /** Takes the pause for a while (60 s by default); `null` when there is nothing to take. */
-  claimPlannerState(
+  claimPause(
     token: string,
     options?: CallOptions & { lease?: Duration; requestId?: string },
   ): Promise<PauseClaim | null>;
   /** Consumes a claimed pause for good. `CLAIM_LOST` when the lease has gone to another. */
-  confirmPlannerState(token: string, claimId: string, options?: CallOptions): Promise<void>;
+  confirmPause(token: string, claimId: string, options?: CallOptions): Promise<void>;
   /** Gives a claimed pause back. `CLAIM_LOST` when the lease has gone to another. */
-  releasePlannerState(token: string, claimId: string, options?: CallOptions): Promise<void>;
+  releasePause(token: string, claimId: string, options?: CallOptions): Promise<void>;
   /** Looks without consuming; `null` when missing or expired. */
-  peekPlannerState(token: string, options?: CallOptions): Promise<PauseInfo | null>;
+  peekPause(token: string, options?: CallOptions): Promise<PauseInfo | null>;
   /** Pauses that have not expired, in order of their ids. */
   listPauses(options?: PageOptions & { sessionId?: string }): Promise<Page<PauseInfo>>;
 }
@@ -123,7 +123,7 @@ export interface MemoryRecord {
 export interface MemoryCapability {
   /**
    * Saves a state and returns its version, which grows by 1 with every save. Versions go on after a delete, for at least a day,
-   * so that a stale `ifVersion` never meets a new state. With `ifVersion` (0: absent) the save is conditional. Retried with
+   * so that a stale `expectedVersion` never meets a new state. With `expectedVersion` (0: absent) the save is conditional. Retried with
    * the same `requestId`, it returns the version it was given and writes nothing.
    *
    * @throws `VERSION_CONFLICT` when the state does not have the version.
@@ -131,7 +131,7 @@ export interface MemoryCapability {
   saveMemoryState(
     key: string,
     state: JsonObject,
-    options?: CallOptions & { ifVersion?: number; requestId?: string },
+    options?: CallOptions & { expectedVersion?: number; requestId?: string },
   ): Promise<{ version: number }>;
   /** Exactly what was saved; `null` for an unknown key. */
   loadMemoryState(key: string, options?: CallOptions): Promise<JsonObject | null>;
@@ -140,12 +140,15 @@ export interface MemoryCapability {
   /** Keys in byte order with version and time, without the states. */
   listMemory(options?: PageOptions & { prefix?: string }): Promise<Page<Omit<MemoryRecord, 'state'>>>;
   /**
-   * Deletes a state, with `ifVersion` only while it has that version, and returns whether there was one. Retried with the same
+   * Deletes a state, with `expectedVersion` only while it has that version, and returns whether there was one. Retried with the same
    * `requestId`, it returns the same and deletes nothing that was saved since.
    *
    * @throws `VERSION_CONFLICT` when the state does not have the version.
    */
-  deleteMemoryState(key: string, options?: CallOptions & { ifVersion?: number; requestId?: string }): Promise<boolean>;
+  deleteMemoryState(
+    key: string,
+    options?: CallOptions & { expectedVersion?: number; requestId?: string },
+  ): Promise<boolean>;
 }
 
 export type TaskStatus = 'PENDING' | 'RUNNING' | 'PAUSED' | 'COMPLETE' | 'FAILED' | 'CANCELLED';

@@ -40,7 +40,7 @@ interface CommonFacts<At> {
   first?: 'runId' | 'traceId' | 'sessionId';
   /** The call works on flow or planner events: those that wait in a batch have to be stored before it. */
   afterEvents?: true;
-  /** Returns what `failSafe` answers when the call fails; a call without it throws there too. */
+  /** Returns what `withFailSafe` answers when the call fails; a call without it throws there too. */
   nothing?: (args: readonly unknown[]) => unknown;
 }
 
@@ -131,7 +131,7 @@ export const CALLS = {
     exportRun: { kind: 'iterate', options: 1, first: 'runId', nothing: toVoid },
     restoreRun: { kind: 'write', options: 1, settledBy: 'itself', withholds: 'parts', counted: true },
     archiveRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state', counted: true },
-    archivedAt: { kind: 'read', options: 1, first: 'runId' },
+    archiveLocation: { kind: 'read', options: 1, first: 'runId' },
     redactEvent: { kind: 'write', options: 2, first: 'runId', settledBy: 'itself' },
     feed: { kind: 'iterate', options: 0, nothing: toVoid },
     feedPage: {
@@ -176,7 +176,7 @@ export const CALLS = {
     types: { kind: 'read', options: 1 },
     overdue: { kind: 'read', options: 1 },
     recover: { kind: 'write', options: 1, settledBy: 'requestId' },
-    announced: { kind: 'write', options: 1, settledBy: 'itself' },
+    markAnnounced: { kind: 'write', options: 1, settledBy: 'itself' },
   },
 
   agents: {
@@ -195,16 +195,16 @@ export const CALLS = {
     listRemoteBindings: { kind: 'read', options: 1, first: 'traceId', nothing: toList },
     savePlannerState: { kind: 'write', options: 2, settledBy: 'state', withholds: 'token' },
     loadPlannerState: { kind: 'write', options: 1, settledBy: 'requestId', withholds: 'token' },
-    claimPlannerState: { kind: 'write', options: 1, settledBy: 'requestId', withholds: 'token' },
-    confirmPlannerState: { kind: 'write', options: 2, settledBy: 'state', withholds: 'token' },
-    releasePlannerState: { kind: 'write', options: 2, settledBy: 'state', withholds: 'token' },
-    peekPlannerState: { kind: 'read', options: 1, nothing: toNull },
+    claimPause: { kind: 'write', options: 1, settledBy: 'requestId', withholds: 'token' },
+    confirmPause: { kind: 'write', options: 2, settledBy: 'state', withholds: 'token' },
+    releasePause: { kind: 'write', options: 2, settledBy: 'state', withholds: 'token' },
+    peekPause: { kind: 'read', options: 1, nothing: toNull },
     listPauses: { kind: 'read', options: 0, nothing: toPage },
     saveMemoryState: {
       kind: 'write',
       options: 2,
       settledBy: 'requestId',
-      conditions: ['ifVersion'],
+      conditions: ['expectedVersion'],
       nothing: () => ({ version: 0 }),
     },
     loadMemoryState: { kind: 'read', options: 1, nothing: toNull },
@@ -253,7 +253,7 @@ export const CALLS = {
 
   admin: {
     listTenants: { kind: 'read', options: 0 },
-    listTraces: { kind: 'read', options: 0 },
+    listAllTraces: { kind: 'read', options: 0 },
     readPause: { kind: 'read', options: 1 },
     putPause: { kind: 'write', options: 1, settledBy: 'state' },
     listRemovedRuns: { kind: 'read', options: 0 },

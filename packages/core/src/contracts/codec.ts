@@ -18,7 +18,7 @@ export type PayloadKind =
   | 'artifact-bytes';
 
 /** Where a payload is kept. Encryption binds it to its place: moved elsewhere, it cannot be read. */
-export interface PayloadPlace {
+export interface PayloadContext {
   tenantId: string;
   kind: PayloadKind;
   /** What it belongs to: the id of a run, trace, session or artifact, the hash of a token, the key of a memory state. */
@@ -43,7 +43,7 @@ export interface PayloadCodec {
   /** How it stores a tenant's payloads now, key id included; bytes stored in another form are kept apart. */
   formOf(tenantId: string): string;
   /** The payload with a step added, or as it is. */
-  encode(payload: EncodedPayload, place: PayloadPlace): EncodedPayload;
+  encode(payload: EncodedPayload, place: PayloadContext): EncodedPayload;
   /** Takes back what `encode` did. Gives a payload whose last step is not its own as it is, or refuses it. */
-  decode(payload: EncodedPayload, place: PayloadPlace): EncodedPayload;
+  decode(payload: EncodedPayload, place: PayloadContext): EncodedPayload;
 }

@@ -114,7 +114,7 @@ export const ERROR_CODES = {
   },
   VERSION_CONFLICT: {
     retryable: false,
-    meaning: '`ifVersion` is not the stored version; `current` is.',
+    meaning: '`expectedVersion` is not the stored version; `current` is.',
     remedy: 'Load the state and decide again.',
   },
   LIMIT_EXCEEDED: {

@@ -173,5 +173,5 @@ export interface JobStore {
   /** Does what an overdue job needs, unless it has changed or ended since it was seen: then it is `missed`. */
   recover(overdue: OverdueJob, options?: JobRequest): Promise<RecoveredJob>;
   /** The end of a job that a sweep failed has been told to whom it concerns; until then sweeps find it again. */
-  announced(job: JobRef, options?: CallOptions): Promise<void>;
+  markAnnounced(job: JobRef, options?: CallOptions): Promise<void>;
 }

@@ -50,9 +50,9 @@ export type ScanFilter =
 /** Compare several fields and/or the revision, then write several fields, in one step (KV-3). */
 export interface KvSwap {
   /** Fields as they must stand; `null` means absent. */
-  expect?: Record<string, KvValue | null>;
+  expected?: Record<string, KvValue | null>;
   /** The revision the record must have; 0 means that there must be no record. */
-  revision?: number;
+  expectedRevision?: number;
   /** Fields to write; `null` removes one. */
   set: Record<string, KvValue | null>;
   /** A new time to live; `null` clears it; absent keeps it. */

@@ -143,7 +143,7 @@ export interface FeedPage {
 /** Options of `feed`. */
 export interface FeedOptions extends CallOptions {
   /** The cursor of the last event seen; absent: from the beginning. */
-  after?: string;
+  cursor?: string;
   /** Only these. */
   filter?: { tenantId?: string; eventTypes?: string[] };
   /** `skip` passes over events that cannot be decoded, such as those of a key that was destroyed. Default: `CODEC_FAILED`. */
@@ -205,10 +205,10 @@ export interface RunStore {
    */
   releaseRun(runId: string, options?: RunReadOptions): Promise<QuarantinedRun>;
   /**
-   * Removes a whole run; a tombstone refuses late retries with `RUN_DELETED`. With `atSeq` only while that is its last
+   * Removes a whole run; a tombstone refuses late retries with `RUN_DELETED`. With `expectedSeq` only while that is its last
    * sequence, else `SEQ_CONFLICT`. Tells whether there was one.
    */
-  deleteRun(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<boolean>;
+  deleteRun(runId: string, options?: RunReadOptions & { expectedSeq?: number }): Promise<boolean>;
   /** A run with all it has now, in parts of up to 1 000 events, verified as they are read. `RUN_NOT_FOUND` if unknown. */
   exportRun(runId: string, options?: RunReadOptions): AsyncIterable<RunPart>;
   /**
@@ -226,16 +226,16 @@ export interface RunStore {
     options?: CallOptions & { overDeleted?: boolean; keepEncoded?: boolean },
   ): Promise<RestoreResult>;
   /**
-   * Removes a whole run that lies safe elsewhere, if `atSeq` is still its last sequence, else `SEQ_CONFLICT`, and if
-   * `rewrites` of the export is still the run's, else `CONFLICT`: a payload that was redacted since must not live on in
+   * Removes a whole run that lies safe elsewhere, if `expectedSeq` is still its last sequence, else `SEQ_CONFLICT`, and if
+   * `expectedRewrites`, the `rewrites` of the export, is still the run's, else `CONFLICT`: a payload that was redacted since must not live on in
    * the archive. Later calls fail with `RUN_ARCHIVED` and the location. Returns whether there was such a run.
    */
   archiveRun(
     runId: string,
-    options: RunReadOptions & { location: string; atSeq: number; rewrites?: number },
+    options: RunReadOptions & { location: string; expectedSeq: number; expectedRewrites?: number },
   ): Promise<boolean>;
   /** Where an archived run lies; `null` for any other. */
-  archivedAt(runId: string, options?: RunReadOptions): Promise<string | null>;
+  archiveLocation(runId: string, options?: RunReadOptions): Promise<string | null>;
   /**
    * Takes the payload out of an event for good, and out of the stored snapshot; the chain stays valid and the event
    * tells who did it, when and why. The first redaction stays. Tells whether there is such an event.

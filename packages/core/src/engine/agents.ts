@@ -96,7 +96,7 @@ export interface MemoryRange {
 export interface MemoryChange {
   key: string;
   /** 0 for one that must be absent, `null` for any. */
-  ifVersion: number | null;
+  expectedVersion: number | null;
   requestId: string;
   /** The request id was made for this very call, so that nothing can have been answered under it. */
   requestIsNew: boolean;
@@ -112,7 +112,7 @@ export interface MemoryEngine {
   load(tenantId: string, key: string, call: EngineCall): Promise<MemoryRow | null>;
   /** By key in byte order. */
   list(tenantId: string, range: MemoryRange, call: EngineCall): Promise<Omit<MemoryRow, 'state'>[]>;
-  /** Removes it, with `ifVersion` only at that version; `version` is what stood there, 0 for none. */
+  /** Removes it, with `expectedVersion` only at that version; `version` is what stood there, 0 for none. */
   delete(tenantId: string, memory: MemoryChange, call: EngineCall): Promise<{ deleted: boolean; version: number }>;
   /** Physically removes a state with all that is remembered of its key; tells whether there was one. */
   erase(tenantId: string, key: string, call: EngineCall): Promise<boolean>;

@@ -53,8 +53,8 @@ export type JournalOutcome =
   | { committed: false; head: JournalHead | null; tombstone: string | null; found: JournalEntry[] };
 
 export interface RemoveOptions extends EngineCall {
-  atSeq?: number;
-  atRewrites?: number;
+  expectedSeq?: number;
+  expectedRewrites?: number;
   keepsName?: boolean;
 }
 
@@ -100,8 +100,8 @@ export interface Journal {
   find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]>;
   /**
    * Removes the journal, or what was put back of it; a tombstone, if given, refuses every later commit. Gives how many
-   * entries there were. With `atSeq` only a whole journal, and while that is its last sequence, else `SEQ_CONFLICT`; with
-   * `atRewrites` only while that is its `rewrites`, else `CONFLICT`; with `keepsName` `tenantsOf` goes on to know it.
+   * entries there were. With `expectedSeq` only a whole journal, and while that is its last sequence, else `SEQ_CONFLICT`; with
+   * `expectedRewrites` only while that is its `rewrites`, else `CONFLICT`; with `keepsName` `tenantsOf` goes on to know it.
    */
   remove(name: JournalName, tombstone: string | null, options: RemoveOptions): Promise<number>;
   /**

@@ -104,7 +104,7 @@ export interface RunAppend {
   labels: Record<string, string>;
   parentRunId: string | null;
   /** Only for engines that can `runs.inlineProjections`. */
-  alongside?: Alongside;
+  sameCommit?: SameCommitWrites;
 }
 
 /**
@@ -112,7 +112,7 @@ export interface RunAppend {
  * reads them, asks for the writes and takes them, and then all of it is committed or nothing is. An append that has
  * nothing new to write leaves them alone; where another writer wins a race for a record, the engine begins again.
  */
-export interface Alongside {
+export interface SameCommitWrites {
   names: readonly RecordName[];
   /** An error that is thrown undoes the append and becomes its outcome. */
   writes(
@@ -131,8 +131,8 @@ export interface OpenLog {
 
 /** Which state of a run a removal is meant for. */
 export interface RemoveRunOptions extends EngineCall {
-  atSeq?: number;
-  atRewrites?: number;
+  expectedSeq?: number;
+  expectedRewrites?: number;
 }
 
 /** Where an event of an append stands. */
@@ -232,8 +232,8 @@ export interface RunEngine {
   /** Removes the stored snapshot unless its `rewrites` is higher than this. */
   dropSnapshot(run: RunKey, upToRewrites: number, call: EngineCall): Promise<void>;
   /**
-   * Removes events and snapshot and leaves the tombstone; false for an unknown run. With `atSeq` only while that is
-   * its last sequence, else `SEQ_CONFLICT`; with `atRewrites` only while that is its `rewrites`, else `CONFLICT`. A
+   * Removes events and snapshot and leaves the tombstone; false for an unknown run. With `expectedSeq` only while that is
+   * its last sequence, else `SEQ_CONFLICT`; with `expectedRewrites` only while that is its `rewrites`, else `CONFLICT`. A
    * tombstone of the kind `deleted` also ends a restore that was begun.
    */
   remove(run: RunKey, tombstone: RunTombstone, options: RemoveRunOptions): Promise<boolean>;

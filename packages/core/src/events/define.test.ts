@@ -1,7 +1,7 @@
 /** Typed events: what the types allow, what is checked before it is written, and what readers get. */
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { SchemaIssue, StandardSchema } from '../contracts/schemas.ts';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { defineEvents } from './define.ts';
 
 /** A schema as the libraries make them, by hand: `check` gives the output or what is wrong. */
@@ -36,7 +36,7 @@ const AT = '2026-02-16T09:30:00.000Z';
 
 describe('defineEvents', () => {
   it('types names and payloads of a handle', () => {
-    const run = createMemoryStore().runs.handle('order', { events: Order });
+    const run = memoryStore().runs.handle('order', { events: Order });
     const attempts = [
       () => run.append('OrderPlaced', { items: [{ cents: 1 }], at: AT }, { stepId: 'basket' }),
       () => run.append('RunStarted'),
@@ -52,7 +52,7 @@ describe('defineEvents', () => {
 
   it('gives readers a union that eventType tells apart', () => {
     const read = async () => {
-      for await (const event of createMemoryStore().runs.handle('order', { events: Order }).events()) {
+      for await (const event of memoryStore().runs.handle('order', { events: Order }).events()) {
         expectTypeOf(event.runSeq).toEqualTypeOf<number>();
         if (event.eventType === 'OrderPlaced')
           expectTypeOf(event.payload).toEqualTypeOf<{ items: { cents: number }[]; at: Date }>();
@@ -64,7 +64,7 @@ describe('defineEvents', () => {
   });
 
   it('refuses a payload that does not fit, by path, before anything is written', async () => {
-    const { runs } = createMemoryStore();
+    const { runs } = memoryStore();
     const run = runs.handle('order', { events: Order });
     await expect(run.append('OrderPlaced', { items: [{ cents: 1 }, { cents: 1.5 }], at: AT })).rejects.toMatchObject({
       code: 'INVALID_PAYLOAD',
@@ -79,7 +79,7 @@ describe('defineEvents', () => {
   });
 
   it('stores what was passed and gives readers what the schema makes of it', async () => {
-    const { runs } = createMemoryStore();
+    const { runs } = memoryStore();
     const run = runs.handle('order', { events: Order });
     await run.append('OrderPlaced', { items: [{ cents: 5 }], at: AT });
     await run.append('OrderShipped', { carrier: 'post' });
@@ -90,7 +90,7 @@ describe('defineEvents', () => {
   });
 
   it('parses what a tail gives', async () => {
-    const run = createMemoryStore().runs.handle('order', { events: Order });
+    const run = memoryStore().runs.handle('order', { events: Order });
     await run.append('OrderPlaced', { items: [], at: AT });
     for await (const event of run.tail()) {
       expect(event.payload).toEqual({ items: [], at: new Date(AT) });
@@ -99,7 +99,7 @@ describe('defineEvents', () => {
   });
 
   it('lets types without a schema pass untouched, also those named like members of objects', async () => {
-    const { runs } = createMemoryStore();
+    const { runs } = memoryStore();
     const plain = runs.handle('order');
     for (const type of ['RunStarted', 'SomethingElse', 'constructor', '__proto__']) await plain.append(type, { n: 1 });
     const seen: [string, unknown][] = [];
@@ -109,7 +109,7 @@ describe('defineEvents', () => {
   });
 
   it('names the event that is stored otherwise', async () => {
-    const { runs } = createMemoryStore();
+    const { runs } = memoryStore();
     await runs.handle('order').append('RunStarted');
     await runs.handle('order').append('OrderShipped', { carrier: 7 });
     const read = async () => {

@@ -5,7 +5,7 @@
 import type { JobRef } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { PlacedRecord, RecordOutcome, Records, RecordWrite, StoredRecord } from '../engine/records.ts';
-import { overloaded, refuseIfOver, Turns } from '../tools/contention.ts';
+import { KeyedMutex, overloaded, refuseIfOver } from '../tools/contention.ts';
 import { joinKey } from '../tools/joined-keys.ts';
 import { fieldsOf } from '../tools/record-fields.ts';
 import { type IntendedClaim, type Intent, intentWrite, isSameIntent, readIntent } from './intents.ts';
@@ -49,7 +49,7 @@ interface Look {
 }
 
 /** The claimers of one process, for one type of one tenant. */
-interface Crowd {
+interface ClaimGroup {
   /** Keys that are being taken right now. */
   taking: Set<string>;
   /** Keys that were taken since the look under way, or the last one, began: it may show them still. */
@@ -67,9 +67,9 @@ interface Crowd {
 
 /** What the claimers of one store share, whatever view of it they came through. */
 interface Shared {
-  crowds: Map<string, Crowd>;
+  groups: Map<string, ClaimGroup>;
   /** Retries of one claim go one after the other: each then finds what the one before it took. */
-  retries: Turns;
+  retries: KeyedMutex;
 }
 
 const sharedBy = new WeakMap<Records, Shared>();
@@ -84,7 +84,7 @@ export class Claimer {
     this.#records = records;
     this.#tenantId = tenantId;
     this.#random = random;
-    this.#shared = sharedBy.get(records) ?? { crowds: new Map(), retries: new Turns() };
+    this.#shared = sharedBy.get(records) ?? { groups: new Map(), retries: new KeyedMutex() };
     sharedBy.set(records, this.#shared);
   }
 
@@ -124,7 +124,7 @@ export class Claimer {
   /** Takes the next ready job of a type for a claim that may be a retry: the same job for all its retries. */
   takeOnce(taskType: string, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const claim = { tenantId: this.#tenantId, taskType, claimId: by.claimId };
-    return this.#shared.retries.take(joinKey(Object.values(claim)), call, () => this.#takeOnce(claim, by, call));
+    return this.#shared.retries.run(joinKey(Object.values(claim)), call, () => this.#takeOnce(claim, by, call));
   }
 
   /** An intent is left for another job only once it can never be carried out. */
@@ -161,10 +161,10 @@ export class Claimer {
 
   /** Takes the first ready job that can be; `null` when there is none, `undefined` when `take` gave up. */
   async #takeFirst(taskType: string, take: Take, call: EngineCall): Promise<Taken | null | undefined> {
-    const crowd = this.#crowdOf(taskType);
+    const group = this.#groupOf(taskType);
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const { candidates, isCut } = await this.#look(taskType, crowd, call);
-      const taken = await this.#takeOneOf(candidates, crowd, take, call);
+      const { candidates, isCut } = await this.#look(taskType, group, call);
+      const taken = await this.#takeOneOf(candidates, group, take, call);
       if (taken !== null || !isCut) return taken;
     }
     throw overloaded('Too many others claim jobs of this type at once');
@@ -182,16 +182,16 @@ export class Claimer {
   /** Tries one after the other, without reading again after a lost race. */
   async #takeOneOf(
     candidates: PlacedRecord[],
-    crowd: Crowd,
+    group: ClaimGroup,
     take: Take,
     call: EngineCall,
   ): Promise<Taken | null | undefined> {
     while (candidates.length > 0) {
-      const candidate = this.#choose(candidates, crowd.spread);
+      const candidate = this.#choose(candidates, group.spread);
       const { key } = candidate;
       const job = jobOf(key, candidate);
-      if (!job || crowd.taking.has(key) || crowd.taken.has(key)) continue;
-      crowd.taking.add(key);
+      if (!job || group.taking.has(key) || group.taken.has(key)) continue;
+      group.taking.add(key);
       try {
         refuseIfOver(call);
         const outcome = await take(candidate, { taskType: job.taskType, taskId: job.taskId });
@@ -200,13 +200,13 @@ export class Claimer {
           return undefined;
         }
         const { applied, record } = outcome;
-        crowd.spread = applied
-          ? Math.max(1, Math.floor(crowd.spread * 0.9))
-          : Math.min(crowd.spread * 2, WIDEST_SPREAD);
-        if (applied) crowd.taken.add(key);
+        group.spread = applied
+          ? Math.max(1, Math.floor(group.spread * 0.9))
+          : Math.min(group.spread * 2, WIDEST_SPREAD);
+        if (applied) group.taken.add(key);
         if (applied && record) return { key, record };
       } finally {
-        crowd.taking.delete(key);
+        group.taking.delete(key);
       }
     }
     return null;
@@ -221,22 +221,22 @@ export class Claimer {
   }
 
   /** Ready jobs as of now, read once for all claimers that wait for them. */
-  #look(taskType: string, crowd: Crowd, call: EngineCall): Promise<Look> {
+  #look(taskType: string, group: ClaimGroup, call: EngineCall): Promise<Look> {
     const { tenantId, deadline = Number.POSITIVE_INFINITY } = call;
     // A look that hangs past its time must not hold up those who come later.
-    if (crowd.waitUntil <= Date.now()) Object.assign(crowd, { next: undefined, joined: 0, looking: Promise.resolve() });
-    crowd.joined++;
-    if (crowd.next) return crowd.next;
-    const look = crowd.looking.then(() => {
-      const limit = Math.min(SPARE + Math.max(crowd.joined, crowd.spread) + crowd.taking.size, MOST_CANDIDATES);
-      Object.assign(crowd, { next: undefined, joined: 0, taken: new Set(), waitUntil: deadline });
+    if (group.waitUntil <= Date.now()) Object.assign(group, { next: undefined, joined: 0, looking: Promise.resolve() });
+    group.joined++;
+    if (group.next) return group.next;
+    const look = group.looking.then(() => {
+      const limit = Math.min(SPARE + Math.max(group.joined, group.spread) + group.taking.size, MOST_CANDIDATES);
+      Object.assign(group, { next: undefined, joined: 0, taken: new Set(), waitUntil: deadline });
       return this.#readReady(taskType, limit, { tenantId, deadline });
     });
     const settled = () => {
-      crowd.waitUntil = Number.POSITIVE_INFINITY;
+      group.waitUntil = Number.POSITIVE_INFINITY;
     };
-    crowd.next = look;
-    crowd.looking = look.then(settled, settled);
+    group.next = look;
+    group.looking = look.then(settled, settled);
     return look;
   }
 
@@ -247,11 +247,11 @@ export class Claimer {
     return { candidates, isCut: candidates.length === limit };
   }
 
-  #crowdOf(taskType: string): Crowd {
+  #groupOf(taskType: string): ClaimGroup {
     const id = `${this.#tenantId}\0${taskType}`;
-    const crowd = this.#shared.crowds.get(id) ?? newCrowd();
-    this.#shared.crowds.set(id, crowd);
-    return crowd;
+    const group = this.#shared.groups.get(id) ?? newClaimGroup();
+    this.#shared.groups.set(id, group);
+    return group;
   }
 
   /** The step that takes a job, once for a claim. */
@@ -282,7 +282,7 @@ export class Claimer {
   }
 }
 
-function newCrowd(): Crowd {
+function newClaimGroup(): ClaimGroup {
   const never = Number.POSITIVE_INFINITY;
   const [taking, taken] = [new Set<string>(), new Set<string>()];
   return { taking, taken, spread: 1, looking: Promise.resolve(), next: undefined, joined: 0, waitUntil: never };

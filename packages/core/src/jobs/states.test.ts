@@ -9,7 +9,7 @@ import {
   type OverdueReason,
 } from '../contracts/jobs.ts';
 import type { Store } from '../contracts/store.ts';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import {
   claimLost,
   HELD_STATES,
@@ -62,7 +62,7 @@ async function recovered(jobs: Store['jobs'], job: Job, reason: OverdueReason): 
 
 /** Calls a move and returns the state that the job has afterwards. */
 async function stateAfter(name: JobMoveName, state: JobState): Promise<JobState> {
-  const store = createMemoryStore();
+  const store = memoryStore();
   const seen = await jobIn(state, store);
   await CALLS[name](store, seen).catch((error: unknown) => {
     if (!isTidemarkError(error, 'CLAIM_LOST', 'CONFLICT', 'INVALID_ARGUMENT')) throw error;

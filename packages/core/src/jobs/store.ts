@@ -257,11 +257,11 @@ export class Jobs implements JobStore {
     );
   }
 
-  async announced(job: JobRef, options?: CallOptions): Promise<void> {
+  async markAnnounced(job: JobRef, options?: CallOptions): Promise<void> {
     const name = jobName(this.#tenantId, checkJobRef(job));
     const [state] = JOB_MOVES.announce.from;
     const [expect, set] = [{ fields: fieldsOf({ state }) }, fieldsOf({ unannounced: null })];
-    const write = this.#context.writeOf('jobs', 'announced', [job, options]);
+    const write = this.#context.writeOf('jobs', 'markAnnounced', [job, options]);
     await this.#context.write(options, write, (call) =>
       this.#records.write({ name, mode: 'merge', expect, set, brief: true }, call),
     );

@@ -205,7 +205,7 @@ export class KeyedRuns implements RunEngine {
     );
     return entries.map(({ cursor, name, run, entry, event }) =>
       event
-        ? { cursor, run, event, linkBefore: links.get(placeOf(name, seqBefore(event)))! }
+        ? { cursor, run, event, linkBefore: links.get(eventKey(name, seqBefore(event)))! }
         : { cursor, run, runSeq: entry.seq, damage: 'its stored form cannot be decoded' },
     );
   }
@@ -219,12 +219,12 @@ export class KeyedRuns implements RunEngine {
     const unread: { name: JournalName; seq: number; place: string }[] = [];
     for (const { name, event } of entries) {
       const seq = seqBefore(event);
-      const place = placeOf(name, seq);
+      const place = eventKey(name, seq);
       if (!links.has(place)) {
         if (seq > 0) unread.push({ name, seq, place });
         links.set(place, FIRST_LINK);
       }
-      links.set(placeOf(name, event.runSeq), event.link);
+      links.set(eventKey(name, event.runSeq), event.link);
     }
     for (const part of inParts(unread, LINKS_AT_ONCE)) {
       const read = await Promise.all(part.map(({ name, seq }) => this.#linkAt(name, seq, call)));
@@ -263,7 +263,7 @@ function seqBefore({ runSeq, commitIndex }: StoredRunEvent): number {
   return runSeq - commitIndex;
 }
 
-function placeOf({ tenantId, name }: JournalName, seq: number): string {
+function eventKey({ tenantId, name }: JournalName, seq: number): string {
   return `${tenantId}\0${name}\0${seq}`;
 }
 

@@ -1,6 +1,6 @@
 /** How long requests are remembered, to the millisecond (GEN-8). */
 import { describe, expect, it } from 'vitest';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { requestsAfter } from './requests.ts';
 
 const KEPT_MS = 5 * 60_000;
@@ -27,7 +27,7 @@ describe('requestsAfter', () => {
 describe('a request', () => {
   function store() {
     let now = Date.now();
-    const { kv } = createMemoryStore({ clock: () => now });
+    const { kv } = memoryStore({ clock: () => now });
     const put = async (ttl?: number) => (await kv.put('k', { a: 1 }, { requestId: 'put', ttl })).written;
     const wasRepeated = async () => (await put()) && (await kv.get('k')) !== null;
     return { kv, put, wasRepeated, pass: (ms: number) => (now += ms) };

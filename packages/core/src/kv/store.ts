@@ -157,8 +157,10 @@ export class Kv implements KvStore {
       name: this.#name(key),
       mode: 'merge',
       expect: {
-        fields: it.expect === undefined ? undefined : encodeFields(it.expect, 'expect', maxBytes, { nulls: true }),
-        revision: it.revision === undefined ? undefined : checkInteger(it.revision, 'revision', 0),
+        fields:
+          it.expected === undefined ? undefined : encodeFields(it.expected, 'expected', maxBytes, { nulls: true }),
+        revision:
+          it.expectedRevision === undefined ? undefined : checkInteger(it.expectedRevision, 'expectedRevision', 0),
       },
       set: encodeFields(it.set, 'set', maxBytes, { nulls: true }),
       ttlMs: it.ttl === undefined || it.ttl === null ? (it.ttl as undefined | null) : checkDuration(it.ttl, 'ttl'),

@@ -102,7 +102,7 @@ export class MemoryJournal implements Journal {
     this.#logs.set(id, log);
     const ordered = this.#ordered.get(name.space) ?? [];
     this.#ordered.set(name.space, ordered);
-    ordered.splice(placeOf(ordered, log), 0, log);
+    ordered.splice(insertionIndex(ordered, log), 0, log);
     this.#addTenant(name);
     return log;
   }
@@ -160,13 +160,14 @@ export class MemoryJournal implements Journal {
   async remove(
     name: JournalName,
     tombstone: string | null,
-    { atSeq, atRewrites, keepsName }: Omit<RemoveOptions, keyof EngineCall> = {},
+    { expectedSeq, expectedRewrites, keepsName }: Omit<RemoveOptions, keyof EngineCall> = {},
   ): Promise<number> {
     const id = idOf(name);
     const log = this.#logs.get(id);
-    if (!log && (atSeq !== undefined || !this.#restoring.has(id))) return 0;
-    if (log && atSeq !== undefined && log.head.seq !== atSeq) throw seqConflict(name.name, atSeq, log.head.seq);
-    if (log && atRewrites !== undefined && log.head.rewrites !== atRewrites)
+    if (!log && (expectedSeq !== undefined || !this.#restoring.has(id))) return 0;
+    if (log && expectedSeq !== undefined && log.head.seq !== expectedSeq)
+      throw seqConflict(name.name, expectedSeq, log.head.seq);
+    if (log && expectedRewrites !== undefined && log.head.rewrites !== expectedRewrites)
       throw rewritten(name.name, log.head.rewrites);
     if (!keepsName) this.#dropTenant(name);
     if (!log) return this.#removeRestored(id, tombstone);
@@ -176,7 +177,7 @@ export class MemoryJournal implements Journal {
     }
     this.#logs.delete(id);
     const ordered = this.#ordered.get(name.space)!;
-    ordered.splice(placeOf(ordered, log), 1);
+    ordered.splice(insertionIndex(ordered, log), 1);
     const removed = log.entries.length;
     log.entries = [];
     log.byKey.clear();
@@ -293,7 +294,7 @@ function placeOfLog(log: Log): JournalPosition {
 }
 
 /** The first index whose log is not below the given one. */
-function placeOf(ordered: readonly Log[], log: Log): number {
+function insertionIndex(ordered: readonly Log[], log: Log): number {
   return lowerBound(ordered, placeOfLog(log));
 }
 

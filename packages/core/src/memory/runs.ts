@@ -1,13 +1,13 @@
 /** The run engine in memory: the keyed one, whose journal and records can also be written in one step. */
 
 import type { EngineCall } from '../engine/call.ts';
-import type { Alongside, PlacedEvent, RunAppend } from '../engine/runs.ts';
+import type { PlacedEvent, RunAppend, SameCommitWrites } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
 import { encodeHead, eventIn, foundBy, headOf, nameOf } from '../keyed/run-entries.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { planAppend } from '../runs/append.ts';
 import { encodeEvent } from '../runs/event-forms.ts';
-import { refuseIfOver, Turns } from '../tools/contention.ts';
+import { KeyedMutex, refuseIfOver } from '../tools/contention.ts';
 import type { StoreContext } from '../tools/context.ts';
 import type { MemoryJournal } from './journal.ts';
 import type { MemoryRecords } from './records.ts';
@@ -16,7 +16,7 @@ export class MemoryRuns extends KeyedRuns {
   readonly #context: StoreContext;
   readonly #journal: MemoryJournal;
   readonly #records: MemoryRecords;
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedMutex();
 
   constructor(context: StoreContext, journal: MemoryJournal, records: MemoryRecords) {
     super(journal, records);
@@ -29,15 +29,15 @@ export class MemoryRuns extends KeyedRuns {
     appends: readonly RunAppend[],
     call: EngineCall & { transaction?: unknown },
   ): Promise<(PlacedEvent[] | Error)[]> {
-    if (!appends.some((append) => append.alongside)) return super.append(appends, call);
+    if (!appends.some((append) => append.sameCommit)) return super.append(appends, call);
     return Promise.all(appends.map((append) => this.#appendWith(append, call).catch((error: Error) => error)));
   }
 
   #appendWith(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
     const { tenantId, runId } = append.run;
-    return this.#turns.take(`${tenantId}\0${runId}`, call, async () => {
+    return this.#turns.run(`${tenantId}\0${runId}`, call, async () => {
       for (;;) {
-        const placed = await this.#attempt(append, append.alongside!);
+        const placed = await this.#attempt(append, append.sameCommit!);
         if (placed) return placed;
         refuseIfOver(call);
       }
@@ -45,10 +45,10 @@ export class MemoryRuns extends KeyedRuns {
   }
 
   /** `null` when others have written since the attempt looked; nothing was written then. */
-  async #attempt(append: RunAppend, alongside: Alongside): Promise<PlacedEvent[] | null> {
+  async #attempt(append: RunAppend, sameCommit: SameCommitWrites): Promise<PlacedEvent[] | null> {
     const name = nameOf(append.run);
     // Before the head: a state that is read then is never ahead of it.
-    const found = await this.#records.get(alongside.names);
+    const found = await this.#records.get(sameCommit.names);
     const head = headOf(name, await this.#journal.head(name));
     const keys = append.events.map(({ idempotencyKey }) => idempotencyKey);
     const stored = foundBy(append.run, await this.#journal.find(name, keys));
@@ -56,7 +56,7 @@ export class MemoryRuns extends KeyedRuns {
     if (plan.rows.length === 0) return plan.placed;
     const read = async (afterSeq: number, limit: number) =>
       (await this.#journal.read(name, afterSeq, limit)).map((entry) => eventIn(append.run, entry));
-    const writes = await alongside.writes(plan.placed, found, { rewrites: plan.head.rewrites, read });
+    const writes = await sameCommit.writes(plan.placed, found, { rewrites: plan.head.rewrites, read });
     const known = head === null || isTombstone(head) ? 0 : head.seq;
     const entries = plan.rows.map((row) => ({ key: row.idempotencyKey, body: encodeEvent(row) }));
     const commit = { known, rewrites: plan.head.rewrites, state: encodeHead(plan.head), entries };

@@ -17,10 +17,10 @@ import { MemoryRuns } from './runs.ts';
  * A store that lives and dies with the process: for tests, for trying things out, and as the model in model-based tests.
  *
  * @example
- * const store = createMemoryStore();
+ * const store = memoryStore();
  * await store.runs.handle('order-42').append('RunStarted');
  */
-export function createMemoryStore(options?: StoreOptions): Store {
+export function memoryStore(options?: StoreOptions): Store {
   const context = new StoreContext({ ...options, clock: new SteadyClock(options).now });
   const journal = memoryJournal(context);
   const records = memoryRecords(context);

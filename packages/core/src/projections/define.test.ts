@@ -6,7 +6,7 @@ import type { StandardSchema } from '../contracts/schemas.ts';
 import type { Store } from '../contracts/store.ts';
 import { defineEvents } from '../events/define.ts';
 import { numberOf, textOf } from '../kv/values.ts';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { InterceptedStore } from '../wrappers/intercept.ts';
 import { defineProjection } from './define.ts';
 import { stateKey } from './stored.ts';
@@ -78,7 +78,7 @@ describe('projections', () => {
   });
 
   it('fold to the present, and to any past sequence', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     await fill(store, 'a', 5);
     expect(await orders.project(store, 'a')).toEqual({
       tenantId: 'default',
@@ -102,7 +102,7 @@ describe('projections', () => {
   });
 
   it('are stored by the first get and then lag until they are refreshed', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     await fill(store, 'a', 5);
     expect((await orders.get(store, 'a'))?.lastEventSeq).toBe(5);
     await store.runs.handle('a').append('Placed', { cents: 10 });
@@ -113,7 +113,7 @@ describe('projections', () => {
   });
 
   it('work in the tenant of the run', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     await fill(store, 'a', 3, 'acme');
     await orders.refresh(store, 'a');
     expect((await store.forTenant('acme').kv.get(stateKey('orders', 1, 'a')))?.fields.state).toBeDefined();
@@ -126,7 +126,7 @@ describe('projections', () => {
   });
 
   it('never go back when many refresh at once', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     await fill(store, 'a', 1);
     let last = 0;
     const write = async () => {
@@ -146,7 +146,7 @@ describe('projections', () => {
   });
 
   it('store nothing when a handler throws, and say where', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     await fill(store, 'a', 3);
     const brittle = defineProjection({
       name: 'brittle',
@@ -176,7 +176,7 @@ describe('projections', () => {
   });
 
   it('let the state of a deleted run go', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     await fill(store, 'a', 3);
     await orders.refresh(store, 'a');
     await store.runs.deleteRun('a');
@@ -236,7 +236,7 @@ const ordersTwo = defineProjection({
 
 describe('rebuilding', () => {
   async function filledStore() {
-    const store = createMemoryStore();
+    const store = memoryStore();
     for (const [n, tenantId] of ['default', 'acme', 'default'].entries()) await fill(store, `r${n}`, 5, tenantId);
     for (let n = 0; n < 250; n++) await fill(store, `many-${n}`, 2, 'acme');
     return store;
@@ -346,7 +346,7 @@ describe('rebuilding', () => {
 
 describe('blame', () => {
   it('tells which event last wrote each path, now and then', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     await fill(store, 'a', 5);
     expect(await orders.blame(store, 'a')).toEqual({ '/cents': 4, '/notes/0': 3, '/notes/1': 5, '/status': 1 });
     expect(await orders.blame(store, 'a', { atSeq: 2 })).toEqual({ '/cents': 2, '/notes': 0, '/status': 1 });
@@ -354,7 +354,7 @@ describe('blame', () => {
   });
 
   it('costs no more for 20 000 events than reading them a few times', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const run = store.runs.handle('long');
     await run.append('RunStarted');
     const [first] = await store.runs.fetchEvents('long');

@@ -8,10 +8,10 @@ import type { StandardSchema } from '../contracts/schemas.ts';
 import type { Store } from '../contracts/store.ts';
 import { defineEvents } from '../events/define.ts';
 import { textOf } from '../kv/values.ts';
-import { createMemoryStore } from '../memory/store.ts';
-import { batching } from '../wrappers/batching.ts';
-import { failSafe } from '../wrappers/fail-safe.ts';
-import { retrying } from '../wrappers/retrying.ts';
+import { memoryStore } from '../memory/store.ts';
+import { withBatching } from '../wrappers/batching.ts';
+import { withFailSafe } from '../wrappers/fail-safe.ts';
+import { withRetries } from '../wrappers/retrying.ts';
 import { defineProjection } from './define.ts';
 import { stateKey } from './stored.ts';
 
@@ -44,7 +44,7 @@ function waiting<T>(until: () => Promise<unknown>): StandardSchema<T> {
 
 describe('inline projections', () => {
   it('are named once, by the handle of a run', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const run = store.runs.handle('r', { projections: [words] });
     await run.append('Said', { word: 'one' });
     await run.append('Said', { word: 'two' });
@@ -57,7 +57,7 @@ describe('inline projections', () => {
   });
 
   it('wait for schemas that do', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const Talk = defineEvents({ Said: waiting<{ word: string }>(() => new Promise((done) => setTimeout(done, 5))) });
     const last = defineProjection({
       name: 'last',
@@ -74,7 +74,7 @@ describe('inline projections', () => {
   });
 
   it('end at the time limit where a schema never answers; nothing is written and others go on', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const Talk = defineEvents({ Said: waiting<{ word: string }>(() => new Promise(() => {})) });
     const stuck = defineProjection({ name: 'stuck', version: 1, events: Talk, initial: {}, on: { Said() {} } });
     const run = store.runs.handle('r', { projections: [stuck] });
@@ -85,7 +85,7 @@ describe('inline projections', () => {
   });
 
   it('begin again where the log is another one than the state was folded from', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const run = store.runs.handle('r', { projections: [words] });
     await run.append('Said', { word: 'kept' });
     const parts: RunPart[] = await Array.fromAsync(store.runs.exportRun('r'));
@@ -102,7 +102,7 @@ describe('inline projections', () => {
 
   it('keep their states encoded like any other', async () => {
     const codec = encryption({ keys: { k: randomBytes(32) }, current: 'k' });
-    const store = createMemoryStore({ codec });
+    const store = memoryStore({ codec });
     const run = store.runs.handle('r', { projections: [words] });
     await run.append('Said', { word: 'secret' });
     await run.append('Said', { word: 'secret too' });
@@ -111,7 +111,7 @@ describe('inline projections', () => {
   });
 
   it('refuse a state that is too large, with the events', async () => {
-    const store = createMemoryStore({ limits: { fieldBytes: 100 } });
+    const store = memoryStore({ limits: { fieldBytes: 100 } });
     const run = store.runs.handle('r', { projections: [words] });
     await run.append('Said', { word: 'short' });
     await expect(run.append('Said', { word: 'x'.repeat(100) })).rejects.toMatchObject({
@@ -122,7 +122,7 @@ describe('inline projections', () => {
   });
 
   it('are told to those who watch, and wake those who tail', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const controller = new AbortController();
     const changes = store.kv.watch('tidemark.projections.', { signal: controller.signal })[Symbol.asyncIterator]();
     const events = store.runs.tail('r', { signal: controller.signal, tenantId: 'default' })[Symbol.asyncIterator]();
@@ -134,8 +134,8 @@ describe('inline projections', () => {
   });
 
   it('pass through wrappers', async () => {
-    const inner = createMemoryStore();
-    for (const [at, store] of [retrying(inner), batching(inner), failSafe(inner)].entries()) {
+    const inner = memoryStore();
+    for (const [at, store] of [withRetries(inner), withBatching(inner), withFailSafe(inner)].entries()) {
       const run = store.runs.handle(`r${at}`, { projections: [words] });
       await run.append('Said', { word: 'x' });
       expect(await stored(inner, words, `r${at}`)).toEqual({ words: ['x'] });

@@ -11,7 +11,7 @@ import type { Store } from '../contracts/store.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RecordName, RecordWrite, StoredRecord } from '../engine/records.ts';
 import type { RunKey } from '../engine/run-key.ts';
-import type { Alongside, OpenLog, PlacedEvent, RunAppend, RunEngine, StoredRunEvent } from '../engine/runs.ts';
+import type { OpenLog, PlacedEvent, RunAppend, RunEngine, SameCommitWrites, StoredRunEvent } from '../engine/runs.ts';
 import { encodeFields, recordOf as kvRecordOf } from '../kv/values.ts';
 import { checkPage, missingEvent } from '../runs/chain.ts';
 import { readLogPage } from '../runs/log-page.ts';
@@ -112,7 +112,7 @@ class InlineAppend implements Pick<RunEngine, 'append'> {
 
   #appendOnce(appends: readonly RunAppend[], call: EngineCall): Promise<Outcome[]> {
     return this.#engine.append(
-      appends.map((append) => ({ ...append, alongside: this.#alongside(append, call) })),
+      appends.map((append) => ({ ...append, sameCommit: this.#sameCommit(append, call) })),
       call,
     );
   }
@@ -149,7 +149,7 @@ class InlineAppend implements Pick<RunEngine, 'append'> {
       if (!isUpToDate(records[at], needed)) await refresh(projection, view, run, call);
   }
 
-  #alongside(append: RunAppend, call: EngineCall): Alongside {
+  #sameCommit(append: RunAppend, call: EngineCall): SameCommitWrites {
     const { run } = append;
     const { payloads, limits, deadlines } = this.#context;
     const keeping: Keeping = { tenantId: run.tenantId, payloads, maxBytes: limits.fieldBytes };

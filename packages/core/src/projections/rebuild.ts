@@ -129,7 +129,11 @@ async function serve(store: Store, { name, version }: Rebuilding, call: CallOpti
     const record = await store.kv.get(key, call);
     const active = numberOf(record?.fields.active) ?? 0;
     if (active >= version) return active;
-    const { swapped } = await store.kv.swap(key, { revision: record?.revision ?? 0, set: { active: version } }, call);
+    const { swapped } = await store.kv.swap(
+      key,
+      { expectedRevision: record?.revision ?? 0, set: { active: version } },
+      call,
+    );
     if (swapped) return version;
   }
 }

@@ -1,7 +1,7 @@
 /** Blame of the built-in snapshot: the same as comparing the snapshots before and after each event. */
 import { describe, expect, it } from 'vitest';
 import type { RunSnapshot } from '../contracts/run-state.ts';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { blameRun } from './run-blame.ts';
 
 const file = { uri: 's3://bucket/a', kind: 'csv' };
@@ -33,7 +33,7 @@ function stateOf({ projectedAt: _, version: __, freshness: ___, lastEventSeq: __
 
 describe('blameRun', () => {
   it('names the last event that changed each path, at every sequence', async () => {
-    const store = createMemoryStore();
+    const store = memoryStore();
     const run = store.runs.handle('r');
     const expected: Record<string, number> = {};
     let before: Record<string, string> = {};
@@ -68,6 +68,6 @@ describe('blameRun', () => {
   });
 
   it('refuses an unknown run', async () => {
-    await expect(blameRun(createMemoryStore(), 'r')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    await expect(blameRun(memoryStore(), 'r')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 });

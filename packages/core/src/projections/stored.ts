@@ -1,7 +1,7 @@
 /** States as they are kept: one KV record per run and version, written on the revision that was read. */
 import { encodeJson } from '../checks/json.ts';
 import { PAYLOADS, Payloads } from '../codec/payloads.ts';
-import type { PayloadPlace } from '../contracts/codec.ts';
+import type { PayloadContext } from '../contracts/codec.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import type { KvRecord, KvValue } from '../contracts/kv.ts';
 import type { ProjectedState } from '../contracts/projections.ts';
@@ -59,7 +59,7 @@ export function keptOf(keeping: Keeping, key: string, record: KvRecord | null): 
   if (!record) return null;
   const { state, seq, rewrites } = record.fields;
   return {
-    state: keeping.payloads.decode(textOf(state)!, placeOf(keeping, key)),
+    state: keeping.payloads.decode(textOf(state)!, stateContext(keeping, key)),
     lastEventSeq: numberOf(seq)!,
     rewrites: numberOf(rewrites) ?? 0,
     revision: record.revision,
@@ -80,7 +80,7 @@ type NextState = Pick<ProjectedState<unknown>, 'runId' | 'state' | 'lastEventSeq
 /** The fields of a state's record. */
 export function fieldsOf(keeping: Keeping, key: string, next: NextState): Record<string, KvValue> {
   const text = encodeJson(next.state, 'state', keeping.maxBytes);
-  const state = keeping.payloads.encode(text, placeOf(keeping, key));
+  const state = keeping.payloads.encode(text, stateContext(keeping, key));
   return { run: next.runId, seq: next.lastEventSeq, rewrites: next.rewrites, state };
 }
 
@@ -93,13 +93,13 @@ export async function keep(
   call: CallOptions,
 ): Promise<boolean> {
   const set = fieldsOf(keepingOf(store), key, next);
-  return (await store.kv.swap(key, { revision: over?.revision ?? 0, set }, call)).swapped;
+  return (await store.kv.swap(key, { expectedRevision: over?.revision ?? 0, set }, call)).swapped;
 }
 
 /** Removes the state that was read, unless another was stored since. */
 export async function discard(store: Store, key: string, { revision }: KeptState, call: CallOptions): Promise<void> {
   const set = { run: null, seq: null, rewrites: null, state: null };
-  await store.kv.swap(key, { revision, set }, call);
+  await store.kv.swap(key, { expectedRevision: revision, set }, call);
 }
 
 /** Removes the states of a run, of every projection and version that keeps states in these records. */
@@ -128,7 +128,7 @@ export function keepingOf({ kv, info }: Store): Keeping {
   return { tenantId: info.tenantId!, payloads, maxBytes: info.limits.fieldBytes };
 }
 
-function placeOf({ tenantId }: Keeping, key: string): PayloadPlace {
+function stateContext({ tenantId }: Keeping, key: string): PayloadContext {
   return { tenantId, kind: 'projection', owner: key };
 }
 

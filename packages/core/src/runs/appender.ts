@@ -14,7 +14,7 @@ import type { StoreContext } from '../tools/context.ts';
 import { refusalOf } from '../tools/outcomes.ts';
 import { carriedWrite, type WriteCall } from '../tools/writes.ts';
 import { payloadHashOf } from './chain.ts';
-import { placeOf } from './event-forms.ts';
+import { payloadContext } from './event-forms.ts';
 import { type Prepared, prepareEvent } from './prepare.ts';
 import type { SnapshotReader } from './snapshots.ts';
 import type { RunView } from './view.ts';
@@ -170,7 +170,7 @@ function saysTheSame(payloads: Payloads, run: RunKey, sent: PreparedEvent, store
   }
   if (sent.payload === stored.payload) return true;
   if (sent.payload === null || stored.payload === null) return false;
-  const place = placeOf(run, stored);
+  const place = payloadContext(run, stored);
   try {
     return sameJson(payloads.decode(sent.payload, place), payloads.decode(stored.payload, place));
   } catch (error) {

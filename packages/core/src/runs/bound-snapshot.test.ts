@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { StoreAlert } from '../contracts/alerts.ts';
 import type { RunSnapshot } from '../contracts/run-state.ts';
 import type { RunEngine, StoredSnapshot } from '../engine/runs.ts';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { engineOf } from '../store.ts';
 import { boundText, readBound } from './bound-snapshot.ts';
 
@@ -12,7 +12,7 @@ const CALL = { deadline: Number.POSITIVE_INFINITY, tenantId: null };
 
 async function setUp(events = 3) {
   const alerts: StoreAlert[] = [];
-  const store = createMemoryStore({ onAlert: (alert) => void alerts.push(alert) });
+  const store = memoryStore({ onAlert: (alert) => void alerts.push(alert) });
   const engine: RunEngine = engineOf(store)!.runs!;
   const handle = store.runs.handle('r');
   await handle.append('RunStarted');

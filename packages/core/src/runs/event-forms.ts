@@ -6,7 +6,7 @@ import { decodeJson } from '../checks/json.ts';
 import { checkInteger, checkTime, timeText } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import type { Payloads } from '../codec/payloads.ts';
-import type { PayloadPlace } from '../contracts/codec.ts';
+import type { PayloadContext } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { BodyField, ReadField, StoredField } from '../contracts/event-fields.ts';
 import type { RunEventRecord } from '../contracts/run-events.ts';
@@ -116,7 +116,10 @@ function measured(text: string | null): string {
 // As readers get it
 
 /** Where the payload of an event is kept: an event is known by its key before it has a sequence. */
-export function placeOf({ tenantId, runId }: RunKey, { idempotencyKey }: { idempotencyKey: string }): PayloadPlace {
+export function payloadContext(
+  { tenantId, runId }: RunKey,
+  { idempotencyKey }: { idempotencyKey: string },
+): PayloadContext {
   return { tenantId, kind: 'event', owner: runId, item: idempotencyKey };
 }
 
@@ -142,7 +145,7 @@ export function decodedRecord(
     ...(stored.stepId === null ? undefined : { stepId: stored.stepId }),
     ...(stored.payload === null
       ? undefined
-      : { payload: payloads.decode<Record<string, unknown>>(stored.payload, placeOf(run, stored)) }),
+      : { payload: payloads.decode<Record<string, unknown>>(stored.payload, payloadContext(run, stored)) }),
     ...(stored.extra === null ? undefined : decodeJson<object>(stored.extra)),
     runSeq: stored.runSeq,
     persistedAt: timeText(stored.persistedAt),

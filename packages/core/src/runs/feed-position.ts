@@ -53,5 +53,5 @@ function refuse(after: string): never {
 }
 
 function foreign(after: unknown) {
-  return invalidArgument('after', 'a cursor of this feed', after);
+  return invalidArgument('cursor', 'a cursor of this feed', after);
 }

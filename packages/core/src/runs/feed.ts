@@ -55,7 +55,7 @@ export class FeedReader {
 
   async page(options: (FeedOptions & { wait?: Duration }) | undefined, limit: number): Promise<FeedPage> {
     const filter = this.#checkFilter(options);
-    const after = positionOf(options?.after);
+    const after = positionOf(options?.cursor);
     const cursor = cursorOf(after);
     this.#context.startCall(options);
     const readPage = (reading: CallOptions | undefined) =>
@@ -74,7 +74,7 @@ export class FeedReader {
 
   follow(options: FeedOptions | undefined): AsyncIterable<FeedItem> {
     const filter = this.#checkFilter(options);
-    let after = positionOf(options?.after);
+    let after = positionOf(options?.cursor);
     const readPage = async (reading: CallOptions) => {
       for (;;) {
         const page = await this.#context.read(reading, (call) => this.#read(after, FEED_PAGE, filter, call));

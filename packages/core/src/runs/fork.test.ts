@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunStore } from '../contracts/runs.ts';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { forkRun } from './fork.ts';
 
 async function origin(count = 450) {
-  const { runs } = createMemoryStore();
+  const { runs } = memoryStore();
   const run = runs.handle('a', { labels: { shop: 'berlin' } });
   await run.append('RunStarted', { by: 'ada' });
   await run.append('StepStarted', {}, { stepId: 's' });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { RunHead } from '../engine/runs.ts';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { withRuns } from '../store.ts';
 
 function event(eventType: string): RunEventInput {
@@ -15,7 +15,7 @@ function event(eventType: string): RunEventInput {
 
 /** A run of three events whose head is read with these changes. */
 async function runWith(changes: Partial<RunHead>) {
-  const whole = createMemoryStore();
+  const whole = memoryStore();
   for (const type of ['RunQueued', 'RunStarted', 'RunCompleted']) await whole.runs.appendEvent(event(type));
   return withRuns(whole, (engine) => ({
     head: async (...args) => {
@@ -56,7 +56,7 @@ describe('a head', () => {
 
 describe('a listed run that cannot be found', () => {
   it('is reported by the doctor, and one that was removed meanwhile is not', async () => {
-    const whole = createMemoryStore();
+    const whole = memoryStore();
     for (const type of ['RunQueued', 'RunStarted']) await whole.runs.appendEvent(event(type));
     const lost = withRuns(whole, () => ({ head: async () => null }))!;
     const findings = async (store: typeof lost) =>

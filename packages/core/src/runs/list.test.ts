@@ -1,7 +1,7 @@
 /** Lists of runs that look further than one page of the engine. */
 import { expect, it } from 'vitest';
 import type { RunEventInput } from '../contracts/run-events.ts';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 
 /** More than an engine reads at a time. */
 const MANY = 1_100;
@@ -16,7 +16,7 @@ function started(n: number, labels: Record<string, string> = {}): RunEventInput 
 
 it('finds the one run that matches behind a thousand that do not', async () => {
   let now = Date.parse('2026-02-16T09:30:00.000Z');
-  const { runs } = createMemoryStore({ clock: () => now++ }).forTenant('acme');
+  const { runs } = memoryStore({ clock: () => now++ }).forTenant('acme');
   for (let n = 0; n < MANY; n++) await runs.appendEvent(started(n, n === 0 ? { team: 'ops' } : {}));
   const newest = await runs.listRuns({ labels: { team: 'ops' }, order: 'newest' });
   expect(newest.items.map(({ runId }) => runId)).toEqual(['run-0']);

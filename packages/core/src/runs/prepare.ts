@@ -11,7 +11,7 @@ import type { RunKey } from '../engine/run-key.ts';
 import type { PreparedEvent, StoredRunEvent } from '../engine/runs.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { corruptEvent, leafOf, undecodable } from './chain.ts';
-import { checkedFields, decodedRecord, placeOf } from './event-forms.ts';
+import { checkedFields, decodedRecord, payloadContext } from './event-forms.ts';
 import { defaultIdempotencyKey } from './keys.ts';
 import { checkTenant, type RunView } from './view.ts';
 
@@ -45,7 +45,7 @@ export function prepareEvent(context: StoreContext, input: unknown, view: RunVie
     it.idempotencyKey === undefined
       ? defaultIdempotencyKey({ ...event, runId: run.runId })
       : checkId(it.idempotencyKey, 'idempotencyKey');
-  if (event.payload !== null) event.payload = context.payloads.encode(event.payload, placeOf(run, event));
+  if (event.payload !== null) event.payload = context.payloads.encode(event.payload, payloadContext(run, event));
   event.leaf = leafOf(run, event);
   return {
     run,

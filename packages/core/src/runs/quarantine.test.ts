@@ -67,9 +67,9 @@ async function fill(runs: Runs, from: number, to: number): Promise<void> {
 async function readAll(runs: Runs, options: FeedOptions & { limit?: number } = {}) {
   const items: FeedItem[] = [];
   const held: { runId: string; runSeq: number }[] = [];
-  let after = options.after;
+  let after = options.cursor;
   for (;;) {
-    const page = await runs.feedPage({ ...options, ...(after === undefined ? {} : { after }) });
+    const page = await runs.feedPage({ ...options, ...(after === undefined ? {} : { cursor: after }) });
     items.push(...page.items);
     held.push(...(page.held ?? []));
     if (page.next === undefined || page.next === after) return { items, held, next: after };
@@ -118,7 +118,7 @@ describe('a damaged run', () => {
     repair('sick', 3);
     expect(await runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 1 });
     expect(await runs.releaseRun('sick')).toMatchObject({ state: 'released', release: 1 });
-    const { items } = await readAll(runs, { after: next!, limit: 2 });
+    const { items } = await readAll(runs, { cursor: next!, limit: 2 });
     const released = items.filter((item) => item.released);
     expect(seqsOf(released, 'sick')).toEqual([3, 4, 5, 6, 7, 8]);
     expect(seqsOf(released, 'well')).toEqual([]);
@@ -132,11 +132,11 @@ describe('a damaged run', () => {
     const { next } = await readAll(runs);
     repair('sick', 3);
     await runs.releaseRun('sick');
-    const whole = await readAll(runs, { after: next! });
+    const whole = await readAll(runs, { cursor: next! });
     expect(whole.items.map(({ event: { runSeq } }) => runSeq)).toEqual([3, 4, 5]);
     for (const [at, { cursor }] of whole.items.entries())
-      expect((await readAll(runs, { after: cursor })).items).toEqual(whole.items.slice(at + 1));
-    expect((await readAll(runs, { after: whole.next! })).items).toEqual([]);
+      expect((await readAll(runs, { cursor: cursor })).items).toEqual(whole.items.slice(at + 1));
+    expect((await readAll(runs, { cursor: whole.next! })).items).toEqual([]);
   });
 
   it('is in its place for readers that begin at the beginning after the release', async () => {
@@ -160,13 +160,13 @@ describe('a damaged run', () => {
     await runs.releaseRun('sick');
     await fill(runs, 5, 6);
     damage('sick', 5, cut);
-    const second = await readAll(runs, { after: next! });
+    const second = await readAll(runs, { cursor: next! });
     expect(seqsOf(second.items, 'sick')).toEqual([]);
     expect((await runs.listQuarantined()).items).toMatchObject([{ fromSeq: 3, release: 0 }]);
     expect(alerts).toHaveLength(2);
     repair('sick', 5);
     expect(await runs.releaseRun('sick')).toMatchObject({ release: 2 });
-    const third = await readAll(runs, { after: second.next! });
+    const third = await readAll(runs, { cursor: second.next! });
     expect(seqsOf(third.items, 'sick')).toEqual([3, 4, 5, 6]);
   });
 
@@ -233,7 +233,10 @@ describe('cursors of a feed', () => {
     async (after) => {
       const { runs } = setUp();
       await fill(runs, 1, 1);
-      await expect(runs.feedPage({ after })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'after' });
+      await expect(runs.feedPage({ cursor: after })).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+        field: 'cursor',
+      });
     },
   );
 

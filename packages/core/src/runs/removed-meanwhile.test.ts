@@ -62,7 +62,7 @@ describe('a run that is removed meanwhile', () => {
     await twoRuns(runs);
     const cursor = await cursorAfter(others, given);
     after.feed = async () => void (await others.deleteRun('gone'));
-    const { items } = await runs.feedPage({ after: cursor });
+    const { items } = await runs.feedPage({ cursor: cursor });
     expect(items.map(({ event: { runId, runSeq } }) => `${runId} ${runSeq}`)).toEqual([
       'stays 1',
       'stays 2',
@@ -74,7 +74,7 @@ describe('a run that is removed meanwhile', () => {
   it('is not found by who reads on inside a commit of it', async () => {
     const { runs, others, after } = setUp();
     await twoRuns(runs);
-    after.read = async () => void (await others.archiveRun('gone', { location: 'x', atSeq: 4 }));
+    after.read = async () => void (await others.archiveRun('gone', { location: 'x', expectedSeq: 4 }));
     await expect(runs.fetchEvents('gone', { afterSeq: 2 })).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
   });
 
@@ -103,7 +103,7 @@ describe('a run that is archived while it is exported', () => {
   it('is archived, and not corrupt', async () => {
     const { runs, others, after } = setUp();
     await longRun(runs);
-    after.read = async () => void (await others.archiveRun('long', { location: 'x', atSeq: 1_001 }));
+    after.read = async () => void (await others.archiveRun('long', { location: 'x', expectedSeq: 1_001 }));
     await expect(exported(runs)).rejects.toMatchObject({ code: 'RUN_ARCHIVED', archive: 'x' });
   });
 
@@ -113,7 +113,7 @@ describe('a run that is archived while it is exported', () => {
     const parts: RunPart[] = [];
     for await (const part of others.exportRun('long')) parts.push(part);
     after.read = async () => {
-      await others.archiveRun('long', { location: 'x', atSeq: 1_001 });
+      await others.archiveRun('long', { location: 'x', expectedSeq: 1_001 });
       after.read = async () => void (await others.restoreRun(parts));
     };
     expect(await exported(runs)).toBe(1_001);
@@ -125,7 +125,7 @@ describe('a run that is archived while it is exported', () => {
     const parts: RunPart[] = [];
     for await (const part of others.exportRun('long')) parts.push(part);
     const moveAway = async () => {
-      await others.archiveRun('long', { location: 'x', atSeq: 1_001 });
+      await others.archiveRun('long', { location: 'x', expectedSeq: 1_001 });
       after.read = async () => void (await others.restoreRun(parts));
     };
     after.read = moveAway;
@@ -143,10 +143,10 @@ describe('a run that is removed and put back meanwhile', () => {
     for await (const part of others.exportRun('gone')) parts.push(part);
     const cursor = await cursorAfter(others, given);
     after.feed = async () => {
-      await others.archiveRun('gone', { location: 'x', atSeq: 4 });
+      await others.archiveRun('gone', { location: 'x', expectedSeq: 4 });
       after.read = async () => void (await others.restoreRun(parts));
     };
-    const { items } = await runs.feedPage({ after: cursor });
+    const { items } = await runs.feedPage({ cursor: cursor });
     const seen = items.filter(({ event: { runId } }) => runId === 'gone').map(({ event: { runSeq } }) => runSeq);
     expect(seen.slice(-4)).toEqual([1, 2, 3, 4]);
   });

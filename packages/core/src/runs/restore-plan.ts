@@ -62,11 +62,12 @@ export function checkRemoval(
   run: RunKey,
   head: RunHead | RunTombstone | null,
   tombstone: RunTombstone,
-  { atSeq, atRewrites }: { atSeq?: number; atRewrites?: number },
+  { expectedSeq, expectedRewrites }: { expectedSeq?: number; expectedRewrites?: number },
 ): boolean {
-  if (isTombstone(head)) return head.kind === 'restoring' && tombstone.kind === 'deleted' && atSeq === undefined;
-  if (head !== null && atSeq !== undefined && head.seq !== atSeq) throw seqConflict(run.runId, atSeq, head.seq);
-  if (head !== null && atRewrites !== undefined && head.rewrites !== atRewrites)
+  if (isTombstone(head)) return head.kind === 'restoring' && tombstone.kind === 'deleted' && expectedSeq === undefined;
+  if (head !== null && expectedSeq !== undefined && head.seq !== expectedSeq)
+    throw seqConflict(run.runId, expectedSeq, head.seq);
+  if (head !== null && expectedRewrites !== undefined && head.rewrites !== expectedRewrites)
     throw rewritten(run.runId, head.rewrites);
   return head !== null;
 }

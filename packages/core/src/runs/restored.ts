@@ -15,7 +15,7 @@ import type { RunKey } from '../engine/run-key.ts';
 import type { RestoredPart, RunHead, StoredRedaction, StoredRunEvent } from '../engine/runs.ts';
 import type { Digest } from '../hash.ts';
 import type { StoreContext } from '../tools/context.ts';
-import { checkedFields, placeOf } from './event-forms.ts';
+import { checkedFields, payloadContext } from './event-forms.ts';
 import { checkExtra, MAX_EXTRA_BYTES } from './prepare.ts';
 import { MAX_REASON_BYTES } from './redaction.ts';
 
@@ -145,7 +145,7 @@ function restoredPayload(
   const stored = checkText(value, 'payload', MAX_TEXT_BYTES);
   let text: string;
   try {
-    text = payloads.open(stored, placeOf(run, { idempotencyKey }));
+    text = payloads.open(stored, payloadContext(run, { idempotencyKey }));
   } catch (cause) {
     if (!isTidemarkError(cause, 'CODEC_FAILED')) throw cause;
     if (keepEncoded && isEnvelope(stored)) return stored;

@@ -239,7 +239,7 @@ describe('snapshots', () => {
       },
     }));
     await append(runs, 2_500);
-    archiveNow = async () => void (await runs.archiveRun('r', { location: 'x', atSeq: 2_500 }));
+    archiveNow = async () => void (await runs.archiveRun('r', { location: 'x', expectedSeq: 2_500 }));
     await expect(runs.projectSnapshot('r')).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
   });
 

@@ -4,7 +4,7 @@
  */
 import { isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
-import type { PayloadPlace } from '../contracts/codec.ts';
+import type { PayloadContext } from '../contracts/codec.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { RunEventRecord } from '../contracts/run-events.ts';
 import type { RefreshedSnapshot, RunSnapshot } from '../contracts/run-state.ts';
@@ -155,7 +155,7 @@ export class SnapshotReader {
     if (!stored) return null;
     const { lastEventSeq, rewrites } = stored;
     try {
-      const text = this.#context.payloads.open(stored.body, placeOf(run));
+      const text = this.#context.payloads.open(stored.body, snapshotContext(run));
       return { lastEventSeq, rewrites, found: readBound(run, text, stored) };
     } catch (error) {
       if (isDamagedPayload(error)) return { lastEventSeq, rewrites, found: UNDECODABLE };
@@ -226,7 +226,7 @@ export class SnapshotReader {
   /** A snapshot that cannot be decoded counts as absent; where a key is missing, the events cannot be decoded either. */
   #open(run: RunKey, stored: StoredSnapshot): BoundSnapshot | UnboundSnapshot {
     try {
-      return readBound(run, this.#context.payloads.open(stored.body, placeOf(run)), stored);
+      return readBound(run, this.#context.payloads.open(stored.body, snapshotContext(run)), stored);
     } catch {
       return UNDECODABLE;
     }
@@ -324,7 +324,7 @@ export class SnapshotReader {
     // Written down first: the caller has the same object, and may change it while we wait.
     const { lastEventSeq, status } = snapshot;
     const { rewrites, wrong, over } = base;
-    const body = this.#context.payloads.encode(boundText(run, { snapshot, link }, rewrites), placeOf(run));
+    const body = this.#context.payloads.encode(boundText(run, { snapshot, link }, rewrites), snapshotContext(run));
     if (wrong !== null) {
       await this.#engine.dropSnapshot(run, wrong, call);
       return false;
@@ -380,7 +380,7 @@ function linkBefore(page: LogPage): Digest {
   return page.lead.at(-1)?.link ?? page.linkBefore;
 }
 
-function placeOf({ tenantId, runId }: RunKey): PayloadPlace {
+function snapshotContext({ tenantId, runId }: RunKey): PayloadContext {
   return { tenantId, kind: 'snapshot', owner: runId };
 }
 

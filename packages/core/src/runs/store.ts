@@ -222,15 +222,20 @@ export class Runs implements RunStore {
     return this.#quarantine.release(run, options);
   }
 
-  async deleteRun(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<boolean> {
+  async deleteRun(runId: string, options?: RunReadOptions & { expectedSeq?: number }): Promise<boolean> {
     checkId(runId, 'runId');
-    const atSeq = options?.atSeq === undefined ? undefined : checkInteger(options.atSeq, 'atSeq', 1);
+    const expectedSeq =
+      options?.expectedSeq === undefined ? undefined : checkInteger(options.expectedSeq, 'expectedSeq', 1);
     const write = this.#context.writeOf('runs', 'deleteRun', [runId, options]);
     return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
       if (!run) return false;
       await this.#snapshots.settled(run);
-      return this.#engine.remove(run, { kind: 'deleted', at: this.#context.clock() }, Object.assign(call, { atSeq }));
+      return this.#engine.remove(
+        run,
+        { kind: 'deleted', at: this.#context.clock() },
+        Object.assign(call, { expectedSeq }),
+      );
     });
   }
 
@@ -248,12 +253,15 @@ export class Runs implements RunStore {
 
   async archiveRun(
     runId: string,
-    options: RunReadOptions & { location: string; atSeq: number; rewrites?: number },
+    options: RunReadOptions & { location: string; expectedSeq: number; expectedRewrites?: number },
   ): Promise<boolean> {
     checkId(runId, 'runId');
     const archive = checkText(options?.location, 'location', MAX_LOCATION_BYTES);
-    const atSeq = checkInteger(options.atSeq, 'atSeq', 1);
-    const atRewrites = options.rewrites === undefined ? undefined : checkInteger(options.rewrites, 'rewrites', 0);
+    const expectedSeq = checkInteger(options.expectedSeq, 'expectedSeq', 1);
+    const expectedRewrites =
+      options.expectedRewrites === undefined
+        ? undefined
+        : checkInteger(options.expectedRewrites, 'expectedRewrites', 0);
     const write = this.#context.writeOf('runs', 'archiveRun', [runId, options]);
     return this.#context.write(options, write, async (call) => {
       const run = await this.#lookup.find(runId, options, call);
@@ -262,7 +270,7 @@ export class Runs implements RunStore {
       if (isTombstone(head) && head.kind === 'restoring') throw tombstoneError(runId, head);
       await this.#snapshots.settled(run);
       const tombstone: RunTombstone = { kind: 'archived', at: this.#context.clock(), archive };
-      return this.#engine.remove(run, tombstone, Object.assign(call, { atSeq, atRewrites }));
+      return this.#engine.remove(run, tombstone, Object.assign(call, { expectedSeq, expectedRewrites }));
     });
   }
 
@@ -283,7 +291,7 @@ export class Runs implements RunStore {
     });
   }
 
-  async archivedAt(runId: string, options?: RunReadOptions): Promise<string | null> {
+  async archiveLocation(runId: string, options?: RunReadOptions): Promise<string | null> {
     checkId(runId, 'runId');
     return this.#context.read(options, async (call) => {
       const run = await this.#lookup.find(runId, options, call);

@@ -1,6 +1,6 @@
 /** The clock of stores without a server (GEN-12). */
 import { describe, expect, it } from 'vitest';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { SteadyClock } from './clock.ts';
 
 const HOUR = 3_600_000;
@@ -92,7 +92,7 @@ describe('SteadyClock', () => {
 describe('a memory store whose clock is set back', () => {
   it('ends records, leases and pauses on time', async () => {
     const time = { wall: Date.now(), elapsed: 0 };
-    const store = createMemoryStore({ clock: () => time.wall, monotonic: () => time.elapsed });
+    const store = memoryStore({ clock: () => time.wall, monotonic: () => time.elapsed });
     const { kv, jobs, agents } = store;
     await kv.put('k', { a: 1 }, { ttl: 60_000 });
     await jobs.enqueue({ taskType: 'mail', taskId: 'held' });
@@ -102,7 +102,7 @@ describe('a memory store whose clock is set back', () => {
     time.elapsed += 59_999;
     expect(await kv.get('k')).toMatchObject({ ttl: 1 });
     expect(await jobs.overdue('mail', { threshold: '1d' })).toEqual([]);
-    expect(await agents.peekPlannerState('token')).not.toBeNull();
+    expect(await agents.peekPause('token')).not.toBeNull();
     time.elapsed += 1;
     expect(await kv.get('k')).toBeNull();
     expect(await jobs.overdue('mail', { threshold: '1d' })).toMatchObject([{ reason: 'lease ended' }]);

@@ -38,11 +38,11 @@ export class Contention {
 }
 
 /** Runs tasks of the same key one after the other, within this process. */
-export class Turns {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>();
   #waiting = 0;
 
-  async take<T>(key: string, call: EngineCall, task: () => Promise<T>): Promise<T> {
+  async run<T>(key: string, call: EngineCall, task: () => Promise<T>): Promise<T> {
     if (this.#waiting >= MAX_WAITING) throw overloaded('Too many writes are waiting');
     const before = this.#last.get(key);
     const turn = this.#run(before, call, task);

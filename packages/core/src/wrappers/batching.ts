@@ -1,5 +1,5 @@
 /**
- * `batching`: collects events and writes many at once (AGT-12). Flow and planner events are accepted first and written
+ * `withBatching`: collects events and writes many at once (AGT-12). Flow and planner events are accepted first and written
  * soon after; an append of a run is answered when it is durable. Reads see what was accepted before them.
  */
 
@@ -56,9 +56,9 @@ const CLOSE_RETRY_MS = 50;
  * close the store.
  *
  * @example
- * await using store = batching(await open(url), { maxDelay: '20ms' });
+ * await using store = withBatching(await open(url), { maxDelay: '20ms' });
  */
-export function batching(store: Store, options: BatchingOptions = {}): BatchingStore {
+export function withBatching(store: Store, options: BatchingOptions = {}): BatchingStore {
   const limits = {
     maxBatch: checkInteger(options.maxBatch ?? 100, 'maxBatch', 1, MAX_BATCH),
     maxDelayMs: checkDuration(options.maxDelay ?? 50, 'maxDelay'),

@@ -1,5 +1,5 @@
 /**
- * `failSafe`: for runtimes that must never stop because their store does (GEN-1). What fails is counted and reported, and
+ * `withFailSafe`: for runtimes that must never stop because their store does (GEN-1). What fails is counted and reported, and
  * the caller gets what the method gives when there is nothing. Calls whose answer decides something still throw.
  */
 
@@ -54,13 +54,13 @@ export interface FailSafeStore extends Omit<Store, 'runs' | 'forTenant'> {
 /**
  * A store whose saves and loads do not throw. Runs: appends give `null`, reads nothing. Agents: all saves and reads, but
  * for pauses, which are saved, loaded, claimed, confirmed and released as always. Not changed: `kv` and `jobs`, conditional
- * writes (`expectedSeq`, `ifVersion`, `projections`, a transaction), removals, and what stores artifacts: there, an
+ * writes (`expectedSeq`, `expectedVersion`, `projections`, a transaction), removals, and what stores artifacts: there, an
  * invented answer would lose or double something.
  *
  * @example
- * const store = failSafe(await open(url), { logger: pino() });
+ * const store = withFailSafe(await open(url), { logger: pino() });
  */
-export function failSafe(store: Store, options: FailSafeOptions = {}): FailSafeStore {
+export function withFailSafe(store: Store, options: FailSafeOptions = {}): FailSafeStore {
   return wrap(store, new FailureGuard(options));
 }
 

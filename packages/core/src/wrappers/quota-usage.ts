@@ -79,7 +79,7 @@ export class SharedUsage {
     const added = this.#settled;
     if (added.runs === 0 && added.bytes === 0) return this.#learn(stored, added);
     const set = { runs: Math.max(0, stored.runs + added.runs), bytes: Math.max(0, stored.bytes + added.bytes) };
-    const { swapped } = await this.#store.kv.swap(QUOTA_KEY, { revision: record.revision, set });
+    const { swapped } = await this.#store.kv.swap(QUOTA_KEY, { expectedRevision: record.revision, set });
     return swapped ? this.#learn(set, added) : this.#sync();
   }
 
@@ -87,7 +87,7 @@ export class SharedUsage {
   async #begin(): Promise<void> {
     const added = this.#settled;
     const counted = await countUsage(this.#store);
-    const { swapped } = await this.#store.kv.swap(QUOTA_KEY, { revision: 0, set: { ...counted } });
+    const { swapped } = await this.#store.kv.swap(QUOTA_KEY, { expectedRevision: 0, set: { ...counted } });
     // What this process has settled meanwhile was there to be counted.
     return swapped ? this.#learn(counted, added) : this.#sync();
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { Store } from '../contracts/store.ts';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { InterceptedStore } from './intercept.ts';
 import type { TenantQuota } from './quota-options.ts';
 import { withQuotas } from './quotas.ts';
@@ -11,7 +11,7 @@ import { withQuotas } from './quotas.ts';
 let now = Date.now();
 const clock = () => now;
 
-function guarded(quota: TenantQuota, inner: Store = createMemoryStore()) {
+function guarded(quota: TenantQuota, inner: Store = memoryStore()) {
   return { inner, store: withQuotas(inner, { limits: { acme: quota }, clock }) };
 }
 
@@ -106,7 +106,7 @@ describe('runs', () => {
     const { store } = guarded({ runs: 1 });
     await store.runs.appendEvent(event('a'));
     const parts = await Array.fromAsync(store.runs.exportRun('a'));
-    await store.runs.archiveRun('a', { location: 'elsewhere', atSeq: 1 });
+    await store.runs.archiveRun('a', { location: 'elsewhere', expectedSeq: 1 });
     await store.runs.appendEvent(event('b'));
     await expect(store.runs.restoreRun(parts)).rejects.toMatchObject(over('runs', 1));
     await store.runs.deleteRun('b');
@@ -151,7 +151,7 @@ describe('bytes', () => {
   });
 
   it('gives back what a failed call held, and keeps what may have been written', async () => {
-    const memory = createMemoryStore();
+    const memory = memoryStore();
     let fault: 'UNAVAILABLE' | 'OUTCOME_UNKNOWN' | null = 'UNAVAILABLE';
     const failing = new InterceptedStore(memory, {
       async call(call, proceed) {
@@ -172,7 +172,7 @@ describe('bytes', () => {
 
 describe('usage', () => {
   it('is counted from the store where there is no record, and shared through one', async () => {
-    const inner = createMemoryStore();
+    const inner = memoryStore();
     for (const runId of ['a', 'b']) await inner.runs.appendEvent(event(runId, { payload: { n: 1 } }));
     const [one, two] = [guarded({ runs: 5 }, inner).store, guarded({ runs: 5 }, inner).store];
     expect(await one.usage('acme')).toEqual({ runs: 2, bytes: 14 });
@@ -190,7 +190,7 @@ describe('usage', () => {
   });
 
   it('is not guessed where the store cannot be counted', async () => {
-    const failing = new InterceptedStore(createMemoryStore(), {
+    const failing = new InterceptedStore(memoryStore(), {
       async call({ domain, method }, proceed) {
         if (domain === 'artifacts' && method === 'list') throw new TidemarkError('UNAVAILABLE', 'as asked');
         return proceed();
@@ -200,7 +200,7 @@ describe('usage', () => {
   });
 
   it('is told when the store is closed, and exceeds a quota by what others write within a second at most', async () => {
-    const inner = createMemoryStore();
+    const inner = memoryStore();
     const stores = Array.from({ length: 4 }, () => guarded({ runs: 40 }, new Unclosed(inner)).store);
     for (let second = 0; second < 5; second++) {
       await Promise.all(
@@ -229,14 +229,14 @@ describe('usage', () => {
 
 describe('withQuotas', () => {
   it('refuses limits that are none', () => {
-    const inner = createMemoryStore();
+    const inner = memoryStore();
     for (const quota of [{ runs: -1 }, { eventsPerSecond: 0 }, { bytes: 1.5 }, { burst: 3 }, 7])
       expect(() => withQuotas(inner, { limits: { acme: quota as TenantQuota } })).toThrow(/limits/);
   });
 
   it('takes a function, and a default for those it says nothing of', async () => {
     const limits = (tenantId: string) => (tenantId === 'acme' ? { runs: 1 } : undefined);
-    const store = withQuotas(createMemoryStore(), { limits, default: { runs: 0 } });
+    const store = withQuotas(memoryStore(), { limits, default: { runs: 0 } });
     await store.runs.appendEvent(event('a'));
     await expect(store.runs.appendEvent(event('a', { tenantId: 'other' }))).rejects.toMatchObject(over('runs', 0));
   });

@@ -4,7 +4,7 @@ import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { Store } from '../contracts/store.ts';
 import type { StoreWrite } from '../contracts/writes.ts';
-import { createMemoryStore } from '../memory/store.ts';
+import { memoryStore } from '../memory/store.ts';
 import { assembleStore, engineOf } from '../store.ts';
 import { StoreContext } from '../tools/context.ts';
 import { withCalls } from '../tools/with-calls.ts';
@@ -14,7 +14,7 @@ const LOST = new TidemarkError('OUTCOME_UNKNOWN', 'The reply was lost');
 
 /** A memory store whose runs, records and pauses carry out what they are told and lose the reply. */
 function lossy(): { store: Store; healthy: Store } {
-  const healthy = createMemoryStore();
+  const healthy = memoryStore();
   const engine = engineOf(healthy)!;
   const losing = <T extends object>(part: T, ...names: (keyof T)[]): T =>
     new Proxy(part, {
@@ -54,13 +54,13 @@ describe('error.write', () => {
     const { store, healthy } = lossy();
     await healthy.runs.handle('r').append('Progress');
     const { signal } = new AbortController();
-    const write = await writeOf(store.runs.deleteRun('r', { atSeq: 1, signal, timeoutMs: 500 }));
-    expect(write).toEqual({ domain: 'runs', method: 'deleteRun', args: ['r', { atSeq: 1 }] });
+    const write = await writeOf(store.runs.deleteRun('r', { expectedSeq: 1, signal, timeoutMs: 500 }));
+    expect(write).toEqual({ domain: 'runs', method: 'deleteRun', args: ['r', { expectedSeq: 1 }] });
     expect(await replay(healthy, write), 'the first attempt deleted it').toBe(false);
   });
 
   it('is absent when the append joined a transaction of the caller', async () => {
-    const engine = engineOf(createMemoryStore())!;
+    const engine = engineOf(memoryStore())!;
     const runs = withCalls(engine.runs!, { append: () => Promise.reject(LOST) });
     const store = assembleStore(new StoreContext(), { ...engine, runs });
     const event = { runId: 'r', tenantId: 'default', eventType: 'Progress', eventId: crypto.randomUUID() };

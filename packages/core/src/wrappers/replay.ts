@@ -43,7 +43,7 @@ export type ReplayArguments<W extends StoreWrite> = W extends { domain: infer D;
  * the first attempt deleted the run. A write that was made on the view of a tenant is replayed on that view.
  *
  * @example
- * try { await store.kv.swap('counter', { revision: 3, set: { n: 4 }, requestId }) } catch (error) {
+ * try { await store.kv.swap('counter', { expectedRevision: 3, set: { n: 4 }, requestId }) } catch (error) {
  *   if (!isTidemarkError(error, 'OUTCOME_UNKNOWN') || !error.write) throw error;
  *   await replay(store, error.write);
  * }

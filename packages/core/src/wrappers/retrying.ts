@@ -1,5 +1,5 @@
 /**
- * `retrying`: makes a call again while that can help and cannot harm (GEN-8). What was not written may be sent again
+ * `withRetries`: makes a call again while that can help and cannot harm (GEN-8). What was not written may be sent again
  * always; what may have been written only when the call carries a key that settles it.
  */
 
@@ -25,9 +25,9 @@ export interface RetryOptions {
  * A store that repeats what failed for the moment. An error that stays has `attempts`.
  *
  * @example
- * const store = retrying(await open(url), { deadline: '10s' });
+ * const store = withRetries(await open(url), { deadline: '10s' });
  */
-export function retrying(store: Store, options: RetryOptions = {}): Store {
+export function withRetries(store: Store, options: RetryOptions = {}): Store {
   return new InterceptedStore(store, new Repeater(options));
 }
 

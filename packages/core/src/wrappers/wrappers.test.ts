@@ -3,18 +3,18 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type ErrorCode, TidemarkError } from '../contracts/errors.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { Store } from '../contracts/store.ts';
-import { createMemoryStore } from '../memory/store.ts';
-import { batching, type LostEvent } from './batching.ts';
-import { failSafe, type StoreFailure } from './fail-safe.ts';
+import { memoryStore } from '../memory/store.ts';
+import { type LostEvent, withBatching } from './batching.ts';
+import { type StoreFailure, withFailSafe } from './fail-safe.ts';
 import { InterceptedStore, type StoreCall } from './intercept.ts';
-import { retrying } from './retrying.ts';
+import { withRetries } from './retrying.ts';
 
 type Fault = { code: ErrorCode; after?: boolean } | null;
 
 /** A memory store, with the calls that reached it and a say in which fail. */
 function faulty(faultOf: (call: StoreCall, nth: number) => Fault = () => null) {
   const calls: string[] = [];
-  const inner = createMemoryStore();
+  const inner = memoryStore();
   const store = new InterceptedStore(inner, {
     async call(call, proceed) {
       const name = `${call.domain}.${call.method}`;
@@ -46,25 +46,28 @@ const plannerEvent = (n: number) => ({ eventType: 'step', ts: 1, trajectoryStep:
 const down = (): Fault => ({ code: 'UNAVAILABLE' });
 const soon = (ms = 20) => new Promise((done) => setTimeout(done, ms));
 
-describe('failSafe', () => {
+describe('withFailSafe', () => {
   it('gives what a method gives when there is nothing, and reports', async () => {
     const { store } = faulty(down);
     const failures: StoreFailure[] = [];
     const lines: object[] = [];
-    const safe = failSafe(store, { onError: (it) => failures.push(it), logger: { error: (line) => lines.push(line) } });
+    const safe = withFailSafe(store, {
+      onError: (it) => failures.push(it),
+      logger: { error: (line) => lines.push(line) },
+    });
     expect(await safe.runs.appendEvent(event())).toBeNull();
     expect(await safe.runs.appendEvents([event(), event()])).toEqual([null, null]);
     expect(await safe.runs.handle('r').append('Progress')).toBeNull();
     expect(await safe.runs.fetchEvents('r')).toEqual([]);
     expect(await safe.runs.getSnapshot('r')).toBeNull();
     expect(await safe.runs.headSeq('r')).toBe(0);
-    expect(await safe.runs.feedPage({ after: 'c' })).toEqual({ items: [], next: 'c' });
+    expect(await safe.runs.feedPage({ cursor: 'c' })).toEqual({ items: [], next: 'c' });
     await safe.agents.saveEvent(flowEvent(1));
     await safe.agents.savePlannerEvent('trace', plannerEvent(1));
     expect(await safe.agents.loadHistory('t')).toEqual([]);
     expect(await safe.agents.loadMemoryState('k')).toBeNull();
     expect(await safe.agents.listUpdatesPage('s')).toEqual({ items: [], cursorFound: false });
-    expect(await safe.agents.saveMemoryState('k', { ifVersion: 'only a field' })).toEqual({ version: 0 });
+    expect(await safe.agents.saveMemoryState('k', { expectedVersion: 'only a field' })).toEqual({ version: 0 });
     expect(await safe.artifacts.exists('a')).toBe(false);
     expect(safe.failures).toEqual({ saves: 6, loads: 8 });
     expect(failures).toHaveLength(14);
@@ -78,13 +81,13 @@ describe('failSafe', () => {
   });
 
   it('throws where an invented answer would lose or double something', async () => {
-    const safe = failSafe(faulty(down).store);
+    const safe = withFailSafe(faulty(down).store);
     const calls: (() => Promise<unknown>)[] = [
       () => safe.agents.savePlannerState('token', {}),
       () => safe.agents.loadPlannerState('token'),
-      () => safe.agents.claimPlannerState('token'),
-      () => safe.agents.confirmPlannerState('token', 'claim'),
-      () => safe.agents.saveMemoryState('k', {}, { ifVersion: 1 }),
+      () => safe.agents.claimPause('token'),
+      () => safe.agents.confirmPause('token', 'claim'),
+      () => safe.agents.saveMemoryState('k', {}, { expectedVersion: 1 }),
       () => safe.runs.appendEvent(event(), { expectedSeq: 0 }),
       () => safe.runs.projectSnapshot('r'),
       () => safe.runs.deleteRun('r'),
@@ -98,8 +101,8 @@ describe('failSafe', () => {
   });
 
   it('ends iterators that fail, counts in views, and outlives its reporters', async () => {
-    const inner = createMemoryStore();
-    const safe = failSafe(inner, {
+    const inner = memoryStore();
+    const safe = withFailSafe(inner, {
       onError() {
         throw new Error('reporter');
       },
@@ -117,26 +120,28 @@ describe('failSafe', () => {
   });
 });
 
-describe('retrying', () => {
+describe('withRetries', () => {
   it('makes a call again until it succeeds', async () => {
     const { store, calls } = faulty((_, nth) => (nth < 4 ? { code: 'OVERLOADED' } : null));
-    const result = await retrying(store, { firstDelay: 1 }).runs.handle('r').append('Progress');
+    const result = await withRetries(store, { firstDelay: 1 }).runs.handle('r').append('Progress');
     expect(result).toMatchObject({ runSeq: 1, persisted: true });
     expect(calls).toHaveLength(4);
   });
 
   it('does not take a value of the caller for a signal', async () => {
     const { store, inner } = faulty((_, nth) => (nth < 3 ? { code: 'OVERLOADED' } : null));
-    await retrying(store, { firstDelay: 1 }).kv.put('lamp', { signal: 'red' });
+    await withRetries(store, { firstDelay: 1 }).kv.put('lamp', { signal: 'red' });
     expect((await inner.kv.getField('lamp', 'signal'))?.length).toBe(3);
   });
 
   it('settles an unknown outcome by the key, so that nothing is stored twice', async () => {
     const { store, inner } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN', after: true } : null));
-    const again = retrying(store, { firstDelay: 1 });
+    const again = withRetries(store, { firstDelay: 1 });
     expect(await again.runs.handle('r').append('Progress')).toMatchObject({ runSeq: 1, idempotent: true });
     expect(await inner.runs.headSeq('r')).toBe(1);
-    expect(await again.kv.swap('k', { revision: 0, set: { n: 1 }, requestId: 'q' })).toMatchObject({ swapped: true });
+    expect(await again.kv.swap('k', { expectedRevision: 0, set: { n: 1 }, requestId: 'q' })).toMatchObject({
+      swapped: true,
+    });
     await again.agents.saveMemoryState('m', { requestId: 'only a field' }, { requestId: 'q' });
     expect((await inner.agents.getMemoryRecord('m'))?.version).toBe(1);
   });
@@ -144,29 +149,29 @@ describe('retrying', () => {
   it('keeps an outcome unknown that no later attempt has settled', async () => {
     const faults: Fault[] = [{ code: 'OUTCOME_UNKNOWN', after: true }, { code: 'UNAVAILABLE' }];
     const { store, inner } = faulty((_, nth) => faults[Math.min(nth, 2) - 1]!);
-    const append = retrying(store, { firstDelay: 1, deadline: 50 }).runs.appendEvent(event());
+    const append = withRetries(store, { firstDelay: 1, deadline: 50 }).runs.appendEvent(event());
     await expect(append).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', attempts: expect.any(Number) });
     expect(await inner.runs.headSeq('r')).toBe(1);
   });
 
   it('takes a refusal of the same write for the end of an unknown outcome', async () => {
     const { store } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN' } : { code: 'SCOPE_MISMATCH' }));
-    const append = retrying(store, { firstDelay: 1 }).runs.appendEvent(event());
+    const append = withRetries(store, { firstDelay: 1 }).runs.appendEvent(event());
     await expect(append).rejects.toMatchObject({ code: 'SCOPE_MISMATCH', outcome: 'rejected', attempts: 2 });
   });
 
   it('keeps a batch unknown of which one run was written and another refused', async () => {
-    const inner = createMemoryStore();
+    const inner = memoryStore();
     await inner.runs.appendEvent(event('gone'));
     await inner.runs.deleteRun('gone');
-    const append = retrying(inner, { firstDelay: 1 }).runs.appendEvents([event('r'), event('gone')]);
+    const append = withRetries(inner, { firstDelay: 1 }).runs.appendEvents([event('r'), event('gone')]);
     await expect(append).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', runId: 'gone', attempts: 2 });
     expect(await inner.runs.headSeq('r')).toBe(1);
   });
 
   it('does not repeat a write of unknown outcome that carries nothing to settle it', async () => {
     const { store, calls } = faulty(() => ({ code: 'OUTCOME_UNKNOWN', after: true }));
-    const again = retrying(store, { firstDelay: 1, deadline: 100 });
+    const again = withRetries(store, { firstDelay: 1, deadline: 100 });
     const writes: (() => Promise<unknown>)[] = [
       () => again.kv.put('k', { requestId: 'only a field' }),
       () => again.kv.swap('k', { set: { n: 1 } }),
@@ -185,7 +190,7 @@ describe('retrying', () => {
 
   it('does not repeat what cannot succeed', async () => {
     const { store, calls } = faulty();
-    await expect(retrying(store).runs.appendEvent(event('r', { eventId: 'no uuid' }))).rejects.toMatchObject({
+    await expect(withRetries(store).runs.appendEvent(event('r', { eventId: 'no uuid' }))).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       attempts: undefined,
     });
@@ -195,20 +200,20 @@ describe('retrying', () => {
   it('gives up at the deadline, says how often it tried, and stops when aborted', async () => {
     const { store } = faulty(down);
     const start = Date.now();
-    const error = await retrying(store, { firstDelay: 10, maxDelay: 20, deadline: 200 })
+    const error = await withRetries(store, { firstDelay: 10, maxDelay: 20, deadline: 200 })
       .kv.get('k')
       .catch((it: TidemarkError) => it);
     expect(error).toMatchObject({ code: 'UNAVAILABLE', attempts: expect.any(Number) });
     expect((error as TidemarkError).attempts).toBeGreaterThan(4);
     expect(Date.now() - start).toBeLessThan(1_500);
-    const aborted = retrying(store, { firstDelay: 60_000, maxDelay: 60_000, deadline: '1h' }).kv.get('k', {
+    const aborted = withRetries(store, { firstDelay: 60_000, maxDelay: 60_000, deadline: '1h' }).kv.get('k', {
       signal: AbortSignal.timeout(30),
     });
     await expect(aborted).rejects.toMatchObject({ code: 'UNAVAILABLE', attempts: 2 });
   });
 });
 
-describe('batching', () => {
+describe('withBatching', () => {
   const open: Store[] = [];
   const opened = <T extends Store>(store: T): T => {
     open.push(store);
@@ -220,7 +225,7 @@ describe('batching', () => {
 
   it('writes many events in few calls, in order, and lets readers see them', async () => {
     const { store, calls } = faulty();
-    const batched = opened(batching(store, { maxDelay: '10s', maxBatch: 50 }));
+    const batched = opened(withBatching(store, { maxDelay: '10s', maxBatch: 50 }));
     for (let n = 0; n < 120; n++) {
       await batched.agents.saveEvent(flowEvent(0, n % 2 ? 'odd' : 'even'));
       await batched.agents.saveEvent({ ...flowEvent(0, 'all'), payload: { n } });
@@ -233,11 +238,11 @@ describe('batching', () => {
 
   it('writes after the delay, on flush and on close', async () => {
     const { store, inner, calls } = faulty();
-    const timed = opened(batching(store, { maxDelay: 20 }));
+    const timed = opened(withBatching(store, { maxDelay: 20 }));
     await timed.agents.saveEvent(flowEvent(1));
     expect(calls).toEqual([]);
     await vi.waitFor(() => expect(calls).toEqual(['agents.saveEvents']));
-    const slow = batching(store, { maxDelay: '1h' });
+    const slow = withBatching(store, { maxDelay: '1h' });
     await slow.forTenant('acme').agents.savePlannerEvent('trace', plannerEvent(1));
     await slow.flush();
     expect(await inner.forTenant('acme').agents.listPlannerEvents('trace')).toHaveLength(1);
@@ -254,7 +259,7 @@ describe('batching', () => {
 
   it('answers appends when they are stored, each with its own result', async () => {
     const { store, calls } = faulty();
-    const batched = opened(batching(store, { maxDelay: 5, maxBatch: 100 }));
+    const batched = opened(withBatching(store, { maxDelay: 5, maxBatch: 100 }));
     const results = await Promise.all(
       Array.from({ length: 300 }, (_, n) => batched.runs.appendEvent(event(`r${n % 3}`))),
     );
@@ -268,7 +273,7 @@ describe('batching', () => {
   it('lets a bad event fail alone', async () => {
     const { store } = faulty();
     const lost: LostEvent[] = [];
-    const batched = opened(batching(store, { maxDelay: 5, onLost: (it) => lost.push(it) }));
+    const batched = opened(withBatching(store, { maxDelay: 5, onLost: (it) => lost.push(it) }));
     const outcomes = await Promise.allSettled([
       batched.runs.appendEvent(event()),
       batched.runs.appendEvent(event('r', { eventType: 'StepStarted' })),
@@ -291,7 +296,7 @@ describe('batching', () => {
       if (method === 'saveEvents' && nth <= 3) return { code: 'OUTCOME_UNKNOWN', after: nth === 2 };
       return method === 'savePlannerEvent' && nth === 2 ? { code: 'UNAVAILABLE' } : null;
     });
-    const batched = opened(batching(store, { maxDelay: 5 }));
+    const batched = opened(withBatching(store, { maxDelay: 5 }));
     for (const n of [1, 2, 3]) await batched.agents.saveEvent(flowEvent(n));
     await expect(batched.flush()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
     await vi.waitFor(async () => expect(await batched.agents.loadHistory('t')).toHaveLength(3), { timeout: 5_000 });
@@ -302,7 +307,7 @@ describe('batching', () => {
 
   it('gives each caller of a failed batch the failure, with the write to send again', async () => {
     const { store } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN', after: true } : null));
-    const batched = opened(batching(store, { maxDelay: 5 }));
+    const batched = opened(withBatching(store, { maxDelay: 5 }));
     const events = [event(), event()];
     const outcomes = await Promise.allSettled(events.map((it) => batched.runs.appendEvent(it)));
     for (const [at, outcome] of outcomes.entries())
@@ -317,7 +322,7 @@ describe('batching', () => {
     const { store, inner } = faulty();
     await inner.runs.appendEvent(event('gone'));
     await inner.runs.deleteRun('gone');
-    const batched = opened(batching(store, { maxDelay: 5 }));
+    const batched = opened(withBatching(store, { maxDelay: 5 }));
     const appends = ['a', 'gone', 'b'].map((runId) => batched.runs.appendEvent(event(runId)));
     const outcomes = await Promise.allSettled(appends);
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -329,7 +334,7 @@ describe('batching', () => {
     const { store, inner } = faulty(({ method }) => (method === 'appendEvent' ? { code: 'UNAVAILABLE' } : null));
     await inner.runs.appendEvent(event('gone'));
     await inner.runs.deleteRun('gone');
-    const batched = opened(batching(store, { maxDelay: 5 }));
+    const batched = opened(withBatching(store, { maxDelay: 5 }));
     const outcomes = await Promise.allSettled(['a', 'gone'].map((runId) => batched.runs.appendEvent(event(runId))));
     for (const outcome of outcomes)
       expect((outcome as PromiseRejectedResult).reason).toMatchObject({
@@ -341,7 +346,7 @@ describe('batching', () => {
   it('is bounded: callers wait for room, and are overloaded when none comes', async () => {
     let isDown = true;
     const { store } = faulty(() => (isDown ? { code: 'UNAVAILABLE' } : null));
-    const batched = opened(batching(store, { maxDelay: 5, maxBatch: 2, maxQueued: 4 }));
+    const batched = opened(withBatching(store, { maxDelay: 5, maxBatch: 2, maxQueued: 4 }));
     for (const n of [1, 2, 3, 4]) await batched.agents.saveEvent(flowEvent(n));
     await expect(batched.agents.saveEvent(flowEvent(9), { timeoutMs: 20 })).rejects.toMatchObject({
       code: 'OVERLOADED',
@@ -356,7 +361,7 @@ describe('batching', () => {
   it('says on closing what it could not write', async () => {
     const { store } = faulty(down);
     const lost: LostEvent[] = [];
-    const batched = batching(store, { maxDelay: '1h', closeTimeout: 200, onLost: (it) => lost.push(it) });
+    const batched = withBatching(store, { maxDelay: '1h', closeTimeout: 200, onLost: (it) => lost.push(it) });
     await batched.agents.saveEvent(flowEvent(1));
     await batched.agents.savePlannerEvent('trace', plannerEvent(2));
     await expect(batched.close()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
@@ -367,14 +372,14 @@ describe('batching', () => {
   it('writes on closing what fails for the moment', async () => {
     const { store, inner } = faulty((_, nth) => (nth <= 2 ? { code: 'UNAVAILABLE' } : null));
     const saved = vi.spyOn(inner.agents, 'saveEvents');
-    const batched = batching(store, { maxDelay: '1h' });
+    const batched = withBatching(store, { maxDelay: '1h' });
     await batched.agents.saveEvent(flowEvent(1));
     await batched.close();
     expect(saved.mock.calls[0]?.[0]).toHaveLength(1);
   });
 
   it('accepts nothing from a call that was aborted, and nothing after it was closed', async () => {
-    const batched = batching(createMemoryStore(), { maxDelay: 5 });
+    const batched = withBatching(memoryStore(), { maxDelay: 5 });
     await expect(batched.agents.saveEvent(flowEvent(1), { signal: AbortSignal.abort() })).rejects.toMatchObject({
       code: 'ABORTED',
     });
@@ -385,7 +390,7 @@ describe('batching', () => {
   });
 
   it('takes events as they are when they are passed', async () => {
-    const batched = opened(batching(createMemoryStore(), { maxDelay: '1h' }));
+    const batched = opened(withBatching(memoryStore(), { maxDelay: '1h' }));
     const changing = flowEvent(1);
     await batched.agents.saveEvent(changing);
     changing.payload.n = 99;
@@ -395,7 +400,7 @@ describe('batching', () => {
 
 it('wrappers wrap each other', async () => {
   const { store, inner } = faulty((_, nth) => (nth === 1 ? { code: 'OUTCOME_UNKNOWN', after: true } : null));
-  const safe = failSafe(batching(retrying(store, { firstDelay: 1 }), { maxDelay: 1 }));
+  const safe = withFailSafe(withBatching(withRetries(store, { firstDelay: 1 }), { maxDelay: 1 }));
   await safe.forTenant('acme').agents.saveEvent(flowEvent(1));
   expect(await safe.forTenant('acme').runs.handle('r').append('Progress')).toMatchObject({ runSeq: 1 });
   expect(await inner.forTenant('acme').runs.headSeq('r')).toBe(1);

@@ -8,7 +8,7 @@ import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/times.tsx';
 import type { Session } from './session.ts';
 import { SteerBox } from './steer-box.tsx';
-import { conversationOf, lookOf, type Utterance } from './told.ts';
+import { conversationOf, lookOf, type Utterance } from './update-text.ts';
 
 const FIRST = 150;
 const FURTHER = 500;

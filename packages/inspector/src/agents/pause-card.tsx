@@ -19,7 +19,7 @@ import { Time } from '../parts/times.tsx';
 import { hrefOf } from '../shell/router.ts';
 import { readPause, saveSteering } from './api.ts';
 import { canBeAnswered } from './pauses.ts';
-import { wordsOf } from './told.ts';
+import { wordsOf } from './update-text.ts';
 
 interface PauseCardProps {
   pause: PauseInfo;

@@ -7,7 +7,7 @@ import { Mark } from '../parts/status.tsx';
 import { Time } from '../parts/times.tsx';
 import type { Session } from './session.ts';
 import { SteerBox } from './steer-box.tsx';
-import { lookOf, wordsOf } from './told.ts';
+import { lookOf, wordsOf } from './update-text.ts';
 
 const MOST = 500;
 

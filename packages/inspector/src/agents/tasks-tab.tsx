@@ -7,7 +7,7 @@ import { Mark, Status } from '../parts/status.tsx';
 import { Time } from '../parts/times.tsx';
 import { hrefOf, place } from '../shell/router.ts';
 import type { Session } from './session.ts';
-import { wordsOf } from './told.ts';
+import { wordsOf } from './update-text.ts';
 
 const COLUMNS: readonly { type: TaskType; title: string }[] = [
   { type: 'FOREGROUND', title: 'In the foreground' },

@@ -10,7 +10,7 @@ import { momentText, Time } from '../parts/times.tsx';
 import { place, setQuery } from '../shell/router.ts';
 import { getTrajectory, listPlannerEvents, listTraces, loadHistory } from './api.ts';
 import type { Session } from './session.ts';
-import { wordsOf } from './told.ts';
+import { wordsOf } from './update-text.ts';
 
 const MOST_EVENTS = 500;
 

@@ -11,7 +11,7 @@ import { Time } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { place, setQuery } from '../shell/router.ts';
 import type { Session } from './session.ts';
-import { lookOf, wordsOf } from './told.ts';
+import { lookOf, wordsOf } from './update-text.ts';
 
 const ROW_HEIGHT = 30;
 const COLUMNS = ['When', 'Type', 'Task', 'What'];

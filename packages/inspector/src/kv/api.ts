@@ -21,7 +21,7 @@ export async function findRecord(key: string, tenant: Tenant, signal: AbortSigna
 
 /** A write on top of a revision; 0 where there must be no record. */
 export interface RecordWrite {
-  revision: number;
+  expectedRevision: number;
   /** `null` takes a field out; a record without fields is gone. */
   set: Record<string, WireBytes | null>;
   requestId: string;

@@ -26,7 +26,7 @@ export function DeleteRecord({ name, tenant, record: current, onClose, onWritten
   const action = useAction();
   const confirm = () => {
     const set = Object.fromEntries(Object.keys(record.fields).map((field) => [field, null]));
-    const body = { revision: record.revision, set, requestId: newId() };
+    const body = { expectedRevision: record.revision, set, requestId: newId() };
     action.run(async () => {
       const { swapped, record: left } = await writeRecord(name, body, tenant);
       onWritten(left);

@@ -30,8 +30,8 @@ export function RecordEditor({ name, tenant, record, onDone, onWritten }: Editor
   const set = changesOf(draft.value, theirs.value === null ? {} : base.fields);
   const flaw = flawOf(draft.value);
 
-  const write = (revision: number) => {
-    const body = { revision, set, requestId: newId() };
+  const write = (expectedRevision: number) => {
+    const body = { expectedRevision, set, requestId: newId() };
     action.run(async () => {
       const { swapped, record: current } = await writeRecord(name, body, tenant);
       if (!swapped) {

@@ -11,5 +11,5 @@ export function curlOf({ tenantId, runId }: RunName, seq: number): string {
 
 export function commandLineOf({ tenantId, runId }: RunName, seq: number): string {
   const store = `--store ${quoted(location.origin)}`;
-  return `tidemark runs events ${quoted(runId)} --tenant ${quoted(tenantId)} --after ${seq - 1} ${store}`;
+  return `tidemark runs events ${quoted(runId)} --tenant ${quoted(tenantId)} --after-seq ${seq - 1} ${store}`;
 }

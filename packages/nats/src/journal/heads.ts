@@ -118,7 +118,7 @@ export class Heads {
   }
 
   *#walk({ order, after }: JournalRange): Generator<string> {
-    const start = after && placeOf(after.createdAt, after.tenantId, after.name);
+    const start = after && sortKey(after.createdAt, after.tenantId, after.name);
     if (order === 'newest') yield* this.#places.below(start);
     else for (const place of this.#places.from(start ?? '')) if (place !== start) yield place;
   }
@@ -158,12 +158,12 @@ export class Heads {
   }
 
   #add({ name, head }: Listed): void {
-    this.#places.add(placeOf(head.createdAt, name.tenantId, name.name));
+    this.#places.add(sortKey(head.createdAt, name.tenantId, name.name));
   }
 
   #drop(id: string, { name, head }: Listed): void {
     this.#listed.delete(id);
-    this.#places.delete(placeOf(head.createdAt, name.tenantId, name.name));
+    this.#places.delete(sortKey(head.createdAt, name.tenantId, name.name));
   }
 
   #nameTenant({ tenantId, name }: JournalName, isNamed: boolean): void {
@@ -183,6 +183,6 @@ export class Heads {
 const TIME_DIGITS = 16;
 
 /** Ids have no NUL, which sorts before everything else: texts sort by time, then tenant, then name. */
-function placeOf(createdAt: number, tenantId: string, name: string): string {
+function sortKey(createdAt: number, tenantId: string, name: string): string {
   return `${String(createdAt).padStart(TIME_DIGITS, '0')}\0${tenantId}\0${name}`;
 }

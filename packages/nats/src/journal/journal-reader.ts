@@ -2,8 +2,8 @@
 import type { EngineCall, JournalEntry, JournalHead, JournalName, JournalSpace } from '@tidemark/core/engine';
 import { LruMap } from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
+import { removeMarks } from '../messages/delete-markers.ts';
 import { HEADER } from '../messages/headers.ts';
-import { removeMarks } from '../messages/marks.ts';
 import type { Messages, StoredMessage } from '../messages/messages.ts';
 import type { Spill } from '../messages/spill.ts';
 import { walk } from '../streams/consumers.ts';

@@ -186,11 +186,11 @@ async function pull(link: Link, stream: string, name: string, call: EngineCall):
 }
 
 function messageOf(msg: Msg): StoredMessage {
-  return { subject: msg.subject, seq: placeOf(msg).seq, headers: headersOf(msg), data: Buffer.from(msg.data) };
+  return { subject: msg.subject, seq: deliveryInfo(msg).seq, headers: headersOf(msg), data: Buffer.from(msg.data) };
 }
 
 /** `$JS.ACK.stream.consumer.delivered.streamSeq.consumerSeq.time.pending`, with domain and account before in newer servers. */
-function placeOf(msg: Msg): { seq: number; delivery: number; pending: number } {
+function deliveryInfo(msg: Msg): { seq: number; delivery: number; pending: number } {
   const tokens = msg.reply!.split('.');
   const at = tokens.length >= 11 ? 7 : 5;
   return { seq: Number(tokens[at]), delivery: Number(tokens[at + 1]), pending: Number(tokens[at + 3]) };
@@ -297,7 +297,7 @@ export class Follower {
       this.#heed(msg);
       return;
     }
-    const { delivery, pending } = placeOf(msg);
+    const { delivery, pending } = deliveryInfo(msg);
     if (delivery !== this.#deliveries + 1) {
       void this.#make();
       return;

@@ -55,10 +55,10 @@ export interface ArchivedRunOptions {
 
 export interface Archiver {
   /**
-   * Archives one run, whatever its status. `RUN_NOT_FOUND` if unknown; `SEQ_CONFLICT` when it has gone on since `atSeq`, or
+   * Archives one run, whatever its status. `RUN_NOT_FOUND` if unknown; `SEQ_CONFLICT` when it has gone on since `expectedSeq`, or
    * meanwhile.
    */
-  archiveRun(runId: string, options?: ArchivedRunOptions & { atSeq?: number }): Promise<ArchiveReport>;
+  archiveRun(runId: string, options?: ArchivedRunOptions & { expectedSeq?: number }): Promise<ArchiveReport>;
   /** Archives the runs named, or those of a filter: only ended ones, unless the filter names a status. */
   archiveRuns(which: RunFilter | readonly RunRef[], options?: ArchiveRunsOptions): Promise<ArchiveReport>;
   /**
@@ -104,11 +104,11 @@ class TargetArchiver implements Archiver {
     this.#packing = new Packing({ store, target, probe });
   }
 
-  async archiveRun(runId: string, options: ArchivedRunOptions & { atSeq?: number } = {}): Promise<ArchiveReport> {
+  async archiveRun(runId: string, options: ArchivedRunOptions & { expectedSeq?: number } = {}): Promise<ArchiveReport> {
     await this.#finishOnce();
     const { run } = await this.#firstPart(runId, options);
-    const { atSeq } = options;
-    if (atSeq !== undefined && run.lastEventSeq !== atSeq) throw goneOn(run);
+    const { expectedSeq } = options;
+    if (expectedSeq !== undefined && run.lastEventSeq !== expectedSeq) throw goneOn(run);
     const report = emptyReport(false);
     await this.#packing.pack({ tenantId: run.tenantId, createdAt: run.createdAt, runs: [run] }, report);
     if (report.runs === 0) throw goneOn(run, report.spared[0]?.reason);
@@ -206,7 +206,7 @@ class TargetArchiver implements Archiver {
    * `archiveRun`, who may have named the file of another tenant: such a file is not opened.
    */
   async #locate(runId: string, options: ArchivedRunOptions): Promise<Located | null> {
-    const archive = await this.#store.runs.archivedAt(runId, { tenantId: options.tenantId });
+    const archive = await this.#store.runs.archiveLocation(runId, { tenantId: options.tenantId });
     if (archive === null) return null;
     const location = parseLocation(archive);
     const tenantId = location && tenantOfPack(location.pack);
@@ -220,7 +220,7 @@ class TargetArchiver implements Archiver {
     if (options.tenantId !== undefined) return options.tenantId === tenantId;
     const { tenantId: confinedTo } = this.#store.info;
     if (confinedTo !== undefined) return confinedTo === tenantId;
-    return (await this.#store.runs.archivedAt(runId, { tenantId })) === archive;
+    return (await this.#store.runs.archiveLocation(runId, { tenantId })) === archive;
   }
 
   async verify({ tenantId, signal }: { tenantId?: string; signal?: AbortSignal } = {}): Promise<ArchiveCheck> {

@@ -25,7 +25,7 @@ class DirectoryTarget implements ArchiveTarget {
   }
 
   async put(name: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-    const place = this.#placeOf(name);
+    const place = this.#pathTo(name);
     await this.#makeDirectory(dirname(place));
     const unfinished = `${place}.${crypto.randomUUID()}${UNFINISHED}`;
     try {
@@ -39,7 +39,7 @@ class DirectoryTarget implements ArchiveTarget {
   }
 
   async get(name: string): Promise<AsyncIterable<Uint8Array> | null> {
-    const file = await open(this.#placeOf(name), 'r').catch(nothingThere);
+    const file = await open(this.#pathTo(name), 'r').catch(nothingThere);
     // Asked of the file that is open: its name may lead to another one by now.
     if ((await file?.stat())?.isFile()) return file!.createReadStream() as AsyncIterable<Uint8Array>;
     await file?.close();
@@ -55,13 +55,13 @@ class DirectoryTarget implements ArchiveTarget {
   }
 
   async delete(name: string): Promise<boolean> {
-    const place = this.#placeOf(name);
+    const place = this.#pathTo(name);
     const wasThere = await rm(place).then(() => true, nothingThere);
     if (wasThere) await syncDirectory(dirname(place));
     return wasThere === true;
   }
 
-  #placeOf(name: string): string {
+  #pathTo(name: string): string {
     const isSafe = name
       .split('/')
       .every((part) => part !== '' && part !== '.' && part !== '..' && !/[\\\0]/.test(part));

@@ -157,10 +157,10 @@ export class Packing {
 
   /** `left`: the run lies in this pack and nowhere else. `spared` is noted in the report. */
   async #leave(pack: string, run: PackedRun, report: ArchiveReport): Promise<'left' | 'rewritten' | 'spared'> {
-    const { tenantId, runId, events: atSeq, rewrites = 0 } = run;
+    const { tenantId, runId, events: expectedSeq, rewrites: expectedRewrites = 0 } = run;
     const location = locationText({ pack, ...run });
     this.#probe('leaving');
-    const options = { tenantId, atSeq, rewrites, location, timeoutMs: REMOVAL_LIMIT_MS };
+    const options = { tenantId, expectedSeq, expectedRewrites, location, timeoutMs: REMOVAL_LIMIT_MS };
     try {
       await resend(TRIES, () => this.#store.runs.archiveRun(runId, options));
     } catch (error) {
@@ -170,7 +170,7 @@ export class Packing {
       return 'spared';
     }
     this.#probe('left');
-    const isThere = (await resend(TRIES, () => this.#store.runs.archivedAt(runId, { tenantId }))) === location;
+    const isThere = (await resend(TRIES, () => this.#store.runs.archiveLocation(runId, { tenantId }))) === location;
     if (isThere) report.runs++;
     if (isThere) report.events += run.events;
     else noteSpared(report, { tenantId, runId, reason: 'it was removed meanwhile' });
@@ -181,7 +181,7 @@ export class Packing {
   async #giveUp(manifest: Manifest, problems: readonly string[]): Promise<never> {
     for (const run of manifest.runs) {
       const { tenantId, runId } = run;
-      const at = await this.#store.runs.archivedAt(runId, { tenantId });
+      const at = await this.#store.runs.archiveLocation(runId, { tenantId });
       if (at === locationText({ pack: manifest.pack, ...run })) throw corrupt(problems.join('; '));
     }
     await this.#target.delete(manifest.pack);

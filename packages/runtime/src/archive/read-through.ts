@@ -1,4 +1,4 @@
-/** `readThrough`: a store whose archived runs can still be read, from the archive. */
+/** `withArchive`: a store whose archived runs can still be read, from the archive. */
 import { type FetchOptions, isTidemarkError, type RunEventRecord, type Store } from '@tidemark/core';
 import { InterceptedStore, type Interceptor, type StoreCall } from '@tidemark/core/engine';
 import type { Archiver } from './archiver.ts';
@@ -12,9 +12,9 @@ const MOST_TRIES = 3;
  * `RUN_ARCHIVED` as before.
  *
  * @example
- * const store = readThrough(await open('sqlite:app.db'), archiver);
+ * const store = withArchive(await open('sqlite:app.db'), archiver);
  */
-export function readThrough(store: Store, archiver: Archiver): Store {
+export function withArchive(store: Store, archiver: Archiver): Store {
   return new InterceptedStore(store, new ArchiveReading(archiver));
 }
 

@@ -191,7 +191,7 @@ function memoryUnit(from: AgentStore, to: AgentStore, key: string): CopyUnit {
 }
 
 function tracesOf({ admin }: Store): AsyncIterable<string> {
-  return itemsOf((cursor) => admin.listTraces({ ...cursor, limit: PAGE }));
+  return itemsOf((cursor) => admin.listAllTraces({ ...cursor, limit: PAGE }));
 }
 
 /** And the history of what belongs to no trace (AGT-2). */

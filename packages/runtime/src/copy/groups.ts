@@ -72,7 +72,7 @@ const KV: Group = {
     if (record === null) return true;
     // A swap that takes its last field takes the record.
     const set = Object.fromEntries(Object.keys(record.fields).map((name) => [name, null]));
-    return (await kv.swap(id, { revision: Number(stamp), set })).swapped;
+    return (await kv.swap(id, { expectedRevision: Number(stamp), set })).swapped;
   },
 };
 
@@ -85,7 +85,7 @@ const MEMORY: Group = {
       ({ key, version }) => ({ id: key, stamp: String(version) }),
     ),
   async remove({ store: { agents } }, { id, stamp }) {
-    return agents.deleteMemoryState(id, { ifVersion: Number(stamp) }).catch(unless('VERSION_CONFLICT'));
+    return agents.deleteMemoryState(id, { expectedVersion: Number(stamp) }).catch(unless('VERSION_CONFLICT'));
   },
   sessionOf: async (_, id) => parseMemoryKey(id)?.session ?? null,
 };
@@ -142,7 +142,8 @@ const TRACES: Group = {
       yield { id: NO_TRACE, stamp: '' };
       break;
     }
-    for await (const id of itemsOf((cursor) => admin.listTraces({ ...cursor, limit: PAGE }))) yield { id, stamp: '' };
+    for await (const id of itemsOf((cursor) => admin.listAllTraces({ ...cursor, limit: PAGE })))
+      yield { id, stamp: '' };
   },
   // A trace goes with its session, or with its tenant.
   remove: async () => false,
@@ -162,13 +163,13 @@ export const RUNS: Group = {
   },
   ended: ({ store: { admin }, tenantId }) => endedRuns(admin, tenantId),
   async endAlike({ store: { runs }, tenantId }, { id, stamp }, { location }, mirror) {
-    const at = { tenantId, atSeq: Number(stamp), timeoutMs: REMOVAL_LIMIT_MS };
+    const at = { tenantId, expectedSeq: Number(stamp), timeoutMs: REMOVAL_LIMIT_MS };
     if (location === null) return runs.deleteRun(id, at).catch(unless('SEQ_CONFLICT'));
     // The archive may be out of the target's reach: only a mirror lets a run go for it.
     return mirror && runs.archiveRun(id, { ...at, location }).catch(unless('SEQ_CONFLICT'));
   },
   async remove({ store: { runs }, tenantId }, { id, stamp }) {
-    return runs.deleteRun(id, { tenantId, atSeq: Number(stamp) }).catch(unless('SEQ_CONFLICT'));
+    return runs.deleteRun(id, { tenantId, expectedSeq: Number(stamp) }).catch(unless('SEQ_CONFLICT'));
   },
 };
 

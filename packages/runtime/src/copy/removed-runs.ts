@@ -2,7 +2,7 @@
  * Carries the tombstones of runs over, so that a late retry does not begin a run anew in the target (RUN-15). Copies of such
  * runs go as the mirror lets things end; here the target learns of runs it does not have, and is compared.
  */
-import { createMemoryStore, isTidemarkError, type RunPart } from '@tidemark/core';
+import { isTidemarkError, memoryStore, type RunPart } from '@tidemark/core';
 import { type Ended, RUNS } from './groups.ts';
 import { sideBySide } from './joins.ts';
 import type { CopyUnit, Difference, Sides } from './unit.ts';
@@ -69,7 +69,7 @@ async function lastSeqIn({ to, tenantId }: Sides, runId: string): Promise<number
  * tombstone. There is no other way to leave one where there never was a run.
  */
 async function beginRun({ to, tenantId }: Sides, runId: string): Promise<void> {
-  const scratch = createMemoryStore();
+  const scratch = memoryStore();
   try {
     const { runs } = scratch.forTenant(tenantId);
     for (const type of ['Removed', 'Elsewhere']) await runs.handle(runId).append(type);

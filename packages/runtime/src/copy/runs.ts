@@ -38,8 +38,8 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
   };
 
   /** Takes the beginning of the run out of the target's way; what comes is the same and more. */
-  const replace = async (atSeq: number) => {
-    await to.runs.archiveRun(runId, { ...options, location: REPLACING, atSeq, timeoutMs: RESTORE_LIMIT_MS });
+  const replace = async (expectedSeq: number) => {
+    await to.runs.archiveRun(runId, { ...options, location: REPLACING, expectedSeq, timeoutMs: RESTORE_LIMIT_MS });
     probe('replacing');
     return restore();
   };
@@ -78,10 +78,10 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
   };
 
   /** A redaction leaves the head as it is, so that runs with the same head may still differ by one. */
-  const redactAlike = async (atSeq: number) => {
+  const redactAlike = async (expectedSeq: number) => {
     for await (const { ours, theirs } of eventPairs(sides, runId)) {
       // With the run comes when and by whom it was redacted.
-      if (ours?.redaction && !sameJson(ours.redaction, theirs?.redaction)) return replace(atSeq);
+      if (ours?.redaction && !sameJson(ours.redaction, theirs?.redaction)) return replace(expectedSeq);
     }
     return { copied: 0, same: 1 };
   };
@@ -134,7 +134,7 @@ async function stateIn({ to, tenantId }: Sides, runId: string): Promise<number |
     return await to.runs.headSeq(runId, { tenantId });
   } catch (error) {
     if (!isTidemarkError(error, 'RUN_ARCHIVED')) throw error;
-    const location = await to.runs.archivedAt(runId, { tenantId });
+    const location = await to.runs.archiveLocation(runId, { tenantId });
     if (location === null || location === REPLACING) return 'unfinished';
     throw error;
   }

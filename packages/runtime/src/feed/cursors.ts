@@ -17,7 +17,7 @@ export class Cursors {
   async settle(shards: number, startAfter: string | undefined): Promise<void> {
     const key = `${this.#prefix}.settings`;
     const { record } = await this.#kv.swap(key, {
-      revision: 0,
+      expectedRevision: 0,
       set: { shards, ...(startAfter === undefined ? {} : { start_after: startAfter }) },
     });
     const stored = Number(textOf(record?.fields.shards));
@@ -34,7 +34,7 @@ export class Cursors {
       const stored = await this.#kv.get(this.#key(shard));
       const cursor = textOf(stored?.fields.cursor);
       const { swapped } = await this.#kv.swap(this.#key(shard), {
-        revision: stored?.revision ?? 0,
+        expectedRevision: stored?.revision ?? 0,
         set: { holder: token },
         requestId: token,
       });
@@ -47,7 +47,7 @@ export class Cursors {
   /** Moves a cursor that is still ours, and in the same step the runs the shard waits for; false when it is not ours. */
   async move(shard: number, token: string, cursor: string, held: string): Promise<boolean> {
     const set = { cursor, held: held === '' ? null : held };
-    const { swapped } = await this.#kv.swap(this.#key(shard), { expect: { holder: token }, set });
+    const { swapped } = await this.#kv.swap(this.#key(shard), { expected: { holder: token }, set });
     return swapped;
   }
 

@@ -24,7 +24,7 @@ export class Lease {
   static async take(kv: KvStore, key: string, holder: { owner: string; ms: number }): Promise<Lease | null> {
     const [token, asked] = [crypto.randomUUID(), performance.now()];
     const { swapped } = await kv.swap(key, {
-      revision: 0,
+      expectedRevision: 0,
       set: { owner: holder.owner, token },
       ttl: holder.ms,
       requestId: token,
@@ -41,7 +41,7 @@ export class Lease {
   async renew(): Promise<boolean> {
     const asked = performance.now();
     const { swapped } = await this.#kv.swap(this.#key, {
-      expect: { token: this.token },
+      expected: { token: this.token },
       set: { token: this.token },
       ttl: this.#ms,
     });
@@ -52,6 +52,6 @@ export class Lease {
   /** Gives it up, so that nobody need wait for it to run out. */
   async release(): Promise<void> {
     this.#validUntil = 0;
-    await this.#kv.swap(this.#key, { expect: { token: this.token }, set: { owner: null, token: null } });
+    await this.#kv.swap(this.#key, { expected: { token: this.token }, set: { owner: null, token: null } });
   }
 }

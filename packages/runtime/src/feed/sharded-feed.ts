@@ -183,7 +183,7 @@ export class ShardedFeed {
     const page = await this.#options.store.runs.feedPage({
       limit: PAGE,
       signal: this.#stopping.signal,
-      ...(cohort.cursor === null ? {} : { after: cohort.cursor }),
+      ...(cohort.cursor === null ? {} : { cursor: cohort.cursor }),
       ...(this.#options.filter === undefined ? {} : { filter: this.#options.filter }),
       ...(mayWait ? { wait: WAIT_MS } : {}),
     });

@@ -189,7 +189,7 @@ class StoreSweeper implements Sweeper {
         countsOf(report, job.taskType).published++;
       }
       this.#unsent.delete(job.key);
-      if (job.state === 'failed') await resend(TRIES, () => this.#jobs.announced(job));
+      if (job.state === 'failed') await resend(TRIES, () => this.#jobs.markAnnounced(job));
     } catch (error) {
       if (this.#unsent.size < MOST_UNSENT) this.#unsent.set(job.key, job);
       note(report, job.taskType, error);

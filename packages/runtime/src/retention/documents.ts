@@ -25,7 +25,7 @@ export function memoryKeeper(
             id: key,
             events: 0,
             bytes: async () => jsonBytes(await agents.loadMemoryState(key)),
-            remove: () => unlessChanged(() => agents.deleteMemoryState(key, { ifVersion: version })),
+            remove: () => unlessChanged(() => agents.deleteMemoryState(key, { expectedVersion: version })),
           };
         }
       }
@@ -129,7 +129,7 @@ function recordCandidate({ kv }: Store, key: string, revision: number): Candidat
       const record = await kv.get(key);
       if (record?.revision !== revision) return 'spared';
       const set = Object.fromEntries(Object.keys(record.fields).map((name) => [name, null]));
-      return (await kv.swap(key, { revision, set })).swapped ? 'deleted' : 'spared';
+      return (await kv.swap(key, { expectedRevision: revision, set })).swapped ? 'deleted' : 'spared';
     },
   };
 }

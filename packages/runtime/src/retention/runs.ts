@@ -7,7 +7,7 @@ import { type Candidate, decides, jsonBytes, type Keeper } from './keeper.ts';
 /** What retention needs of an archiver. */
 export interface RunArchiver {
   /** Writes the run to the archive, reads it back, then removes it from the store. */
-  archiveRun(runId: string, options: { tenantId: string; atSeq: number }): Promise<unknown>;
+  archiveRun(runId: string, options: { tenantId: string; expectedSeq: number }): Promise<unknown>;
 }
 
 const PAGE = 200;
@@ -21,11 +21,14 @@ export function runKeeper(
   archiver: RunArchiver | undefined,
 ): Keeper<CheckedRunPolicy> {
   /** A run is gone with the first turn; the following ones remove what is left of its events. */
-  const deleteInTurns = async ({ tenantId, runId, lastEventSeq: atSeq }: RunSummary, rest: () => Promise<void>) => {
+  const deleteInTurns = async (
+    { tenantId, runId, lastEventSeq: expectedSeq }: RunSummary,
+    rest: () => Promise<void>,
+  ) => {
     let isBegun = false;
     for (const limit = Date.now() + REMOVAL_LIMIT_MS; ; ) {
       try {
-        const isThere = await store.runs.deleteRun(runId, { tenantId, atSeq, timeoutMs: TURN_MS });
+        const isThere = await store.runs.deleteRun(runId, { tenantId, expectedSeq, timeoutMs: TURN_MS });
         return isThere || isBegun ? 'deleted' : 'spared';
       } catch (error) {
         if (!isTidemarkError(error, 'OUTCOME_UNKNOWN', 'TIMEOUT') || Date.now() > limit) throw error;
@@ -36,10 +39,10 @@ export function runKeeper(
   };
 
   const remove = async (policy: CheckedRunPolicy, run: RunSummary, rest: () => Promise<void>) => {
-    const { tenantId, runId, lastEventSeq: atSeq } = run;
+    const { tenantId, runId, lastEventSeq: expectedSeq } = run;
     try {
       if (policy.action === 'archive') {
-        await archiver!.archiveRun(runId, { tenantId, atSeq });
+        await archiver!.archiveRun(runId, { tenantId, expectedSeq });
         return 'archived';
       }
       return await deleteInTurns(run, rest);

@@ -3,7 +3,7 @@
  * outcome. A run that was begun and never ended is an action whose outcome nobody knows.
  */
 import { randomUUID } from 'node:crypto';
-import { type JsonObject, type RunEventInput, retrying, type Store, TidemarkError } from '@tidemark/core';
+import { type JsonObject, type RunEventInput, type Store, TidemarkError, withRetries } from '@tidemark/core';
 import { AUDIT_RUNS, SYSTEM_TENANT } from '../auth/system-tenant.ts';
 import { problemOf } from '../http/problems.ts';
 
@@ -24,7 +24,7 @@ export class Audit {
 
   /** `onLost` hears when the outcome of an action could not be noted. */
   constructor(store: Store, onLost: (error: unknown) => void = () => {}) {
-    this.#store = retrying(store.forTenant(SYSTEM_TENANT), { deadline: DEADLINE });
+    this.#store = withRetries(store.forTenant(SYSTEM_TENANT), { deadline: DEADLINE });
     this.#onLost = onLost;
   }
 

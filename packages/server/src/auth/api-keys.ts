@@ -2,7 +2,7 @@
  * API keys, kept in the store among what belongs to the server itself. A key that is revoked anywhere is refused by every
  * server of the store within half a second.
  */
-import { invalidArgument, type KvRecord, retrying, type Store } from '@tidemark/core';
+import { invalidArgument, type KvRecord, type Store, withRetries } from '@tidemark/core';
 import { inParts, LruMap } from '@tidemark/core/engine';
 import { Audit } from '../audit/audit.ts';
 import { type ApiKeyInfo, brokenRecord, fieldsOf, keyOf, type StoredKey } from './key-record.ts';
@@ -66,7 +66,7 @@ export class ApiKeys {
 
   constructor(store: Store) {
     this.#store = store;
-    this.#system = retrying(store.forTenant(SYSTEM_TENANT), { deadline: WRITE_DEADLINE });
+    this.#system = withRetries(store.forTenant(SYSTEM_TENANT), { deadline: WRITE_DEADLINE });
     this.#audit = new Audit(store);
   }
 

@@ -50,7 +50,7 @@ const ADMIN_CALLS: Record<Exclude<MethodOf<'admin'>, 'listTenants' | 'check'>, G
     return args;
   },
   eraseSession: refuseOption,
-  listTraces: refuseOption,
+  listAllTraces: refuseOption,
   listRemovedRuns: refuseOption,
   readPause: refuseOption,
   putPause: refuseOption,

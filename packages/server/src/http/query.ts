@@ -4,10 +4,18 @@ import { JSON_PARAMETER } from '@tidemark/wire/routes';
 import type { TObject, TSchema } from 'typebox';
 import { shortName } from '../redaction.ts';
 
-/** The declared parameters of a query text; others are refused, so that a slip of the pen is seen. */
-export function parseQuery(text: string, schema: TObject): Record<string, unknown> {
+/**
+ * Returns the declared parameters of a query text and refuses others, so that a typo is noticed. `renamed` has the names of
+ * older versions.
+ */
+export function parseQuery(
+  text: string,
+  schema: TObject,
+  renamed: ReadonlyMap<string, string> | null = null,
+): Record<string, unknown> {
   const query: Record<string, unknown> = Object.create(null);
-  for (const [name, value] of new URLSearchParams(text)) {
+  for (const [given, value] of new URLSearchParams(text)) {
+    const name = renamed?.get(given) ?? given;
     const declared = Object.hasOwn(schema.properties, name) ? (schema.properties[name] as TSchema) : undefined;
     if (!declared)
       throw invalidArgument(shortName(name), `one of ${Object.keys(schema.properties).join(', ') || 'no parameters'}`);

@@ -13,7 +13,7 @@ export const ADMIN_HANDLERS = bind(ADMIN_ROUTES, {
   },
   'GET /v1/admin/traces': async ({ store, query, options }) => {
     const { tenantId, cursor, limit } = query;
-    return json(await store.admin.listTraces({ ...options, tenantId, cursor, limit }));
+    return json(await store.admin.listAllTraces({ ...options, tenantId, cursor, limit }));
   },
   'GET /v1/admin/removed-runs': async ({ store, query, options }) => {
     const { tenantId, cursor, limit } = query;

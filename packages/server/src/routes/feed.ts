@@ -12,17 +12,17 @@ export const FEED_HANDLERS = bind(FEED_ROUTES, {
   'POST /v1/events': (call) => append(call, (event) => event),
   'GET /v1/events': async (call) => {
     const { store, query, hold, options, services } = call;
-    const { after, limit, unreadable } = query;
+    const { cursor, limit, unreadable } = query;
     const filter = filterOf(query);
     const shown = unreadable === undefined ? { filter } : { filter, unreadable };
     if (!wants(call, EVENT_STREAM)) {
       const wait = waitOf(query);
       const waiting = wait > 0 ? { wait, ...(hold ? { signal: hold.signal } : {}) } : {};
       const cipher = await services.cursors.of(store.info.tenantId ?? null);
-      const from = after === undefined ? undefined : cipher.show(after);
+      const from = cursor === undefined ? undefined : cipher.show(cursor);
       const { items, next, held } = await store.runs.feedPage({
         ...options,
-        after: from,
+        cursor: from,
         limit,
         ...shown,
         ...waiting,
@@ -34,7 +34,7 @@ export const FEED_HANDLERS = bind(FEED_ROUTES, {
       });
     }
     const topic = services.hub.topic(feedTopic(store, shown, services.cursors));
-    const from = lastEventIdOf(call) ?? (after === undefined ? null : encodeURIComponent(after));
+    const from = lastEventIdOf(call) ?? (cursor === undefined ? null : encodeURIComponent(cursor));
     return openStream(call, [{ topic, after: from }]);
   },
 });

@@ -1,5 +1,6 @@
 /** What the server is, how it is doing, and what its store promises. */
 import { CONTRACT_VERSION, ERROR_CODES } from '@tidemark/core';
+import { WIRE_VERSION } from '@tidemark/wire';
 import { INFO_ROUTES } from '@tidemark/wire/routes';
 import { ANSWERED, json } from '../http/answer.ts';
 import { Refusal } from '../http/refusal.ts';
@@ -34,7 +35,8 @@ export const INFO_HANDLERS = bind(INFO_ROUTES, {
     response.writeHead(200, { ...head, 'referrer-policy': 'no-referrer' }).end(ERRORS_PAGE);
     return ANSWERED;
   },
-  'GET /v1/info': ({ store: { info } }) => json({ ...info, capabilities: { ...info.capabilities, ...LOCAL_ONLY } }),
+  'GET /v1/info': ({ store: { info } }) =>
+    json({ ...info, capabilities: { ...info.capabilities, ...LOCAL_ONLY }, wireVersion: WIRE_VERSION }),
   'GET /v1/ping': async ({ store, options }) => json({ ok: await store.ping(options) }),
   'GET /v1/loops': ({ principal, services }) => {
     if (principal.tenantId !== null)

@@ -66,7 +66,7 @@ export const JOB_HANDLERS = bind(JOB_ROUTES, {
     return json(await store.jobs.recover(overdue, { ...options, requestId }));
   },
   'POST /v1/jobs/{taskType}/{taskId}/announced': async (call) => {
-    await call.store.jobs.announced(jobOf(call), call.options);
+    await call.store.jobs.markAnnounced(jobOf(call), call.options);
     return NOTHING;
   },
 });

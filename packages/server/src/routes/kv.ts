@@ -26,7 +26,7 @@ export const KV_HANDLERS = bind(KV_ROUTES, {
     const { ttl, requestId } = body;
     const fields = fieldsOfWire(body.fields, 'fields');
     if (!wantsAbsent(request)) return json(await store.kv.put(params.key, fields, { ...options, ttl, requestId }));
-    const swap: KvSwap = { revision: 0, set: fields, requestId, ...(ttl === undefined ? {} : { ttl }) };
+    const swap: KvSwap = { expectedRevision: 0, set: fields, requestId, ...(ttl === undefined ? {} : { ttl }) };
     const { swapped, record } = await store.kv.swap(params.key, swap, options);
     if (!swapped) throw preconditionFailed(record);
     return json({ written: true, revision: record?.revision ?? null });
@@ -34,11 +34,11 @@ export const KV_HANDLERS = bind(KV_ROUTES, {
   'PATCH /v1/kv/{key}': async ({ store, params, body, options, request }) => {
     const { ifExists, requestId } = body;
     const fields = fieldsOfWire(body.fields, 'fields');
-    const revision = matchOf(request);
-    if (revision === undefined) {
+    const expectedRevision = matchOf(request);
+    if (expectedRevision === undefined) {
       return json(await store.kv.setFields(params.key, fields, { ...options, ifExists, requestId }));
     }
-    const { swapped, record } = await store.kv.swap(params.key, { revision, set: fields, requestId }, options);
+    const { swapped, record } = await store.kv.swap(params.key, { expectedRevision, set: fields, requestId }, options);
     if (!swapped) throw preconditionFailed(record);
     return json({ written: true, revision: record?.revision ?? null });
   },
@@ -66,9 +66,9 @@ export const KV_HANDLERS = bind(KV_ROUTES, {
     });
   },
   'POST /v1/kv/{key}/swap': async ({ store, params, body, options }) => {
-    const { expect, set, ...rest } = body;
+    const { expected, set, ...rest } = body;
     const swap: KvSwap = { ...rest, set: fieldsOfWire(set, 'set') };
-    if (expect !== undefined) swap.expect = fieldsOfWire(expect, 'expect');
+    if (expected !== undefined) swap.expected = fieldsOfWire(expected, 'expected');
     const { swapped, record } = await store.kv.swap(params.key, swap, options);
     return json({ swapped, record: record && recordToWire(record) });
   },

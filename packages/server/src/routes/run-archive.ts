@@ -27,13 +27,13 @@ export const RUN_ARCHIVE_HANDLERS = bind(RUN_ARCHIVE_ROUTES, {
   },
   'POST /v1/runs/{runId}/archive': async ({ store, params, query, body, options }) => {
     const { tenantId } = query;
-    const { location, atSeq, rewrites } = body;
-    const archiving = { ...options, tenantId, location, atSeq, rewrites };
+    const { location, expectedSeq, expectedRewrites } = body;
+    const archiving = { ...options, tenantId, location, expectedSeq, expectedRewrites };
     return json({ archived: await store.runs.archiveRun(params.runId, archiving) });
   },
   'GET /v1/runs/{runId}/archive': async ({ store, params, query, options }) => {
     const { tenantId } = query;
-    const location = await store.runs.archivedAt(params.runId, { ...options, tenantId });
+    const location = await store.runs.archiveLocation(params.runId, { ...options, tenantId });
     if (location !== null) return json({ location });
     throw new Refusal(404, 'NOT_FOUND', 'The run is not archived');
   },

@@ -19,8 +19,8 @@ export const RUN_HANDLERS = bind(RUN_ROUTES, {
   },
   'DELETE /v1/runs/{runId}': async ({ store, params, query, options, request }) => {
     const { tenantId } = query;
-    const atSeq = matchOf(request);
-    const removing = { ...options, tenantId, ...(atSeq === undefined ? {} : { atSeq }) };
+    const expectedSeq = matchOf(request);
+    const removing = { ...options, tenantId, ...(expectedSeq === undefined ? {} : { expectedSeq }) };
     return json({ deleted: await store.runs.deleteRun(params.runId, removing) });
   },
   'GET /v1/runs/{runId}/snapshot': async ({ store, params, query, options }) => {

@@ -50,7 +50,7 @@ async function readSecret(store: Store): Promise<Buffer> {
   const { kv } = store.forTenant(SYSTEM_TENANT);
   const made = { [FIELD]: randomBytes(KEY_BYTES).toString('base64') };
   const there = await kv.get(RECORD);
-  const { record } = there ? { record: there } : await kv.swap(RECORD, { revision: 0, set: made });
+  const { record } = there ? { record: there } : await kv.swap(RECORD, { expectedRevision: 0, set: made });
   const secret = Buffer.from(textOf(record?.fields[FIELD]) ?? '', 'base64');
   if (secret.length === KEY_BYTES) return secret;
   throw new TidemarkError('STORAGE_ERROR', 'The key of feed cursors is not one that Tidemark wrote');
@@ -94,5 +94,5 @@ class TenantCipher implements CursorCipher {
 }
 
 function foreign(text: string): TidemarkError {
-  return invalidArgument('after', 'a cursor that this server gave to this tenant', text);
+  return invalidArgument('cursor', 'a cursor that this server gave to this tenant', text);
 }

@@ -71,7 +71,7 @@ export function feedTopic(
   const size = new PageSize();
   const tenantId = tenantOf(store);
   const from = (cipher: CursorCipher, after: string | null) =>
-    after === null ? shown : { ...shown, after: cipher.show(decoded(after)) };
+    after === null ? shown : { ...shown, cursor: cipher.show(decoded(after)) };
   return {
     tenantId,
     key: keyOf(store, 'feed', shown),

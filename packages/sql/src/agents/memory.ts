@@ -89,14 +89,14 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
 
   return {
     save(tenantId, memory, call) {
-      const { key, state, ifVersion } = memory;
+      const { key, state, expectedVersion } = memory;
       return db.write(async (tx) => {
         for (;;) {
           const seen = await look(tx, tenantId, key);
           const answered = await answerTo(tx, tenantId, memory, seen);
           if (answered !== undefined) return { saved: true, version: answered };
           const current = seen.isThere ? seen.version : 0;
-          if (ifVersion !== null && ifVersion !== current) return { saved: false, version: current };
+          if (expectedVersion !== null && expectedVersion !== current) return { saved: false, version: current };
           const version = seen.version + 1;
           const requests = await requestsAfter(tx, tenantId, memory, seen, version);
           const sum = sumOf(tenantId, key, version, seen.now);
@@ -131,14 +131,14 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
     },
 
     delete(tenantId, memory, call) {
-      const { key, ifVersion } = memory;
+      const { key, expectedVersion } = memory;
       return db.write(async (tx) => {
         const seen = await look(tx, tenantId, key);
         const answered = await answerTo(tx, tenantId, memory, seen);
         if (answered !== undefined) return { deleted: true, version: answered };
         const { isThere, version } = seen;
         if (!isThere) return { deleted: false, version: 0 };
-        if (ifVersion !== null && ifVersion !== version) return { deleted: false, version };
+        if (expectedVersion !== null && expectedVersion !== version) return { deleted: false, version };
         const requests = await requestsAfter(tx, tenantId, memory, seen, version);
         await tx.all(DELETE, [seen.now, sumOf(tenantId, key, version, seen.now), requests, tenantId, key]);
         return { deleted: true, version };

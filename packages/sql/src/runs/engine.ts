@@ -128,7 +128,7 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
       heads.push(...headsOf(rows, onDamaged));
       const last = rows.at(-1);
       if (!last || rows.length < limit || heads.length >= query.limit) return heads;
-      after = placeOf(last);
+      after = listPosition(last);
     }
   }
 
@@ -199,7 +199,7 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
 }
 
 /** Where a list goes on after a row, whether or not its head can be decoded. */
-function placeOf(row: readonly unknown[]): NonNullable<RunQuery['after']> {
+function listPosition(row: readonly unknown[]): NonNullable<RunQuery['after']> {
   const at = (column: (typeof HEAD_COLUMNS)[number]) => row[HEAD_COLUMNS.indexOf(column)];
   return { createdAt: at('created_at') as number, tenantId: at('tenant_id') as string, runId: at('run_id') as string };
 }

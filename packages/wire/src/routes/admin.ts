@@ -1,4 +1,4 @@
-/** What only an operator does. */
+/** Routes for operators. */
 import type * as Contract from '@tidemark/core/portable';
 import Type from 'typebox';
 import { PauseInfo } from '../schemas/agents.ts';
@@ -43,38 +43,38 @@ const ErasureReport = shapeOf<Contract.ErasureReport>()({
 export const ADMIN_ROUTES = routes({
   'GET /v1/admin/tenants': {
     scope: 'admin',
-    summary: 'Tenants that have anything here',
+    summary: 'List tenants that have stored data',
     query: pageQuery({}),
     answers: { 200: pageOf(Id) },
   },
   'GET /v1/admin/traces': {
     scope: 'admin',
-    summary: 'Traces of a tenant',
+    summary: 'List the traces of a tenant',
     query: pageQuery(TENANT),
     answers: { 200: pageOf(Id) },
   },
   'GET /v1/admin/removed-runs': {
     scope: 'admin',
-    summary: 'Runs of a tenant that were deleted or archived',
+    summary: 'List deleted and archived runs of a tenant',
     query: pageQuery(TENANT),
     answers: { 200: pageOf(RemovedRun) },
   },
   'GET /v1/admin/check': {
     scope: 'admin',
-    summary: 'Compare some of what is stored with its chains and checksums',
+    summary: 'Verify a page of stored data against its chains and checksums',
     query: pageQuery({}),
     answers: { 200: CheckPage },
   },
   'GET /v1/admin/pauses/{pauseId}': {
     scope: 'admin',
-    summary: 'A pause that waits, with what it holds, without consuming it',
+    summary: 'Get a waiting pause with its content, without consuming it',
     query: Type.Object(TENANT),
     answers: { 200: PauseContentSchema },
     problems: ['NOT_FOUND', 'CODEC_FAILED'],
   },
   'POST /v1/admin/pauses': {
     scope: 'admin',
-    summary: 'Let a pause that was read elsewhere wait here, for the same token, or be consumed here as it was there',
+    summary: 'Store a pause of another store: waiting for the same token, or consumed if it was consumed there',
     query: Type.Object(TENANT),
     body: PauseContentSchema,
     storeChecksBody: true,
@@ -83,15 +83,14 @@ export const ADMIN_ROUTES = routes({
   },
   'DELETE /v1/admin/tenants/{tenantId}': {
     scope: 'admin',
-    summary: 'Remove everything of a tenant; with step=true a part of it, until the answer is 200',
+    summary: 'Remove all data of a tenant; with step=true, in parts until the status is 200',
     query: Type.Object(STEP),
     answers: { 200: ErasureReport, 202: ErasureReport },
     problems: ['OUTCOME_UNKNOWN'],
   },
   'DELETE /v1/admin/sessions/{sessionId}': {
     scope: 'admin',
-    summary:
-      'Remove everything of a session, its traces and artifacts; with step=true a part of it, until the answer is 200',
+    summary: 'Remove all data of a session, its traces and artifacts; with step=true, in parts until the status is 200',
     query: Type.Object({ ...TENANT, ...STEP }),
     answers: { 200: ErasureReport, 202: ErasureReport },
     problems: ['OUTCOME_UNKNOWN'],

@@ -1,4 +1,7 @@
-/** Artifacts: bytes in and out as streams, references as JSON. What is served is never run: it is a download. */
+/**
+ * Artifacts: bytes as streams, references as JSON. Artifacts are served as downloads, so that a browser never runs
+ * them.
+ */
 import type { JsonObject } from '@tidemark/core/portable';
 import Type from 'typebox';
 import { LABELLED_BYTES } from '../media-types.ts';
@@ -13,7 +16,7 @@ const ACCESS = Type.Object(SCOPE);
 export const ARTIFACT_ROUTES = routes({
   'POST /v1/artifacts': {
     scope: 'artifacts:write',
-    summary: `Store bytes: as they are, or as ${LABELLED_BYTES}, a line of JSON with the options and then the bytes`,
+    summary: `Store bytes: the raw bytes, or ${LABELLED_BYTES}: a line of JSON with the options and then the bytes`,
     query: Type.Object({
       ...SCOPE,
       filename: Type.Optional(Type.String()),
@@ -28,23 +31,23 @@ export const ARTIFACT_ROUTES = routes({
   },
   'GET /v1/artifacts': {
     scope: 'artifacts:read',
-    summary: 'References within a scope, in order of ids',
+    summary: 'List the references in a scope, ordered by id',
     query: pageQuery(SCOPE),
     answers: { 200: pageOf(ArtifactRefSchema) },
     confinesSession: true,
   },
   'GET /v1/artifacts/{id}': {
     scope: 'artifacts:read',
-    summary: 'The bytes of an artifact',
+    summary: 'Get the bytes of an artifact',
     query: ACCESS,
     answers: { 200: null },
-    gives: ['*/*'],
+    produces: ['*/*'],
     problems: ['NOT_FOUND', 'CODEC_FAILED'],
     confinesSession: true,
   },
   'GET /v1/artifacts/{id}/ref': {
     scope: 'artifacts:read',
-    summary: 'The reference of an artifact',
+    summary: 'Get the reference of an artifact',
     query: ACCESS,
     answers: { 200: ArtifactRefSchema },
     problems: ['NOT_FOUND'],
@@ -60,7 +63,7 @@ export const ARTIFACT_ROUTES = routes({
   },
   'POST /v1/artifact-sweep': {
     scope: 'admin',
-    summary: 'Remove expired references and bytes that no reference names',
+    summary: 'Remove expired references and bytes without a reference',
     body: Sweep,
     answers: { 200: SweepResult },
     problems: ['OUTCOME_UNKNOWN'],

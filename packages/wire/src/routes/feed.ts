@@ -1,4 +1,4 @@
-/** Events of all runs: append to many at once, and the feed. */
+/** Events of all runs: append to several runs at once, and the feed. */
 import Type from 'typebox';
 import { EVENT_STREAM, LINES } from '../media-types.ts';
 import { EMPTY_LIST, wordOf } from '../schemas/common.ts';
@@ -9,7 +9,7 @@ import { routes } from './route.ts';
 export const FEED_ROUTES = routes({
   'POST /v1/events': {
     scope: 'runs:write',
-    summary: 'Append events to the runs they name: one, several, or one a line with a result for each',
+    summary: 'Append events to the runs they name: one, several, or one per line with a result for each',
     query: Type.Object(APPEND_PARAMETERS),
     body: Type.Union([RunEvent, Type.Array(RunEvent)]),
     storeChecksBody: true,
@@ -19,11 +19,11 @@ export const FEED_ROUTES = routes({
   },
   'GET /v1/events': {
     scope: 'runs:read',
-    summary: 'Events of all runs in the order they were stored: a page, or live',
+    summary: 'Read the events of all runs in the order they were stored: a page, or live',
     query: Type.Object({
       ...TENANT_ID,
       ...LIVE_PARAMETERS,
-      after: Type.Optional(Type.String({ description: 'The cursor of the last event seen' })),
+      cursor: Type.Optional(Type.String({ description: 'The cursor of the last event read' })),
       limit: Type.Optional(Type.Integer()),
       eventType: Type.Optional(Type.Array(Type.String(), { description: `Only these types. ${EMPTY_LIST}` })),
       unreadable: Type.Optional(
@@ -31,7 +31,7 @@ export const FEED_ROUTES = routes({
       ),
     }),
     answers: { 200: FeedPage },
-    gives: [EVENT_STREAM],
+    produces: [EVENT_STREAM],
     problems: ['UNSUPPORTED', 'CORRUPT_EVENT', 'CODEC_FAILED'],
   },
 });

@@ -1,4 +1,4 @@
-/** Runtime events by trace. */
+/** Runtime events, by trace. */
 import Type from 'typebox';
 import { LINES } from '../media-types.ts';
 import { StoredEvent as StoredEventSchema } from '../schemas/agents.ts';
@@ -8,7 +8,7 @@ import { routes } from './route.ts';
 export const FLOW_EVENT_ROUTES = routes({
   'POST /v1/flow-events': {
     scope: 'agents:write',
-    summary: 'Save runtime events; the same again changes nothing',
+    summary: 'Save runtime events; saving the same events again changes nothing',
     body: Type.Union([StoredEventSchema, Type.Array(StoredEventSchema)]),
     storeChecksBody: true,
     answers: { 204: null },
@@ -16,9 +16,9 @@ export const FLOW_EVENT_ROUTES = routes({
   },
   'GET /v1/flow-events': {
     scope: 'agents:read',
-    summary: 'All events of a trace in order; without a trace, those that belong to none',
+    summary: 'Read all events of a trace in order; without a trace, the events that belong to none',
     query: Type.Object({ traceId: Type.Optional(Id) }),
     answers: { 200: Type.Object({ items: Type.Array(StoredEventSchema) }) },
-    gives: [LINES],
+    produces: [LINES],
   },
 });

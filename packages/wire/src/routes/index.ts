@@ -1,4 +1,4 @@
-/** The table of all routes with their schemas, domain by domain. Code for browsers imports nothing but types from here. */
+/** The table of all routes with their schemas, by domain. Browser code imports only types from here. */
 import { ADMIN_ROUTES } from './admin.ts';
 import { ARTIFACT_ROUTES } from './artifacts.ts';
 import { BINDING_ROUTES } from './bindings.ts';

@@ -1,4 +1,4 @@
-/** What the server is, how it is doing, and what its store promises. */
+/** Server information, health and metrics. */
 import type { DoctorReport, StoreInfo } from '@tidemark/core/portable';
 import Type from 'typebox';
 import { Json, jsonOf, shapeOf } from '../schemas/common.ts';
@@ -6,7 +6,7 @@ import { routes } from './route.ts';
 
 const Live = Type.Object({ ok: Type.Boolean() });
 
-const Info = shapeOf<StoreInfo>()(
+const Info = shapeOf<StoreInfo & { wireVersion?: number }>()(
   {
     backend: Type.String(),
     version: Type.String(),
@@ -15,13 +15,14 @@ const Info = shapeOf<StoreInfo>()(
     durability: Type.String(),
     limits: Json,
     tenantId: Type.Optional(Type.String()),
+    wireVersion: Type.Optional(Type.Integer({ description: 'Version of the names; absent in version 0.1' })),
   },
   { title: 'StoreInfo' },
 );
 
 const LoopsReport = Type.Object(
   {
-    running: Type.Boolean({ description: 'False on a server that runs none' }),
+    running: Type.Boolean({ description: 'False if this server runs no loops' }),
     projector: Type.Optional(Json),
     sweeps: Type.Optional(Json),
     deadLetters: Type.Optional(Type.Union([Type.Integer(), Type.Null()])),
@@ -33,52 +34,52 @@ const LoopsReport = Type.Object(
 export const INFO_ROUTES = routes({
   'GET /healthz': {
     scope: null,
-    summary: 'Whether the process answers',
+    summary: 'Check that the process responds',
     answers: { 200: Live },
   },
   'GET /readyz': {
     scope: null,
-    summary: 'Whether the store answers and takes writes, and the server takes work',
+    summary: 'Check that the store responds and accepts writes, and that the server accepts work',
     answers: { 200: Live },
     problems: ['UNAVAILABLE'],
   },
   'GET /metrics': {
     scope: 'metrics:read',
-    summary: 'Counts and times in the text format of Prometheus; for operators, as they tell of all tenants',
+    summary: 'Get counters and timings in the Prometheus text format; operators only, as they cover all tenants',
     answers: { 200: null },
-    gives: ['text/plain'],
+    produces: ['text/plain'],
   },
   'GET /openapi.json': {
     scope: null,
-    summary: 'This document',
+    summary: 'Get this OpenAPI document',
     answers: { 200: Json },
   },
   'GET /errors': {
     scope: null,
-    summary: 'What each code means and what to do about it: where the type of a problem points',
+    summary: 'Get the page that explains each error code; the type of a problem links to it',
     answers: { 200: null },
-    gives: ['text/html'],
+    produces: ['text/html'],
   },
   'GET /v1/info': {
     scope: 'store:read',
-    summary: 'What the store is and can do',
+    summary: 'Get the engine, capabilities, limits and durability of the store',
     answers: { 200: Info },
     confinesSession: true,
   },
   'GET /v1/ping': {
     scope: 'store:read',
-    summary: 'Whether the engine answers',
+    summary: 'Check that the engine responds',
     answers: { 200: Live },
     confinesSession: true,
   },
   'GET /v1/loops': {
     scope: 'metrics:read',
-    summary: 'How the projector and the sweeper of this server are doing; for operators, as they work for all tenants',
+    summary: "Get the state of this server's projector and sweeper; operators only, as they work for all tenants",
     answers: { 200: LoopsReport },
   },
   'GET /v1/doctor': {
     scope: 'admin',
-    summary: 'Every setting that weakens what the store promises, and how to mend it',
+    summary: "List every setting that weakens the store's guarantees, and how to fix it",
     query: Type.Object({ storage: Type.Optional(Type.Boolean()) }),
     answers: { 200: jsonOf<DoctorReport>() },
   },

@@ -1,4 +1,4 @@
-/** Jobs: enqueue, claim, the calls of a worker that holds one, and what a sweeper needs. */
+/** Jobs: enqueue, claim, the calls of a worker that holds a job, and the calls of a sweeper. */
 import type { ListedJobState } from '@tidemark/core/portable';
 import Type from 'typebox';
 import { pageOf, pageQuery, wordOf } from '../schemas/common.ts';
@@ -27,7 +27,7 @@ const HELD_PROBLEMS = ['CLAIM_LOST', 'OUTCOME_UNKNOWN'] as const;
 export const JOB_ROUTES = routes({
   'POST /v1/jobs': {
     scope: 'jobs:write',
-    summary: 'Enqueue a job; the same type and id again is the same job',
+    summary: 'Enqueue a job; the same type and id returns the job already stored',
     body: NewJobSchema,
     storeChecksBody: true,
     answers: { 201: Enqueued, 200: Enqueued },
@@ -35,91 +35,91 @@ export const JOB_ROUTES = routes({
   },
   'GET /v1/jobs': {
     scope: 'jobs:read',
-    summary: 'Jobs of a state, the one untouched for longest first',
+    summary: 'List jobs in a state, least recently updated first',
     query: pageQuery({ state: StateParameter, taskType: Type.Optional(Type.String()) }),
     answers: { 200: pageOf(Job) },
   },
   'GET /v1/job-types': {
     scope: 'jobs:read',
-    summary: 'Types that have a job in a state',
+    summary: 'List the types that have jobs in a state',
     query: Type.Object({ state: StateParameter }),
     answers: { 200: Type.Object({ items: Type.Array(Type.String()) }) },
   },
   'GET /v1/jobs-overdue': {
     scope: 'jobs:read',
-    summary: 'Jobs of a type that need a push',
+    summary: 'List overdue jobs of a type',
     query: Type.Object({
       taskType: Type.String(),
-      threshold: Type.String({ description: 'Milliseconds, or a text such as 5m' }),
+      threshold: Type.String({ description: 'Milliseconds, or text such as 5m' }),
       limit: Type.Optional(Type.Integer()),
     }),
     answers: { 200: Type.Object({ items: Type.Array(OverdueJobSchema) }) },
   },
   'POST /v1/job-claims': {
     scope: 'jobs:write',
-    summary: 'Take a job, or the next of a type; null when there is none to take',
+    summary: 'Claim a job, or the next job of a type; null if none can be claimed',
     body: ClaimRequest,
     answers: { 200: Claimed },
     problems: ['OUTCOME_UNKNOWN'],
   },
   'GET /v1/jobs/{taskType}/{taskId}': {
     scope: 'jobs:read',
-    summary: 'A job',
+    summary: 'Get a job',
     answers: { 200: Job },
     problems: ['NOT_FOUND'],
   },
   'POST /v1/jobs/{taskType}/{taskId}/heartbeat': {
     scope: 'jobs:write',
-    summary: 'A sign of life: the lease starts anew',
+    summary: 'Renew the lease of a claimed job',
     body: Heartbeat,
     answers: { 200: Job },
     problems: HELD_PROBLEMS,
   },
   'POST /v1/jobs/{taskType}/{taskId}/progress': {
     scope: 'jobs:write',
-    summary: 'The job is running and has reached a step',
+    summary: 'Report progress: mark the job as running and set its current step',
     body: Progress,
     answers: { 200: Job },
     problems: HELD_PROBLEMS,
   },
   'POST /v1/jobs/{taskType}/{taskId}/complete': {
     scope: 'jobs:write',
-    summary: 'End a job well',
+    summary: 'Complete a job',
     body: Complete,
     answers: { 200: Job },
     problems: HELD_PROBLEMS,
   },
   'POST /v1/jobs/{taskType}/{taskId}/fail': {
     scope: 'jobs:write',
-    summary: 'Send a job back while it has retries left, else it has failed for good',
+    summary: 'Fail an attempt: the job is retried if it has retries left, otherwise it fails',
     body: Fail,
     answers: { 200: Job },
     problems: HELD_PROBLEMS,
   },
   'POST /v1/jobs/{taskType}/{taskId}/cancel': {
     scope: 'jobs:write',
-    summary: 'End a job whoever holds it',
+    summary: 'Cancel a job, even if a worker holds it',
     body: Cancel,
     answers: { 200: Job },
     problems: ['NOT_FOUND', 'OUTCOME_UNKNOWN'],
   },
   'POST /v1/jobs/{taskType}/{taskId}/requeue': {
     scope: 'jobs:write',
-    summary: 'Bring a failed or cancelled job back to pending',
+    summary: 'Return a failed or cancelled job to pending',
     body: Requeue,
     answers: { 200: Job },
     problems: ['CONFLICT', 'OUTCOME_UNKNOWN'],
   },
   'POST /v1/job-recoveries': {
     scope: 'jobs:write',
-    summary: 'Do what an overdue job needs, unless it has changed since it was seen',
+    summary: 'Recover an overdue job, unless it has changed since it was read',
     body: Recover,
     answers: { 200: Recovered },
     problems: ['OUTCOME_UNKNOWN'],
   },
   'POST /v1/jobs/{taskType}/{taskId}/announced': {
     scope: 'jobs:write',
-    summary: 'The end of a job that a sweep failed has been told',
+    summary: 'Record that the failure of a swept job was announced',
     answers: { 204: null },
     problems: ['OUTCOME_UNKNOWN'],
   },

@@ -1,4 +1,4 @@
-/** Records: whole ones, single fields, conditional writes, scans and watches. */
+/** Records: whole records, single fields, conditional writes, scans and watches. */
 import Type from 'typebox';
 import { EVENT_STREAM } from '../media-types.ts';
 import { jsonParameter, pageOf, pageQuery, RequestId } from '../schemas/common.ts';
@@ -31,39 +31,39 @@ const UNMET_CONDITION = { 412: 'CONFLICT: the record is not as the condition say
 export const KV_ROUTES = routes({
   'GET /v1/kv': {
     scope: 'kv:read',
-    summary: 'Records under a prefix in byte order of keys; live: their changes from now on',
+    summary: 'List records under a prefix in byte order of keys; live: changes from now on',
     query: pageQuery({
       lastEventId: LIVE_PARAMETERS.lastEventId,
       prefix: Type.Optional(Type.String()),
       filter: Type.Optional(jsonParameter(Filter, 'A filter as JSON')),
     }),
     answers: { 200: pageOf(KvEntry) },
-    gives: [EVENT_STREAM],
+    produces: [EVENT_STREAM],
     problems: ['UNSUPPORTED'],
   },
   'POST /v1/kv-scan': {
     scope: 'kv:read',
-    summary: 'The same with a filter that is too long for a URL',
+    summary: 'List records with a filter that is too long for a URL',
     readsList: true,
     body: Scan,
     answers: { 200: pageOf(KvEntry) },
   },
   'POST /v1/kv-lookup': {
     scope: 'kv:read',
-    summary: 'Up to 1 000 records by their keys, one answer a key',
+    summary: 'Get up to 1 000 records by key, with one result per key',
     readsList: true,
     body: Keys,
     answers: { 200: Found },
   },
   'GET /v1/kv/{key}': {
     scope: 'kv:read',
-    summary: 'A record',
+    summary: 'Get a record',
     answers: { 200: RecordSchema },
     problems: ['NOT_FOUND'],
   },
   'PUT /v1/kv/{key}': {
     scope: 'kv:write',
-    summary: 'Replace a whole record; with If-None-Match: * only where there is none',
+    summary: 'Replace a whole record; with If-None-Match: * only if it is absent',
     body: PutRecord,
     answers: { 200: WriteResult },
     problems: WRITE_PROBLEMS,
@@ -86,7 +86,7 @@ export const KV_ROUTES = routes({
   },
   'GET /v1/kv/{key}/fields/{field}': {
     scope: 'kv:read',
-    summary: 'One field of a record',
+    summary: 'Get one field of a record',
     answers: { 200: Field },
     problems: ['NOT_FOUND'],
   },
@@ -113,7 +113,7 @@ export const KV_ROUTES = routes({
   },
   'POST /v1/kv/{key}/touch': {
     scope: 'kv:write',
-    summary: 'Set a new time to live, or with null none',
+    summary: 'Set a new time to live; null removes it',
     body: Touch,
     answers: { 200: Touched },
     problems: ['OUTCOME_UNKNOWN'],

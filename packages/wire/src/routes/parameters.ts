@@ -3,25 +3,25 @@ import type { ErrorCode } from '@tidemark/core/portable';
 import Type, { type Static } from 'typebox';
 import { Id } from '../schemas/common.ts';
 
-/** Whose run it is. */
+/** Names the tenant of a run. */
 export const TENANT_ID = {
   tenantId: Type.Optional(
-    Type.String({ ...Id, description: 'Whose run it is, where several tenants have one of this id' }),
+    Type.String({ ...Id, description: 'The tenant of the run, if several tenants have a run with this id' }),
   ),
 };
 
-/** Parameters of reads that can be live. */
+/** Parameters of routes that support live reads. */
 export const LIVE_PARAMETERS = {
-  wait: Type.Optional(Type.String({ description: 'Long poll: how long to wait for something new, such as 20s' })),
+  wait: Type.Optional(Type.String({ description: 'Long poll: how long to wait for new items, such as 20s' })),
   lastEventId: Type.Optional(
-    Type.String({ description: 'As the header Last-Event-ID, for callers that cannot set it' }),
+    Type.String({ description: 'Same as the header Last-Event-ID, for callers that cannot set headers' }),
   ),
 };
 
 export type LiveQuery = { [Name in keyof typeof LIVE_PARAMETERS]?: Static<(typeof LIVE_PARAMETERS)[Name]> };
 
 export const APPEND_PARAMETERS = {
-  expectedSeq: Type.Optional(Type.Integer({ description: 'Only if this is the last sequence; also as If-Match' })),
+  expectedSeq: Type.Optional(Type.Integer({ description: 'Fail unless this is the last sequence; also as If-Match' })),
   rejectInvalidTransitions: Type.Optional(Type.Boolean()),
 };
 

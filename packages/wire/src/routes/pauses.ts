@@ -1,4 +1,4 @@
-/** Pause tokens. They are secrets, so they travel in bodies only, and whatever consumes one is a POST. */
+/** Pause tokens. They are secrets: they are sent only in bodies, and every route that takes one is a POST. */
 import type { JsonObject } from '@tidemark/core/portable';
 import Type from 'typebox';
 import { ClaimPause, LoadPause, PauseClaim, PauseInfo, PeekPause, SavePause, SettlePause } from '../schemas/agents.ts';
@@ -8,13 +8,13 @@ import { routes } from './route.ts';
 export const PAUSE_ROUTES = routes({
   'GET /v1/pauses': {
     scope: 'agents:read',
-    summary: 'Pauses that have not expired, without what they hold',
+    summary: 'List pauses that have not expired, without their content',
     query: pageQuery({ sessionId: Type.Optional(Id) }),
     answers: { 200: pageOf(PauseInfo) },
   },
   'POST /v1/pauses': {
     scope: 'agents:write',
-    summary: 'Save what a pause holds',
+    summary: 'Save a pause',
     body: SavePause,
     storeChecksBody: true,
     answers: { 204: null },
@@ -22,35 +22,35 @@ export const PAUSE_ROUTES = routes({
   },
   'POST /v1/pauses/load': {
     scope: 'agents:write',
-    summary: 'What a pause holds, once; {} for a missing, expired or consumed one',
+    summary: 'Consume a pause and return its content, once; {} if it is missing, expired or consumed',
     body: LoadPause,
     answers: { 200: jsonOf<JsonObject>() },
     problems: ['CODEC_FAILED', 'OUTCOME_UNKNOWN'],
   },
   'POST /v1/pauses/claim': {
     scope: 'agents:write',
-    summary: 'Take a pause for a while; null when there is nothing to take',
+    summary: 'Claim a pause for a limited time; null if there is nothing to claim',
     body: ClaimPause,
     answers: { 200: PauseClaim },
     problems: ['CODEC_FAILED', 'OUTCOME_UNKNOWN'],
   },
   'POST /v1/pauses/confirm': {
     scope: 'agents:write',
-    summary: 'Consume a claimed pause for good',
+    summary: 'Consume a claimed pause',
     body: SettlePause,
     answers: { 204: null },
     problems: ['CLAIM_LOST', 'OUTCOME_UNKNOWN'],
   },
   'POST /v1/pauses/release': {
     scope: 'agents:write',
-    summary: 'Give a claimed pause back',
+    summary: 'Release a claimed pause',
     body: SettlePause,
     answers: { 204: null },
     problems: ['CLAIM_LOST', 'OUTCOME_UNKNOWN'],
   },
   'POST /v1/pauses/peek': {
     scope: 'agents:read',
-    summary: 'Look at a pause without consuming it',
+    summary: 'Get a pause without consuming it',
     body: PeekPause,
     answers: { 200: PauseInfo },
     problems: ['NOT_FOUND'],

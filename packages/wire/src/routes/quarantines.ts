@@ -1,6 +1,7 @@
 /**
- * Quarantined runs. Whoever may read runs may see which of theirs are damaged. Releasing takes the scope `admin`, as removing
- * and redacting do: it decides what every consumer of the run is given next, and so it is in the audit log.
+ * Quarantined runs. A caller that may read runs may list its own damaged runs. Releasing takes the scope `admin`, as
+ * removing and redacting do: it decides which events every consumer of the run receives next. Releases are in the audit
+ * log.
  */
 import type * as Contract from '@tidemark/core/portable';
 import Type from 'typebox';
@@ -12,7 +13,7 @@ import { routes } from './route.ts';
 export const QUARANTINE_ROUTES = routes({
   'GET /v1/quarantines': {
     scope: 'runs:read',
-    summary: 'Runs in which damage was found, and those that were released',
+    summary: 'List runs in which damage was found, and released runs',
     query: pageQuery({
       ...TENANT_ID,
       state: Type.Optional(
@@ -25,7 +26,7 @@ export const QUARANTINE_ROUTES = routes({
   'POST /v1/runs/{runId}/release': {
     scope: 'admin',
     summary:
-      'Release a quarantined run that is whole again: its events come once more, from where they were passed over',
+      'Release a quarantined run that was repaired: consumers receive its events from the first one that was skipped',
     query: Type.Object(TENANT_ID),
     answers: { 200: QuarantinedRun },
     problems: ['RUN_NOT_FOUND', 'NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT', 'OUTCOME_UNKNOWN'],

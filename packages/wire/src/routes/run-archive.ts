@@ -1,4 +1,4 @@
-/** Runs on their way out and back: export, archive, restore. */
+/** Moving runs out of the store and back: export, archive, restore. */
 import Type from 'typebox';
 import { LINES } from '../media-types.ts';
 import { Archive, RestoreResult } from '../schemas/runs.ts';
@@ -8,20 +8,20 @@ import { routes } from './route.ts';
 export const RUN_ARCHIVE_ROUTES = routes({
   'GET /v1/runs/{runId}/export': {
     scope: 'admin',
-    summary: 'A run with all it has now, verified as it is read: one part a line',
+    summary: 'Export a run with its current content, verified while it is read: one part per line',
     query: Type.Object(TENANT_ID),
     answers: { 200: null },
-    gives: [LINES],
+    produces: [LINES],
     problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT'],
   },
   'POST /v1/restores': {
     scope: 'admin',
-    summary: 'Put an exported run back, one part a line; sent again it goes on where it was',
+    summary: 'Restore an exported run, one part per line; a retry continues where it stopped',
     query: Type.Object({
       overDeleted: Type.Optional(Type.Boolean()),
       keepEncoded: Type.Optional(
         Type.Boolean({
-          description: 'Operators only: keep payloads that the store cannot decode. Those of others are refused.',
+          description: 'Operators only, otherwise ignored: keep payloads that the store cannot decode',
         }),
       ),
     }),
@@ -31,8 +31,7 @@ export const RUN_ARCHIVE_ROUTES = routes({
   },
   'POST /v1/runs/{runId}/archive': {
     scope: 'admin',
-    summary:
-      'Remove a run that lies safe elsewhere, while a sequence is still its last and its rewrites are those of the copy',
+    summary: 'Remove a run that was stored elsewhere, if its last sequence and its rewrites still match the copy',
     query: Type.Object(TENANT_ID),
     body: Archive,
     storeChecksBody: true,
@@ -41,7 +40,7 @@ export const RUN_ARCHIVE_ROUTES = routes({
   },
   'GET /v1/runs/{runId}/archive': {
     scope: 'admin',
-    summary: 'Where an archived run lies',
+    summary: 'Get the location of an archived run',
     query: Type.Object(TENANT_ID),
     answers: { 200: Type.Object({ location: Type.String() }) },
     problems: ['NOT_FOUND', 'AMBIGUOUS_RUN'],

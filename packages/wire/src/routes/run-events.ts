@@ -9,7 +9,7 @@ import { routes } from './route.ts';
 export const RUN_EVENT_ROUTES = routes({
   'POST /v1/runs/{runId}/events': {
     scope: 'runs:write',
-    summary: 'Append events: one, several that are stored together, or one a line with a result for each',
+    summary: 'Append events: one, several that are stored together, or one per line with a result for each',
     query: Type.Object(APPEND_PARAMETERS),
     body: Type.Union([EventOfRun, Type.Array(EventOfRun)]),
     storeChecksBody: true,
@@ -19,7 +19,7 @@ export const RUN_EVENT_ROUTES = routes({
   },
   'GET /v1/runs/{runId}/events': {
     scope: 'runs:read',
-    summary: 'Events of a run in order: a page, all as lines, or live',
+    summary: 'Read the events of a run in order: a page, all as lines, or live',
     query: Type.Object({
       ...TENANT_ID,
       ...LIVE_PARAMETERS,
@@ -27,19 +27,19 @@ export const RUN_EVENT_ROUTES = routes({
       limit: Type.Optional(Type.Integer()),
     }),
     answers: { 200: pageOf(RunEventRecord) },
-    gives: [LINES, EVENT_STREAM],
+    produces: [LINES, EVENT_STREAM],
     problems: ['AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT', 'CODEC_FAILED'],
   },
   'GET /v1/runs/{runId}/events/{runSeq}': {
     scope: 'runs:read',
-    summary: 'One event of a run',
+    summary: 'Get one event of a run',
     query: Type.Object(TENANT_ID),
     answers: { 200: RunEventRecord },
     problems: ['NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT', 'CODEC_FAILED'],
   },
   'POST /v1/runs/{runId}/events/{runSeq}/redact': {
     scope: 'admin',
-    summary: 'Take the payload out of an event for good; the chain stays valid',
+    summary: 'Remove the payload of an event permanently; the chain stays valid',
     query: Type.Object(TENANT_ID),
     body: Redaction,
     storeChecksBody: true,

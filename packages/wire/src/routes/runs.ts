@@ -9,7 +9,7 @@ import { routes } from './route.ts';
 export const RUN_ROUTES = routes({
   'GET /v1/runs': {
     scope: 'runs:read',
-    summary: 'Runs, newest first',
+    summary: 'List runs, newest first',
     query: pageQuery({
       tenantId: Type.Optional(Id),
       projectId: Type.Optional(Id),
@@ -29,28 +29,28 @@ export const RUN_ROUTES = routes({
   },
   'GET /v1/runs/{runId}': {
     scope: 'runs:read',
-    summary: 'The stored snapshot of a run, which may lag',
+    summary: 'Get the stored snapshot of a run, which may lag behind',
     query: Type.Object(TENANT_ID),
     answers: { 200: RunSnapshot },
     problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED'],
   },
   'DELETE /v1/runs/{runId}': {
     scope: 'admin',
-    summary: 'Remove a whole run; its id stays taken. With If-Match only while that is its last sequence',
+    summary: 'Remove a whole run; its id cannot be used again. With If-Match only if that is its last sequence',
     query: Type.Object(TENANT_ID),
     answers: { 200: Type.Object({ deleted: Type.Boolean() }) },
     problems: ['AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'SEQ_CONFLICT', 'OUTCOME_UNKNOWN'],
   },
   'GET /v1/runs/{runId}/snapshot': {
     scope: 'runs:read',
-    summary: 'The current snapshot of a run, or that at a sequence',
+    summary: 'Get the current snapshot of a run, or its snapshot at a sequence',
     query: Type.Object({ ...TENANT_ID, atSeq: Type.Optional(Type.Integer()) }),
     answers: { 200: RunSnapshot },
     problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT'],
   },
   'POST /v1/runs/{runId}/snapshot/refresh': {
     scope: 'runs:write',
-    summary: 'Fold what is new into the stored snapshot; with full, fold it anew from the first event',
+    summary: 'Fold new events into the stored snapshot; with full, rebuild it from the first event',
     query: Type.Object({ ...TENANT_ID, full: Type.Optional(Type.Boolean()) }),
     answers: { 200: RefreshedSnapshot },
     problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED', 'CORRUPT_EVENT', 'OUTCOME_UNKNOWN'],
@@ -64,7 +64,7 @@ export const RUN_ROUTES = routes({
   },
   'GET /v1/runs/{runId}/head': {
     scope: 'runs:read',
-    summary: 'The last sequence of a run, 0 if it is unknown, and a number that moves with every redaction and restore',
+    summary: 'Get the last sequence of a run, 0 if it is unknown, and a counter of its redactions and restores',
     query: Type.Object(TENANT_ID),
     answers: {
       200: Type.Object({ seq: Type.Integer(), rewrites: Type.Integer(), tenantId: Type.Optional(Id) }),
@@ -73,14 +73,14 @@ export const RUN_ROUTES = routes({
   },
   'GET /v1/runs/{runId}/integrity': {
     scope: 'runs:read',
-    summary: 'Recompute the hash chain of a run, compare the stored snapshot with it, and report what is wrong',
+    summary: 'Recompute the hash chain of a run, compare the stored snapshot with it, and report every mismatch',
     query: Type.Object(TENANT_ID),
     answers: { 200: VerifyReport },
     problems: ['RUN_NOT_FOUND', 'AMBIGUOUS_RUN', 'RUN_ARCHIVED'],
   },
   'POST /v1/runs/{runId}/fork': {
     scope: 'runs:write',
-    summary: 'Make a new run of this one’s events up to a sequence',
+    summary: 'Create a new run from the events of this one up to a sequence',
     query: Type.Object(TENANT_ID),
     body: Fork,
     storeChecksBody: true,

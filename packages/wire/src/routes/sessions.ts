@@ -1,4 +1,4 @@
-/** Sessions, and the tasks, updates and steering they are made of. */
+/** Sessions with their tasks, updates and steering events. */
 import Type from 'typebox';
 import { EVENT_STREAM, LINES } from '../media-types.ts';
 import {
@@ -15,7 +15,7 @@ import { routes } from './route.ts';
 
 const SESSION_PARAMETERS = {
   taskId: Type.Optional(Id),
-  sinceId: Type.Optional(Type.String({ description: 'The id of the last item seen' })),
+  sinceId: Type.Optional(Type.String({ description: 'The id of the last item read' })),
   limit: Type.Optional(Type.Integer()),
 };
 
@@ -24,19 +24,19 @@ const SAVE_PROBLEMS = ['STORAGE_FULL', 'QUOTA_EXCEEDED', 'OUTCOME_UNKNOWN'] as c
 export const SESSION_ROUTES = routes({
   'GET /v1/sessions': {
     scope: 'agents:read',
-    summary: 'Sessions in byte order of their ids',
+    summary: 'List sessions in byte order of their ids',
     query: pageQuery({}),
     answers: { 200: pageOf(SessionInfo) },
   },
   'DELETE /v1/sessions/{sessionId}': {
     scope: 'admin',
-    summary: 'Remove a session: tasks, updates, steering, trajectories and their planner events',
+    summary: 'Remove a session: its tasks, updates, steering, trajectories and their planner events',
     answers: { 200: SessionRemoval },
     problems: ['OUTCOME_UNKNOWN'],
   },
   'POST /v1/sessions/{sessionId}/tasks': {
     scope: 'agents:write',
-    summary: 'Save a task; one that is older than the stored one changes nothing',
+    summary: 'Save a task; an older version than the stored one changes nothing',
     body: TaskStateSchema,
     storeChecksBody: true,
     answers: { 204: null },
@@ -44,13 +44,13 @@ export const SESSION_ROUTES = routes({
   },
   'GET /v1/sessions/{sessionId}/tasks': {
     scope: 'agents:read',
-    summary: 'All tasks of a session in order of creation',
+    summary: 'List all tasks of a session in order of creation',
     answers: { 200: Type.Object({ items: Type.Array(TaskStateSchema) }) },
-    gives: [LINES],
+    produces: [LINES],
   },
   'POST /v1/sessions/{sessionId}/updates': {
     scope: 'agents:write',
-    summary: 'Save an update; the first of an id stands',
+    summary: 'Save an update; the first one saved under an id wins',
     body: StateUpdateSchema,
     storeChecksBody: true,
     answers: { 204: null },
@@ -58,14 +58,14 @@ export const SESSION_ROUTES = routes({
   },
   'GET /v1/sessions/{sessionId}/updates': {
     scope: 'agents:read',
-    summary: 'Updates of a session in order of arrival: a page, or live',
+    summary: 'Read the updates of a session in order of arrival: a page, or live',
     query: Type.Object({ ...SESSION_PARAMETERS, ...LIVE_PARAMETERS }),
     answers: { 200: sessionPageOf(StateUpdateSchema) },
-    gives: [EVENT_STREAM],
+    produces: [EVENT_STREAM],
   },
   'POST /v1/sessions/{sessionId}/steering': {
     scope: 'agents:write',
-    summary: 'Save a steering event, its payload sanitised; the first of an id stands',
+    summary: 'Save a steering event with its payload sanitised; the first one saved under an id wins',
     body: SteeringEventSchema,
     storeChecksBody: true,
     answers: { 204: null },
@@ -73,7 +73,7 @@ export const SESSION_ROUTES = routes({
   },
   'GET /v1/sessions/{sessionId}/steering': {
     scope: 'agents:read',
-    summary: 'Steering events of a session in order of arrival',
+    summary: 'Read the steering events of a session in order of arrival',
     query: Type.Object(SESSION_PARAMETERS),
     answers: { 200: sessionPageOf(SteeringEventSchema) },
   },

@@ -1,4 +1,4 @@
-/** The table of routes agrees with how callers encode queries and read problems, which they do without it. */
+/** The table of routes agrees with the query encoder and the problem parser, which do not read it. */
 import { describe, expect, it } from 'vitest';
 import { PROBLEM_DETAILS } from '../problems.ts';
 import { queryOf } from '../query.ts';
@@ -7,7 +7,7 @@ import { JSON_PARAMETER, Problem, ROUTES, type RouteDeclaration, type RouteName 
 
 const TABLE = Object.entries(ROUTES) as [RouteName, RouteDeclaration][];
 
-/** What a client sends for a parameter of each kind. */
+/** A sample value of each kind of parameter. */
 const SAMPLES: Record<string, { value: unknown; text: string; wrong: unknown }> = {
   integer: { value: 7, text: '7', wrong: '7' },
   number: { value: 7, text: '7', wrong: '7' },
@@ -21,7 +21,7 @@ function kindOf(schema: object): string {
   return JSON_PARAMETER in schema ? 'json' : ((schema as { type?: string }).type ?? 'json');
 }
 
-/** Parameters that clients send in the body of another route, or not at all. */
+/** Parameters that clients send in the body of another route or not at all. */
 const UNSENT = new Set(['filter', 'source']);
 
 const PARAMETERS = new Map(
@@ -31,12 +31,12 @@ const PARAMETERS = new Map(
 );
 
 describe('the table of routes', () => {
-  it('names one kind for each parameter', () => {
+  it('uses one type per parameter name', () => {
     expect(new Set([...PARAMETERS.values()].map(({ name }) => name)).size).toBe(PARAMETERS.size);
   });
 
   it.each([...PARAMETERS.values()].filter(({ name }) => !UNSENT.has(name)))(
-    'is encoded by callers as it is declared: $name, $kind',
+    'declares $name as $kind, and the client encodes it that way',
     ({ name, kind }) => {
       const { value, text, wrong } = SAMPLES[kind]!;
       expect(queryOf({ [name]: value })).toContain(`${name}=${text}`);
@@ -45,7 +45,7 @@ describe('the table of routes', () => {
     },
   );
 
-  it('has paths whose ids are put in by name', () => {
+  it('has paths that targetWith fills by parameter name', () => {
     for (const [name] of TABLE) {
       const params = Object.fromEntries([...name.matchAll(/\{(\w+)\}/g)].map(([, it]) => [it, `<${it}>`]));
       const { method, path } = targetWith(name, params as never);
@@ -53,7 +53,7 @@ describe('the table of routes', () => {
     }
   });
 
-  it('describes every detail that a problem may have', () => {
+  it('describes every detail of a problem', () => {
     expect(Object.keys(Problem.properties)).toEqual(expect.arrayContaining([...PROBLEM_DETAILS]));
   });
 });

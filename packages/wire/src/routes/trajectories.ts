@@ -9,13 +9,13 @@ import { routes } from './route.ts';
 export const TRAJECTORY_ROUTES = routes({
   'GET /v1/sessions/{sessionId}/traces': {
     scope: 'agents:read',
-    summary: 'Traces of a session, most recent first',
+    summary: 'List the traces of a session, most recent first',
     query: Type.Object({ limit: Type.Optional(Type.Integer()) }),
     answers: { 200: Type.Object({ items: Type.Array(Id) }) },
   },
   'GET /v1/sessions/{sessionId}/trajectories/{traceId}': {
     scope: 'agents:read',
-    summary: 'A trajectory of the session',
+    summary: 'Get a trajectory of the session',
     answers: { 200: jsonOf<JsonObject>() },
     problems: ['NOT_FOUND', 'CODEC_FAILED'],
   },
@@ -29,7 +29,7 @@ export const TRAJECTORY_ROUTES = routes({
   },
   'POST /v1/traces/{traceId}/planner-events': {
     scope: 'agents:write',
-    summary: 'Save a planner event; the same again changes nothing',
+    summary: 'Save a planner event; saving the same event again changes nothing',
     body: PlannerEventSchema,
     storeChecksBody: true,
     answers: { 204: null },
@@ -37,8 +37,8 @@ export const TRAJECTORY_ROUTES = routes({
   },
   'GET /v1/traces/{traceId}/planner-events': {
     scope: 'agents:read',
-    summary: 'Planner events of a trace in order of arrival',
+    summary: 'Read the planner events of a trace in order of arrival',
     answers: { 200: Type.Object({ items: Type.Array(PlannerEventSchema) }) },
-    gives: [LINES],
+    produces: [LINES],
   },
 });

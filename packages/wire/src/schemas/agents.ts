@@ -1,4 +1,4 @@
-/** Schemas of what agents persist. */
+/** Schemas of the data that agents persist. */
 import type * as Contract from '@tidemark/core/portable';
 import Type from 'typebox';
 import { Count, Duration, Id, Json, jsonOf, OptionalId, RequestId, shapeOf, Time } from './common.ts';
@@ -35,7 +35,7 @@ export const PauseInfo = shapeOf<Contract.PauseInfo>()(
   },
   { title: 'PauseInfo' },
 );
-/** The token is a secret: it travels in bodies only. */
+/** The token is a secret: it is sent only in bodies. */
 const Token = Type.String({ description: 'The pause token; never part of a URL' });
 export const SavePause = Type.Object({
   token: Token,
@@ -62,7 +62,7 @@ export const MemoryInfo = shapeOf<Omit<Contract.MemoryRecord, 'state'>>()({
 });
 export const SaveMemory = Type.Object({
   state: jsonOf<Contract.JsonObject>(),
-  ifVersion: Type.Optional(Count),
+  expectedVersion: Type.Optional(Count),
   requestId: RequestId,
 });
 export const TaskState = shapeOf<Contract.TaskState>()(

@@ -1,7 +1,7 @@
-/** Schemas that all domains share. A schema with a title becomes a component of the OpenAPI document. */
+/** Schemas shared by all domains. A schema with a title becomes a component of the OpenAPI document. */
 import Type, { type TProperties, type TSchema } from 'typebox';
 
-/** Parameters that hold JSON say so in their schema; OpenAPI shows them as text. */
+/** Marks parameters that hold JSON. OpenAPI shows them as text. */
 export const JSON_PARAMETER = 'x-json';
 
 export const Id = Type.String({ description: '1 to 512 UTF-8 bytes, without NUL' });
@@ -9,22 +9,21 @@ export const OptionalId = Type.Optional(Type.Union([Id, Type.Null()]));
 export const Time = Type.String({ description: 'RFC 3339 in UTC' });
 export const Duration = Type.Union([Type.Number(), Type.String()], {
   title: 'Duration',
-  description: 'Milliseconds, or a text such as 90s or 1h',
+  description: 'Milliseconds, or text such as 90s or 1h',
 });
-/** Any JSON; the store checks it in the words it uses for every caller (GEN-4). */
+/** Any JSON. The store checks it, so that its errors are the same for every caller (GEN-4). */
 export const Json = Type.Unknown();
 
-/** The same where the type is known: the store checks what is sent as one, or has made what is given. */
+/** Any JSON with a known type: the store checks requests of this type and creates responses of this type. */
 export function jsonOf<T>() {
   return Type.Unsafe<T>(Json);
 }
 
-/** The members that a type names, without those of an index signature. */
+/** The named members of a type, without its index signature. */
 type Named<T> = { [K in keyof T as string extends K ? never : K]-?: TSchema };
 
 /**
- * A schema of an object that has the type of the contract. It has every member of that type and no other: a member that one of
- * the two lacks is a type error.
+ * Declares the schema of a contract type. A member that is missing from the schema or from the type is a type error.
  */
 export function shapeOf<T>() {
   return <P extends Named<T>>(
@@ -33,15 +32,15 @@ export function shapeOf<T>() {
   ) => Type.Unsafe<T>(Type.Object(properties as TProperties, options));
 }
 
-/** A text of which the store checks that it is one of some words. */
+/** Text that the store checks against a list of words. */
 export function wordOf<T extends string>(description?: string) {
   return Type.Unsafe<T>(Type.String(description === undefined ? {} : { description }));
 }
-/** Text and numbers as they come; the store knows their rules. */
+/** Any number; the store checks its range. */
 export const Count = Type.Number();
 
-/** Said of parameters that may be given several times. */
-export const EMPTY_LIST = 'Once, with an empty value: none of them.';
+/** Description of an empty list for parameters that may be repeated. */
+export const EMPTY_LIST = 'A single empty value means an empty list.';
 
 export const RequestId = Type.Optional(Id);
 
@@ -61,7 +60,7 @@ const PAGE_PARAMETERS = {
   limit: Type.Optional(Type.Integer()),
 };
 
-/** Parameters of a list that is given in pages. */
+/** Query parameters of a paged list. */
 export function pageQuery<T extends TProperties>(more: T) {
   return Type.Object({ ...PAGE_PARAMETERS, ...more });
 }
@@ -82,9 +81,9 @@ export const Problem = Type.Object(
     runSeq: Type.Optional(Type.Integer()),
     keyId: Type.Optional(Type.String()),
     archive: Type.Optional(Type.String()),
-    retryAfterMs: Type.Optional(Type.Integer({ description: 'Of a rate: when it may be sent again' })),
+    retryAfterMs: Type.Optional(Type.Integer({ description: 'When a rate-limited call may be retried' })),
     attempts: Type.Optional(Type.Integer()),
-    requestId: Type.Optional(Type.String({ description: 'By which the log of the server has the details' })),
+    requestId: Type.Optional(Type.String({ description: "Finds the details in the server's log" })),
   },
   { title: 'Problem' },
 );

@@ -61,7 +61,7 @@ export const Claimed = Type.Object({
   ]),
 });
 
-/** What every call of a worker shows: its hold on the job. */
+/** Every call of a worker carries its claim. */
 const HOLD = { claimId: Type.String(), lease: Type.Optional(Duration) };
 export const Heartbeat = Type.Object(HOLD);
 export const Progress = Type.Object({ ...HOLD, currentStep: Count, stepCount: Type.Optional(Count) });

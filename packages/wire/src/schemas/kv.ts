@@ -33,8 +33,8 @@ export const SetField = Type.Object({ value: Value, ifExists: Type.Optional(Type
 export const CompareAndSwap = Type.Object({ expected: ValueOrNull, next: ValueOrNull, requestId: RequestId });
 export const Swapped = Type.Object({ swapped: Type.Boolean() });
 export const Swap = Type.Object({
-  expect: Type.Optional(Changes),
-  revision: Type.Optional(Count),
+  expected: Type.Optional(Changes),
+  expectedRevision: Type.Optional(Count),
   set: Changes,
   ttl: TtlOrNull,
   requestId: RequestId,

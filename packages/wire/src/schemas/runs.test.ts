@@ -2,7 +2,7 @@ import { EVENT_FIELDS, type EventField, RUN_STATUSES } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { RunEvent, RunEventRecord, RunSummary } from './runs.ts';
 
-/** The parts of a schema of an object; its type is that of the contract and hides them. */
+/** The parts of an object schema that its contract type hides. */
 interface ObjectSchema {
   properties: Record<string, { type?: string; enum?: string[] }>;
   required: string[];
@@ -26,13 +26,13 @@ describe('the schema of events', () => {
     expect(Object.keys(record.properties)).toEqual(expect.arrayContaining(namesOf(fields)));
   });
 
-  it('requires what the table requires, but for the key that the store derives', () => {
+  it('requires the same fields as the table, except the key that the store derives', () => {
     expect([...input.required].sort()).toEqual(required(sent).filter((name) => name !== 'idempotencyKey'));
     expect([...record.required].sort()).toEqual(required(fields));
   });
 
-  it('has a number where the table has an integer, and text where it has an id or a time', () => {
-    // The store itself refuses numbers that are not integers.
+  it('has numbers for integers, and text for ids and times', () => {
+    // The store itself rejects numbers that are not integers.
     const number = expect.stringMatching(/^(number|integer)$/);
     const types = { uuid: 'string', id: 'string', time: 'string', instant: 'string', integer: number };
     const properties: Record<string, unknown> = record.properties;

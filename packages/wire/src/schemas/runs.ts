@@ -1,4 +1,4 @@
-/** Schemas of runs. What an event must be the store itself checks; here is its shape. */
+/** Schemas of runs. They describe the shape of events; the store checks the rules. */
 import * as Contract from '@tidemark/core/portable';
 import Type, { type TSchema } from 'typebox';
 import { Count, Id, Json, shapeOf, Time } from './common.ts';
@@ -183,9 +183,9 @@ export const RestoreResult = shapeOf<Contract.RestoreResult>()({
 });
 export const Archive = Type.Object({
   location: Type.String(),
-  atSeq: Count,
-  rewrites: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'That of the export, to be refused if it has moved' }),
+  expectedSeq: Count,
+  expectedRewrites: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'The rewrites of the export; the call fails if they have changed' }),
   ),
 });
 export const Redaction = Type.Object({ by: Id, reason: Type.String() });

@@ -15,7 +15,7 @@ const events = defineCommand({
   args: { run: RUN },
   options: {
     follow: toggle('then show each new one as it is stored', 'f'),
-    after: withDefault(integer('seq', 'only those after this one'), 0),
+    afterSeq: withDefault(integer('seq', 'only those after this one'), 0),
     tail: integer('n', 'only the last so many', 1),
     type: texts('type', 'only of this type'),
     step: texts('step', 'only of this step'),
@@ -25,7 +25,7 @@ const events = defineCommand({
     { line: 'runs events order-42', shows: '"eventType":"RunStarted"' },
     { line: 'runs events order-7 --failed', shows: 'CARD_DECLINED' },
     { line: 'runs events order-42 --tail 2 -o table', shows: 'StepStarted' },
-    { line: 'runs events order-42 --after 2 --step charge', shows: '"runSeq":3' },
+    { line: 'runs events order-42 --after-seq 2 --step charge', shows: '"runSeq":3' },
   ],
   async run(context) {
     const { store, out, args, options } = context;
@@ -42,7 +42,7 @@ const events = defineCommand({
         cursorOf: ({ runSeq }) => String(runSeq),
         isShown,
         view: EVENTS,
-        resumeWith: '--after',
+        resumeWith: '--after-seq',
       });
     }
     await out.list(
@@ -55,8 +55,12 @@ const events = defineCommand({
 });
 
 /** `--tail` counts stored events, before any filter. */
-async function startOf(runs: RunStore, runId: string, { after, tail }: { after: number; tail: number | undefined }) {
-  return tail === undefined ? after : Math.max(after, (await runs.headSeq(runId)) - tail);
+async function startOf(
+  runs: RunStore,
+  runId: string,
+  { afterSeq, tail }: { afterSeq: number; tail: number | undefined },
+) {
+  return tail === undefined ? afterSeq : Math.max(afterSeq, (await runs.headSeq(runId)) - tail);
 }
 
 async function* filtered<T>(rows: AsyncIterable<T>, isShown: (row: T) => boolean): AsyncGenerator<T, void, undefined> {

@@ -101,7 +101,7 @@ const remove = defineCommand({
     if (events === 0) throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(args.run)}`);
     if (dryRun) return out.report({ dryRun: true, would: 'delete', runId: args.run, events }, args.run);
     await confirm({ action: `delete the run ${args.run} with its ${events} events`, answer: args.run });
-    const deleted = await runs.deleteRun(args.run, { atSeq: events, ...patient });
+    const deleted = await runs.deleteRun(args.run, { expectedSeq: events, ...patient });
     await out.report({ runId: args.run, deleted, events }, args.run);
   },
 });

@@ -48,12 +48,12 @@ export const CARRIED_PAUSE_CASES: readonly ConformanceCase[] = [
         expectEqual(await elsewhere.admin.putPause(carried), true, 'carried again, it still is');
         expectEqual(await elsewhere.admin.putPause(read), false, 'and does not wait again');
         expectEqual(await elsewhere.agents.loadPlannerState(token), {}, 'its token resumes nothing');
-        expectEqual(await elsewhere.agents.claimPlannerState(token), null, 'nor can it be claimed');
+        expectEqual(await elsewhere.agents.claimPause(token), null, 'nor can it be claimed');
         await expectCode('TOKEN_CONSUMED', 'nor saved again', () => elsewhere.agents.savePlannerState(token, payload));
       }
       const other = store.forTenant(id('tenant'));
       await other.admin.putPause(read);
-      await other.agents.claimPlannerState(token);
+      await other.agents.claimPause(token);
       expectEqual(await other.admin.putPause(carried), false, 'a claim is not taken from its holder');
     },
   }),

@@ -40,7 +40,7 @@ async function kept(places: readonly KeptPayload[], view: Store): Promise<string
 
 /** The feed from where the kit began, in pages that a long one takes. */
 function fromStart({ feedStart }: Bench): FeedOptions & { limit: number } {
-  return { limit: LARGE_FEED_PAGE, ...(feedStart === undefined ? {} : { after: feedStart }) };
+  return { limit: LARGE_FEED_PAGE, ...(feedStart === undefined ? {} : { cursor: feedStart }) };
 }
 
 export const ERASURE_CASES: readonly ConformanceCase[] = [

@@ -50,11 +50,11 @@ export const LISTING_CASES: readonly ConformanceCase[] = [
       await store.forTenant(id('tenant')).agents.saveEvent(flowEvent(id('other')));
       const expected = [...traces].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
       expectEqual(
-        await allPages((cursor) => store.admin.listTraces({ tenantId, cursor, limit: 2 })),
+        await allPages((cursor) => store.admin.listAllTraces({ tenantId, cursor, limit: 2 })),
         expected,
         'each of them, once and in order; events without a trace are in none',
       );
-      expectEqual((await tenant.admin.listTraces()).items, expected, 'a view lists its own');
+      expectEqual((await tenant.admin.listAllTraces()).items, expected, 'a view lists its own');
     },
   }),
   adminCase({
@@ -68,10 +68,10 @@ export const LISTING_CASES: readonly ConformanceCase[] = [
       const [info] = (await tenant.agents.listPauses()).items;
       const read = await store.admin.readPause(info!.pauseId, { tenantId });
       expectEqual(read, { ...info!, payload }, 'the payload with what lists show');
-      const claim = await tenant.agents.claimPlannerState(token);
+      const claim = await tenant.agents.claimPause(token);
       expectEqual(claim?.payload, payload, 'the token is as good as before');
       expectEqual(await tenant.admin.readPause(info!.pauseId), null, 'a claimed pause is its claimer’s');
-      await tenant.agents.confirmPlannerState(token, claim!.claimId);
+      await tenant.agents.confirmPause(token, claim!.claimId);
       expectEqual(await tenant.admin.readPause(info!.pauseId), null, 'a consumed one is gone');
       expectEqual(await tenant.admin.readPause('0'.repeat(64)), null, 'as is one that never was');
       const elsewhere = store.forTenant(id('tenant'));

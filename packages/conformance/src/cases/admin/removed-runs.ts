@@ -18,8 +18,8 @@ export const REMOVED_RUN_CASES: readonly ConformanceCase[] = [
         await tenant.runs.appendEvent(runEvent({ tenantId }, { runId }));
       const parts = await Array.fromAsync(tenant.runs.exportRun(back));
       await tenant.runs.deleteRun(deleted);
-      await tenant.runs.archiveRun(archived, { location: 'the archive', atSeq: 1 });
-      await tenant.runs.archiveRun(back, { location: 'the archive', atSeq: 1 });
+      await tenant.runs.archiveRun(archived, { location: 'the archive', expectedSeq: 1 });
+      await tenant.runs.archiveRun(back, { location: 'the archive', expectedSeq: 1 });
       const list = (limit: number) => allPages((cursor) => store.admin.listRemovedRuns({ tenantId, cursor, limit }));
       expectEqual((await list(1)).length, 3, 'one a page, three in all');
       await tenant.runs.restoreRun(parts);

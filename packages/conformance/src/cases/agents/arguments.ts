@@ -82,7 +82,7 @@ const METHODS: Method[] = [
     capability: 'pauses',
     bad: { ttl: BAD_DURATIONS, sessionId: BAD_OPTIONAL_TEXTS, taskId: BAD_OPTIONAL_TEXTS },
     call: (agents, id, field, value) => agents.savePlannerState(id, pausePayload(), { [field]: value }),
-    written: async (agents, id) => (await agents.peekPlannerState(id)) !== null,
+    written: async (agents, id) => (await agents.peekPause(id)) !== null,
   },
   {
     name: 'load-planner-state',
@@ -94,13 +94,13 @@ const METHODS: Method[] = [
     name: 'claim-planner-state',
     capability: 'pauses',
     bad: { lease: BAD_DURATIONS, requestId: BAD_OPTIONAL_TEXTS },
-    call: (agents, id, field, value) => agents.claimPlannerState(id, { [field]: value }),
+    call: (agents, id, field, value) => agents.claimPause(id, { [field]: value }),
   },
   {
     name: 'settle-planner-state',
     capability: 'pauses',
     bad: { claimId: BAD_TEXTS },
-    call: (agents, id, _, value) => agents.confirmPlannerState(id, value as string),
+    call: (agents, id, _, value) => agents.confirmPause(id, value as string),
   },
   {
     name: 'list-pauses',
@@ -111,7 +111,7 @@ const METHODS: Method[] = [
   {
     name: 'save-memory-state',
     capability: 'memory',
-    bad: { ifVersion: [-1, 1.5, '1', Number.NaN], requestId: BAD_OPTIONAL_TEXTS },
+    bad: { expectedVersion: [-1, 1.5, '1', Number.NaN], requestId: BAD_OPTIONAL_TEXTS },
     call: (agents, id, field, value) => agents.saveMemoryState(id, {}, { [field]: value }),
     written: async (agents, id) => (await agents.loadMemoryState(id)) !== null,
   },

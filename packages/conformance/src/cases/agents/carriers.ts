@@ -39,8 +39,8 @@ export const CARRIERS: readonly Carrier[] = [
     save: (agents, id, payload) => agents.savePlannerState(id, payload),
     load: async (agents, id) => {
       // Claimed and given back, so that it can be read more than once.
-      const claim = await agents.claimPlannerState(id);
-      if (claim) await agents.releasePlannerState(id, claim.claimId);
+      const claim = await agents.claimPause(id);
+      if (claim) await agents.releasePause(id, claim.claimId);
       return claim?.payload;
     },
   },

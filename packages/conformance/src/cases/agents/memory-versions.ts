@@ -19,20 +19,24 @@ export const MEMORY_VERSION_CASES = [
       await agents.saveMemoryState(key, memoryState(1));
       await agents.saveMemoryState(key, memoryState(2));
       await agents.deleteMemoryState(key);
-      for (const ifVersion of [1, 2]) {
-        const { current } = await expectCode('VERSION_CONFLICT', `there is no version ${ifVersion} any more`, () =>
-          agents.saveMemoryState(key, memoryState(9), { ifVersion }),
+      for (const expectedVersion of [1, 2]) {
+        const { current } = await expectCode(
+          'VERSION_CONFLICT',
+          `there is no version ${expectedVersion} any more`,
+          () => agents.saveMemoryState(key, memoryState(9), { expectedVersion }),
         );
         expectEqual(current, 0, 'an absent state has version 0');
       }
-      const { version } = await agents.saveMemoryState(key, memoryState(3), { ifVersion: 0 });
+      const { version } = await agents.saveMemoryState(key, memoryState(3), { expectedVersion: 0 });
       expectEqual(version, 3, 'versions go on where they were');
-      for (const ifVersion of [0, 1, 2]) {
-        await expectCode('VERSION_CONFLICT', `a stale version ${ifVersion} does not overwrite the new state`, () =>
-          agents.saveMemoryState(key, memoryState(9), { ifVersion }),
+      for (const expectedVersion of [0, 1, 2]) {
+        await expectCode(
+          'VERSION_CONFLICT',
+          `a stale version ${expectedVersion} does not overwrite the new state`,
+          () => agents.saveMemoryState(key, memoryState(9), { expectedVersion }),
         );
-        if (ifVersion === 0) continue;
-        await expectCode('VERSION_CONFLICT', 'nor delete it', () => agents.deleteMemoryState(key, { ifVersion }));
+        if (expectedVersion === 0) continue;
+        await expectCode('VERSION_CONFLICT', 'nor delete it', () => agents.deleteMemoryState(key, { expectedVersion }));
       }
       expectEqual(await agents.loadMemoryState(key), memoryState(3), 'which is what was saved');
       expectEqual((await agents.listMemory()).items.length, 1, 'and is listed once');
@@ -65,7 +69,7 @@ export const MEMORY_VERSION_CASES = [
     async run(bench) {
       const { agents } = bench.tenant;
       const key = bench.id('key');
-      const save = () => agents.saveMemoryState(key, memoryState(1), { ifVersion: 0, requestId: 'save' });
+      const save = () => agents.saveMemoryState(key, memoryState(1), { expectedVersion: 0, requestId: 'save' });
       const remove = () => agents.deleteMemoryState(key, { requestId: 'remove' });
       expectEqual([await save(), await remove()], [{ version: 1 }, true], 'a state is saved and deleted');
       expectEqual(

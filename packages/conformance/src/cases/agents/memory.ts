@@ -53,30 +53,30 @@ export const MEMORY_CASES = [
 
   memory({
     id: 'agents/memory/conditional-save',
-    title: 'A save with ifVersion succeeds only on that version',
+    title: 'A save with expectedVersion succeeds only on that version',
     proves: ['AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;
       const key = bench.id('key');
       expectEqual(
-        (await agents.saveMemoryState(key, memoryState(1), { ifVersion: 0 })).version,
+        (await agents.saveMemoryState(key, memoryState(1), { expectedVersion: 0 })).version,
         1,
         'version 0 means absent',
       );
       expectEqual(
-        (await agents.saveMemoryState(key, memoryState(2), { ifVersion: 1 })).version,
+        (await agents.saveMemoryState(key, memoryState(2), { expectedVersion: 1 })).version,
         2,
         'the current version is let through',
       );
-      for (const ifVersion of [0, 1, 3]) {
-        const error = await expectCode('VERSION_CONFLICT', `version ${ifVersion} is not the current one`, () =>
-          agents.saveMemoryState(key, memoryState(9), { ifVersion }),
+      for (const expectedVersion of [0, 1, 3]) {
+        const error = await expectCode('VERSION_CONFLICT', `version ${expectedVersion} is not the current one`, () =>
+          agents.saveMemoryState(key, memoryState(9), { expectedVersion }),
         );
         expectEqual(error.current, 2, 'the conflict tells the current version');
       }
       expectEqual(await agents.loadMemoryState(key), memoryState(2), 'a conflict writes nothing');
       const unknown = await expectCode('VERSION_CONFLICT', 'an absent state has no version 1', () =>
-        agents.saveMemoryState(bench.id('key'), memoryState(), { ifVersion: 1 }),
+        agents.saveMemoryState(bench.id('key'), memoryState(), { expectedVersion: 1 }),
       );
       expectEqual(unknown.current, 0, 'the version of an absent state is 0');
     },
@@ -89,19 +89,19 @@ export const MEMORY_CASES = [
     async run(bench) {
       const key = bench.id('key');
       const clients = [bench.tenant.agents, await peerAgents(bench)];
-      for (const ifVersion of [0, 1]) {
+      for (const expectedVersion of [0, 1]) {
         const writes = Array.from({ length: 20 }, (_, n) =>
-          clients[n % 2]!.saveMemoryState(key, memoryState(n), { ifVersion }),
+          clients[n % 2]!.saveMemoryState(key, memoryState(n), { expectedVersion }),
         );
         const settled = await Promise.allSettled(writes);
         expectEqual(
           settled.filter((write) => write.status === 'fulfilled').length,
           1,
-          `one of 20 wins on version ${ifVersion}`,
+          `one of 20 wins on version ${expectedVersion}`,
         );
         expectEqual(
           (await bench.tenant.agents.getMemoryRecord(key))?.version,
-          ifVersion + 1,
+          expectedVersion + 1,
           'and one version was used up',
         );
       }
@@ -133,9 +133,9 @@ export const MEMORY_CASES = [
     proves: ['GEN-8', 'AGT-5'],
     async run(bench) {
       const { agents } = bench.tenant;
-      for (const ifVersion of [undefined, 0]) {
+      for (const expectedVersion of [undefined, 0]) {
         const key = bench.id('key');
-        const options = { ifVersion, requestId: bench.id('request') };
+        const options = { expectedVersion, requestId: bench.id('request') };
         expectEqual(
           await agents.saveMemoryState(key, memoryState(), options),
           { version: 1 },
@@ -240,7 +240,7 @@ export const MEMORY_CASES = [
         'and is not listed',
       );
       expectEqual(await agents.loadMemoryState(other), memoryState(), 'other keys stay');
-      await agents.saveMemoryState(key, memoryState(2), { ifVersion: 0 });
+      await agents.saveMemoryState(key, memoryState(2), { expectedVersion: 0 });
       expectEqual(await agents.loadMemoryState(key), memoryState(2), 'it is absent to a conditional save');
     },
   }),
@@ -255,12 +255,16 @@ export const MEMORY_CASES = [
       const { version } = await agents.saveMemoryState(key, memoryState());
       const next = await agents.saveMemoryState(key, memoryState(2));
       await expectCode('VERSION_CONFLICT', 'the version that was seen is not the current one', () =>
-        agents.deleteMemoryState(key, { ifVersion: version }),
+        agents.deleteMemoryState(key, { expectedVersion: version }),
       );
       expectEqual(await agents.loadMemoryState(key), memoryState(2), 'the state is there');
-      expectEqual(await agents.deleteMemoryState(key, { ifVersion: next.version }), true, 'the current one goes');
+      expectEqual(await agents.deleteMemoryState(key, { expectedVersion: next.version }), true, 'the current one goes');
       expectEqual(await agents.loadMemoryState(key), null, 'and is gone');
-      expectEqual(await agents.deleteMemoryState(key, { ifVersion: next.version }), false, 'there is nothing left');
+      expectEqual(
+        await agents.deleteMemoryState(key, { expectedVersion: next.version }),
+        false,
+        'there is nothing left',
+      );
     },
   }),
 ];

@@ -14,7 +14,7 @@ async function paused(bench: Bench): Promise<string> {
 }
 
 async function claimed(bench: Bench, token: string, lease?: number) {
-  const claim = await bench.tenant.agents.claimPlannerState(token, lease === undefined ? {} : { lease });
+  const claim = await bench.tenant.agents.claimPause(token, lease === undefined ? {} : { lease });
   expect(claim, 'a waiting pause can be claimed');
   return claim;
 }
@@ -29,13 +29,13 @@ export const PAUSE_CLAIM_CASES = [
       const token = await paused(bench);
       const claim = await claimed(bench, token);
       expectEqual(claim.payload, pausePayload(), 'the claim carries the payload');
-      const info = await agents.peekPlannerState(token);
+      const info = await agents.peekPause(token);
       expectEqual(info?.state, 'claimed', 'the pause is known to be claimed');
       expectEqual(info?.leaseUntil, claim.leaseUntil, 'and until when');
-      await agents.confirmPlannerState(token, claim.claimId);
-      expectEqual((await agents.peekPlannerState(token))?.state, 'consumed', 'confirming consumes it');
+      await agents.confirmPause(token, claim.claimId);
+      expectEqual((await agents.peekPause(token))?.state, 'consumed', 'confirming consumes it');
       expectEqual(await agents.loadPlannerState(token), {}, 'there is nothing left to load');
-      expectEqual(await agents.claimPlannerState(token), null, 'or to claim');
+      expectEqual(await agents.claimPause(token), null, 'or to claim');
       await expectCode('TOKEN_CONSUMED', 'or to save again', () => agents.savePlannerState(token, pausePayload()));
     },
   }),
@@ -47,9 +47,9 @@ export const PAUSE_CLAIM_CASES = [
     async run(bench) {
       const token = await paused(bench);
       const { claimId } = await claimed(bench, token);
-      await bench.tenant.agents.confirmPlannerState(token, claimId);
-      await bench.tenant.agents.confirmPlannerState(token, claimId);
-      expectEqual((await bench.tenant.agents.peekPlannerState(token))?.state, 'consumed', 'the pause is consumed');
+      await bench.tenant.agents.confirmPause(token, claimId);
+      await bench.tenant.agents.confirmPause(token, claimId);
+      expectEqual((await bench.tenant.agents.peekPause(token))?.state, 'consumed', 'the pause is consumed');
     },
   }),
 
@@ -60,7 +60,7 @@ export const PAUSE_CLAIM_CASES = [
     async run(bench) {
       const clients = [bench.tenant.agents, await peerAgents(bench)];
       const token = await paused(bench);
-      const all = await Promise.all(Array.from({ length: 20 }, (_, n) => clients[n % 2]!.claimPlannerState(token)));
+      const all = await Promise.all(Array.from({ length: 20 }, (_, n) => clients[n % 2]!.claimPause(token)));
       expectEqual(all.filter((claim) => claim !== null).length, 1, 'exactly one of 20 claimers wins');
     },
   }),
@@ -74,7 +74,7 @@ export const PAUSE_CLAIM_CASES = [
       for (let round = 0; round < 5; round++) {
         const token = await paused(bench);
         const [claimers, loaders] = await Promise.all([
-          Promise.all(Array.from({ length: 5 }, () => agents.claimPlannerState(token))),
+          Promise.all(Array.from({ length: 5 }, () => agents.claimPause(token))),
           Promise.all(Array.from({ length: 5 }, () => agents.loadPlannerState(token))),
         ]);
         const won =
@@ -92,8 +92,8 @@ export const PAUSE_CLAIM_CASES = [
       const token = await paused(bench);
       const { claimId } = await claimed(bench, token);
       expectEqual(await bench.tenant.agents.loadPlannerState(token), {}, 'a claimed pause is {} to a loader');
-      expectEqual((await bench.tenant.agents.peekPlannerState(token))?.state, 'claimed', 'and it stays claimed');
-      await bench.tenant.agents.confirmPlannerState(token, claimId);
+      expectEqual((await bench.tenant.agents.peekPause(token))?.state, 'claimed', 'and it stays claimed');
+      await bench.tenant.agents.confirmPause(token, claimId);
     },
   }),
 
@@ -105,17 +105,17 @@ export const PAUSE_CLAIM_CASES = [
       const { agents } = bench.tenant;
       const token = await paused(bench);
       const first = await claimed(bench, token);
-      await agents.releasePlannerState(token, first.claimId);
-      const info = await agents.peekPlannerState(token);
+      await agents.releasePause(token, first.claimId);
+      const info = await agents.peekPause(token);
       expectEqual(info?.state, 'waiting', 'a released pause waits again');
       expectEqual(info?.leaseUntil, undefined, 'and has no lease');
       const second = await claimed(bench, token);
       expectEqual(second.payload, pausePayload(), 'the next claimer gets the whole payload');
       expect(second.claimId !== first.claimId, 'under a claim of its own');
       await expectCode('CLAIM_LOST', 'the old claim is no longer good', () =>
-        agents.confirmPlannerState(token, first.claimId),
+        agents.confirmPause(token, first.claimId),
       );
-      await agents.confirmPlannerState(token, second.claimId);
+      await agents.confirmPause(token, second.claimId);
     },
   }),
 
@@ -127,20 +127,20 @@ export const PAUSE_CLAIM_CASES = [
       const { agents } = bench.tenant;
       const held = await paused(bench);
       await claimed(bench, held);
-      expectEqual(await agents.claimPlannerState(held), null, 'while the lease holds, nobody else can claim');
+      expectEqual(await agents.claimPause(held), null, 'while the lease holds, nobody else can claim');
       const token = await paused(bench);
       const first = await claimed(bench, token, LEASE);
       await bench.pass(LEASE);
       const second = await claimed(bench, token);
       expectEqual(second.payload, pausePayload(), 'a crash of the first claimer has lost nothing');
       await expectCode('CLAIM_LOST', 'the first claimer cannot confirm', () =>
-        agents.confirmPlannerState(token, first.claimId),
+        agents.confirmPause(token, first.claimId),
       );
       await expectCode('CLAIM_LOST', 'the first claimer cannot release', () =>
-        agents.releasePlannerState(token, first.claimId),
+        agents.releasePause(token, first.claimId),
       );
-      expectEqual((await agents.peekPlannerState(token))?.state, 'claimed', 'and the second still holds it');
-      await agents.confirmPlannerState(token, second.claimId);
+      expectEqual((await agents.peekPause(token))?.state, 'claimed', 'and the second still holds it');
+      await agents.confirmPause(token, second.claimId);
     },
   }),
 
@@ -152,11 +152,7 @@ export const PAUSE_CLAIM_CASES = [
       const token = await paused(bench);
       await claimed(bench, token, LEASE);
       await bench.pass(LEASE);
-      expectEqual(
-        (await bench.tenant.agents.peekPlannerState(token))?.state,
-        'waiting',
-        'a lapsed claim is a waiting pause',
-      );
+      expectEqual((await bench.tenant.agents.peekPause(token))?.state, 'waiting', 'a lapsed claim is a waiting pause');
       expectEqual(await bench.tenant.agents.loadPlannerState(token), pausePayload(), 'the pause is there to be loaded');
     },
   }),
@@ -172,8 +168,8 @@ export const PAUSE_CLAIM_CASES = [
       ] as const) {
         const token = bench.id('token');
         await bench.tenant.agents.savePlannerState(token, pausePayload(), { ttl: '2h' });
-        const info = await bench.tenant.agents.peekPlannerState(token);
-        const claim = await bench.tenant.agents.claimPlannerState(token, { lease });
+        const info = await bench.tenant.agents.peekPause(token);
+        const claim = await bench.tenant.agents.claimPause(token, { lease });
         const held = Date.parse(claim!.leaseUntil) - Date.parse(info!.createdAt);
         expect(
           held >= ms && held < ms + 5_000,
@@ -191,16 +187,16 @@ export const PAUSE_CLAIM_CASES = [
       const { agents } = bench.tenant;
       const token = await paused(bench);
       const mine = { requestId: bench.id('request') };
-      const first = await agents.claimPlannerState(token, mine);
-      const again = await agents.claimPlannerState(token, mine);
+      const first = await agents.claimPause(token, mine);
+      const again = await agents.claimPause(token, mine);
       expectEqual(again?.claimId, first?.claimId, 'the retry hears of the same claim');
       expectEqual(again?.payload, pausePayload(), 'with its payload');
       expectEqual(
-        await agents.claimPlannerState(token, { requestId: bench.id('request') }),
+        await agents.claimPause(token, { requestId: bench.id('request') }),
         null,
         'another request gets nothing',
       );
-      await agents.confirmPlannerState(token, again!.claimId);
+      await agents.confirmPause(token, again!.claimId);
     },
   }),
 
@@ -211,7 +207,7 @@ export const PAUSE_CLAIM_CASES = [
     async run(bench) {
       const { agents } = bench.tenant;
       const token = await paused(bench);
-      for (const settle of [agents.confirmPlannerState, agents.releasePlannerState]) {
+      for (const settle of [agents.confirmPause, agents.releasePause]) {
         await expectCode('CLAIM_LOST', 'a claim nobody made', () => settle.call(agents, token, 'foreign'));
         await expectCode('CLAIM_LOST', 'a token nobody saved', () =>
           settle.call(agents, bench.id('missing'), 'foreign'),

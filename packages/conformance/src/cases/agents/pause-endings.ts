@@ -12,14 +12,10 @@ const LEASE = 200;
 /** Nothing more comes out of the pause, and neither of these claims can settle it any more. */
 async function expectOver(agents: AgentStore, token: string, claims: readonly string[], when: string): Promise<void> {
   expectEqual(await agents.loadPlannerState(token), {}, `${when} it is {} to a loader`);
-  expectEqual(await agents.claimPlannerState(token), null, `${when} it cannot be claimed`);
+  expectEqual(await agents.claimPause(token), null, `${when} it cannot be claimed`);
   for (const claimId of claims) {
-    expectEqual(
-      await agents.claimPlannerState(token, { requestId: claimId }),
-      null,
-      `${when} a lease is not given again`,
-    );
-    await expectCode('CLAIM_LOST', `${when} it cannot be released`, () => agents.releasePlannerState(token, claimId));
+    expectEqual(await agents.claimPause(token, { requestId: claimId }), null, `${when} a lease is not given again`);
+    await expectCode('CLAIM_LOST', `${when} it cannot be released`, () => agents.releasePause(token, claimId));
   }
 }
 
@@ -32,20 +28,20 @@ export const PAUSE_ENDING_CASES = [
       const [{ agents }, peer] = [bench.tenant, await peerAgents(bench)];
       const token = bench.id('token');
       await agents.savePlannerState(token, pausePayload());
-      const before = await agents.claimPlannerState(token, { requestId: 'before' });
-      await agents.releasePlannerState(token, before!.claimId);
-      const claim = await agents.claimPlannerState(token, { requestId: 'claim' });
-      await agents.confirmPlannerState(token, claim!.claimId);
+      const before = await agents.claimPause(token, { requestId: 'before' });
+      await agents.releasePause(token, before!.claimId);
+      const claim = await agents.claimPause(token, { requestId: 'claim' });
+      await agents.confirmPause(token, claim!.claimId);
       for (const client of [agents, peer]) {
         await expectOver(client, token, ['before', 'claim', 'other'], 'once confirmed');
-        await client.confirmPlannerState(token, 'claim');
+        await client.confirmPause(token, 'claim');
         for (const claimId of ['before', 'other']) {
           await expectCode('CLAIM_LOST', 'another claim does not confirm it', () =>
-            client.confirmPlannerState(token, claimId),
+            client.confirmPause(token, claimId),
           );
         }
       }
-      expectEqual((await agents.peekPlannerState(token))?.state, 'consumed', 'it stays consumed');
+      expectEqual((await agents.peekPause(token))?.state, 'consumed', 'it stays consumed');
     },
   }),
 
@@ -57,12 +53,12 @@ export const PAUSE_ENDING_CASES = [
       const { agents } = bench.tenant;
       const token = bench.id('token');
       await agents.savePlannerState(token, pausePayload());
-      const { claimId } = (await agents.claimPlannerState(token))!;
-      await agents.releasePlannerState(token, claimId);
+      const { claimId } = (await agents.claimPause(token))!;
+      await agents.releasePause(token, claimId);
       await agents.loadPlannerState(token, { requestId: 'load' });
       await expectOver(agents, token, [claimId, 'load'], 'once loaded');
       await expectCode('CLAIM_LOST', 'a claim from before does not confirm it', () =>
-        agents.confirmPlannerState(token, claimId),
+        agents.confirmPause(token, claimId),
       );
       expectEqual(
         await agents.loadPlannerState(token, { requestId: 'load' }),
@@ -80,15 +76,15 @@ export const PAUSE_ENDING_CASES = [
       const { agents } = bench.tenant;
       const token = bench.id('token');
       await agents.savePlannerState(token, pausePayload(), { ttl: TTL });
-      const claim = await agents.claimPlannerState(token, { lease: '1h' });
-      const info = await agents.peekPlannerState(token);
+      const claim = await agents.claimPause(token, { lease: '1h' });
+      const info = await agents.peekPause(token);
       // On a machine that slow it may have expired before it was claimed.
       if (!claim) return;
       expect(!info || claim.leaseUntil === info.expiresAt, 'a lease ends with its pause at the latest');
       await bench.pass(TTL);
       await expectOver(agents, token, [claim.claimId], 'once expired');
       await expectCode('CLAIM_LOST', 'once expired it cannot be confirmed', () =>
-        agents.confirmPlannerState(token, claim.claimId),
+        agents.confirmPause(token, claim.claimId),
       );
     },
   }),
@@ -103,8 +99,8 @@ export const PAUSE_ENDING_CASES = [
       const isFresh = stopwatch(TTL);
       for (const token of [loaded, confirmed]) await agents.savePlannerState(token, pausePayload(), { ttl: TTL });
       const first = await agents.loadPlannerState(loaded, { requestId: 'load' });
-      const claim = await agents.claimPlannerState(confirmed, { requestId: 'claim' });
-      if (claim) await agents.confirmPlannerState(confirmed, claim.claimId);
+      const claim = await agents.claimPause(confirmed, { requestId: 'claim' });
+      if (claim) await agents.confirmPause(confirmed, claim.claimId);
       // On a machine that slow both may have expired before they were used.
       if (!isFresh()) return;
       expectEqual([first, claim?.payload], [pausePayload(), pausePayload()], 'both are used in time');
@@ -115,10 +111,10 @@ export const PAUSE_ENDING_CASES = [
         'the load hears it again',
       );
       expectEqual(await agents.loadPlannerState(loaded, { requestId: 'other' }), {}, 'and nobody else');
-      await agents.confirmPlannerState(confirmed, 'claim');
+      await agents.confirmPause(confirmed, 'claim');
       await expectOver(agents, confirmed, ['claim'], 'once expired');
       expectEqual((await agents.listPauses()).items, [], 'neither is listed');
-      expectEqual(await agents.peekPlannerState(loaded), null, 'nor seen');
+      expectEqual(await agents.peekPause(loaded), null, 'nor seen');
     },
   }),
 
@@ -131,15 +127,15 @@ export const PAUSE_ENDING_CASES = [
       const token = bench.id('token');
       await agents.savePlannerState(token, pausePayload());
       const isHeld = await exactStopwatch(bench, LEASE);
-      const first = await agents.claimPlannerState(token, { lease: LEASE });
+      const first = await agents.claimPause(token, { lease: LEASE });
       await bench.pass(LEASE - 1);
-      const early = await agents.claimPlannerState(token, { lease: LEASE });
+      const early = await agents.claimPause(token, { lease: LEASE });
       if (await isHeld()) expectEqual(early, null, 'a millisecond before its end the lease holds');
       if (early) return;
       await bench.pass(1);
-      expectEqual((await agents.peekPlannerState(token))?.state, 'waiting', 'at its end the pause waits again');
-      expect(await agents.claimPlannerState(token, { lease: LEASE }), 'and another may claim it');
-      await expectCode('CLAIM_LOST', 'the first has lost it', () => agents.confirmPlannerState(token, first!.claimId));
+      expectEqual((await agents.peekPause(token))?.state, 'waiting', 'at its end the pause waits again');
+      expect(await agents.claimPause(token, { lease: LEASE }), 'and another may claim it');
+      await expectCode('CLAIM_LOST', 'the first has lost it', () => agents.confirmPause(token, first!.claimId));
     },
   }),
 ];

@@ -38,8 +38,8 @@ export const PAUSE_CASES = [
     async run(bench) {
       const token = bench.id('missing');
       expectEqual(await bench.tenant.agents.loadPlannerState(token), {}, 'loading a missing token gives {}');
-      expectEqual(await bench.tenant.agents.peekPlannerState(token), null, 'peeking at it gives null');
-      expectEqual(await bench.tenant.agents.claimPlannerState(token), null, 'there is nothing to claim');
+      expectEqual(await bench.tenant.agents.peekPause(token), null, 'peeking at it gives null');
+      expectEqual(await bench.tenant.agents.claimPause(token), null, 'there is nothing to claim');
     },
   }),
 
@@ -53,7 +53,7 @@ export const PAUSE_CASES = [
       await agents.savePlannerState(token, pausePayload());
       await agents.savePlannerState(token, pausePayload());
       await agents.savePlannerState(token, pausePayload({ reason: 'later' }), { ttl: '2h' });
-      const info = await agents.peekPlannerState(token);
+      const info = await agents.peekPause(token);
       expectEqual(info?.reason, 'later', 'the last save stands');
       expectEqual(await agents.loadPlannerState(token), pausePayload({ reason: 'later' }), 'the last payload is given');
       expectEqual(await agents.loadPlannerState(token), {}, 'and it is given once');
@@ -76,8 +76,8 @@ export const PAUSE_CASES = [
       if (isFresh()) expectEqual(loaded, pausePayload(), 'before its expiry a pause is there');
       await bench.pass(TTL - TTL / 3);
       expectEqual(await agents.loadPlannerState(late), {}, 'from the millisecond of its expiry on it is {}');
-      expectEqual(await agents.peekPlannerState(seen), null, 'it cannot be seen');
-      expectEqual(await agents.claimPlannerState(claimed), null, 'it cannot be claimed');
+      expectEqual(await agents.peekPause(seen), null, 'it cannot be seen');
+      expectEqual(await agents.claimPause(claimed), null, 'it cannot be claimed');
       expectEqual((await agents.listPauses()).items, [], 'and it is not listed');
     },
   }),
@@ -95,7 +95,7 @@ export const PAUSE_CASES = [
       ] as const) {
         const token = bench.id('token');
         await agents.savePlannerState(token, pausePayload(), { ttl });
-        const info = await agents.peekPlannerState(token);
+        const info = await agents.peekPause(token);
         expect(info, 'a saved pause can be peeked at');
         expectEqual(
           Date.parse(info.expiresAt) - Date.parse(info.createdAt),
@@ -135,7 +135,7 @@ export const PAUSE_CASES = [
         agents.savePlannerState(token, pausePayload()),
       );
       expectEqual(await agents.loadPlannerState(token), {}, 'and nothing was saved under it');
-      expectEqual(await agents.claimPlannerState(token), null, 'nor can it be claimed');
+      expectEqual(await agents.claimPause(token), null, 'nor can it be claimed');
     },
   }),
 
@@ -188,16 +188,16 @@ export const PAUSE_CASES = [
       const token = bench.id('token');
       const payload = pausePayload({ secret: 'only for the planner' });
       await agents.savePlannerState(token, payload, { sessionId: 'session', taskId: 'task' });
-      const first = await agents.peekPlannerState(token);
+      const first = await agents.peekPause(token);
       const { createdAt, expiresAt, ...rest } = first as PauseInfo;
       const pauseId = createHash('sha256').update(token).digest('hex');
       const known = { pauseId, state: 'waiting', sessionId: 'session', taskId: 'task', reason: 'approval_required' };
       expectEqual<unknown>(rest, known, 'a pause is known by the hash of its token, with session, task and reason');
       expect(createdAt < expiresAt, 'it says when it was made and when it expires');
       expect(!printed(first).includes('only for the planner'), 'the payload is not shown');
-      expectEqual(await agents.peekPlannerState(token), first, 'peeking again shows the same');
+      expectEqual(await agents.peekPause(token), first, 'peeking again shows the same');
       expectEqual(await agents.loadPlannerState(token), payload, 'and the pause is still there to be loaded');
-      expectEqual((await agents.peekPlannerState(token))?.state, 'consumed', 'afterwards it is known to be consumed');
+      expectEqual((await agents.peekPause(token))?.state, 'consumed', 'afterwards it is known to be consumed');
     },
   }),
 
@@ -242,18 +242,10 @@ export const PAUSE_CASES = [
       const mute = (value: unknown) =>
         expect(!printed(value).includes(token), `a token is not shown: ${printed(value)}`);
       await agents.savePlannerState(token, pausePayload());
-      mute(await agents.peekPlannerState(token));
-      mute(await agents.claimPlannerState(token));
-      mute(
-        await expectCode('CLAIM_LOST', 'a foreign claim is refused', () =>
-          agents.confirmPlannerState(token, 'foreign'),
-        ),
-      );
-      mute(
-        await expectCode('CLAIM_LOST', 'a foreign claim is refused', () =>
-          agents.releasePlannerState(token, 'foreign'),
-        ),
-      );
+      mute(await agents.peekPause(token));
+      mute(await agents.claimPause(token));
+      mute(await expectCode('CLAIM_LOST', 'a foreign claim is refused', () => agents.confirmPause(token, 'foreign')));
+      mute(await expectCode('CLAIM_LOST', 'a foreign claim is refused', () => agents.releasePause(token, 'foreign')));
       mute(
         await expectCode('INVALID_PAYLOAD', 'a bad payload is refused', () =>
           agents.savePlannerState(token, { n: Number.NaN }),
@@ -285,7 +277,7 @@ export const PAUSE_CASES = [
       for (const reason of [{ code: 1 }, 7, null, undefined]) {
         const token = bench.id('token');
         await agents.savePlannerState(token, pausePayload({ reason }));
-        expect((await agents.peekPlannerState(token))?.reason === undefined, 'a reason that is no text is not shown');
+        expect((await agents.peekPause(token))?.reason === undefined, 'a reason that is no text is not shown');
       }
     },
   }),

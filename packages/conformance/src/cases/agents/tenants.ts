@@ -47,7 +47,7 @@ export const TENANT_CASES: ConformanceCase[] = [
       const token = bench.id('token');
       await mine.savePlannerState(token, pausePayload());
       expectEqual(await theirs.loadPlannerState(token), {}, 'another tenant loads nothing');
-      expectEqual(await theirs.peekPlannerState(token), null, 'sees nothing');
+      expectEqual(await theirs.peekPause(token), null, 'sees nothing');
       expectEqual((await theirs.listPauses()).items, [], 'and lists nothing');
       expectEqual(await mine.loadPlannerState(token), pausePayload(), 'the pause is still there for its own tenant');
       await theirs.savePlannerState(token, pausePayload());
@@ -71,7 +71,11 @@ export const TENANT_CASES: ConformanceCase[] = [
       await mine.saveMemoryState('key', memoryState());
       expectEqual((await theirs.listMemory()).items, [], 'another tenant lists nothing');
       expectEqual(await theirs.deleteMemoryState('key'), false, 'and has nothing to delete');
-      expectEqual((await theirs.saveMemoryState('key', {}, { ifVersion: 0 })).version, 1, 'its versions are its own');
+      expectEqual(
+        (await theirs.saveMemoryState('key', {}, { expectedVersion: 0 })).version,
+        1,
+        'its versions are its own',
+      );
       expectEqual(await mine.loadMemoryState('key'), memoryState(), 'the state is unchanged');
     },
   }),

@@ -19,7 +19,7 @@ export const KEY_CASES: readonly ConformanceCase[] = [
       const store = bench.encoded(encryption({ keyFor: (tenantId) => rings.get(tenantId) ?? null }));
       const runId = bench.id('run');
       const eventType = bench.id('type');
-      const own = { after: await feedMark(bench), filter: { eventTypes: [eventType] } };
+      const own = { cursor: await feedMark(bench), filter: { eventTypes: [eventType] } };
       await store.runs.appendEvent(runEvent(bench, { runId, eventType, payload: { n: 1 } }));
       await store.runs.appendEvent(runEvent(bench, { runId, eventType }));
       rings.delete(bench.tenantId);

@@ -1,6 +1,6 @@
 /** What passes a codec comes back as it was sent, with everything else a store promises. */
 import { randomBytes } from 'node:crypto';
-import { type EncodedPayload, type JsonObject, type PayloadCodec, type PayloadPlace, replay } from '@tidemark/core';
+import { type EncodedPayload, type JsonObject, type PayloadCodec, type PayloadContext, replay } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { ConformanceCase } from '../../kit.ts';
 import { generalCase, runsCase } from '../define.ts';
@@ -10,15 +10,15 @@ import { KEY_ID, keptPayloads, newCodec } from './places.ts';
 const VALUES: readonly JsonObject[] = [{ text: 'wave 🌊' }, { text: 'again and again '.repeat(25) }];
 
 /** Gives everything as it is and writes down where that was. */
-function noting(places: PayloadPlace[]): PayloadCodec {
-  const note = (payload: EncodedPayload, place: PayloadPlace) => {
+function noting(places: PayloadContext[]): PayloadCodec {
+  const note = (payload: EncodedPayload, place: PayloadContext) => {
     places.push(place);
     return payload;
   };
   return { encrypts: false, formOf: () => 'noted', encode: note, decode: (payload) => payload };
 }
 
-const textOf = ({ tenantId, kind, owner, item }: PayloadPlace) => JSON.stringify([tenantId, kind, owner, item]);
+const textOf = ({ tenantId, kind, owner, item }: PayloadContext) => JSON.stringify([tenantId, kind, owner, item]);
 
 export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
   generalCase({
@@ -80,7 +80,7 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
     proves: ['GEN-5', 'GEN-10'],
     needs: ['payloadCodec'],
     async run(bench) {
-      const places: PayloadPlace[] = [];
+      const places: PayloadContext[] = [];
       const store = bench.encoded(noting(places));
       for (const { name, save } of keptPayloads(bench)) {
         const seen = new Set(places.map(textOf));
@@ -164,8 +164,8 @@ export const PAYLOAD_CODEC_CASES: readonly ConformanceCase[] = [
       );
       const again = await replay(store, error.write!, { withheld: loaded });
       expectEqual<unknown>(again, { step: 7 }, 'replayed with the codec, the same load returns the payload');
-      await expectCode('CODEC_FAILED', 'so is a claim', () => bench.tenant.agents.claimPlannerState(claimed));
-      const claim = await store.agents.claimPlannerState(claimed);
+      await expectCode('CODEC_FAILED', 'so is a claim', () => bench.tenant.agents.claimPause(claimed));
+      const claim = await store.agents.claimPause(claimed);
       expectEqual<unknown>(claim?.payload, { step: 7 }, 'and the pause can be claimed at once');
     },
   }),

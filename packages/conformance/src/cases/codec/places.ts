@@ -1,6 +1,6 @@
 /** Every place where a store keeps a payload, and what the codec cases open stores with. */
 import { randomBytes } from 'node:crypto';
-import { type Capability, chain, compression, encryption, type JsonObject, type Store } from '@tidemark/core';
+import { type Capability, composeCodecs, compression, encryption, type JsonObject, type Store } from '@tidemark/core';
 import type { Bench } from '../../kit.ts';
 import { CARRIERS } from '../agents/carriers.ts';
 import { runEvent } from '../runs/events.ts';
@@ -44,7 +44,7 @@ const PAUSE_REASON: KeptPayload = {
   capability: 'pauses',
   save: (store, token, { text }) => store.agents.savePlannerState(token, { reason: text }),
   async load(store, token) {
-    const reason = (await store.agents.peekPlannerState(token))?.reason;
+    const reason = (await store.agents.peekPause(token))?.reason;
     return reason && { text: reason };
   },
 };
@@ -80,5 +80,5 @@ export const KEY_ID = 'key-of-the-case';
 
 /** Compression and encryption with a new key. */
 export function newCodec() {
-  return chain(compression(), encryption({ keys: { [KEY_ID]: randomBytes(32) }, current: KEY_ID }));
+  return composeCodecs(compression(), encryption({ keys: { [KEY_ID]: randomBytes(32) }, current: KEY_ID }));
 }

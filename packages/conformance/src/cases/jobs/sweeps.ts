@@ -265,7 +265,7 @@ export const SWEEP_CASES: readonly ConformanceCase[] = [
       );
       const { outcome, job } = await jobs.recover(await overdueJob(bench, 'dead', SHORT / 2));
       expectEqual([outcome, job.state], ['signalled', 'failed'], 'it stays failed and is announced again');
-      await jobs.announced(ref('dead'));
+      await jobs.markAnnounced(ref('dead'));
       await bench.pass(SHORT);
       expectEqual(await overdueIds(bench, SHORT / 2), [], 'once it was announced it is found no more');
     },

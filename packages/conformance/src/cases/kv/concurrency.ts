@@ -42,7 +42,7 @@ export const CONCURRENCY_CASES: readonly ConformanceCase[] = [
       const byField = await Promise.all(upTo(8).map((n) => clients[n % 2]!.compareAndSwap('a', 'owner', null, n)));
       expectEqual(byField.filter(Boolean).length, 1, 'one finds the field absent');
       const byRevision = await Promise.all(
-        upTo(8).map((n) => clients[n % 2]!.swap('b', { revision: 0, set: { owner: n } })),
+        upTo(8).map((n) => clients[n % 2]!.swap('b', { expectedRevision: 0, set: { owner: n } })),
       );
       expectEqual(byRevision.filter((it) => it.swapped).length, 1, 'one finds no record');
     },

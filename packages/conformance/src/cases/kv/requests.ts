@@ -30,7 +30,7 @@ export const REQUEST_CASES: readonly ConformanceCase[] = [
       expectEqual([await release(), await release()], [true, true], 'a swap that removes the record has still won');
       const writes: Record<string, () => Promise<unknown>> = {
         compareAndSwap: () => kv.compareAndSwap('k', 'state', null, 'x', { requestId: 'swap one' }),
-        swap: async () => (await kv.swap('k', { revision: 0, set: { state: 'x' }, requestId: 'swap' })).swapped,
+        swap: async () => (await kv.swap('k', { expectedRevision: 0, set: { state: 'x' }, requestId: 'swap' })).swapped,
         put: async () => (await kv.put('k', { state: 'x' }, { requestId: 'put' })).written,
         setField: async () => (await kv.setField('k', 'state', 'x', { requestId: 'set one' })).written,
         setFields: async () => (await kv.setFields('k', { state: 'x' }, { requestId: 'set' })).written,

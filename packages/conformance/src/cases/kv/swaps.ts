@@ -45,14 +45,14 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const kv = bench.tenant.kv;
       await kv.put('k', { state: 'pending', tries: '1' });
-      const lost = await kv.swap('k', { expect: { state: 'pending', tries: '2' }, set: { state: 'claimed' } });
+      const lost = await kv.swap('k', { expected: { state: 'pending', tries: '2' }, set: { state: 'claimed' } });
       expectEqual(
         [lost.swapped, textsOf(lost.record)],
         [false, { state: 'pending', tries: '1' }],
         'one wrong field is enough; the current record comes back',
       );
       const won = await kv.swap('k', {
-        expect: { state: 'pending', tries: 1, worker: null },
+        expected: { state: 'pending', tries: 1, worker: null },
         set: { state: 'claimed', worker: 'w1', claim_id: 'c1', tries: null },
       });
       const expected = { state: 'claimed', worker: 'w1', claim_id: 'c1' };
@@ -66,15 +66,15 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
     proves: ['KV-3'],
     async run(bench) {
       const kv = bench.tenant.kv;
-      const missing = await kv.swap('k', { revision: 7, set: { a: '1' } });
+      const missing = await kv.swap('k', { expectedRevision: 7, set: { a: '1' } });
       expectEqual(missing, { swapped: false, record: null }, 'no record has no revision');
-      const made = await kv.swap('k', { revision: 0, set: { a: '1' } });
+      const made = await kv.swap('k', { expectedRevision: 0, set: { a: '1' } });
       expectEqual(made.swapped, true, '0 makes a new record');
-      expectEqual((await kv.swap('k', { revision: 0, set: { a: '2' } })).swapped, false, 'but only a new one');
+      expectEqual((await kv.swap('k', { expectedRevision: 0, set: { a: '2' } })).swapped, false, 'but only a new one');
       const revision = made.record!.revision;
-      const second = await kv.swap('k', { revision, set: { a: '2' } });
+      const second = await kv.swap('k', { expectedRevision: revision, set: { a: '2' } });
       expect(second.swapped && second.record!.revision > revision, 'the right revision passes and moves on');
-      const stale = await kv.swap('k', { revision, expect: { a: '2' }, set: { a: '3' } });
+      const stale = await kv.swap('k', { expectedRevision: revision, expected: { a: '2' }, set: { a: '3' } });
       expectEqual(
         [stale.swapped, stale.record?.revision],
         [false, second.record!.revision],
@@ -82,7 +82,7 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       );
       for (const bad of [-1, 0.5, Number.NaN, '1' as never]) {
         await expectCode('INVALID_ARGUMENT', `revision ${bad} is refused`, () =>
-          kv.swap('k', { revision: bad, set: { a: '9' } }),
+          kv.swap('k', { expectedRevision: bad, set: { a: '9' } }),
         );
       }
     },
@@ -96,7 +96,7 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
       await kv.put('k', { a: '1' }, { ttl: '1h' });
       const before = await kv.get('k');
       await kv.compareAndSwap('k', 'a', 'x', 'y');
-      await kv.swap('k', { revision: before!.revision + 1, set: { b: '2' } });
+      await kv.swap('k', { expectedRevision: before!.revision + 1, set: { b: '2' } });
       const after = await kv.get('k');
       expectEqual([textsOf(after), after?.revision], [textsOf(before), before?.revision], 'nothing changed');
       expectEqual(

@@ -152,7 +152,7 @@ export const TTL_CASES: readonly ConformanceCase[] = [
       await bench.pass(20);
       await kv.setField('k', 'a', '2', { ifExists: true });
       await kv.setFields('k', { b: '3' }, { ifExists: true });
-      await kv.swap('k', { expect: { a: '2' }, set: { a: '4' } });
+      await kv.swap('k', { expected: { a: '2' }, set: { a: '4' } });
       await kv.compareAndSwap('k', 'a', '4', '5');
       const left = (await kv.get('k'))?.ttl;
       expect(!fresh() || (left !== undefined && left <= SHORT_MS - 20), 'writes neither clear nor extend it');
@@ -189,11 +189,11 @@ export const TTL_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const kv = bench.tenant.kv;
       await kv.put('k', { a: '1' });
-      await kv.swap('k', { expect: { a: '1' }, set: { a: '2' }, ttl: '1h' });
+      await kv.swap('k', { expected: { a: '1' }, set: { a: '2' }, ttl: '1h' });
       expect((await kv.get('k'))?.ttl !== undefined, 'a swap can set it');
-      await kv.swap('k', { expect: { a: 'wrong' }, set: { a: '3' }, ttl: null });
+      await kv.swap('k', { expected: { a: 'wrong' }, set: { a: '3' }, ttl: null });
       expect((await kv.get('k'))?.ttl !== undefined, 'a swap that fails leaves it');
-      await kv.swap('k', { expect: { a: '2' }, set: { a: '3' }, ttl: null });
+      await kv.swap('k', { expected: { a: '2' }, set: { a: '3' }, ttl: null });
       expectEqual((await kv.get('k'))?.ttl, undefined, 'null clears it');
     },
   }),
@@ -206,7 +206,7 @@ export const TTL_CASES: readonly ConformanceCase[] = [
       await bench.pass(60);
       const second = await bench.tenant.kv.put('k', { a: '1' });
       expect(second.revision! > first.revision!, 'who remembers the old revision cannot mistake the new record for it');
-      const { swapped } = await bench.tenant.kv.swap('k', { revision: first.revision!, set: { a: 'stolen' } });
+      const { swapped } = await bench.tenant.kv.swap('k', { expectedRevision: first.revision!, set: { a: 'stolen' } });
       expectEqual(swapped, false, 'a swap on the old revision fails');
     },
   }),
@@ -222,7 +222,7 @@ export const TTL_CASES: readonly ConformanceCase[] = [
       await bench.pass(SHORT_MS);
       expectEqual((await kv.get(key))?.ttl, undefined, 'a running task never vanishes by TTL');
       const { swapped, record } = await kv.swap(key, {
-        expect: { state: 'running' },
+        expected: { state: 'running' },
         set: { state: 'completed', timeout_at: null },
         ttl: SHORT_MS,
       });

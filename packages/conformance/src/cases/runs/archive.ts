@@ -15,9 +15,9 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
     async run(bench) {
       const { runs } = bench.tenant;
       const runId = await carriedRun(bench);
-      expectEqual(await runs.archivedAt(runId), null, 'a live run lies nowhere else');
+      expectEqual(await runs.archiveLocation(runId), null, 'a live run lies nowhere else');
       await archive(bench.tenant, runId, 'file:somewhere');
-      expectEqual(await runs.archivedAt(runId), 'file:somewhere', 'the place is told');
+      expectEqual(await runs.archiveLocation(runId), 'file:somewhere', 'the place is told');
       const calls: Record<string, () => Promise<unknown>> = {
         fetchEvents: () => runs.fetchEvents(runId),
         readEvents: () => all(runs.readEvents(runId)),
@@ -36,7 +36,11 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
         expectEqual(place, 'file:somewhere', `${name} names the archive`);
       }
       expectEqual((await runs.listRuns()).items, [], 'it is not listed');
-      expectEqual(await bench.store.runs.archivedAt(runId), 'file:somewhere', 'the operator need not name the tenant');
+      expectEqual(
+        await bench.store.runs.archiveLocation(runId),
+        'file:somewhere',
+        'the operator need not name the tenant',
+      );
       await expectCode('RUN_ARCHIVED', 'nor to hear of it', () => bench.store.runs.fetchEvents(runId));
     },
   }),
@@ -51,14 +55,18 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
       await runs.appendEvent(runEvent(bench, { runId }));
       const before = await seenOf(bench.tenant, runId);
       const error = await expectCode('SEQ_CONFLICT', 'it has one event more', () =>
-        runs.archiveRun(runId, { location: 'x', atSeq }),
+        runs.archiveRun(runId, { location: 'x', expectedSeq: atSeq }),
       );
       expectEqual(error.current, atSeq + 1, 'the error says where it is');
       expectEqual(await seenOf(bench.tenant, runId), before, 'nothing has changed');
-      expectEqual(await runs.archiveRun(runId, { location: 'x', atSeq: atSeq + 1 }), true, 'now it is archived');
-      expectEqual(await runs.archiveRun(runId, { location: 'y', atSeq: atSeq + 1 }), false, 'only once');
-      expectEqual(await runs.archivedAt(runId), 'x', 'and stays where it is');
-      expectEqual(await runs.archiveRun(bench.id('run'), { location: 'x', atSeq: 1 }), false, 'an unknown run is none');
+      expectEqual(await runs.archiveRun(runId, { location: 'x', expectedSeq: atSeq + 1 }), true, 'now it is archived');
+      expectEqual(await runs.archiveRun(runId, { location: 'y', expectedSeq: atSeq + 1 }), false, 'only once');
+      expectEqual(await runs.archiveLocation(runId), 'x', 'and stays where it is');
+      expectEqual(
+        await runs.archiveRun(bench.id('run'), { location: 'x', expectedSeq: 1 }),
+        false,
+        'an unknown run is none',
+      );
       await expectCode('INVALID_ARGUMENT', 'the sequence must be told', () =>
         runs.archiveRun(runId, { location: 'x' } as never),
       );
@@ -75,7 +83,7 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
         await bench.tenant.runs.appendEvent(runEvent(bench, { runId }));
         const [archived, appended] = await Promise.all([
           bench.tenant.runs
-            .archiveRun(runId, { location: 'x', atSeq: 1 })
+            .archiveRun(runId, { location: 'x', expectedSeq: 1 })
             .catch((error) => (isTidemarkError(error, 'SEQ_CONFLICT') ? false : Promise.reject(error))),
           peer.runs
             .appendEvent(runEvent(bench, { runId }))
@@ -99,7 +107,7 @@ export const ARCHIVE_CASES: readonly ConformanceCase[] = [
       await archive(bench.tenant, runId);
       expectEqual((await runs.restoreRun(parts)).restored, true, 'it was not there');
       expectEqual(await seenOf(bench.tenant, runId), before, 'all is as it was');
-      expectEqual(await runs.archivedAt(runId), null, 'it lies nowhere else');
+      expectEqual(await runs.archiveLocation(runId), null, 'it lies nowhere else');
       expectEqual((await runs.appendEvent(runEvent(bench, { runId }))).runSeq, before.head + 1, 'it goes on');
     },
   }),

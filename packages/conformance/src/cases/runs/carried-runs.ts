@@ -40,7 +40,7 @@ export async function seenOf(store: Store, runId: string) {
 
 /** Removes a run as an archiver does. */
 export async function archive(store: Store, runId: string, location = 'somewhere'): Promise<void> {
-  await store.runs.archiveRun(runId, { location, atSeq: await store.runs.headSeq(runId) });
+  await store.runs.archiveRun(runId, { location, expectedSeq: await store.runs.headSeq(runId) });
 }
 
 /** The first parts of a run, then the end of whoever sent them. */

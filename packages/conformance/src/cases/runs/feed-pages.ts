@@ -30,19 +30,19 @@ export async function pagedFeed(
   options: FeedOptions & { limit?: number } = {},
 ): Promise<FeedItem[]> {
   const whole: FeedItem[] = [];
-  let { after } = options;
+  let { cursor } = options;
   for (let [pages, waits] = [1, 0]; ; pages++) {
     const { items, next } = await store.runs.feedPage({
       ...options,
       ...limitOfPage(pages, options.limit),
       ...(whole.length < count ? { wait: PATIENCE } : {}),
-      ...(after === undefined ? {} : { after }),
+      ...(cursor === undefined ? {} : { cursor }),
     });
     whole.push(...items);
-    if (next === undefined || next === after) {
+    if (next === undefined || next === cursor) {
       if (whole.length >= count || ++waits === MOST_WAITS) return whole;
     } else {
-      after = next;
+      cursor = next;
     }
   }
 }

@@ -228,8 +228,8 @@ export const LIST_CASES: readonly ConformanceCase[] = [
       const calls: [string, () => Promise<unknown>][] = [
         ['runs after a record', () => runs.listRuns({ cursor: ofRecords })],
         ['runs after an event', () => runs.listRuns({ cursor: ofFeed })],
-        ['the feed after a run', () => runs.feedPage({ after: ofRuns })],
-        ['the feed after a record', () => runs.feedPage({ after: ofRecords })],
+        ['the feed after a run', () => runs.feedPage({ cursor: ofRuns })],
+        ['the feed after a record', () => runs.feedPage({ cursor: ofRecords })],
         ['records after a run', () => kv.scanPage('', { cursor: ofRuns })],
         ['records after an event', () => kv.scanPage('', { cursor: ofFeed })],
       ];

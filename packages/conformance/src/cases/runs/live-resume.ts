@@ -71,7 +71,7 @@ export const LIVE_RESUME_CASES: readonly ConformanceCase[] = [
       for (let cut = 0; seen.length < 120; cut++) {
         const after = seen.at(-1)?.cursor ?? mark;
         const { runs } = clients[cut % 2]!;
-        seen.push(...(await take(7, (signal) => runs.feed({ after, signal }))));
+        seen.push(...(await take(7, (signal) => runs.feed({ cursor: after, signal }))));
       }
       await writing;
       for (const runId of ids) {

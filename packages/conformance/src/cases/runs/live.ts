@@ -93,7 +93,7 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
       };
       const after = await feedMark(bench);
       await write(1, 4);
-      const reading = take(30, (signal) => bench.tenant.runs.feed({ after, signal }));
+      const reading = take(30, (signal) => bench.tenant.runs.feed({ cursor: after, signal }));
       await write(5, 10);
       const items = await reading;
       for (const runId of ids) {
@@ -113,17 +113,17 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
       for (let n = 1; n <= 6; n++) {
         for (const runId of ids) await bench.tenant.runs.appendEvent(runEvent(bench, { runId, payload: { n } }));
       }
-      const whole = await pagedFeed(bench.tenant, 12, { after, limit: 5 });
+      const whole = await pagedFeed(bench.tenant, 12, { cursor: after, limit: 5 });
       expectEqual(whole.length, 12, 'pages give every event once');
       const names = whole.map((it) => it.event.eventId);
       expectEqual(new Set(names).size, 12, 'and none twice');
       for (const [at, { cursor }] of whole.entries()) {
         if (at === 11) break;
-        const [next] = await take(1, (signal) => bench.tenant.runs.feed({ after: cursor, signal }));
+        const [next] = await take(1, (signal) => bench.tenant.runs.feed({ cursor: cursor, signal }));
         expectEqual(next?.event.eventId, names[at + 1], 'what follows a cursor is what followed it before');
       }
       await expectCode('INVALID_ARGUMENT', 'a cursor that is none is refused', () =>
-        bench.tenant.runs.feedPage({ after: 'nonsense' }),
+        bench.tenant.runs.feedPage({ cursor: 'nonsense' }),
       );
     },
   }),
@@ -138,21 +138,24 @@ export const LIVE_CASES: readonly ConformanceCase[] = [
       const after = await feedMark(bench);
       await bench.store.runs.appendEvent(runEvent(other, { runId, eventType: 'RunStarted' }));
       await appendTypes(bench, runId, 'RunStarted', 'Progress', 'RunCompleted');
-      const own = await pagedFeed(bench.tenant, 3, { after });
+      const own = await pagedFeed(bench.tenant, 3, { cursor: after });
       const types = ['RunStarted', 'Progress', 'RunCompleted'];
       expectEqual(
         own.map((it) => [it.event.tenantId, it.event.eventType]),
         types.map((it) => [bench.tenantId, it]),
         'a view has its own events only',
       );
-      const some = await pagedFeed(bench.tenant, 2, { after, filter: { eventTypes: ['Progress', 'RunCompleted'] } });
+      const some = await pagedFeed(bench.tenant, 2, {
+        cursor: after,
+        filter: { eventTypes: ['Progress', 'RunCompleted'] },
+      });
       expectEqual(
         some.map((it) => it.event.eventType),
         ['Progress', 'RunCompleted'],
         'by type',
       );
       const [foreign] = await take(1, (signal) =>
-        bench.store.runs.feed({ after, filter: { tenantId: other.tenantId }, signal }),
+        bench.store.runs.feed({ cursor: after, filter: { tenantId: other.tenantId }, signal }),
       );
       expectEqual(
         [foreign?.event.tenantId, foreign?.event.runId],

@@ -47,7 +47,7 @@ async function readFeed(store: Store, after: string, runIds: readonly string[], 
   let next = after;
   for (let [pages, waits] = [1, 0]; ; pages++) {
     const wait = items.length < count && waits < 3 ? { wait: PATIENCE } : {};
-    const page = await store.runs.feedPage({ after: next, ...limitOfPage(pages, 3), ...wait });
+    const page = await store.runs.feedPage({ cursor: next, ...limitOfPage(pages, 3), ...wait });
     items.push(...page.items.filter((item) => runIds.includes(item.event.runId)));
     held.push(...(page.held ?? []));
     if (page.next === next && (items.length >= count || ++waits === 3)) return { items, held, next };

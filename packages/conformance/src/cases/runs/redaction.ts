@@ -100,7 +100,7 @@ export const REDACTION_CASES: readonly ConformanceCase[] = [
       const after = await feedMark(bench);
       await appendNumbered(bench, runId, 2);
       await bench.tenant.runs.redactEvent(runId, 1, ORDER);
-      const found = (await pagedFeed(bench.tenant, 2, { after })).map(({ event }) => event);
+      const found = (await pagedFeed(bench.tenant, 2, { cursor: after })).map(({ event }) => event);
       expectEqual(numbersOf(found), [undefined, 2], 'both events, one of them without its payload');
     },
   }),

@@ -77,14 +77,18 @@ export const REMOVAL_CASES: readonly ConformanceCase[] = [
       const runId = bench.id('run');
       await appendNumbered(bench, runId, 3);
       for (const atSeq of [2, 4])
-        await expectCode('SEQ_CONFLICT', `the run is not at ${atSeq}`, () => runs.deleteRun(runId, { atSeq }));
+        await expectCode('SEQ_CONFLICT', `the run is not at ${atSeq}`, () =>
+          runs.deleteRun(runId, { expectedSeq: atSeq }),
+        );
       expectEqual((await wholeLog(bench.tenant, runId)).length, 3, 'every event is there');
       expectEqual((await appendNumbered(bench, runId, 1)).length, 1, 'and it goes on');
-      await expectCode('SEQ_CONFLICT', 'it is not at 3 any more', () => runs.deleteRun(runId, { atSeq: 3 }));
-      expectEqual(await runs.deleteRun(runId, { atSeq: 4 }), true, 'at its last sequence it goes');
+      await expectCode('SEQ_CONFLICT', 'it is not at 3 any more', () => runs.deleteRun(runId, { expectedSeq: 3 }));
+      expectEqual(await runs.deleteRun(runId, { expectedSeq: 4 }), true, 'at its last sequence it goes');
       expectEqual(await runs.headSeq(runId), 0, 'and is gone');
-      expectEqual(await runs.deleteRun(runId, { atSeq: 4 }), false, 'the same call again finds nothing');
-      await expectCode('INVALID_ARGUMENT', 'no run has a sequence of 0', () => runs.deleteRun(runId, { atSeq: 0 }));
+      expectEqual(await runs.deleteRun(runId, { expectedSeq: 4 }), false, 'the same call again finds nothing');
+      await expectCode('INVALID_ARGUMENT', 'no run has a sequence of 0', () =>
+        runs.deleteRun(runId, { expectedSeq: 0 }),
+      );
     },
   }),
   runsCase({

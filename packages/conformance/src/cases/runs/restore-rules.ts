@@ -1,5 +1,5 @@
 /** Restoring is an append: what is restored obeys the limits and times of appended events, and can be read (RUN-6, GEN-4). */
-import { createMemoryStore, type PayloadCodec, type RunPart, type StoreOptions } from '@tidemark/core';
+import { memoryStore, type PayloadCodec, type RunPart, type StoreOptions } from '@tidemark/core';
 import { expect, expectCode, expectEqual } from '../../expect.ts';
 import type { Bench, ConformanceCase } from '../../kit.ts';
 import { runsCase } from '../define.ts';
@@ -16,7 +16,7 @@ async function fromElsewhere(
   options: StoreOptions,
   payload: Record<string, unknown>,
 ): Promise<RunPart[]> {
-  const elsewhere = createMemoryStore({ clock: () => PAST_MS, ...options });
+  const elsewhere = memoryStore({ clock: () => PAST_MS, ...options });
   try {
     const tenant = elsewhere.forTenant(bench.tenantId);
     const event = runEvent(bench, { runId: bench.id('run'), payload });
@@ -79,7 +79,7 @@ export const RESTORE_RULE_CASES: readonly ConformanceCase[] = [
       for (const part of forged) part.run.updatedAt = FUTURE;
       const other = await expectCode('INVALID_ARGUMENT', 'a run of the future', () => runs.restoreRun(forged));
       expect(other.field === 'updatedAt' || other.field === 'persistedAt', 'names the time');
-      expectEqual(await runs.archivedAt(runId), 'somewhere', 'the run is still archived');
+      expectEqual(await runs.archiveLocation(runId), 'somewhere', 'the run is still archived');
       expectEqual((await runs.restoreRun(parts)).restored, true, 'what the store wrote itself is restored');
     },
   }),

@@ -56,7 +56,7 @@ async function readTo(runs: RunStore, from: string, last: string): Promise<{ see
   const seen: string[] = [];
   for (let after = from; ; ) {
     // A transaction of another case that stalls may hold the feed up for longer than a call takes.
-    const page = await runs.feedPage({ after, limit: 500, wait: 30_000 });
+    const page = await runs.feedPage({ cursor: after, limit: 500, wait: 30_000 });
     seen.push(...page.items.map(({ event }) => `${event.runId} ${event.runSeq}`));
     expect(page.next !== after, `the feed ends before ${last}`);
     after = page.next!;
@@ -192,7 +192,7 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
           ['CORRUPT_EVENT', 'INVALID_ARGUMENT', 'INVALID_PAYLOAD'].includes(error?.code),
           `${what}: ${error?.code ?? 'taken'}`,
         );
-        expectEqual(await runs.archivedAt(runId), 'somewhere', `after ${what} the run is still archived`);
+        expectEqual(await runs.archiveLocation(runId), 'somewhere', `after ${what} the run is still archived`);
       }
       await expectCode('INVALID_ARGUMENT', 'no parts', () => runs.restoreRun([]));
       await expectCode('INVALID_ARGUMENT', 'something else', () => runs.restoreRun([{} as RunPart]));
@@ -214,7 +214,7 @@ export const RESTORE_CASES: readonly ConformanceCase[] = [
       for (const client of [bench.tenant, peer]) {
         await client.runs.restoreRun(cutAfter(parts, 1)).catch(() => undefined);
         await expectHidden(bench, runId);
-        expectEqual(await runs.archivedAt(runId), 'somewhere', 'where it lies is not forgotten');
+        expectEqual(await runs.archiveLocation(runId), 'somewhere', 'where it lies is not forgotten');
       }
       await expectCode('INVALID_ARGUMENT', 'without its last part it is not a run', () =>
         runs.restoreRun(parts.slice(0, 1)),

@@ -72,21 +72,24 @@ export const REWRITE_CASES: readonly ConformanceCase[] = [
       const { lastEventSeq: atSeq, rewrites } = before[0]!.run;
       await runs.redactEvent(runId, 2, ORDER);
       const error = await expectCode('CONFLICT', 'the copy has what was taken out', () =>
-        runs.archiveRun(runId, { location: 'x', atSeq, rewrites }),
+        runs.archiveRun(runId, { location: 'x', expectedSeq: atSeq, expectedRewrites: rewrites }),
       );
       const now = (await runs.position(runId))!.rewrites;
       expectEqual(error.current, now, 'the error carries the current number');
       expectEqual((await wholeLog(bench.tenant, runId)).length, 3, 'the run is where it was');
       const parts = await exported(bench.tenant, runId);
-      expect(await runs.archiveRun(runId, { location: 'x', atSeq, rewrites: now }), 'a newer copy may take its place');
+      expect(
+        await runs.archiveRun(runId, { location: 'x', expectedSeq: atSeq, expectedRewrites: now }),
+        'a newer copy may take its place',
+      );
       await runs.restoreRun(parts);
       await expectCode('CONFLICT', 'that copy was used', () =>
-        runs.archiveRun(runId, { location: 'x', atSeq, rewrites: now }),
+        runs.archiveRun(runId, { location: 'x', expectedSeq: atSeq, expectedRewrites: now }),
       );
       const [, second] = await wholeLog(bench.tenant, runId);
       expectEqual(second!.payload, undefined, 'what was redacted stays so');
       await expectCode('INVALID_ARGUMENT', 'the number must be one', () =>
-        runs.archiveRun(runId, { location: 'x', atSeq, rewrites: -1 }),
+        runs.archiveRun(runId, { location: 'x', expectedSeq: atSeq, expectedRewrites: -1 }),
       );
     },
   }),

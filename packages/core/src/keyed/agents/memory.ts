@@ -12,7 +12,7 @@ import {
 import type { MemoryChange, MemoryEngine } from '../../engine/agents.ts';
 import type { EngineCall } from '../../engine/call.ts';
 import { REQUEST_KEPT_MS, type RecordName, type Records, type StoredRecord } from '../../engine/records.ts';
-import { CONFLICT, type Contention, Turns } from '../../tools/contention.ts';
+import { CONFLICT, type Contention, KeyedMutex } from '../../tools/contention.ts';
 import { joinKey } from '../../tools/joined-keys.ts';
 import { fieldsOf, numberField, textField } from '../../tools/record-fields.ts';
 import { scanRecords } from '../scan.ts';
@@ -33,7 +33,7 @@ interface Stored {
 }
 
 export function keyedMemory(records: Records, contention: Contention): MemoryEngine {
-  const turns = new Turns();
+  const turns = new KeyedMutex();
   const nameOf = (tenantId: string, key: string): RecordName => ({ space: 'memory', tenantId, key });
 
   /** The version that a request was given, if it was carried out. */
@@ -92,18 +92,18 @@ export function keyedMemory(records: Records, contention: Contention): MemoryEng
 
   return {
     save(tenantId, memory, call) {
-      const { key, state, ifVersion } = memory;
+      const { key, state, expectedVersion } = memory;
       const attempt = async () => {
         const stored = await read(tenantId, key, call);
         const answered = await answerTo(tenantId, memory, stored, call);
         if (answered !== undefined) return { saved: true, version: answered };
         const current = stored.isThere ? stored.version : 0;
-        if (ifVersion !== null && ifVersion !== current) return { saved: false, version: current };
+        if (expectedVersion !== null && expectedVersion !== current) return { saved: false, version: current };
         const version = stored.version + 1;
         const isWritten = await write(tenantId, memory, stored, { state, version, deleted: null }, call);
         return isWritten ? { saved: true, version } : CONFLICT;
       };
-      return turns.take(joinKey([tenantId, key]), call, () => contention.settle(call, attempt));
+      return turns.run(joinKey([tenantId, key]), call, () => contention.settle(call, attempt));
     },
 
     async load(tenantId, key, call) {
@@ -122,14 +122,14 @@ export function keyedMemory(records: Records, contention: Contention): MemoryEng
     },
 
     delete(tenantId, memory, call) {
-      const { key, ifVersion } = memory;
+      const { key, expectedVersion } = memory;
       return contention.settle(call, async () => {
         const stored = await read(tenantId, key, call);
         const answered = await answerTo(tenantId, memory, stored, call);
         if (answered !== undefined) return { deleted: true, version: answered };
         const { isThere, version } = stored;
         if (!isThere) return { deleted: false, version: 0 };
-        if (ifVersion !== null && ifVersion !== version) return { deleted: false, version };
+        if (expectedVersion !== null && expectedVersion !== version) return { deleted: false, version };
         const isWritten = await write(tenantId, memory, stored, { state: NOTHING, version, deleted: 1 }, call);
         return isWritten ? { deleted: true, version } : CONFLICT;
       });

@@ -17,11 +17,11 @@ export const MEMORY_HANDLERS = bind(MEMORY_ROUTES, {
   },
   'PUT /v1/memory/{key}': async ({ store, params, body, options, request }) => {
     const { state, requestId } = body;
-    const ifVersion = body.ifVersion ?? matchOf(request) ?? (wantsAbsent(request) ? 0 : undefined);
-    return json(await store.agents.saveMemoryState(params.key, state, { ...options, ifVersion, requestId }));
+    const expectedVersion = body.expectedVersion ?? matchOf(request) ?? (wantsAbsent(request) ? 0 : undefined);
+    return json(await store.agents.saveMemoryState(params.key, state, { ...options, expectedVersion, requestId }));
   },
   'DELETE /v1/memory/{key}': async ({ store, params, query: { requestId }, options, request }) => {
-    const deleting = { ...options, ifVersion: matchOf(request), requestId };
+    const deleting = { ...options, expectedVersion: matchOf(request), requestId };
     return json({ deleted: await store.agents.deleteMemoryState(params.key, deleting) });
   },
 });

@@ -25,18 +25,18 @@ export const PAUSE_HANDLERS = bind(PAUSE_ROUTES, {
   },
   'POST /v1/pauses/claim': async ({ store, body, options }) => {
     const { token, lease, requestId } = body;
-    return json({ claim: await store.agents.claimPlannerState(token, { ...options, lease, requestId }) });
+    return json({ claim: await store.agents.claimPause(token, { ...options, lease, requestId }) });
   },
   'POST /v1/pauses/confirm': async ({ store, body, options }) => {
-    await store.agents.confirmPlannerState(body.token, body.claimId, options);
+    await store.agents.confirmPause(body.token, body.claimId, options);
     return NOTHING;
   },
   'POST /v1/pauses/release': async ({ store, body, options }) => {
-    await store.agents.releasePlannerState(body.token, body.claimId, options);
+    await store.agents.releasePause(body.token, body.claimId, options);
     return NOTHING;
   },
   'POST /v1/pauses/peek': async ({ store, body, options }) => {
-    const pause = await store.agents.peekPlannerState(body.token, options);
+    const pause = await store.agents.peekPause(body.token, options);
     if (pause) return json(pause);
     throw new Refusal(404, 'NOT_FOUND', 'There is no such pause, or it has expired');
   },

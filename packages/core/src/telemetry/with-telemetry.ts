@@ -1,4 +1,4 @@
-/** `instrument`: spans, metrics and log lines around the calls of a store, through ports that cost nothing when absent. */
+/** `withTelemetry`: spans, metrics and log lines around the calls of a store, through ports that cost nothing when absent. */
 import { factsOf } from '../contracts/calls.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
 import type { AppendResult } from '../contracts/run-appends.ts';
@@ -30,9 +30,9 @@ const CONFLICTS = ['SEQ_CONFLICT', 'VERSION_CONFLICT', 'CONFLICT', 'CLAIM_LOST']
  * The store with its calls reported; the store itself when there is nothing to report to.
  *
  * @example
- * instrument(store, { tracer: trace.getTracer('app'), meter: metrics.getMeter('app'), logger: pino() });
+ * withTelemetry(store, { tracer: trace.getTracer('app'), meter: metrics.getMeter('app'), logger: pino() });
  */
-export function instrument(store: Store, telemetry: Telemetry = {}): Store {
+export function withTelemetry(store: Store, telemetry: Telemetry = {}): Store {
   const { tracer, meter, logger, traceparent } = telemetry;
   return tracer || meter || logger || traceparent ? new InterceptedStore(store, new Reporter(telemetry)) : store;
 }

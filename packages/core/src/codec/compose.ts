@@ -6,9 +6,9 @@ import { invalidArgument } from '../contracts/errors.ts';
  * Compresses first, then encrypts; reads in the reverse order.
  *
  * @example
- * const codec = chain(compression(), encryption({ keys: { '2026': key }, current: '2026' }));
+ * const codec = composeCodecs(compression(), encryption({ keys: { '2026': key }, current: '2026' }));
  */
-export function chain(first: PayloadCodec, second: PayloadCodec): PayloadCodec {
+export function composeCodecs(first: PayloadCodec, second: PayloadCodec): PayloadCodec {
   if (first.encrypts) throw invalidArgument('first', 'a codec that does not encrypt: compress first, then encrypt');
   if (!second.encrypts) throw invalidArgument('second', 'a codec that encrypts');
   return {

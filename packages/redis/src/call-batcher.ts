@@ -29,7 +29,7 @@ export interface GroupSizes {
 /** Sends calls together; gives one answer each, in order. */
 export type Send = (keys: string[], args: Argument[], call: EngineCall) => Promise<Reply>;
 
-export class Gathering {
+export class CallBatcher {
   readonly #send: Send;
   readonly #sizes: GroupSizes;
   #waiting: Waiting[] = [];

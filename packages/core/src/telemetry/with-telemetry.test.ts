@@ -1,8 +1,8 @@
-/** What `instrument` reports, seen through recording ports. */
+/** What `withTelemetry` reports, seen through recording ports. */
 import { describe, expect, it } from 'vitest';
-import { createMemoryStore } from '../memory/store.ts';
-import { instrument } from './instrument.ts';
+import { memoryStore } from '../memory/store.ts';
 import type { Attributes, Logger, Meter, Span, Tracer } from './ports.ts';
+import { withTelemetry } from './with-telemetry.ts';
 
 function recording() {
   const spans: { name: string; attributes: Attributes; status?: number; exceptions: number; ended: boolean }[] = [];
@@ -38,16 +38,16 @@ function recording() {
   return { tracer, meter, logger, spans, points, lines, active: () => active };
 }
 
-describe('instrument', () => {
+describe('withTelemetry', () => {
   it('is the store itself when there is nothing to report to', () => {
-    const store = createMemoryStore();
-    expect(instrument(store)).toBe(store);
-    expect(instrument(store, {})).toBe(store);
+    const store = memoryStore();
+    expect(withTelemetry(store)).toBe(store);
+    expect(withTelemetry(store, {})).toBe(store);
   });
 
   it('makes a span for each call, with what it was about and how it went', async () => {
     const { tracer, spans } = recording();
-    const store = instrument(createMemoryStore(), { tracer });
+    const store = withTelemetry(memoryStore(), { tracer });
     const run = store.forTenant('acme').runs.handle('r');
     await run.append('RunStarted');
     await run.append('RunStarted');
@@ -73,7 +73,7 @@ describe('instrument', () => {
 
   it('measures appends, duplicates, conflicts and errors', async () => {
     const { meter, points } = recording();
-    const store = instrument(createMemoryStore(), { meter });
+    const store = withTelemetry(memoryStore(), { meter });
     await store.runs.handle('r').append('RunStarted');
     await store.runs.handle('r').append('RunStarted');
     const [event] = await store.runs.fetchEvents('r');
@@ -95,16 +95,16 @@ describe('instrument', () => {
 
   it('counts unknown outcomes', async () => {
     const { meter, points } = recording();
-    const inner = createMemoryStore();
+    const inner = memoryStore();
     inner.runs.appendEvent = () =>
       Promise.reject(Object.assign(new Error('lost'), { name: 'TidemarkError', code: 'OUTCOME_UNKNOWN' }));
-    await expect(instrument(inner, { meter }).runs.handle('r').append('A')).rejects.toThrow('lost');
+    await expect(withTelemetry(inner, { meter }).runs.handle('r').append('A')).rejects.toThrow('lost');
     expect(points.map(([name]) => name)).toContain('tidemark.outcomes_unknown');
   });
 
   it('writes lines a logger such as pino takes, without payloads', async () => {
     const { logger, lines } = recording();
-    const store = instrument(createMemoryStore(), { logger });
+    const store = withTelemetry(memoryStore(), { logger });
     await store.runs.handle('r').append('A', { secret: 1 });
     await expect(store.runs.handle('r').append('StepStarted', { secret: 1 })).rejects.toThrow();
     expect(lines).toMatchObject([
@@ -116,7 +116,7 @@ describe('instrument', () => {
 
   it('puts the trace context of the append on events that carry none', async () => {
     const { tracer, active } = recording();
-    const store = instrument(createMemoryStore(), { tracer, traceparent: () => `trace-${active()}` });
+    const store = withTelemetry(memoryStore(), { tracer, traceparent: () => `trace-${active()}` });
     const run = store.runs.handle('r');
     await run.append('A');
     await run.append('B', {}, { traceparent: 'own' });
@@ -124,7 +124,7 @@ describe('instrument', () => {
     await expect(store.runs.appendEvent(null as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     const events = await store.runs.fetchEvents('r');
     expect(events.map((it) => it.traceparent)).toEqual(['trace-1', 'own']);
-    const without = instrument(createMemoryStore(), { traceparent: () => undefined });
+    const without = withTelemetry(memoryStore(), { traceparent: () => undefined });
     await without.runs.handle('r').append('A');
     expect((await without.runs.fetchEvents('r'))[0]).not.toHaveProperty('traceparent');
   });

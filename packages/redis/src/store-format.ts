@@ -8,7 +8,7 @@ export const DEFAULT_BUCKETS = 16;
 /** Formats of keys and values; another one is refused. From the second on records carry checksums. */
 const [WITHOUT_SUMS, NEWEST] = ['1', '2'];
 
-export interface Division {
+export interface StoreFormat {
   /** Into how many buckets it is divided. */
   buckets: number;
   /** Whether records carry checksums, which versions that know only the first format would take for fields. */
@@ -16,7 +16,7 @@ export interface Division {
 }
 
 /** Reads the division, or decides it. With `upgrade` an older store gets the newest format, which older versions refuse. */
-export async function divisionOf(commands: Commands, { prefix, buckets, upgrade }: Settings): Promise<Division> {
+export async function readFormat(commands: Commands, { prefix, buckets, upgrade }: Settings): Promise<StoreFormat> {
   const key = `${tagOf(prefix, 0)}store`;
   await commands.put(0, ['HSETNX', key, 'format', NEWEST], {});
   await commands.put(0, ['HSETNX', key, 'buckets', String(buckets ?? DEFAULT_BUCKETS)], {});

@@ -7,16 +7,16 @@ import type { Dialect } from './sql.ts';
 export type Finding = Omit<DoctorFinding, 'check'>;
 
 /** The server under examination, on one connection. */
-export interface Patient {
+export interface ExaminedServer {
   pool: pg.Pool;
   client: pg.ClientBase;
   schema: string;
 }
 
-export async function withPatient<T>(
+export async function withServer<T>(
   pool: pg.Pool,
   { schema }: Dialect,
-  look: (patient: Patient) => Promise<T>,
+  look: (server: ExaminedServer) => Promise<T>,
 ): Promise<T> {
   try {
     const client = await pool.connect();
@@ -31,19 +31,19 @@ export async function withPatient<T>(
 }
 
 /** A setting as this session has it; `null` where the server does not show it. */
-export async function settingOf(patient: Patient, name: string): Promise<string | null> {
-  return (await one(patient, 'SELECT current_setting($1, true) AS setting', [name])).setting;
+export async function settingOf(server: ExaminedServer, name: string): Promise<string | null> {
+  return (await one(server, 'SELECT current_setting($1, true) AS setting', [name])).setting;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: rows are what each statement above them selects.
 export type Row = Record<string, any>;
 
-export async function all({ client }: Patient, sql: string, values: unknown[] = []): Promise<Row[]> {
+export async function all({ client }: ExaminedServer, sql: string, values: unknown[] = []): Promise<Row[]> {
   return (await client.query<Row>(sql, values)).rows;
 }
 
-export async function one(patient: Patient, sql: string, values: unknown[] = []): Promise<Row> {
-  const [row] = await all(patient, sql, values);
+export async function one(server: ExaminedServer, sql: string, values: unknown[] = []): Promise<Row> {
+  const [row] = await all(server, sql, values);
   if (!row) throw new Error('the server showed nothing');
   return row;
 }

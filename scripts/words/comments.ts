@@ -1,0 +1,132 @@
+/** Reads the comments of source files. TypeScript goes through its own parser, other languages through a small scanner. */
+import ts from 'typescript';
+import { joinLines, type Passage, type ProseLine } from './passages.ts';
+
+interface Comment {
+  start: number;
+  /** With its delimiters. */
+  text: string;
+  isDoc: boolean;
+  /** Whether the comment ends with its line; such comments on consecutive lines are one passage. */
+  isLine: boolean;
+}
+
+/** A stretch of source that the scanner takes as a whole. `ends` may be escaped with a backslash in strings. */
+interface Stretch {
+  begins: string;
+  ends: string;
+  kind: 'line' | 'block' | 'string' | 'docstring';
+}
+
+const QUOTED: Stretch[] = [
+  { begins: '"', ends: '"', kind: 'string' },
+  { begins: "'", ends: "'", kind: 'string' },
+];
+const BLOCK: Stretch = { begins: '/*', ends: '*/', kind: 'block' };
+const DASHES: Stretch = { begins: '--', ends: '\n', kind: 'line' };
+
+/** The stretches of each language, longer beginnings first. */
+const LANGUAGES: Record<string, Stretch[]> = {
+  py: [
+    { begins: '"""', ends: '"""', kind: 'docstring' },
+    { begins: "'''", ends: "'''", kind: 'docstring' },
+    { begins: '#', ends: '\n', kind: 'line' },
+    ...QUOTED,
+  ],
+  lua: [{ begins: '--[[', ends: ']]', kind: 'block' }, DASHES, ...QUOTED],
+  sql: [DASHES, BLOCK, ...QUOTED],
+  css: [BLOCK, ...QUOTED],
+};
+const SCRIPTS = new Set(['ts', 'tsx', 'js', 'cjs']);
+/** The delimiters around the words of a comment line, and the star that continues a block. */
+const DECORATION = /^\s*(?:\/\*+|\/\/+|\*(?!\/)|--\[\[|--+|#+|"""|''')?|(?:\*\/|\]\]|"""|''')\s*$/g;
+
+/** The file endings whose comments can be read. */
+export const SOURCE_ENDINGS: readonly string[] = [...SCRIPTS, ...Object.keys(LANGUAGES)];
+
+/** Returns the comments of a source file in order. */
+export function commentPassages(path: string, source: string): Passage[] {
+  const ending = path.slice(path.lastIndexOf('.') + 1);
+  const comments = SCRIPTS.has(ending)
+    ? scriptComments(path, source)
+    : scannedComments(source, LANGUAGES[ending] ?? []);
+  const passages: Passage[] = [];
+  let lineComments: ProseLine[] = [];
+  const finish = () => {
+    passages.push(...joinLines(lineComments, false));
+    lineComments = [];
+  };
+  let line = 1;
+  let counted = 0;
+  for (const comment of comments) {
+    line += newlinesIn(source.slice(counted, comment.start));
+    counted = comment.start;
+    const continues = comment.isLine && lineComments.at(-1)?.line === line - 1;
+    if (!continues) finish();
+    if (comment.isLine) lineComments.push(...proseLines(comment, line));
+    else passages.push(...joinLines(proseLines(comment, line), comment.isDoc));
+  }
+  finish();
+  return passages;
+}
+
+function newlinesIn(text: string): number {
+  return text.split('\n').length - 1;
+}
+
+function proseLines({ text }: Comment, firstLine: number): ProseLine[] {
+  return text.split('\n').map((line, at) => ({ line: firstLine + at, text: line.replaceAll(DECORATION, '') }));
+}
+
+/** Visits every token, since a comment may stand before any of them. */
+function scriptComments(path: string, source: string): Comment[] {
+  const found = new Map<number, Comment>();
+  const file = ts.createSourceFile(path, source, ts.ScriptTarget.Latest, true);
+  const add = (start: number, end: number, kind: ts.CommentKind) => {
+    const text = source.slice(start, end);
+    const isLine = kind === ts.SyntaxKind.SingleLineCommentTrivia;
+    found.set(start, { start, text, isDoc: text.startsWith('/**'), isLine });
+  };
+  const jsxTexts: ts.JsxText[] = [];
+  const visit = (node: ts.Node) => {
+    if (ts.isJSDoc(node)) return;
+    if (ts.isJsxText(node)) return void jsxTexts.push(node);
+    const children = node.getChildren(file);
+    if (children.length > 0) return children.forEach(visit);
+    ts.forEachLeadingCommentRange(source, node.pos, add);
+    ts.forEachTrailingCommentRange(source, node.end, add);
+  };
+  visit(file);
+  // Two slashes between JSX tags are text, but look like a comment behind the tag.
+  const isText = ({ start }: Comment) => jsxTexts.some(({ pos, end }) => start >= pos && start < end);
+  return [...found.values()].filter((it) => !isText(it)).sort((a, b) => a.start - b.start);
+}
+
+function scannedComments(source: string, stretches: readonly Stretch[]): Comment[] {
+  const comments: Comment[] = [];
+  for (let at = 0; at < source.length; ) {
+    const stretch = stretches.find(({ begins }) => source.startsWith(begins, at));
+    if (!stretch) {
+      at++;
+      continue;
+    }
+    const end = endOf(source, at + stretch.begins.length, stretch);
+    const isDoc = stretch.kind === 'docstring' && startsItsLine(source, at);
+    if (isDoc || stretch.kind === 'line' || stretch.kind === 'block')
+      comments.push({ start: at, text: source.slice(at, end).trimEnd(), isDoc, isLine: stretch.kind === 'line' });
+    at = end;
+  }
+  return comments;
+}
+
+/** Returns where a stretch ends, behind its closing delimiter. */
+function endOf(source: string, from: number, { ends, kind }: Stretch): number {
+  let at = from;
+  while (at < source.length && !source.startsWith(ends, at)) at += kind === 'string' && source[at] === '\\' ? 2 : 1;
+  return at + ends.length;
+}
+
+/** Other Python strings follow an assignment or a bracket. */
+function startsItsLine(source: string, at: number): boolean {
+  return source.slice(source.lastIndexOf('\n', at) + 1, at).trim() === '';
+}
