@@ -1,6 +1,6 @@
 /**
- * The artifact engine of SQL backends (AGT-11): references and small bytes in tables, large bytes beside the database
- * where there is such a place. Bytes and the reference that names them become visible in one transaction.
+ * The artifact engine of SQL backends (AGT-11). References and small bytes are in tables; large bytes are beside the
+ * database on engines that have a directory for them. Bytes and their reference become visible in one transaction.
  */
 import { TidemarkError } from '@tidemark/core';
 import type { ArtifactEngine } from '@tidemark/core/engine';
@@ -54,7 +54,7 @@ export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): Artifact
   };
 }
 
-/** Chunks that were read already, then the rest; ends the source when the reader stops early. */
+/** Yields the chunks that were already read, then the rest. Closes the source when the reader stops early. */
 async function* continued(read: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield* read;
   yield* { [Symbol.asyncIterator]: () => rest };

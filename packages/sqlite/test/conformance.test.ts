@@ -26,7 +26,7 @@ async function inNewFolder(): Promise<StoreUnderTest> {
   return under;
 }
 
-/** Changes a stored value as a failing disk would: no trigger sees it. */
+/** Changes a stored value as a failing disk would, without firing triggers. */
 function damage(path: string, ...place: [tenantId: string, key: string, field: string]): void {
   const database = new DatabaseSync(path);
   database.exec('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
@@ -39,7 +39,7 @@ function damage(path: string, ...place: [tenantId: string, key: string, field: s
 
 registerConformance({ describe, it, afterAll }, 'The SQLite store', inNewFolder);
 
-/** A file whose clock the kit moves, and sets back. */
+/** Opens a store whose clock the kit advances and sets back. */
 async function onInjectedClock(): Promise<StoreUnderTest> {
   const time = { wall: Date.now(), elapsed: 0 };
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-conformance-'));
@@ -77,7 +77,7 @@ describe('The SQLite store', () => {
       return totals.passed;
     };
     try {
-      // All have ended before any is judged: one that still ran would bring the folder back.
+      // Wait for all processes before judging any: one that is still running would recreate the folder.
       const shared = await Promise.all(Array.from({ length: PROCESSES }, run));
       for (const ended of shared) expect(passedIn(ended)).toBeGreaterThan(400);
     } finally {
