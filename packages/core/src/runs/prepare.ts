@@ -17,17 +17,17 @@ import { checkTenant, type RunView } from './view.ts';
 
 export const MAX_EXTRA_BYTES = 64 * 1024;
 
-/** The fields that have a place of their own; all others are kept together. */
+/** Fields that are stored separately. All others are stored together as `extra`. */
 const SENT = namesOf(({ part, internal }) => part !== 'store' && internal === undefined);
 
-/** What the store says of an event, and no producer. */
+/** Fields that the store assigns and a producer must not send. */
 const ASSIGNED = namesOf(({ part, internal }) => part === 'store' && internal === undefined).add('redacted');
 
 function namesOf(matches: (field: EventField) => boolean): Set<string> {
   return new Set(EVENT_FIELD_NAMES.filter((name) => matches(EVENT_FIELDS[name])));
 }
 
-/** An event that may be handed to an engine. */
+/** A checked and encoded event, ready for an engine. */
 export interface Prepared {
   run: RunKey;
   event: PreparedEvent;
@@ -71,7 +71,7 @@ function encodeExtra(it: Record<string, unknown>): string | null {
   return extra === null ? null : encodeJsonObject(extra, 'event', MAX_EXTRA_BYTES);
 }
 
-/** Throws unless every member may stand beside the fields that have a place of their own. */
+/** Throws when a member of `extra` is invalid or has the name of a field that is stored separately. */
 export function checkExtra(extra: Record<string, unknown>): void {
   for (const key of Object.keys(extra)) {
     if (SENT.has(key) || ASSIGNED.has(key)) throw invalidArgument(`extra.${key}`, 'absent: it has a place of its own');
@@ -86,9 +86,8 @@ function checkExtension(key: string, value: unknown): void {
   else if (key === 'traceparent' || key === 'adapterVersion') checkOptionalId(value, key);
 }
 
-/**
- * A stored event as readers get it: a new object each time. Throws `CORRUPT_EVENT` for one whose parts cannot be decoded, and
- * `CODEC_FAILED` for a payload that the keys and the codec of this store do not open.
+/** Returns a stored event in the form that readers receive, as a new object each time. Throws `CORRUPT_EVENT` for an event
+ * that cannot be decoded, and `CODEC_FAILED` for a payload that this store's keys and codec cannot open.
  */
 export function recordOf(
   payloads: Payloads,
@@ -101,13 +100,13 @@ export function recordOf(
     if (isDamagedPayload(error) && error.keyId !== undefined) throw damagedAt(error, stored.runSeq);
     if (isDamagedPayload(error))
       throw corruptEvent(run, stored.runSeq, `its payload cannot be decoded: ${error.rule}`, error);
-    // What parsing and formatting throw; a codec's own failure is passed on as it is.
+    // Errors from parsing and formatting. A codec's own error is rethrown unchanged.
     if (error instanceof SyntaxError || error instanceof RangeError) throw undecodable(run, stored.runSeq);
     throw error;
   }
 }
 
-/** Why an event is damaged, where an error says that; `null` for every other error. */
+/** Returns the damage that an error reports, or `null` for every other error. */
 export function damageIn(error: unknown): { runSeq?: number; reason: string } | null {
   if (!isTidemarkError(error, 'CORRUPT_EVENT') && !isDamagedPayload(error)) return null;
   return { runSeq: error.runSeq, reason: error.rule ?? error.message };
