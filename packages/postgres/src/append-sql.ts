@@ -1,19 +1,19 @@
 /**
- * The statement that appends a group of events, many runs at once, in one round trip (RUN-2 to RUN-8, RUN-17). It does
- * the whole of a run or nothing of it; what it leaves undone is settled one append at a time.
+ * The statement that appends a group of events to many runs in one round trip (RUN-2 to RUN-8, RUN-17). It writes all
+ * of a run's events or none; the exact append handles the rest one at a time.
  */
 import { EVENT_FIELDS, type EventField, type EventFieldName, RUN_STATUSES } from '@tidemark/core';
 import { OWN_FIELDS, ROW_FIELDS } from '@tidemark/core/engine';
 import { columnOf, EVENT_COLUMNS } from '@tidemark/sql';
 import type { ElementType } from './binary-arrays.ts';
 
-/** Statuses by their place in the list the client sends for each run; the first place stands for none. */
+/** Statuses by their index in the list that the client sends for each run. The first index means no status. */
 const places = RUN_STATUSES.map((status) => `'${status}'`).join(', ');
 
 /**
- * The stored event of a run with a key: one look-up in the index of keys. Asked for equality, the planner may take the
- * index of sequences and read a whole run for each key, where it believes that runs are short; a range in the order of
- * keys, with sorts switched off for our sessions, leaves it no choice.
+ * Selects the stored event of a run with a key by one look-up in the index of keys. With an equality condition, the
+ * planner may believe that runs are short, use the index of sequences and read a whole run for each key. A range
+ * ordered by key, with sorts disabled in our sessions, forces the right index.
  */
 export function storedAtKey(runId: string, tenantId: string, key: string): string {
   return `(
@@ -25,8 +25,8 @@ export function storedAtKey(runId: string, tenantId: string, key: string): strin
 }
 
 /**
- * The place in the feed a head moves to: that of this transaction, never behind the one it had. A transaction may be
- * older than the one whose lock it waited for, and the feed keeps the order of runs.
+ * The feed position a head moves to: that of this transaction, but never before its current one. A transaction may be
+ * older than the one whose lock it waited for, and the feed keeps the order of each run.
  */
 export const FEED_PLACE = `
       feed_xid = CASE WHEN r.feed_epoch = (SELECT max(epoch) FROM @feed_epochs)
@@ -54,7 +54,9 @@ export function columnType(field: EventFieldName): ElementType {
 /** A name and the type of its values. */
 type Parameter = readonly [name: string, type: ElementType];
 
-/** What is sent of each event: its run and its place in it, as if all of a run were new, and its leaf and roll (RUN-17). */
+/**
+ * The columns of each event: its run, its index in the run as if all events were new, and its leaf and roll (RUN-17).
+ */
 export const EVENT_PARAMETERS: readonly Parameter[] = [
   ['run_no', 'int4'],
   ['place_sent', 'int4'],
@@ -66,7 +68,7 @@ export const EVENT_PARAMETERS: readonly Parameter[] = [
   ['roll', 'bytea'],
 ];
 
-/** What is sent of each run besides. */
+/** The columns of each run. */
 export const RUN_PARAMETERS: readonly Parameter[] = [
   ['run_no', 'int4'],
   ['project_id', 'text'],
@@ -82,7 +84,7 @@ function unnested(parameters: readonly Parameter[], from: number): string {
 
 const names = (parameters: readonly Parameter[]) => parameters.map(([name]) => name).join(', ');
 
-/** The status of a run that is there already, looked up by what it was. */
+/** The new status of an existing run, selected by its current one. */
 const NEXT_STATUS = `(
         SELECT CASE WHEN n.statuses = '' THEN r.status
           ELSE nullif(split_part(n.statuses, ',', coalesce(array_position(ARRAY[${places}], r.status), 0) + 1), '')
@@ -90,14 +92,14 @@ const NEXT_STATUS = `(
         FROM news n WHERE n.run_id = excluded.run_id AND n.tenant_id = excluded.tenant_id
       )`;
 
-/** A run of which some is stored already and whose status could change is left alone: what its new events make of it depends on which they are. */
+/** Skips a run with stored events whose status could change: the result depends on which of the events are new. */
 const LEFT_ALONE = `
       AND (i.run_no NOT IN (SELECT run_no FROM stored) OR i.run_no IN (SELECT run_no FROM runs_sent WHERE statuses = ''))`;
 
-/** The fields that an append writes: a redaction comes later. */
+/** The fields that an append writes. A redaction is set later. */
 const WRITTEN = ROW_FIELDS.filter((field) => field !== 'redaction');
 
-/** Values of fields that are not sent with the event. */
+/** Fields that are not sent with the event. */
 const OF_HEAD: Partial<Record<EventFieldName, string>> = {
   runSeq: 'h.before_seq + n.place',
   persistedAt: 'h.updated_at',
@@ -197,6 +199,6 @@ function asText(column: string): string {
   return column === 'link' ? "encode(link, 'hex')" : `${column}::text`;
 }
 
-/** For groups whose events may change the status of a run, and for those that cannot. */
+/** For groups whose events may change the status of a run, and for those whose events cannot. */
 export const APPEND = appendSql({ status: NEXT_STATUS, leftAlone: LEFT_ALONE });
 export const APPEND_KEEPING_STATUS = appendSql({ status: 'r.status', leftAlone: '' });

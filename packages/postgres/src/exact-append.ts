@@ -1,4 +1,7 @@
-/** The exact way to append: lock the head, look the keys up, decide, write. For fences, refusals, races and callers' transactions. */
+/**
+ * The exact append: lock the head, look up the keys, decide, write. For fences, refusals, races and callers'
+ * transactions.
+ */
 import {
   type AppendPlan,
   digestBytes,
@@ -41,7 +44,7 @@ const ADD_EVENTS = `
     ${ROW_FIELDS.map((field) => `?::${columnType(field)}[]`).join(', ')}
   ) AS e WHERE r.tenant_id = ? AND r.run_id = ?`;
 
-/** Appends inside an open transaction and returns the plan it carried out; throws why nothing may be written. */
+/** Appends inside an open transaction and returns the plan it carried out. Throws when nothing may be written. */
 export async function appendExactly(tx: OpenTransaction, append: RunAppend): Promise<AppendPlan> {
   const { run } = append;
   for (let race = 0; race < MOST_RACES; race++) {
@@ -57,7 +60,7 @@ export async function appendExactly(tx: OpenTransaction, append: RunAppend): Pro
   throw new Error(`Run ${run.runId} could not be locked`);
 }
 
-/** Writes events at the place in the feed that the head of their run has. */
+/** Writes events at the feed position of their run's head. */
 export async function addEvents(
   tx: OpenTransaction,
   { tenantId, runId }: RunKey,
@@ -74,7 +77,7 @@ async function findKeys(tx: OpenTransaction, { run, events }: RunAppend): Promis
   return new Map(rows.map((row) => eventOfRow(row)).map((event) => [event.idempotencyKey, event]));
 }
 
-/** False when another has made the run since we looked. */
+/** Returns false when another writer has created the run since we looked. */
 async function writeHead(tx: OpenTransaction, before: RunHead | null, head: RunHead): Promise<boolean> {
   const linkBefore = digestBytes(before?.link ?? FIRST_LINK);
   if (before === null) return (await tx.run(NEW_HEAD, [...valuesOfHead(head), linkBefore])) === 1;

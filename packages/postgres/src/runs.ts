@@ -1,4 +1,4 @@
-/** The run engine on PostgreSQL: groups of appends in one statement, everything it leaves undone by the exact way. */
+/** The run engine on PostgreSQL: groups of appends in one statement, and the exact append for those it skips. */
 import { invalidArgument, isTidemarkError } from '@tidemark/core';
 import {
   compareKeys,
@@ -35,7 +35,7 @@ import { RUN_DIALECT } from './run-dialect.ts';
 export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   readonly #notifications: Notifications;
   readonly #records: SqlRecords;
-  /** One connection a run is enough: those who wait for its head would keep others from theirs. */
+  /** One connection per run: appends that wait for a run's head must not use up the connections of other runs. */
   readonly #turns = new KeyedMutex();
   readonly #group: GroupCommit<RunAppend, PlacedEvent[]>;
 
@@ -54,7 +54,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     return Promise.all(appends.map((append) => this.#submit(append, call).catch((error: Error) => error)));
   }
 
-  /** A fence speaks of the head as it is, which the group statement does not know. */
+  /** A fence is compared with the current head, which the group statement cannot do. */
   #submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
     if (append.sameCommit) return this.#appendWith(append, append.sameCommit, call);
     return append.expectedSeq === undefined ? this.#group.submit(append, call) : this.#appendOne(append, call);
@@ -77,7 +77,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     try {
       return group.outcomes(await this.database.statement(statement, group.parameters(), group.tenants));
     } catch (error) {
-      // A key was stored, or a lock taken, between look and write: nothing of the group was written.
+      // A key was stored, or a lock taken, since the statement began: nothing of the group was written.
       if (!isUniqueViolation(error) && !isSerializationFailure(error)) throw translateWrite(error);
       return appends.map(() => 'left');
     }
@@ -114,7 +114,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     return placed;
   }
 
-  /** Writes with the caller's own rows, on the caller's own client: its commit decides. */
+  /** Appends with the caller's client, inside the caller's transaction. */
   async #appendInside(appends: readonly RunAppend[], transaction: unknown): Promise<(PlacedEvent[] | Error)[]> {
     const client = transaction as pg.ClientBase;
     if (typeof client?.query !== 'function')
@@ -124,7 +124,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     const tx = new OpenTransaction(client, this.database.dialect);
     try {
       await this.database.joined(client, tenants, async () => {
-        // In one order for everybody, as the group statement locks.
+        // In the same order as the group statement locks, to avoid deadlocks.
         for (const append of [...appends].sort(byLockOrder)) {
           outcomes.set(append, (await appendExactly(tx, append)).placed);
         }
@@ -171,8 +171,8 @@ function isEpoch(value: unknown): boolean {
 }
 
 /**
- * The link before the commit of an event `e`, asked for in the order of sequences, so that the planner does not read a whole
- * run for it by the index of keys.
+ * The link before the commit of an event `e`, ordered by sequence, so that the planner does not read a whole run
+ * through the index of keys.
  */
 const LINK_BEFORE = `
   SELECT b.link FROM @run_events b
@@ -181,8 +181,8 @@ const LINK_BEFORE = `
   ORDER BY b.run_seq LIMIT 1`;
 
 /**
- * In the order of transactions, and never beyond the oldest one still open: an event that is about to be committed
- * behind a reader's cursor would be skipped for ever. Earlier epochs are complete.
+ * In transaction order, and never beyond the oldest transaction still open: otherwise a reader would forever skip an
+ * event that is committed behind its cursor. Earlier epochs are complete.
  */
 const SELECT_FEED = `
   SELECT e.epoch, e.xid::text, e.position, ${feedColumns(LINK_BEFORE)}
