@@ -139,8 +139,8 @@ export const CALLS = {
       options: 0,
       // The cursor stays where it was: without it a reader would begin again.
       nothing: ([options]) => {
-        const { after } = Object(options) as { after?: string };
-        return after === undefined ? { items: [] } : { items: [], next: after };
+        const { cursor } = Object(options) as { cursor?: string };
+        return cursor === undefined ? { items: [] } : { items: [], next: cursor };
       },
     },
     handle: { kind: 'handle' },
