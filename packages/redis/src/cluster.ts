@@ -1,6 +1,6 @@
 /**
- * A Redis Cluster: follows buckets to the masters of their slots. A command goes elsewhere, or is sent again, only on an answer
- * that says that it was not carried out.
+ * A Redis Cluster: routes buckets to the masters of their slots. A command is redirected or retried only when the reply
+ * proves that it was not carried out.
  */
 
 import { invalidArgument, TidemarkError } from '@tidemark/core';
@@ -11,7 +11,7 @@ import { isRefusedForNow, replyCode } from './errors.ts';
 import type { Address, Settings } from './options.ts';
 import type { Route, Servers } from './servers.ts';
 
-/** How long a command waits for its slot to be served again before the caller is told. */
+/** How long a command waits for its slot to be served again before it fails. */
 const PATIENCE_MS = 1_500;
 const PAUSE_MS = 25;
 const LOOK_AT_MOST_EVERY_MS = 50;
@@ -21,7 +21,7 @@ export class Cluster implements Servers {
   readonly #connections = new Map<string, Connection>();
   #slots: readonly number[] = [];
   #masters: readonly Connection[] = [];
-  /** Of each bucket. */
+  /** The connection of each bucket. */
   #owners: Connection[] = [];
   #looking: Promise<void> | null = null;
   #lookedAt = 0;
@@ -30,7 +30,7 @@ export class Cluster implements Servers {
     this.#settings = settings;
   }
 
-  /** Finds the cluster through the first of its nodes that answers. */
+  /** Discovers the cluster through the first of its nodes that answers. */
   static async open(settings: Settings): Promise<Cluster> {
     const cluster = new Cluster(settings);
     let failure: unknown;
@@ -50,7 +50,7 @@ export class Cluster implements Servers {
     throw failure;
   }
 
-  /** Says which key tells the slot of each bucket. */
+  /** Sets the key that determines the slot of each bucket. */
   async divide(keys: readonly string[]): Promise<void> {
     const asked = [...this.#connections.values()].find(({ isReady }) => isReady) ?? this.#masters[0]!;
     this.#slots = (await Promise.all(keys.map((key) => asked.send(['CLUSTER', 'KEYSLOT', key])))) as number[];
@@ -101,7 +101,7 @@ export class Cluster implements Servers {
     return connection;
   }
 
-  /** Asks a node that answers for the masters of all slots; many callers share one look. */
+  /** Reads the masters of all slots from a node that answers. Concurrent callers share one request. */
   #look(): Promise<void> {
     if (performance.now() - this.#lookedAt < LOOK_AT_MOST_EVERY_MS) return Promise.resolve();
     this.#looking ??= this.#lookAround().finally(() => {
@@ -118,7 +118,7 @@ export class Cluster implements Servers {
         await this.#readSlots(connection);
         return;
       } catch {
-        // Another node may know.
+        // Try the next node.
       }
     }
   }
@@ -132,7 +132,7 @@ export class Cluster implements Servers {
     const masters = new Set<Connection>();
     const owners: Connection[] = [...this.#owners];
     for (const [first, last, [host, port]] of ranges) {
-      // An empty name is the one by which the node was reached.
+      // An empty host means the one by which the node was reached.
       const address = { host: host?.toString() || asked.address.host, port };
       const master = this.#connectionTo(address);
       masters.add(master);
@@ -144,7 +144,7 @@ export class Cluster implements Servers {
     this.#forgetNodes();
   }
 
-  /** A node that has left the cluster is not called for ever. */
+  /** Closes connections to nodes that have left the cluster. */
   #forgetNodes(): void {
     for (const [id, connection] of this.#connections) {
       if (connection.isReady || this.#masters.includes(connection)) continue;
@@ -154,7 +154,7 @@ export class Cluster implements Servers {
   }
 }
 
-/** A way on which every command is let into a slot that is on its way to this server. */
+/** A route that sends ASKING before every command, for a slot that is being migrated to this server. */
 function askingRoute(connection: Connection): Route {
   return {
     connection,
@@ -165,7 +165,7 @@ function askingRoute(connection: Connection): Route {
   };
 }
 
-/** `MOVED 3999 127.0.0.1:6381`; an empty name is the one by which the node was reached. */
+/** Parses `MOVED 3999 127.0.0.1:6381`. An empty host means the one by which the node was reached. */
 function addressIn(error: Error, from: Connection): Address {
   const place = error.message.split(' ')[2] ?? '';
   const cut = place.lastIndexOf(':');

@@ -1,4 +1,7 @@
-/** Everything about the servers and their settings that weakens the promise, and how to mend it (GEN-6). What cannot be read is `unknown`. */
+/**
+ * Checks for everything about the servers and their settings that weakens durability, and how to fix it (GEN-6). A
+ * check that cannot read its facts reports `unknown`.
+ */
 import type { DoctorFinding } from '@tidemark/core';
 import { evicts } from './durability.ts';
 import type { Settings } from './options.ts';
@@ -37,7 +40,7 @@ export async function examine(servers: Servers, settings: Settings): Promise<Doc
 
 const BEST_FIRST = ['ok', 'unknown', 'warn', 'fail'] as const;
 
-/** Of several masters the one that is worst off speaks, and says which it is. */
+/** Returns the worst finding of several masters, with the master's address. */
 function worstOf(all: readonly ServerFacts[], look: (facts: ServerFacts) => Finding): Finding {
   const findings = all.map((facts) => ({ address: facts.address, finding: look(facts) }));
   findings.sort((a, b) => BEST_FIRST.indexOf(b.finding.status) - BEST_FIRST.indexOf(a.finding.status));
@@ -216,7 +219,7 @@ function clusterState({ cluster, info }: ServerFacts): Finding {
   };
 }
 
-/** Redis has no rows that refuse to change: what protects the log is what the login may not do. */
+/** Redis cannot make data immutable: the log is protected only by what the login may not do. */
 function login({ login }: ServerFacts): Finding {
   if (login === null)
     return {

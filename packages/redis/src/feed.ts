@@ -1,6 +1,6 @@
 /**
- * The feed of all runs: a stream of commits per bucket. A cursor has a place for each bucket, so that nothing is skipped
- * whatever the order in which buckets are written to.
+ * The feed of all runs: a stream of commits per bucket. A cursor has a position for each bucket, so that nothing is
+ * skipped whatever the order in which buckets are written.
  */
 import {
   decodeCursor,
@@ -24,7 +24,7 @@ export interface FeedItem {
 export interface FeedSource {
   buckets: number;
   keyOf(bucket: number): string;
-  /** Those of a commit that are still there. */
+  /** Returns the entries of a commit that still exist. */
   entries(commit: Commit): Promise<JournalEntry[]>;
 }
 
@@ -34,11 +34,14 @@ export interface Commit {
   name: JournalName;
   first: number;
   count: number;
-  /** Of a journal that was restored: entries of other lives are not meant. */
+  /** The life of a restored journal: entries of other lives are ignored. */
   life: string | undefined;
 }
 
-/** The last commit of a bucket that was given whole, or with `:n` the one of which n entries were; empty at the start. */
+/**
+ * The last commit of a bucket that was returned completely, or with `:n` the one of which n entries were returned.
+ * Empty at the start.
+ */
 const PLACE = /^$|^\d{1,19}-\d{1,19}(:\d{1,15})?$/;
 
 export async function readFeed(
@@ -72,7 +75,7 @@ export async function readFeed(
   return items;
 }
 
-/** Adds the entries of a commit that were not given before, as many as there is room for, each with the places after it. */
+/** Adds the entries of a commit that were not returned before, up to the limit, each with the positions after it. */
 function give(items: FeedItem[], commit: Commit, entries: JournalEntry[], places: string[], limit: number): void {
   const { bucket, id, name, first, count } = commit;
   const taken = places[bucket]!.startsWith(`${id}:`) ? Number(places[bucket]!.split(':')[1]) : 0;
@@ -108,7 +111,7 @@ async function readCommits(
   });
 }
 
-/** Ids begin with the time of the commit. */
+/** Commit ids start with the time of the commit. */
 function compareCommits(a: Commit, b: Commit): number {
   const [timeA, countA] = a.id.split('-').map(Number) as [number, number];
   const [timeB, countB] = b.id.split('-').map(Number) as [number, number];
@@ -121,7 +124,7 @@ function placesOf(cursor: string, buckets: number): string[] {
   return [...decodeCursor<string[]>(cursor, isVector)];
 }
 
-/** Walks through the feed of a bucket and removes the commits that are picked of each page; gives how many. */
+/** Reads the feed of a bucket page by page, removes the commits that `pick` returns, and returns how many. */
 export async function removeFromFeed(
   commands: Commands,
   { bucket, key, page }: { bucket: number; key: string; page: number },

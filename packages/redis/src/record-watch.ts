@@ -1,7 +1,7 @@
 /**
- * A watcher of records. Hints bring changes at once; every change of a bucket has a revision of its own, so that the counters
- * of revisions tell when a hint was missed, and the bucket is then compared. The latest state of every changed key is
- * reported; states between may merge when another process makes them.
+ * A watcher of records. Hints report changes at once. Every change in a bucket has its own revision, so the revision
+ * counters show when a hint was missed; the bucket is then compared. The latest state of every changed key is reported;
+ * intermediate states may be merged when another process makes them.
  */
 import { isTidemarkError } from '@tidemark/core';
 import {
@@ -21,7 +21,7 @@ import { META, parseMeta } from './record-step.ts';
 
 const LOOK_EVERY_MS = 250;
 const LOOK_LIMIT_MS = 5_000;
-/** A long look is followed by a pause this many times as long. */
+/** After a long comparison, the watcher sleeps this many times as long. */
 const REST_FACTOR = 4;
 const NAMES_AT_ONCE = 500;
 
@@ -32,20 +32,20 @@ interface WatchParts {
   records: Records;
 }
 
-/** What is known of a key. A removal stays known until its bucket has caught up with it. */
+/** The last known state of a key. A removal stays until a comparison of its bucket has covered it. */
 interface Known {
   revision: number;
   expiresAt: number | null;
   removed: boolean;
 }
 
-/** How far a bucket is known. */
+/** The progress of a bucket. */
 interface Mark {
   /** Every change up to this revision is accounted for. */
   upTo: number;
-  /** Revisions above it that hints have brought. */
+  /** Revisions above it that hints have reported. */
   heard: Set<number>;
-  /** Where the counter stood at the look before: a gap that is still there was missed. */
+  /** The counter at the previous comparison: a gap below it that is still open was missed. */
   counter: number;
 }
 
@@ -58,7 +58,7 @@ export class RecordWatcher {
   readonly #known = new Map<string, Known>();
   readonly #dirty = new Set<string>();
   #marks: Mark[] | null = null;
-  /** Hints that came before the first look was over. */
+  /** Hints that arrived before the first comparison was complete. */
   #early: RecordHint[] = [];
   #wake: () => void = () => {};
   #failure: unknown;
@@ -70,11 +70,11 @@ export class RecordWatcher {
     this.#queue = new ChangeQueue(this.#signal);
     const stop = parts.hints.watchRecords((hint) => this.#hear(hint));
     this.#signal.addEventListener('abort', stop, { once: true });
-    // The first look begins here and now: changes count from this moment on.
+    // The first comparison starts now: changes count from this moment on.
     void this.#run();
   }
 
-  /** The changes as they come, until the caller's signal aborts. */
+  /** Yields changes until the caller's signal aborts. */
   async *changes(): AsyncGenerator<RecordChange, void, undefined> {
     try {
       yield* this.#queue.changes();
@@ -101,7 +101,7 @@ export class RecordWatcher {
     this.#ended.abort();
   }
 
-  /** Until the next look; what hints bring meanwhile is read at once. */
+  /** Sleeps until the next comparison, but reads keys named by hints at once. */
   async #rest(ms: number): Promise<void> {
     const until = performance.now() + ms;
     while (!this.#signal.aborted && performance.now() < until) {
@@ -109,7 +109,7 @@ export class RecordWatcher {
         const keys = [...this.#dirty];
         this.#dirty.clear();
         const call = { signal: this.#signal, deadline: Date.now() + LOOK_LIMIT_MS };
-        // What cannot be read now is found by the next comparison.
+        // The next comparison finds keys that cannot be read now.
         await this.#report(keys, call).catch(() => this.#startOver());
       } else {
         await this.#awakened(until - performance.now());
@@ -155,7 +155,7 @@ export class RecordWatcher {
     return space === place.space && tenantId === place.tenantId && key.startsWith(place.prefix);
   }
 
-  /** Compares the buckets of which a hint was missed, and looks at what should have expired. */
+  /** Compares the buckets with missed hints, and checks records that should have expired. */
   async #look(call: EngineCall): Promise<void> {
     const { commands, layout } = this.#parts;
     const counters = await Promise.all(
@@ -186,7 +186,9 @@ export class RecordWatcher {
       );
   }
 
-  /** Notes what is there; what was changed since we began is reported by the comparison that follows. */
+  /**
+   * Records the existing keys of a bucket. The comparison that follows reports changes since the start of the watch.
+   */
   async #learn(bucket: number, counter: number, call: EngineCall): Promise<void> {
     for await (const { key, revision, expiresAt } of this.#revisions(bucket, call)) {
       if (revision <= counter) this.#known.set(key, { revision, expiresAt, removed: false });
@@ -208,7 +210,7 @@ export class RecordWatcher {
     for (const revision of mark.heard) if (revision <= mark.upTo) mark.heard.delete(revision);
   }
 
-  /** The live keys of the prefix in a bucket, with their revisions. */
+  /** Yields the live keys of the prefix in a bucket, with their revisions. */
   async *#revisions(bucket: number, call: EngineCall) {
     const { commands, layout } = this.#parts;
     const { space, tenantId, prefix } = this.#place;
@@ -227,7 +229,7 @@ export class RecordWatcher {
     }
   }
 
-  /** Reads keys that have changed, or are gone, and reports what is new. */
+  /** Reads keys that have changed or disappeared, and reports new states. */
   async #report(keys: readonly string[], call: EngineCall): Promise<void> {
     if (keys.length === 0) return;
     const { space, tenantId } = this.#place;
@@ -236,7 +238,7 @@ export class RecordWatcher {
     const records = await this.#parts.records.get(names, call).catch((error) => this.#readEach(names, error, call));
     for (const [at, key] of keys.entries()) {
       const [record, known] = [records[at], before[at]];
-      // Heard of while we read: there is nothing new to say.
+      // A hint arrived while we read: nothing new to report.
       if (this.#known.get(key) !== known || record === undefined) continue;
       if (record && !this.#isOld(key, record.revision)) {
         const expiresAt = record.ttlMs === null ? null : Date.now() + record.ttlMs;
@@ -249,7 +251,7 @@ export class RecordWatcher {
     }
   }
 
-  /** One damaged record must not end the watch of all others: it is left out, as `undefined`, until it is written again. */
+  /** One damaged record must not end the watch: it is skipped, as `undefined`, until it is written again. */
   async #readEach(
     names: readonly RecordName[],
     error: unknown,
@@ -263,7 +265,7 @@ export class RecordWatcher {
     return records;
   }
 
-  /** Forgets how far buckets are known, so that the next look compares them all. */
+  /** Resets the progress of all buckets, so that the next comparison covers them all. */
   #startOver(): void {
     for (const mark of this.#marks ?? []) Object.assign(mark, { upTo: 0, counter: Number.MAX_SAFE_INTEGER });
   }
@@ -283,7 +285,7 @@ function account(mark: Mark, revision: number): void {
   while (mark.heard.delete(mark.upTo + 1)) mark.upTo++;
 }
 
-/** On this process's clock: it decides only when to look, and what a vanished key is said to be. */
+/** By this process's clock. It decides only when to look, and whether a missing key is reported as expired. */
 function isPast(expiresAt: number | null): boolean {
   return expiresAt !== null && expiresAt <= Date.now();
 }

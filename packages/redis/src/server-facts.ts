@@ -1,4 +1,4 @@
-/** What a server tells about itself; `null` where it refuses to. */
+/** The facts that a server reports about itself; `null` where it refuses. */
 
 import type { Connection } from './connection.ts';
 import { translate } from './errors.ts';
@@ -12,7 +12,7 @@ export interface ServerFacts {
   config: ReadonlyMap<string, string> | null;
   cluster: ReadonlyMap<string, string> | null;
   hasWaitAof: boolean | null;
-  /** Of the login this process uses: its name, and whether it may empty the server. */
+  /** The login of this process: its name, and whether it may flush the server. */
   login: { name: string; mayFlush: boolean } | null;
   /** How far the server's clock is ahead of ours, in milliseconds. */
   clockAheadMs: number;
@@ -28,7 +28,7 @@ const SETTINGS = [
   'min-replicas-max-lag',
 ];
 
-/** The facts about every master. */
+/** Reads the facts of every master. */
 export async function factsOf(servers: Servers): Promise<ServerFacts[]> {
   try {
     return await Promise.all(servers.masters().map(factsOfServer));
@@ -86,7 +86,7 @@ function linesOf(text: string): Map<string, string> {
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 }
 
-/** The version of the server, by its own name: Valkey calls itself Redis 7.2 too. */
+/** Returns the version of the server. Valkey also reports itself as Redis 7.2, so its own name is used. */
 export async function versionOf(servers: Servers): Promise<string> {
   const [{ info }] = (await factsOf(servers)) as [ServerFacts];
   const valkey = info.get('valkey_version');
@@ -98,7 +98,7 @@ export interface Replica {
   lagSeconds: number;
 }
 
-/** `slave0:ip=…,port=…,state=online,offset=…,lag=0`. */
+/** Parses `slave0:ip=…,port=…,state=online,offset=…,lag=0`. */
 export function replicasOf({ info }: ServerFacts): Replica[] {
   const replicas: Replica[] = [];
   for (const [name, value] of info) {

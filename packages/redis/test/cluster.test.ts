@@ -23,7 +23,7 @@ describe.skipIf(WITHOUT_REDIS)('Redis Cluster', () => {
     );
   });
 
-  it('is found through any node, spreads over all masters, and says so when it is opened as one server', {
+  it('is discovered through any node, spreads over all masters, and reports an error when opened as one server', {
     timeout: 60_000,
   }, async () => {
     const cluster = await startRedisCluster();
