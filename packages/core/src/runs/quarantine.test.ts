@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { encryption } from '../codec/encryption.ts';
-import { envelopeOf, parseEnvelope } from '../codec/envelope.ts';
+import { formatEnvelope, parseEnvelope } from '../codec/envelope.ts';
 import type { StoreAlert } from '../contracts/alerts.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { FeedItem, FeedOptions } from '../contracts/runs.ts';
@@ -210,7 +210,7 @@ describe('a payload that cannot be decrypted', () => {
       const [envelope, payload] = body.split('\n') as [string, string];
       const encoded = parseEnvelope(payload, { tenantId: 't', kind: 'event', owner: 'sick' });
       encoded.data[0]! ^= 1;
-      return `${envelope}\n${envelopeOf(encoded)}`;
+      return `${envelope}\n${formatEnvelope(encoded)}`;
     });
     expect(seqsOf((await readAll(runs)).items, 'sick')).toEqual([1]);
     expect(alerts).toHaveLength(1);

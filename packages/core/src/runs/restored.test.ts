@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { compression } from '../codec/compression.ts';
 import { encryption } from '../codec/encryption.ts';
-import { envelopeOf } from '../codec/envelope.ts';
+import { formatEnvelope } from '../codec/envelope.ts';
 import type { RunPart } from '../contracts/run-parts.ts';
 import { StoreContext } from '../tools/context.ts';
 import { restoredPart } from './restored.ts';
@@ -33,7 +33,7 @@ const restore = (sent: RunPart, options = {}, keepEncoded = false) =>
   restoredPart(sent, { context: context(options), keepEncoded });
 const refused = (code: string, field: string) => expect.objectContaining({ code, field });
 const deep = (depth: number) => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`;
-const envelope = (steps: string[], data = '{}') => envelopeOf({ steps, keyId: null, data: Buffer.from(data) });
+const envelope = (steps: string[], data = '{}') => formatEnvelope({ steps, keyId: null, data: Buffer.from(data) });
 const KEYS = { keys: { k: new Uint8Array(32) }, current: 'k' };
 
 describe('restored parts', () => {
