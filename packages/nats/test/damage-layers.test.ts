@@ -1,4 +1,4 @@
-/** One value of each layer is replaced in its stream by a changed one under the old checksum (KV-12, RUN-14). */
+/** Replaces one value of each layer in its stream by a changed one with the old checksum (KV-12, RUN-14). */
 import { connect } from '@nats-io/transport-node';
 import { expect, it } from 'vitest';
 import { checkLayer, fillLayers, LAYERS, type Layer } from '../../../faults/damage-layers.ts';
@@ -40,7 +40,7 @@ async function change(url: string, prefix: string, layer: Layer): Promise<boolea
   return false;
 }
 
-it.skipIf(WITHOUT_NATS).each(LAYERS)('damage of one %s is nobody else’s', async (layer) => {
+it.skipIf(WITHOUT_NATS).each(LAYERS)('damage of one %s affects nothing else', async (layer) => {
   const { url, prefix } = newStreams();
   await fillLayers(await openStore({ url, prefix }));
   expect(await change(url, prefix, layer)).toBe(true);

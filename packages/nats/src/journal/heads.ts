@@ -1,4 +1,7 @@
-/** The journals of a stream in the order they were begun, for lists; fed by the stream itself. A few hundred bytes a journal. */
+/**
+ * The journals of a stream in the order they were begun, for lists; fed by the stream itself. Takes a few hundred bytes
+ * per journal.
+ */
 import {
   type EngineCall,
   firstAfter,
@@ -20,7 +23,7 @@ import { REMOVED } from './journal-reader.ts';
 interface Listed {
   name: JournalName;
   head: JournalHead;
-  /** The state was too large for headers and is read when it is asked for. */
+  /** Stream sequence of a state that is too large for headers and is read on demand. */
   place: number | null;
 }
 
@@ -41,7 +44,7 @@ export class Heads {
   readonly #announce: (name: JournalName) => void;
   readonly #readHead: ReadHead;
   readonly #listed = new Map<string, Listed>();
-  /** `createdAt`, tenant and name of each, so that they sort as lists do. */
+  /** `createdAt`, tenant and name of each journal, in the order of lists. */
   readonly #places = new SortedKeys();
   /** Removed journals that refuse later commits. */
   readonly #tombstones = new Map<string, JournalName>();
@@ -61,7 +64,7 @@ export class Heads {
     );
   }
 
-  /** Hears of every commit from now on. */
+  /** Starts to follow commits. */
   listen(): void {
     if (this.#mirror.started) return;
     this.#listener ??= new Follower(this.#link, {
@@ -78,14 +81,14 @@ export class Heads {
     return [...(this.#tenants.get(name) ?? [])].slice(0, 2);
   }
 
-  /** Tenants that have a journal or a tombstone of one. */
+  /** Returns tenants that have a journal or a tombstone of one. */
   async tenants(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]> {
     await this.#mirror.caughtUp(call);
     const names = this.#known(space).map(({ tenantId }) => tenantId);
     return firstAfter(names, after, limit);
   }
 
-  /** Journals and tombstones of a tenant. */
+  /** Returns the journals and tombstones of a tenant. */
   async names(
     space: JournalSpace,
     tenantId: string,
@@ -188,7 +191,7 @@ export class Heads {
 
 const TIME_DIGITS = 16;
 
-/** Ids have no NUL, which sorts before everything else: texts sort by time, then tenant, then name. */
+/** Ids contain no NUL, which sorts before everything else: keys sort by time, then tenant, then name. */
 function sortKey(createdAt: number, tenantId: string, name: string): string {
   return `${String(createdAt).padStart(TIME_DIGITS, '0')}\0${tenantId}\0${name}`;
 }

@@ -1,4 +1,7 @@
-/** The keys of all records in order, with what decides about scans, jobs and expiry; fed by the stream. About 200 bytes a key. */
+/**
+ * The keys of all records in order, with the data that scans, jobs and expiry need; fed by the stream. Takes about 200
+ * bytes per key.
+ */
 import { compareKeys, type EngineCall, type RecordName, type RecordSpace, SortedKeys } from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
 import { HEADER } from '../messages/headers.ts';
@@ -17,11 +20,11 @@ interface Row {
 interface Table {
   rows: Map<string, Row>;
   keys: SortedKeys;
-  /** Places of jobs, each with its key. */
+  /** Index entries of jobs, each with its key. */
   places: SortedKeys;
 }
 
-/** The mark that a deleted record leaves, until every mirror must have seen it. */
+/** The delete marker of a record, kept until every mirror must have seen it. */
 interface Mark {
   name: RecordName;
   subject: string;
@@ -29,7 +32,7 @@ interface Mark {
   at: number;
 }
 
-/** Twice as long as a mirror may be away without beginning anew. */
+/** Twice as long as a mirror may be disconnected without starting over. */
 const KEEP_MARKS_MS = 60 * 60_000;
 const TIME_DIGITS = 16;
 
@@ -38,7 +41,7 @@ export class RecordMirror {
   readonly #mirror: Mirror;
   readonly #clock: () => number;
   readonly #tables = new Map<string, Table>();
-  /** When, table and key of every record that expires. */
+  /** Expiry, table and key of every record that expires. */
   readonly #expiries = new SortedKeys();
   #marks: Mark[] = [];
 
@@ -61,17 +64,17 @@ export class RecordMirror {
     this.#mirror.stop();
   }
 
-  /** Whether it runs already, so that catching up costs one question. */
+  /** Whether it is running, so that catching up costs one request. */
   get started(): boolean {
     return this.#mirror.started;
   }
 
-  /** The revision of a record as it stands, 0 when there is none. */
+  /** Returns the current revision of a record, or 0 when there is none. */
   revisionOf({ space, tenantId, key }: RecordName): number {
     return this.#tables.get(tableId(space, tenantId))?.rows.get(key)?.revision ?? 0;
   }
 
-  /** Up to `count` keys of live records under a prefix, after one of them. */
+  /** Returns up to `count` keys of live records with a prefix, after a given one. */
   keys(space: RecordSpace, tenantId: string, prefix: string, after: string | null, count: number): string[] {
     const table = this.#tables.get(tableId(space, tenantId));
     const found: string[] = [];
@@ -84,7 +87,7 @@ export class RecordMirror {
     return found;
   }
 
-  /** Up to `count` places of live jobs, from one on and below another, or after one. */
+  /** Returns up to `count` index entries of live jobs from `from` to before `to`, or after a given one. */
   places(
     tenantId: string,
     range: { from: string; to: string; after?: { place: string; key: string } },
@@ -103,7 +106,7 @@ export class RecordMirror {
     return found;
   }
 
-  /** Up to `count` records whose time has passed. */
+  /** Returns up to `count` expired records. */
   expired(count: number): { name: RecordName; revision: number; hasRequests: boolean }[] {
     const now = this.#clock();
     const found: ReturnType<RecordMirror['expired']> = [];
@@ -116,27 +119,27 @@ export class RecordMirror {
     return found;
   }
 
-  /** Tenants that have a record of a space. */
+  /** Returns the tenants that have a record of a space. */
   tenants(space: RecordSpace): string[] {
     const tables = [...this.#tables].filter(([, table]) => table.rows.size > 0);
     const ids = tables.map(([id]) => id.split('\0') as [RecordSpace, string]);
     return ids.filter(([of]) => of === space).map(([, tenantId]) => tenantId);
   }
 
-  /** Up to `count` records of a tenant, expired or not. */
+  /** Returns up to `count` records of a tenant, expired or not. */
   records(space: RecordSpace, tenantId: string, count: number): { key: string; revision: number }[] {
     const rows = this.#tables.get(tableId(space, tenantId))?.rows ?? new Map<string, Row>();
     return Array.from(rows, ([key, { revision }]) => ({ key, revision })).slice(0, count);
   }
 
-  /** The subjects of marks whose keys begin with a prefix. */
+  /** Returns the delete markers of keys with a prefix. */
   marked(space: RecordSpace, tenantId: string, prefix: string): readonly { subject: string; seq: number }[] {
     const isOurs = ({ name }: Mark) =>
       name.space === space && name.tenantId === tenantId && name.key.startsWith(prefix);
     return this.#marks.filter(isOurs);
   }
 
-  /** Removes up to `count` marks that nobody needs any more; gives how many. */
+  /** Removes up to `count` delete markers that are no longer needed and returns how many. */
   async removeMarks(count: number, call: EngineCall): Promise<number> {
     const old = this.#marks.slice(0, count).filter(({ at }) => at < Date.now() - KEEP_MARKS_MS);
     for (const { subject, seq } of old) await this.#messages.purge(subject, seq + 1, call);
@@ -183,7 +186,7 @@ export class RecordMirror {
   }
 }
 
-/** Ids have no NUL: it parts them, and sorts before everything else. */
+/** Ids contain no NUL: it separates them, and sorts before everything else. */
 function tableId(space: RecordSpace, tenantId: string): string {
   return `${space}\0${tenantId}`;
 }
