@@ -185,6 +185,7 @@ export class KeyedRuns implements RunEngine {
       if (event.redaction) return true;
       const to = encodeEvent({ ...event, payload: null, redaction });
       if (await this.#journal.rewrite(name, runSeq, { from: entry.body, to }, call)) return true;
+      refuseIfOver(call);
     }
   }
 

@@ -202,13 +202,14 @@ export class MemoryJournal implements Journal {
   }
 
   async forget(name: JournalName): Promise<number> {
-    const log = this.#logs.get(idOf(name));
     const removed = await this.remove(name, null);
     this.#dropTenant(name);
     this.#tombstones.delete(idOf(name));
     this.#rewrites.delete(idOf(name));
     const commits = this.#commitsOf(name.space);
-    for (const [at, commit] of commits.entries()) if (commit?.log === log) commits[at] = null;
+    // By name: the log itself is gone where the journal was removed before.
+    const isForgotten = (it: JournalName) => it.tenantId === name.tenantId && it.name === name.name;
+    for (const [at, commit] of commits.entries()) if (commit && isForgotten(commit.log.name)) commits[at] = null;
     return removed;
   }
 
