@@ -1,4 +1,4 @@
-/** Records: whole ones, single fields, conditional writes, scans and watches. */
+/** Records: whole records, single fields, conditional writes, scans and watches. */
 import { type KvRecord, type KvSwap, TidemarkError } from '@tidemark/core';
 import { EVENT_STREAM } from '@tidemark/wire';
 import { KV_ROUTES } from '@tidemark/wire/routes';
