@@ -1,4 +1,5 @@
-/** Reads everything a store holds, a page at a time, and lists damaged values: chains of runs, records, documents, and
+/**
+ * Reads everything a store holds, a page at a time, and lists damaged values: chains of runs, records, documents, and
  * artifacts with their bytes. The cursor lets a check stop and resume. Only one page is in memory at a time.
  */
 import { summedFields } from '../agents/events.ts';

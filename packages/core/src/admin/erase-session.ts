@@ -1,5 +1,6 @@
-/** `eraseSession`: erases everything of a session, then the session. Its trajectories name its traces, so they are erased
- * last: an interrupted erasure still finds the remaining traces.
+/**
+ * `eraseSession`: erases everything of a session, then the session. Its trajectories name its traces, so they are
+ * erased last: an interrupted erasure still finds the remaining traces.
  */
 import { parseMemoryKey } from '../agents/memory-key.ts';
 import type { ErasureOptions, ErasureReport } from '../contracts/admin.ts';

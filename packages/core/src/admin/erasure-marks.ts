@@ -1,4 +1,5 @@
-/** Erasure marks: for a limited time, a record under the SHA-256 of an erased session's id stores when it was erased.
+/**
+ * Erasure marks: for a limited time, a record under the SHA-256 of an erased session's id stores when it was erased.
  * Copies made before the erasure use the marks to erase the session too. The id itself is not stored.
  */
 

@@ -10,7 +10,8 @@ export function corruptValue(what: string, name: string, cause?: unknown): Tidem
   );
 }
 
-/** Collects the damaged values that a list left out. The list is read to its end first: one damaged value must not make
+/**
+ * Collects the damaged values that a list left out. The list is read to its end first: one damaged value must not make
  * everything after it unreadable.
  */
 export class Damage {

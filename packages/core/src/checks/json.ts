@@ -1,5 +1,6 @@
-/** Checks and encodes all JSON that callers pass (GEN-4). Every engine returns an accepted value deep-equal. A value that
- * encoding would change is rejected before anything is written.
+/**
+ * Checks and encodes all JSON that callers pass (GEN-4). Every engine returns an accepted value deep-equal. A value
+ * that encoding would change is rejected before anything is written.
  */
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import { byteLength } from './bytes.ts';
@@ -37,7 +38,8 @@ function checkUnreserved(value: Record<string, unknown>, field: string): Record<
   throw invalidPayload(`${field}.${RESERVED_MEMBER}`, 'absent: the name is reserved for encoded payloads');
 }
 
-/** Like `encodeJsonObject`, for an object of this library whose members are values of the caller. Errors name the member
+/**
+ * Like `encodeJsonObject`, for an object of this library whose members are values of the caller. Errors name the member
  * itself, and each member may be nested as deeply as a value on its own.
  */
 export function encodeJsonMembers(value: unknown, field: string, maxBytes: number): string {
@@ -122,12 +124,13 @@ export interface JsonBounds {
   maxNames?: number;
 }
 
-/** Parses JSON text that came from outside. Rejects numbers that JavaScript would silently change (integers beyond 2^53,
+/**
+ * Parses JSON text that came from outside. Rejects numbers that JavaScript would silently change (integers beyond 2^53,
  * numbers beyond the double range), too deep nesting and too many members, all before any object is built.
  *
  * @param field the name of the value in error messages
- * @throws `INVALID_PAYLOAD` for text that is not JSON, unsafe numbers and too deep nesting; `PAYLOAD_TOO_LARGE` for more
- * members than `bounds` allows.
+ * @throws `INVALID_PAYLOAD` for text that is not JSON, unsafe numbers and too deep nesting; `PAYLOAD_TOO_LARGE` for
+ * more members than `bounds` allows.
  */
 export function parseJsonText(text: string, field: string, bounds: JsonBounds = {}): unknown {
   const { maxDepth = MAX_JSON_DEPTH, maxMembers = Number.POSITIVE_INFINITY, maxNames = UNLIMITED } = bounds;

@@ -1,5 +1,6 @@
-/** Checksums of stored values: CRC-32 of the value's names followed by its bytes, so that a value moved to another row is
- * detected too. Short values are summed in JavaScript, because a call into zlib costs more than summing 100 bytes.
+/**
+ * Checksums of stored values: CRC-32 of the value's names followed by its bytes, so that a value moved to another row
+ * is detected too. Short values are summed in JavaScript, because a call into zlib costs more than summing 100 bytes.
  */
 import { crc32 } from 'node:zlib';
 

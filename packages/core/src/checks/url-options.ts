@@ -15,7 +15,8 @@ const SWITCHES = new Map([
   ['0', false],
 ]);
 
-/** Returns the options together with those in the query of their URL. Options set outside the URL take precedence. The
+/**
+ * Returns the options together with those in the query of their URL. Options set outside the URL take precedence. The
  * returned URL no longer contains the options that were read; the rest of its query stays for the driver.
  *
  * @param driverKnows the names that the driver accepts; without it, any other name may stay in the query

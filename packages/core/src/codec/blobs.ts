@@ -1,6 +1,7 @@
-/** Artifacts through a codec: bytes are encoded chunk by chunk, each in a frame that names its codec steps. The hash of the
- * plain bytes is encoded in the reference's source. Encoded bytes are stored under their own name, so that they never
- * collide with the same bytes stored plain.
+/**
+ * Artifacts through a codec: bytes are encoded chunk by chunk, each in a frame that names its codec steps. The hash of
+ * the plain bytes is encoded in the reference's source. Encoded bytes are stored under their own name, so that they
+ * never collide with the same bytes stored plain.
  */
 import { decodeJson } from '../checks/json.ts';
 import type { PayloadContext } from '../contracts/codec.ts';

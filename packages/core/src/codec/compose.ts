@@ -2,7 +2,8 @@
 import type { PayloadCodec } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 
-/** Composes two codecs: `first` encodes before `second`, and decodes after it. `first` must not encrypt, for example
+/**
+ * Composes two codecs: `first` encodes before `second`, and decodes after it. `first` must not encrypt, for example
  * compression, and `second` must.
  *
  * @throws `INVALID_ARGUMENT` when `first` encrypts or `second` does not.

@@ -16,7 +16,8 @@ const QUALITY = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 /** Above the size of any payload. Without it, a crafted payload of a few bytes could exhaust the memory. */
 const LIMIT = { maxOutputLength: 64 * 1024 * 1024 };
 
-/** Creates a codec that compresses payloads larger than `above` bytes, by default 1 024, if that saves at least 30 %.
+/**
+ * Creates a codec that compresses payloads larger than `above` bytes, by default 1 024, if that saves at least 30 %.
  * Other payloads are stored unchanged.
  *
  * @throws `INVALID_ARGUMENT` when `above` is not an integer of at least 0.

@@ -1,4 +1,5 @@
-/** A codec that encrypts with AES-256-GCM. Each payload is authenticated together with its tenant and context, so that a
+/**
+ * A codec that encrypts with AES-256-GCM. Each payload is authenticated together with its tenant and context, so that a
  * payload that was altered or moved elsewhere is rejected.
  */
 import {
@@ -49,7 +50,8 @@ export type EncryptionOptions = {
     }
 );
 
-/** Creates a codec that encrypts every payload with AES-256-GCM. Keep old keys in the ring as long as payloads encrypted
+/**
+ * Creates a codec that encrypts every payload with AES-256-GCM. Keep old keys in the ring as long as payloads encrypted
  * with them are stored. Reading or writing a payload fails with `CODEC_FAILED` while its key is missing.
  *
  * @throws `INVALID_ARGUMENT` when a key is not a secret key of 32 bytes or `current` is not one of the keys.

@@ -1,4 +1,5 @@
-/** Checksums of documents. A document is JSON text, and JSON allows white space at its end, so the sum is appended as a
+/**
+ * Checksums of documents. A document is JSON text, and JSON allows white space at its end, so the sum is appended as a
  * line feed and 16 white-space characters. The text is still valid JSON for databases, people and older versions.
  */
 

@@ -4,7 +4,8 @@ import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { EventDefinitions, RunEventRecord, TypedEvent } from '../contracts/run-events.ts';
 import type { EventSchemas, SchemaIssue, SchemaResult, StandardSchema } from '../contracts/schemas.ts';
 
-/** Defines typed events with a schema each, for handles and projections. Payloads are stored as passed; readers receive
+/**
+ * Defines typed events with a schema each, for handles and projections. Payloads are stored as passed; readers receive
  * the output of the schema. Event types without a schema and redacted events are not checked.
  *
  * @throws `INVALID_ARGUMENT` for a value that is not a Standard Schema of version 1. Appends and reads throw

@@ -3,8 +3,9 @@ import type { Blame } from '../contracts/projections.ts';
 import { isContainer, memberOf } from './copy.ts';
 import type { Draft } from './draft.ts';
 
-/** Records the sequence of the last write of each member of each object. The members of an object that was inserted whole
- * have no entry of their own: a path was last written by the latest write of any member on the way to it.
+/**
+ * Records the sequence of the last write of each member of each object. The members of an object that was inserted
+ * whole have no entry of their own: a path was last written by the latest write of any member on the way to it.
  */
 export class WriteTracker {
   readonly #lastWrites = new WeakMap<object, Map<string, number>>();

@@ -1,5 +1,6 @@
-/** Inline projections: an append that commits events and states in one transaction. After it resolves, every stored state
- * includes its events, and no state is stored without its events.
+/**
+ * Inline projections: an append that commits events and states in one transaction. After it resolves, every stored
+ * state includes its events, and no state is stored without its events.
  */
 
 import type { CallOptions } from '../contracts/common.ts';
@@ -62,7 +63,8 @@ function inlineUnsupported(): TidemarkError {
   );
 }
 
-/** Returns an `append` that also writes the states of the projections in the options, or `null` without projections.
+/**
+ * Returns an `append` that also writes the states of the projections in the options, or `null` without projections.
  * `viewOf` returns the view of a tenant; it is `null` when the store cannot write states with their events.
  */
 export function inlineAppend(

@@ -1,4 +1,5 @@
-/** Rebuilds: brings the states of all runs up to date, switches the active version, and removes the states of lower
+/**
+ * Rebuilds: brings the states of all runs up to date, switches the active version, and removes the states of lower
  * versions. A rebuild stores no progress: it skips states that are up to date, so after a crash it continues where it
  * stopped.
  */

@@ -14,11 +14,11 @@ const NOT_OF_EVENTS = new Set(['projectedAt', 'version', 'freshness', 'lastEvent
 /** Paths that were never written later are blamed on the first event. */
 const FIRST = 1;
 
-/** Returns the sequence of the event that last wrote each path of a run's snapshot. Paths are JSON Pointers. With `atSeq`,
- * the snapshot as of that event.
+/**
+ * Returns the sequence of the event that last wrote each path of a run's snapshot. Paths are JSON Pointers. With
+ * `atSeq`, the snapshot as of that event.
  *
  * @throws `RUN_NOT_FOUND` for an unknown run, `INVALID_ARGUMENT` when `atSeq` is above the last sequence of the run.
- *
  *
  * @example
  * (await blameRun(store, 'order-42'))['/steps/0/status']; // 3: event 3 completed the first step

@@ -1,4 +1,5 @@
-/** `forkRun`: copies a run up to a sequence into a new one. Ids and keys of the copies are derived from the origin, so a
+/**
+ * `forkRun`: copies a run up to a sequence into a new one. Ids and keys of the copies are derived from the origin, so a
  * retried fork finds its own events, and an interrupted one continues where it stopped.
  */
 import { checkInteger } from '../checks/numbers.ts';

@@ -1,4 +1,5 @@
-/** Remembers the last head that this process saw of each run and reports a run that lost events (`HEAD_WENT_BACK`), for
+/**
+ * Remembers the last head that this process saw of each run and reports a run that lost events (`HEAD_WENT_BACK`), for
  * example after a failover to a server that had not received them. Only a redaction, a restore or a removal is a valid
  * reason for a lower head.
  */

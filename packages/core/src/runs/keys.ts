@@ -18,7 +18,8 @@ export interface KeyParts {
 
 const SEPARATOR = '|';
 
-/** Derives an idempotency key: the lowercase hex SHA-256 of
+/**
+ * Derives an idempotency key: the lowercase hex SHA-256 of
  * `runId|step|logicalAttemptId|eventType|planId|planVersion`. `step` is `RUN` without a `stepId`. Version 1 omits
  * `planId`. Parts are hashed verbatim and must not contain `|`: two different events could get the same key.
  *
@@ -60,7 +61,8 @@ const ONCE_PER_ATTEMPT = new Set([
   'StepSkipped',
 ]);
 
-/** Returns the key of an event that was sent without one. Types that occur once per attempt get the derived key. All
+/**
+ * Returns the key of an event that was sent without one. Types that occur once per attempt get the derived key. All
  * others get the `eventId`, as do events with a part that contains the separator: by the formula, a second `RunPaused`
  * would be a duplicate of the first.
  */

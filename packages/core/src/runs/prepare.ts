@@ -86,8 +86,9 @@ function checkExtension(key: string, value: unknown): void {
   else if (key === 'traceparent' || key === 'adapterVersion') checkOptionalId(value, key);
 }
 
-/** Returns a stored event in the form that readers receive, as a new object each time. Throws `CORRUPT_EVENT` for an event
- * that cannot be decoded, and `CODEC_FAILED` for a payload that this store's keys and codec cannot open.
+/**
+ * Returns a stored event in the form that readers receive, as a new object each time. Throws `CORRUPT_EVENT` for an
+ * event that cannot be decoded, and `CODEC_FAILED` for a payload that this store's keys and codec cannot open.
  */
 export function recordOf(
   payloads: Payloads,

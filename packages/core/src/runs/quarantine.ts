@@ -1,4 +1,5 @@
-/** Quarantines and releases runs (RUN-20). Damage is recorded durably, once per run, before any reader skips the run.
+/**
+ * Quarantines and releases runs (RUN-20). Damage is recorded durably, once per run, before any reader skips the run.
  */
 
 import { decodeCursor, encodeCursor } from '../checks/json.ts';

@@ -1,4 +1,5 @@
-/** `redactEvent`: removes a payload from its event, the stored snapshot and the states of projections. The hash of the
+/**
+ * `redactEvent`: removes a payload from its event, the stored snapshot and the states of projections. The hash of the
  * payload stays, so that the chain holds (RUN-17), and the event records who redacted it, when and why.
  */
 import { checkInteger } from '../checks/numbers.ts';

@@ -15,9 +15,9 @@ import { isRunType, isStepType, runTransition, stepTransition } from './transiti
 
 const MAX_VIOLATIONS = 100;
 
-/** Folds events into the state of a run, one at a time and in sequence order. The cost per event does not depend on the
+/**
+ * Folds events into the state of a run, one at a time and in sequence order. The cost per event does not depend on the
  * number of steps. `snapshot()` returns a copy of the state.
- *
  *
  * @example
  * const fold = new RunFold();

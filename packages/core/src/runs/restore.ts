@@ -1,4 +1,5 @@
-/** `restoreRun`: restores an exported run, part by part. Each part is written only after its shape, position, links and
+/**
+ * `restoreRun`: restores an exported run, part by part. Each part is written only after its shape, position, links and
  * head were checked, so a restored run is always the exported one.
  */
 import { sameJson } from '../checks/json.ts';

@@ -1,5 +1,7 @@
-/** Checks exported parts before they are restored. Restored events obey the same rules, limits and times as appended ones,
- * and this store must be able to decode their payloads: otherwise a restore could store events that make readers fail.
+/**
+ * Checks exported parts before they are restored. Restored events obey the same rules, limits and times as appended
+ * ones, and this store must be able to decode their payloads: otherwise a restore could store events that make readers
+ * fail.
  */
 import { decodeJson, encodeJsonObject, tooLarge } from '../checks/json.ts';
 import { checkLabels } from '../checks/labels.ts';

@@ -1,5 +1,7 @@
-/** Snapshots: reads the stored one, folds the tail after it, writes the result back (RUN-13) and marks it stale (RUN-14).
- * A stored snapshot is used only while it is bound to the run's history. Otherwise the run is folded from its first event.
+/**
+ * Snapshots: reads the stored one, folds the tail after it, writes the result back (RUN-13) and marks it stale
+ * (RUN-14). A stored snapshot is used only while it is bound to the run's history. Otherwise the run is folded from its
+ * first event.
  */
 import { isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
@@ -43,8 +45,9 @@ interface FoldBase {
   over: StoredSnapshot | null;
   /** The version of the stored snapshot, even if it is outdated. */
   version: number;
-  /** The `rewrites` of a wrong stored snapshot, otherwise `null`. A wrong snapshot is removed before a fold whose result is
-   * stored begins, so that other processes cannot store a state that they folded from it.
+  /**
+   * The `rewrites` of a wrong stored snapshot, otherwise `null`. A wrong snapshot is removed before a fold whose result
+   * is stored begins, so that other processes cannot store a state that they folded from it.
    */
   wrong: number | null;
 }
@@ -105,7 +108,8 @@ export class SnapshotReader {
     return fold.snapshot(this.#context.clock());
   }
 
-  /** Folds the new events and stores the result. Returns `null` for an unknown run. With `anew` it folds from the first
+  /**
+   * Folds the new events and stores the result. Returns `null` for an unknown run. With `anew` it folds from the first
    * event; with `full` it also removes any stored snapshot first.
    */
   async refresh(
@@ -163,7 +167,8 @@ export class SnapshotReader {
     }
   }
 
-  /** Replaces a wrong snapshot with one folded from the first event. Returns false when the run was rewritten meanwhile.
+  /**
+   * Replaces a wrong snapshot with one folded from the first event. Returns false when the run was rewritten meanwhile.
    * The fold continues to the head as of the removal of the wrong snapshot, so that the result is not behind a snapshot
    * that others stored and readers saw.
    */
@@ -240,7 +245,8 @@ export class SnapshotReader {
     if (head) await this.#engine.dropSnapshot(run, head.rewrites, call);
   }
 
-  /** Folds a run up to its head or to `upTo`, starting from the stored snapshot if it is usable. Returns `null` for an
+  /**
+   * Folds a run up to its head or to `upTo`, starting from the stored snapshot if it is usable. Returns `null` for an
    * unknown run. With `drops`, removes a wrong snapshot first.
    */
   async #fold(
@@ -318,8 +324,9 @@ export class SnapshotReader {
     return { ...fold.snapshot(this.#context.clock()), version: base.version + 1 };
   }
 
-  /** Stores a snapshot. Returns false when another one was stored or dropped since the fold began. Also returns false, and
-   * drops the snapshot again, when the run was removed or rewritten.
+  /**
+   * Stores a snapshot. Returns false when another one was stored or dropped since the fold began. Also returns false,
+   * and drops the snapshot again, when the run was removed or rewritten.
    */
   async #save(run: RunKey, { snapshot, link, base }: FoldedSnapshot, call: EngineCall): Promise<boolean> {
     // Encode before the first await: the caller holds the same object and may change it.

@@ -34,9 +34,10 @@ export interface RunScope {
 
 export const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
-/** Converts a version 1 event to a version 2 event that can be appended. The idempotency key is kept, so converting and
- * appending the same event again stores it once. An id that is not a version 4 UUID is replaced by `newId()` and kept as
- * `sourceEventId`; a `runSeq` is kept as `sourceRunSeq`.
+/**
+ * Converts a version 1 event to a version 2 event that can be appended. The idempotency key is kept, so converting and
+ * appending the same event again stores it once. An id that is not a version 4 UUID is replaced by `newId()` and kept
+ * as `sourceEventId`; a `runSeq` is kept as `sourceRunSeq`.
  *
  * @throws `INVALID_ARGUMENT` when an attempt id is not an integer of at least 1.
  */

@@ -1,6 +1,7 @@
-/** Reads a run from its first event to its head. Reports whether the chain holds (RUN-17), and whether the head's summary,
- * which `listRuns` shows, and the stored snapshot match the events (RUN-14). A wrong snapshot is replaced by the one that
- * was folded during the read.
+/**
+ * Reads a run from its first event to its head. Reports whether the chain holds (RUN-17), and whether the head's
+ * summary, which `listRuns` shows, and the stored snapshot match the events (RUN-14). A wrong snapshot is replaced by
+ * the one that was folded during the read.
  */
 import { sameJson } from '../checks/json.ts';
 import { isTidemarkError } from '../contracts/errors.ts';

@@ -16,7 +16,8 @@ export interface Telemetry {
    * code.
    */
   tracer?: Tracer;
-  /** Records append latency and batch size, duplicates, conflicts, unknown outcomes and errors. Projectors and sweepers
+  /**
+   * Records append latency and batch size, duplicates, conflicts, unknown outcomes and errors. Projectors and sweepers
    * have a meter option of their own.
    */
   meter?: Meter;
@@ -30,9 +31,9 @@ const CLIENT = 2;
 const ERROR = 2;
 const CONFLICTS = ['SEQ_CONFLICT', 'VERSION_CONFLICT', 'CONFLICT', 'CLAIM_LOST'] as const;
 
-/** Wraps a store and reports its calls as spans, metrics and log lines. Returns the store itself when `telemetry` has no
+/**
+ * Wraps a store and reports its calls as spans, metrics and log lines. Returns the store itself when `telemetry` has no
  * port. The views of tenants report too.
- *
  *
  * @example
  * withTelemetry(store, { tracer: trace.getTracer('app'), meter: metrics.getMeter('app'), logger: pino() });

@@ -1,5 +1,6 @@
-/** A bounded queue that is written in batches: when a batch is full, after a delay, or on flush. Batches are written one at
- * a time and in order. Items that could not be written stay in the queue and are retried.
+/**
+ * A bounded queue that is written in batches: when a batch is full, after a delay, or on flush. Batches are written one
+ * at a time and in order. Items that could not be written stay in the queue and are retried.
  */
 import { TidemarkError } from '../contracts/errors.ts';
 

@@ -1,6 +1,7 @@
-/** `withBatching`: collects events and writes many at once (AGT-12). Calls that save flow and planner events resolve when
- * the event is accepted, before it is written; an append to a run resolves when it is durable. Reads include all events
- * accepted before them.
+/**
+ * `withBatching`: collects events and writes many at once (AGT-12). Calls that save flow and planner events resolve
+ * when the event is accepted, before it is written; an append to a run resolves when it is durable. Reads include all
+ * events accepted before them.
  */
 
 import { MAX_JSON_DEPTH } from '../checks/json.ts';
@@ -53,12 +54,12 @@ const DEFAULT_TIMEOUT_MS = 5_000;
 const MAX_BATCH = 1_000;
 const CLOSE_RETRY_MS = 50;
 
-/** Wraps a store and writes events in batches. A batch that fails with a retryable error is retried. A rejected batch is
+/**
+ * Wraps a store and writes events in batches. A batch that fails with a retryable error is retried. A rejected batch is
  * written event by event, so that only the invalid event is lost. Accepted events that are not yet written are lost if
  * the process exits without closing the store.
  *
  * @throws `INVALID_ARGUMENT` for an invalid option.
- *
  *
  * @example
  * await using store = withBatching(await open(url), { maxDelay: '20ms' });

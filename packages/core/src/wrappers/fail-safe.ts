@@ -1,5 +1,6 @@
-/** `withFailSafe`: for runtimes that must keep running when their store fails (GEN-1). Failures are counted and reported,
- * and the call returns the method's empty result. Calls whose result decides something still throw.
+/**
+ * `withFailSafe`: for runtimes that must keep running when their store fails (GEN-1). Failures are counted and
+ * reported, and the call returns the method's empty result. Calls whose result decides something still throw.
  */
 
 import { type CallFacts, factsOf } from '../contracts/calls.ts';
@@ -52,13 +53,13 @@ export interface FailSafeStore extends Omit<Store, 'runs' | 'forTenant'> {
   forTenant(tenantId: string): FailSafeStore;
 }
 
-/** Wraps a store so that saves and loads do not throw. Failed appends to runs return `null`, and failed reads of runs,
+/**
+ * Wraps a store so that saves and loads do not throw. Failed appends to runs return `null`, and failed reads of runs,
  * agents and artifacts return an empty result. Failed saves of agents resolve.
  *
  * These calls still throw, because a made-up result would lose or duplicate data: `kv`, `jobs`, conditional writes
- * (`expectedSeq`, `expectedVersion`, `projections`, a transaction), removals, calls that store artifacts, and calls that
- * save, load, claim, confirm or release a pause. `projectSnapshot` and `verify` throw too.
- *
+ * (`expectedSeq`, `expectedVersion`, `projections`, a transaction), removals, calls that store artifacts, and calls
+ * that save, load, claim, confirm or release a pause. `projectSnapshot` and `verify` throw too.
  *
  * @example
  * const store = withFailSafe(await open(url), { logger: pino() });

@@ -1,4 +1,5 @@
-/** The usage of a tenant: a record that all processes share, updated by compare-and-swap about once a second, plus what
+/**
+ * The usage of a tenant: a record that all processes share, updated by compare-and-swap about once a second, plus what
  * this process has added since.
  */
 import type { ArtifactRef } from '../contracts/artifacts.ts';

@@ -1,4 +1,5 @@
-/** `withQuotas`: limits what a tenant may write and store. A call that would exceed a quota fails with `QUOTA_EXCEEDED`
+/**
+ * `withQuotas`: limits what a tenant may write and store. A call that would exceed a quota fails with `QUOTA_EXCEEDED`
  * before anything is written. Reserved quota that a call does not use is released.
  */
 import { checkId } from '../checks/text.ts';
@@ -17,12 +18,12 @@ export interface QuotaStore extends Store {
   recount(tenantId: string): Promise<QuotaUsage>;
 }
 
-/** Wraps a store and enforces quotas of tenants. Calls that would exceed a quota fail with `QUOTA_EXCEEDED` and write
+/**
+ * Wraps a store and enforces quotas of tenants. Calls that would exceed a quota fail with `QUOTA_EXCEEDED` and write
  * nothing. Rates apply to each process. Runs and bytes are shared through a record in the tenant's KV that each process
  * updates about once a second, so several processes may together exceed a quota by what they write in that time.
  *
  * @throws `INVALID_ARGUMENT` for invalid limits.
- *
  *
  * @example
  * const store = withQuotas(await open(url), { limits: { acme: { runs: 10_000 } }, default: { eventsPerSecond: 500 } });

@@ -35,22 +35,23 @@ export type ReplayArguments<W extends StoreWrite> = W extends { domain: infer D;
     : [options?: ReplayOptions]
   : never;
 
-/** Retries a write whose outcome is unknown and returns its result. The write takes effect once, even if it is replayed
+/**
+ * Retries a write whose outcome is unknown and returns its result. The write takes effect once, even if it is replayed
  * several times. When `replay` resolves, the write is stored; otherwise the error gives the reason.
  *
  * Most writes return the same result as the first attempt would have. Some depend on the current state: `deleteRun`
  * returns false when the first attempt deleted the run. A write that was made on the view of a tenant is replayed on
  * that view.
  *
- *
  * @example
  * try { await store.kv.swap('counter', { expectedRevision: 3, set: { n: 4 }, requestId }) } catch (error) {
  *   if (!isTidemarkError(error, 'OUTCOME_UNKNOWN') || !error.write) throw error;
  *   await replay(store, error.write);
  * }
- * @throws `INVALID_ARGUMENT` when the write cannot be replayed safely, such as a kv write without a `requestId`, and when
- * it needs the `withheld` argument and that is missing. `TENANT_MISMATCH` when the store is the view of another tenant.
- * Otherwise the errors of the call; `OUTCOME_UNKNOWN` again when this reply is lost too.
+ *
+ * @throws `INVALID_ARGUMENT` when the write cannot be replayed safely, such as a kv write without a `requestId`, and
+ * when it needs the `withheld` argument and that is missing. `TENANT_MISMATCH` when the store is the view of another
+ * tenant. Otherwise the errors of the call; `OUTCOME_UNKNOWN` again when this reply is lost too.
  */
 export async function replay<W extends StoreWrite>(
   store: Store,

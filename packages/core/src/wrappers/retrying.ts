@@ -1,5 +1,6 @@
-/** `withRetries`: retries calls when a retry is safe and can succeed (GEN-8). A call that wrote nothing is always safe to
- * retry. A call that may have written is retried only with a key that keeps it from taking effect twice.
+/**
+ * `withRetries`: retries calls when a retry is safe and can succeed (GEN-8). A call that wrote nothing is always safe
+ * to retry. A call that may have written is retried only with a key that keeps it from taking effect twice.
  */
 
 import { checkDuration } from '../checks/numbers.ts';
@@ -20,12 +21,12 @@ export interface RetryOptions {
   maxDelay?: Duration;
 }
 
-/** Wraps a store and retries calls that fail with a retryable error, with exponential backoff and jitter. A write of
- * unknown outcome is retried only if it has a key that keeps it from taking effect twice. Iterators and calls that take a
- * stream are never retried. When the retries fail too, the error has `attempts`.
+/**
+ * Wraps a store and retries calls that fail with a retryable error, with exponential backoff and jitter. A write of
+ * unknown outcome is retried only if it has a key that keeps it from taking effect twice. Iterators and calls that take
+ * a stream are never retried. When the retries fail too, the error has `attempts`.
  *
  * @throws `INVALID_ARGUMENT` for an invalid option.
- *
  *
  * @example
  * const store = withRetries(await open(url), { deadline: '10s' });
@@ -71,8 +72,9 @@ class Retrier implements Interceptor {
   }
 }
 
-/** Whether the error of the last attempt settles an earlier attempt of unknown outcome. An attempt that did not reach the
- * engine settles nothing, and the rejection of one run of a batch does not settle the other runs.
+/**
+ * Whether the error of the last attempt settles an earlier attempt of unknown outcome. An attempt that did not reach
+ * the engine settles nothing, and the rejection of one run of a batch does not settle the other runs.
  */
 function settles(error: unknown, unsettled: TidemarkError): boolean {
   if (!isTidemarkError(error) || error.retryable || isTidemarkError(error, 'ABORTED', 'STORE_CLOSED')) return false;

@@ -15,7 +15,8 @@ export class TokenBucket {
     this.#filledAt = clock();
   }
 
-  /** Takes tokens and returns 0, or takes none and returns the milliseconds until it could. A call for more tokens than
+  /**
+   * Takes tokens and returns 0, or takes none and returns the milliseconds until it could. A call for more tokens than
    * the bucket holds needs a full bucket and leaves it negative: the call is possible and the rate still holds.
    */
   take(count: number): number {
