@@ -157,7 +157,7 @@ class StateStore:
     async def list_updates(
         self, session_id: str, *, task_id: str | None = None, since_id: str | None = None, limit: int = 500
     ) -> list[Any]:
-        """Returns updates in order of arrival, after `since_id` if known. `limit` cuts the end, so paging never skips."""
+        """Returns updates by arrival, after `since_id` if it is known. `limit` cuts the end, so paging never skips."""
         query = _cursor_query(task_id, since_id, limit)
         return await self._list(_session_path(session_id, "updates"), models.StateUpdate, query)
 
@@ -175,7 +175,7 @@ class StateStore:
         return await self._list(_session_path(session_id, "steering"), models.SteeringEvent, query)
 
     async def save_trajectory(self, trace_id: str, session_id: str, trajectory: Any) -> None:
-        """Saves a trajectory as the session's latest. Fails with `SESSION_MISMATCH` if the trace has another session."""
+        """Saves a trajectory as the session's latest. Fails with `SESSION_MISMATCH` for a trace of another session."""
         serialise = getattr(trajectory, "serialise", None)
         body = {"trajectory": _json_object(serialise() if callable(serialise) else trajectory, "trajectory")}
         arguments = {"trace_id": trace_id, "session_id": session_id, "trajectory": trajectory}

@@ -16,7 +16,7 @@ export interface LateRunsOptions {
   store: Store;
   /** How long a run may wait. */
   resyncMs: number;
-  /** Called for each resynced snapshot with the number of folded events. */
+  /** Called after each resync of a snapshot with the number of folded events. */
   onResync: (folded: number) => void;
   onError: (error: unknown) => void;
 }

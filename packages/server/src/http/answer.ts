@@ -78,9 +78,7 @@ export function untilWritable(response: ServerResponse): Promise<boolean> {
   });
 }
 
-/**
- * Writes items as lines, reading no faster than the client. An error midway becomes the last line, `{ "problem": … }`.
- */
+/** Writes items as lines, reading no faster than the client. A later error is the last line, `{ "problem": … }`. */
 export function sendLines(response: ServerResponse, items: AsyncIterable<unknown>): Promise<typeof ANSWERED> {
   return sendBatches(response, batchesOfOne(items));
 }
