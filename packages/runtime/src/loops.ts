@@ -48,7 +48,7 @@ export interface Loops extends AsyncDisposable {
  * @throws `INVALID_ARGUMENT` for an invalid `interval`, and errors of the store while the projector starts.
  *
  * @example
- * const loops = await startLoops({ store, onAlert: (alert) => log.warn(alert) });
+ * const loops = await startLoops({ store, onAlert: (alert) => console.warn(alert) });
  * await loops.stop();
  */
 export async function startLoops(options: LoopsOptions): Promise<Loops> {

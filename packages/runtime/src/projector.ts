@@ -75,7 +75,7 @@ const NOTE_EVERY_MS = 1_000;
  * @throws `INVALID_ARGUMENT` for an invalid option, or if the name was started with another number of shards.
  *
  * @example
- * const projector = await createProjector({ store, onAlert: (alert) => log.warn(alert) });
+ * const projector = await createProjector({ store, onAlert: (alert) => console.warn(alert) });
  * await projector.stop();
  */
 export async function createProjector(options: ProjectorOptions): Promise<Projector> {

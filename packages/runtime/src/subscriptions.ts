@@ -75,7 +75,7 @@ const LONGEST_BACKOFF_MS = 10_000;
  * const billing = await subscribe(store, {
  *   name: 'billing',
  *   filter: { eventTypes: ['RunCompleted'] },
- *   handler: async (event) => invoice(event.runId),
+ *   handler: async (event) => console.log('invoice', event.runId),
  * });
  * await billing.stop();
  */

@@ -99,7 +99,7 @@ export interface TidemarkServer {
  *
  * @example
  * const server = createServer({ store });
- * console.log(await server.listen());
+ * console.log('listening on', await server.listen());
  * await server.close();
  */
 export function createServer(options: ServerOptions): TidemarkServer {

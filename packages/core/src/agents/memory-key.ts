@@ -12,7 +12,9 @@ export interface MemoryKeyParts {
 
 /**
  * Returns the memory key of a session. `%` and `:` within the parts are escaped.
- * @example memoryKey('acme', 'user:7', 's1') // 'acme:user%3A7:s1'
+ *
+ * @example
+ * console.log(memoryKey('acme', 'user:7', 's1')); // acme:user%3A7:s1
  */
 export function memoryKey(tenant: string, user: string, session: string): string {
   const parts = [checkId(tenant, 'tenant'), checkId(user, 'user'), checkId(session, 'session')];

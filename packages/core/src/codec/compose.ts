@@ -9,7 +9,9 @@ import { invalidArgument } from '../contracts/errors.ts';
  * @throws `INVALID_ARGUMENT` when `first` encrypts or `second` does not.
  *
  * @example
+ * const key = crypto.getRandomValues(new Uint8Array(32)); // Load yours from a key store.
  * const codec = composeCodecs(compression(), encryption({ keys: { '2026': key }, current: '2026' }));
+ * const store = await open('sqlite:app.db', { codec });
  */
 export function composeCodecs(first: PayloadCodec, second: PayloadCodec): PayloadCodec {
   if (first.encrypts) throw invalidArgument('first', 'a codec that does not encrypt: compress first, then encrypt');

@@ -57,8 +57,10 @@ export type EncryptionOptions = {
  * @throws `INVALID_ARGUMENT` when a key is not a secret key of 32 bytes or `current` is not one of the keys.
  *
  * @example
- * const codec = encryption({ keys: { '2025': old, '2026': key }, current: '2026' });
- * const store = await open('postgres://…', { codec });
+ * const key = crypto.getRandomValues(new Uint8Array(32)); // Load yours from a key store.
+ * const codec = encryption({ keys: { '2026': key }, current: '2026' });
+ * const store = await open('sqlite:app.db', { codec });
+ * await store.runs.handle('order-42').append('RunStarted', { card: '4242' }); // Stored encrypted.
  */
 export function encryption(options: EncryptionOptions): PayloadCodec {
   const required = options.required ?? true;

@@ -16,7 +16,10 @@ import { MemoryRuns } from './runs.ts';
 /**
  * Opens a store that keeps its data in this process's memory, for tests, for trials, and as the model in model-based
  * tests. The data is lost when the process ends.
- * @example const store = memoryStore(); await store.runs.handle('order-42').append('RunStarted');
+ *
+ * @example
+ * const store = memoryStore();
+ * await store.runs.handle('order-42').append('RunStarted');
  */
 export function memoryStore(options?: StoreOptions): Store {
   const context = new StoreContext({ ...options, clock: new SteadyClock(options).now });

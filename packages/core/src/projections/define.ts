@@ -40,11 +40,21 @@ const NAME = /^[\w-]{1,100}$/;
  * @throws `INVALID_ARGUMENT` for an invalid definition. Folding throws `PROJECTION_FAILED` when a handler throws.
  *
  * @example
- * const orders = defineProjection({
- *   name: 'orders', version: 1, events: Order, initial: { cents: 0 },
- *   on: { OrderPlaced(state, event) { state.cents += event.payload.cents; } },
+ * const Order = defineEvents({ OrderPlaced: z.object({ cents: z.number() }) });
+ * const totals = defineProjection({
+ *   name: 'totals',
+ *   version: 1,
+ *   events: Order,
+ *   initial: { cents: 0 },
+ *   on: {
+ *     OrderPlaced(state, event) {
+ *       state.cents += event.payload.cents;
+ *     },
+ *   },
  * });
- * const { state } = await orders.project(store, 'order-42');
+ * await store.runs.handle('order-42', { events: Order }).append('OrderPlaced', { cents: 1299 });
+ * const { state } = await totals.project(store, 'order-42');
+ * console.log(state.cents); // 1299
  */
 export function defineProjection<State, S extends EventSchemas>(
   definition: ProjectionDefinition<State> & {

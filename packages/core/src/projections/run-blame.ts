@@ -21,7 +21,12 @@ const FIRST = 1;
  * @throws `RUN_NOT_FOUND` for an unknown run, `INVALID_ARGUMENT` when `atSeq` is above the last sequence of the run.
  *
  * @example
- * (await blameRun(store, 'order-42'))['/steps/0/status']; // 3: event 3 completed the first step
+ * const run = store.runs.handle('order-42');
+ * await run.append('RunStarted');
+ * await run.append('StepStarted', {}, { stepId: 'charge' });
+ * await run.append('StepCompleted', {}, { stepId: 'charge' });
+ * const blame = await blameRun(store, 'order-42');
+ * console.log(blame['/steps/0/status']); // 3
  */
 export async function blameRun(
   store: { readonly runs: Pick<RunStore, 'fetchEvents'> },

@@ -26,7 +26,9 @@ const SEPARATOR = '|';
  * @throws `INVALID_ARGUMENT` when a part is missing, invalid or contains `|`, or the version is not 1 or 2.
  *
  * @example
- * deriveIdempotencyKey({ runId: 'r', logicalAttemptId: 1, eventType: 'RunStarted', planId: 'p', planVersion: '2' })
+ * const plan = { planId: 'checkout', planVersion: '2' };
+ * const key = deriveIdempotencyKey({ runId: 'order-42', logicalAttemptId: 1, eventType: 'RunStarted', ...plan });
+ * console.log(key.length); // 64
  */
 export function deriveIdempotencyKey(parts: KeyParts, options: { version?: 1 | 2 } = {}): string {
   const version = options.version ?? 2;

@@ -20,9 +20,10 @@ const MAX_VIOLATIONS = 100;
  * number of steps. `snapshot()` returns a copy of the state.
  *
  * @example
+ * await store.runs.handle('order-42').append('RunStarted');
  * const fold = new RunFold();
  * for await (const event of store.runs.readEvents('order-42')) fold.apply(event);
- * fold.snapshot(Date.now()).status;
+ * console.log(fold.snapshot(Date.now()).status); // RUNNING
  */
 export class RunFold {
   #state: Omit<RunSnapshot, 'status' | 'projectedAt'> | null = null;

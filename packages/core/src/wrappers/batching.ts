@@ -62,7 +62,8 @@ const CLOSE_RETRY_MS = 50;
  * @throws `INVALID_ARGUMENT` for an invalid option.
  *
  * @example
- * await using store = withBatching(await open(url), { maxDelay: '20ms' });
+ * await using store = withBatching(await open('sqlite:app.db'), { maxDelay: '20ms' });
+ * await store.runs.handle('order-42').append('RunStarted');
  */
 export function withBatching(store: Store, options: BatchingOptions = {}): BatchingStore {
   const limits = {

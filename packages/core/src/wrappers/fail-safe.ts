@@ -62,7 +62,9 @@ export interface FailSafeStore extends Omit<Store, 'runs' | 'forTenant'> {
  * that save, load, claim, confirm or release a pause. `projectSnapshot` and `verify` throw too.
  *
  * @example
- * const store = withFailSafe(await open(url), { logger: pino() });
+ * const store = withFailSafe(await open('sqlite:app.db'), { logger: pino() });
+ * const result = await store.runs.handle('order-42').append('RunStarted');
+ * if (result === null) console.log('not stored', store.failures.saves);
  */
 export function withFailSafe(store: Store, options: FailSafeOptions = {}): FailSafeStore {
   return wrap(store, new FailureGuard(options));

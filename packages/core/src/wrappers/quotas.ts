@@ -26,7 +26,8 @@ export interface QuotaStore extends Store {
  * @throws `INVALID_ARGUMENT` for invalid limits.
  *
  * @example
- * const store = withQuotas(await open(url), { limits: { acme: { runs: 10_000 } }, default: { eventsPerSecond: 500 } });
+ * const limits = { acme: { runs: 10_000 } };
+ * const store = withQuotas(await open('sqlite:app.db'), { limits, default: { eventsPerSecond: 500 } });
  */
 export function withQuotas(store: Store, options: QuotaOptions): QuotaStore {
   return new GuardedStore(store, new QuotaGuard(store, options, GUARDED_CALLS));

@@ -44,7 +44,10 @@ export type ReplayArguments<W extends StoreWrite> = W extends { domain: infer D;
  * that view.
  *
  * @example
- * try { await store.kv.swap('counter', { expectedRevision: 3, set: { n: 4 }, requestId }) } catch (error) {
+ * const change = { expectedRevision: 0, set: { n: 1 }, requestId: crypto.randomUUID() };
+ * try {
+ *   await store.kv.swap('counter', change);
+ * } catch (error) {
  *   if (!isTidemarkError(error, 'OUTCOME_UNKNOWN') || !error.write) throw error;
  *   await replay(store, error.write);
  * }

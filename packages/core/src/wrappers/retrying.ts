@@ -29,7 +29,8 @@ export interface RetryOptions {
  * @throws `INVALID_ARGUMENT` for an invalid option.
  *
  * @example
- * const store = withRetries(await open(url), { deadline: '10s' });
+ * const store = withRetries(await open('sqlite:app.db'), { deadline: '10s' });
+ * await store.runs.handle('order-42').append('RunStarted');
  */
 export function withRetries(store: Store, options: RetryOptions = {}): Store {
   return new InterceptedStore(store, new Retrier(options));

@@ -99,7 +99,7 @@ export interface Archiver {
  * of processes.
  *
  * @example
- * const archiver = createArchiver({ store, target: directoryTarget('/var/lib/app/archive') });
+ * const archiver = createArchiver({ store, target: directoryTarget('archive') });
  * await archiver.archiveRuns({ updatedBefore: '2026-01-01T00:00:00Z' }, { onProgress: console.log });
  */
 export function createArchiver(options: ArchiverOptions): Archiver {

@@ -14,7 +14,9 @@ const UNFINISHED = '.unfinished';
  * Creates an archive target in a directory. The directory is created if it is missing.
  *
  * @example
- * const archiver = createArchiver({ store, target: directoryTarget('/var/lib/app/archive') });
+ * const archiver = createArchiver({ store, target: directoryTarget('archive') });
+ * await store.runs.handle('order-42').append('RunCompleted');
+ * await archiver.archiveRun('order-42');
  */
 export function directoryTarget(path: string): ArchiveTarget {
   return new DirectoryTarget(resolve(path));

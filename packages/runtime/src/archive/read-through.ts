@@ -14,7 +14,12 @@ const MOST_TRIES = 3;
  * @throws As the store, and as `Archiver.readRun` for archived runs.
  *
  * @example
- * const store = withArchive(await open('sqlite:app.db'), archiver);
+ * const live = await open('sqlite:app.db');
+ * const archiver = createArchiver({ store: live, target: directoryTarget('archive') });
+ * await live.runs.handle('order-42').append('RunCompleted');
+ * await archiver.archiveRun('order-42');
+ * const store = withArchive(live, archiver);
+ * console.log((await store.runs.fetchEvents('order-42')).length); // 1
  */
 export function withArchive(store: Store, archiver: Archiver): Store {
   return new InterceptedStore(store, new ArchiveReading(archiver));

@@ -59,7 +59,8 @@ const NEVER = new AbortController().signal;
  * target has no kv. Errors of single items are in the report's `problems`.
  *
  * @example
- * const report = await copyStore(await open('sqlite:app.db'), await open('postgres://…'), { onProgress: console.log });
+ * const [from, to] = [await open('sqlite:app.db'), await open('sqlite:copy.db')];
+ * const report = await copyStore(from, to, { onProgress: (progress) => console.log(progress) });
  * if (!report.complete) console.log(report.differences, report.problems);
  */
 export async function copyStore(from: Store, to: Store, options: CopyOptions = {}): Promise<CopyReport> {

@@ -58,8 +58,10 @@ const MOST_UNSENT = 10_000;
  * @throws `INVALID_ARGUMENT` for an invalid option.
  *
  * @example
+ * const { publish } = inProcessPublisher();
  * const sweeper = createSweeper({ store, publish, threshold: { default: '5m', 'video-encode': '2h' } });
  * sweeper.start();
+ * await sweeper.stop();
  */
 export function createSweeper(options: SweeperOptions): Sweeper {
   return new StoreSweeper(options);

@@ -80,8 +80,13 @@ const TRIES = 8;
  * @throws `INVALID_ARGUMENT` for an invalid option.
  *
  * @example
- * const worker = createWorker({ store, taskType: 'email-send', handler: async ({ job }) => send(job.paramsRef) });
+ * const worker = createWorker({
+ *   store,
+ *   taskType: 'email-send',
+ *   handler: async ({ job }) => ({ resultRef: `sent:${job.taskId}` }),
+ * });
  * worker.start();
+ * await worker.stop();
  */
 export function createWorker(options: WorkerOptions): Worker {
   return new StoreWorker(options);

@@ -64,9 +64,11 @@ const TRIES = 3;
  * @throws `INVALID_ARGUMENT` for an invalid option or an ambiguous policy.
  *
  * @example
- * const retention = createRetention({ store, policies: { runs: [{ name: 'old', olderThan: '90d', action: 'delete' }] } });
+ * const runs: RunPolicy[] = [{ name: 'old', olderThan: '90d', action: 'delete' }];
+ * const retention = createRetention({ store, policies: { runs } });
  * console.log((await retention.plan()).policies.old);
  * retention.start();
+ * await retention.stop();
  */
 export function createRetention(options: RetentionOptions): Retention {
   return new StoreRetention(options);

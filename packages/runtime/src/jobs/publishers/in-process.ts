@@ -14,7 +14,13 @@ export interface InProcessPublisher {
  *
  * @example
  * const signals = inProcessPublisher();
- * const worker = createWorker({ …, wake: (notify) => signals.subscribe(subjectOf('email-send', 'queue'), notify) });
+ * const worker = createWorker({
+ *   store,
+ *   taskType: 'email-send',
+ *   handler: async ({ job }) => console.log('send', job.taskId),
+ *   publish: signals.publish,
+ *   wake: (notify) => signals.subscribe(subjectOf('email-send', 'queue'), notify),
+ * });
  */
 export function inProcessPublisher(): InProcessPublisher {
   const listeners = new Map<string, Set<Listener>>();
