@@ -24,6 +24,19 @@ async function pageOf(url: string, headers: Record<string, string>, query = ''):
   return (await answer.json()) as Page;
 }
 
+describe('cursors of a check', () => {
+  it('cannot be made up to read another tenant', async () => {
+    const { url, store, keyFor } = await startSecured();
+    for (const tenantId of ['acme', 'other']) await store.forTenant(tenantId).kv.put('key', { text: tenantId });
+    const statusFor = async (tenantId: string) => {
+      const cursor = Buffer.from(JSON.stringify(['other', 'kv', null])).toString('base64url');
+      const headers = await keyFor({ tenantId, scopes: ['admin'] });
+      return (await fetch(`${url}/v1/admin/check?cursor=${cursor}`, { headers })).status;
+    };
+    expect([await statusFor('other'), await statusFor('acme')]).toEqual([200, 400]);
+  });
+});
+
 describe('cursors of a tenant', () => {
   it('contain no position and have one length, whatever others store', async () => {
     const secured = await startSecured();

@@ -78,7 +78,7 @@ export async function checkPage(
   const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
   const checks = partChecks(context, engines, runs);
   return context.read(options, async (call) => {
-    const start = options?.cursor === undefined ? null : parseCursor(options.cursor);
+    const start = options?.cursor === undefined ? null : parseCursor(options.cursor, context.tenantId);
     const at = start ?? (await nextTenant(context, engines, null, call));
     if (at === null) return { checked: 0, unsummed: 0, damaged: [] };
     const tally = new Tally(context, call, at);
@@ -114,9 +114,14 @@ async function nextTenant(
   return tenantId === undefined ? null : { tenantId, part: 'runs', after: null };
 }
 
-function parseCursor(cursor: string): Position {
-  const isOurs = (values: unknown[]) =>
-    values.length === 3 && typeof values[0] === 'string' && PARTS.includes(values[1] as CheckedPart);
+/** Parses a cursor. In a view it must name the view's tenant: anybody can make up a cursor. */
+function parseCursor(cursor: string, own: string | null): Position {
+  const isOurs = ([tenantId, part, after, ...more]: unknown[]) =>
+    more.length === 0 &&
+    typeof tenantId === 'string' &&
+    (own === null || tenantId === own) &&
+    PARTS.includes(part as CheckedPart) &&
+    (after === null || typeof after === 'string');
   const [tenantId, part, after] = decodeCursor<[string, CheckedPart, string | null]>(cursor, isOurs);
   return { tenantId, part, after };
 }

@@ -127,7 +127,8 @@ export const CALLS = {
     listQuarantined: { kind: 'read', options: 0, nothing: toPage },
     releaseRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state' },
     deleteRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state', counted: true },
-    exportRun: { kind: 'iterate', options: 1, first: 'runId', nothing: toVoid },
+    // Without `nothing`: an export that ends early would pass for a whole run.
+    exportRun: { kind: 'iterate', options: 1, first: 'runId' },
     restoreRun: { kind: 'write', options: 1, settledBy: 'itself', withholds: 'parts', counted: true },
     archiveRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state', counted: true },
     archiveLocation: { kind: 'read', options: 1, first: 'runId' },
