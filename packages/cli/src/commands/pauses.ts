@@ -91,7 +91,7 @@ const consume = defineCommand({
     if (pause?.state !== 'waiting') throw noPause();
     if (dryRun) return out.report({ dryRun: true, would: 'consume', pauseId: pause.pauseId }, pause.pauseId);
     const short = pause.pauseId.slice(0, 8);
-    await confirm({ action: `consume the pause ${short}…: nobody else can resume it`, answer: short });
+    await confirm({ action: `consume the pause ${short}…, so that nobody else can resume it`, answer: short });
     const payload = await agents.loadPlannerState(token, { requestId: randomUUID() });
     await out.raw(`${JSON.stringify(payload)}\n`);
   },
