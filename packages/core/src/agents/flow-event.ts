@@ -27,23 +27,8 @@ export interface FlowEvent {
  * Converts a flow's event to its stored form. The payload uses snake_case names.
  *
  * @example
- * const event = {
- *   eventType: 'node_start',
- *   ts: Date.now() / 1_000,
- *   nodeName: 'search',
- *   nodeId: 'search-1',
- *   traceId: 'trace-1',
- *   attempt: 1,
- *   latencyMs: null,
- *   queueDepthIn: 0,
- *   queueDepthOut: 0,
- *   outgoingEdges: 1,
- *   queueMaxsize: 64,
- *   tracePending: 0,
- *   traceInflight: 1,
- *   traceCancelled: false,
- * };
- * await store.agents.saveEvent(fromFlowEvent(event));
+ * type FlowEvent = Parameters<typeof fromFlowEvent>[0];
+ * const onEvent = async (event: FlowEvent) => store.agents.saveEvent(fromFlowEvent(event));
  */
 export function fromFlowEvent(event: FlowEvent): StoredEvent {
   return {
