@@ -32,7 +32,7 @@ export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): Artifact
       const blob = await findBlob(db, tenantId, sha256, call);
       if (blob === null) return null;
       if (blob.uploadId !== null) return readChunks(db, tenantId, blob.uploadId, call);
-      if (!largeBlobs) throw noPlace(sha256);
+      if (!largeBlobs) throw noDirectory(sha256);
       return largeBlobs.get(tenantId, sha256, blob.sums);
     },
 
@@ -60,7 +60,7 @@ async function* continued(read: readonly Uint8Array[], rest: AsyncIterator<Uint8
   yield* { [Symbol.asyncIterator]: () => rest };
 }
 
-function noPlace(sha256: string): TidemarkError {
+function noDirectory(sha256: string): TidemarkError {
   return new TidemarkError(
     'STORAGE_ERROR',
     `The bytes of SHA-256 ${sha256} are in a directory that this store was opened without; open it with its directory`,

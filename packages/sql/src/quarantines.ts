@@ -127,9 +127,9 @@ export async function removeQuarantine(tx: SqlTransaction, run: RunKey): Promise
 /** Returns the parameters of INSERT, or of UPDATE when there is a row. */
 function valuesOf(entry: StoredQuarantine, stored: StoredQuarantine | null): SqlValue[] {
   const { tenantId, runId, fromSeq, reason, at, state, release } = entry;
-  const place = [tenantId, runId];
+  const key = [tenantId, runId];
   const values = [fromSeq, reason, at, state, release];
-  return stored ? [...values, ...place] : [...place, ...values];
+  return stored ? [...values, ...key] : [...key, ...values];
 }
 
 function isSame(a: StoredQuarantine, b: StoredQuarantine): boolean {

@@ -101,10 +101,10 @@ export function sqlTenancy(
   /** Removes the events behind the tombstone; removes the tombstone when no event is left. */
   const eraseRun = async (run: RunKey, call: EngineCall) => {
     await runs.remove(run, { kind: 'deleted', at: 0 }, call);
-    const place = [run.runId, run.tenantId];
+    const key = [run.runId, run.tenantId];
     await db.write(async (tx) => {
-      await tx.all('DELETE FROM @run_snapshots WHERE run_id = ? AND tenant_id = ?', place);
-      await tx.all('DELETE FROM @runs WHERE run_id = ? AND tenant_id = ? AND removed IS NOT NULL', place);
+      await tx.all('DELETE FROM @run_snapshots WHERE run_id = ? AND tenant_id = ?', key);
+      await tx.all('DELETE FROM @runs WHERE run_id = ? AND tenant_id = ? AND removed IS NOT NULL', key);
     }, call);
   };
 

@@ -27,7 +27,7 @@ const MIGRATIONS = join(import.meta.dirname, '../../sqlite/migrations');
 export class TestFile {
   readonly directory = mkdtempSync(join(tmpdir(), 'tidemark-sql-'));
   readonly path = join(this.directory, 'test.db');
-  #turn: Promise<unknown> = Promise.resolve();
+  #lastWrite: Promise<unknown> = Promise.resolve();
   #offset = 0;
 
   constructor() {
@@ -44,9 +44,9 @@ export class TestFile {
   }
 
   takeTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work);
-    this.#turn = turn.catch(() => {});
-    return turn;
+    const write = this.#lastWrite.then(work);
+    this.#lastWrite = write.catch(() => {});
+    return write;
   }
 
   dispose(): void {

@@ -114,57 +114,57 @@ describe('request ids', () => {
 
 describe('watch', () => {
   /** Collects the changes that a watcher reports. */
-  function listen(to: Store, prefix: string): { heard: KvChange[]; stop: () => void } {
+  function listen(to: Store, prefix: string): { seen: KvChange[]; stop: () => void } {
     const controller = new AbortController();
-    const heard: KvChange[] = [];
+    const seen: KvChange[] = [];
     void (async () => {
-      for await (const change of to.kv.watch(prefix, { signal: controller.signal })) heard.push(change);
+      for await (const change of to.kv.watch(prefix, { signal: controller.signal })) seen.push(change);
     })();
-    return { heard, stop: () => controller.abort() };
+    return { seen, stop: () => controller.abort() };
   }
 
-  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-  const told = (changes: KvChange[]) => changes.map(({ key, type }) => `${type} ${key}`).sort();
+  const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  const summarize = (changes: KvChange[]) => changes.map(({ key, type }) => `${type} ${key}`).sort();
 
   it('reports what another process puts, removes and lets expire, and nothing from before', async () => {
     await store.kv.put('jobs.before', { a: 1 });
     await store.kv.put('jobs.old', { a: 1 });
-    const { heard, stop } = listen(store, 'jobs.');
+    const { seen, stop } = listen(store, 'jobs.');
     await other.kv.put('jobs.new', { a: 1 });
     await other.kv.put('elsewhere', { a: 1 });
     await other.kv.setField('jobs.old', 'a', 2);
     await other.kv.delete('jobs.before');
     await other.kv.put('jobs.brief', { a: 1 }, { ttl: 1_000 });
     await expect
-      .poll(() => told(heard))
+      .poll(() => summarize(seen))
       .toEqual(['delete jobs.before', 'put jobs.brief', 'put jobs.new', 'put jobs.old']);
-    heard.length = 0;
+    seen.length = 0;
     file.advance(1_000);
-    await expect.poll(() => told(heard)).toEqual(['expire jobs.brief']);
+    await expect.poll(() => summarize(seen)).toEqual(['expire jobs.brief']);
     stop();
   });
 
   it('reports its own writes once and in order, while another process writes as well', async () => {
-    const { heard, stop } = listen(store, 'k');
+    const { seen, stop } = listen(store, 'k');
     for (let n = 0; n < 20; n++) {
       await store.kv.put('k', { n });
       if (n % 5 === 0) await other.kv.put('k-other', { n });
-      await pause(20);
+      await sleep(20);
     }
     await store.kv.delete('k');
-    await pause(500);
-    expect(told(heard.filter(({ key }) => key === 'k'))).toEqual(['delete k', ...Array(20).fill('put k')]);
-    const revisions = heard.filter(({ key, record }) => key === 'k' && record).map(({ record }) => record!.revision);
+    await sleep(500);
+    expect(summarize(seen.filter(({ key }) => key === 'k'))).toEqual(['delete k', ...Array(20).fill('put k')]);
+    const revisions = seen.filter(({ key, record }) => key === 'k' && record).map(({ record }) => record!.revision);
     expect(revisions).toEqual([...revisions].sort((a, b) => a - b));
     stop();
   });
 
   it('compares nothing while only this process writes', async () => {
     const { stop } = listen(store, '');
-    await pause(250);
+    await sleep(250);
     const statements = await statementsOf(async () => {
       for (let n = 0; n < 20; n++) await store.kv.put(`k${n}`, { n });
-      await pause(500);
+      await sleep(500);
     });
     expect(statements.filter((sql) => /FROM @kv_records[\s\S]*ORDER BY key/.test(sql))).toEqual([]);
     stop();

@@ -46,14 +46,14 @@ type KeyRevisions = ReadonlyMap<string, { revision: number; expiresAt: number | 
 export class RecordWatcher {
   readonly #db: SqlDatabase;
   readonly #records: Pick<Records, 'get'>;
-  readonly #place: { tenantId: string; prefix: string };
+  readonly #target: { tenantId: string; prefix: string };
   readonly #ended = new AbortController();
   readonly #signal: AbortSignal;
   readonly #queue: ChangeQueue;
   readonly #known = new Map<string, Known>();
   /** The revision up to which everything was compared; `null` before the first comparison. */
-  #mark: number | null = null;
-  /** Revisions above the watermark that this process has made, of any key. */
+  #comparedUpTo: number | null = null;
+  /** Revisions above `#comparedUpTo` that this process has made, of any key. */
   #ours: number[] = [];
   #unsettledUntil = 0;
   #failure: unknown;
@@ -61,13 +61,13 @@ export class RecordWatcher {
   constructor(
     db: SqlDatabase,
     records: Pick<Records, 'get'>,
-    place: { tenantId: string; prefix: string },
+    target: { tenantId: string; prefix: string },
     signals: Pick<SqlSignals, 'wait'>,
     signal: AbortSignal,
   ) {
     this.#db = db;
     this.#records = records;
-    this.#place = place;
+    this.#target = target;
     this.#signal = AbortSignal.any([signal, this.#ended.signal]);
     this.#queue = new ChangeQueue(this.#signal);
     // The first comparison starts now: changes count from this moment on.
@@ -92,7 +92,7 @@ export class RecordWatcher {
   /** Reports a change that this process has committed. */
   push({ tenantId, key, type, record, revision, expiresAt }: MadeChange): void {
     this.#ours.push(revision);
-    if (tenantId !== this.#place.tenantId || !key.startsWith(this.#place.prefix)) return;
+    if (tenantId !== this.#target.tenantId || !key.startsWith(this.#target.prefix)) return;
     if (this.#isOld(key, revision)) return;
     this.#known.set(key, { revision, expiresAt, removed: record === null });
     this.#queue.push({ key, type, record });
@@ -120,12 +120,16 @@ export class RecordWatcher {
   async #look(call: EngineCall): Promise<void> {
     const { latest } = this.#db.revisions;
     const [row] = await this.#db.read<{ revision: SqlInteger; now: SqlInteger }>(latest, [], call);
-    const [mark, now] = [integerOf(row!.revision), integerOf(row!.now)];
-    if (this.#mark === null || this.#othersHaveWritten(this.#mark, mark) || this.#somethingExpired(now)) {
-      await this.#compare(mark, now, call);
+    const [newest, now] = [integerOf(row!.revision), integerOf(row!.now)];
+    if (
+      this.#comparedUpTo === null ||
+      this.#othersHaveWritten(this.#comparedUpTo, newest) ||
+      this.#somethingExpired(now)
+    ) {
+      await this.#compare(newest, now, call);
     }
-    this.#mark = mark;
-    this.#ours = this.#ours.filter((revision) => revision > mark);
+    this.#comparedUpTo = newest;
+    this.#ours = this.#ours.filter((revision) => revision > newest);
   }
 
   /** Every change has its own revision: revisions missing among ours belong to other processes. */
@@ -143,7 +147,7 @@ export class RecordWatcher {
     return false;
   }
 
-  async #compare(mark: number, now: number, call: EngineCall): Promise<void> {
+  async #compare(newest: number, now: number, call: EngineCall): Promise<void> {
     const known = new Map(this.#known);
     const there = await this.#readRevisions(now, call);
     this.#reportVanished(known, there, now);
@@ -151,7 +155,8 @@ export class RecordWatcher {
     for (const [key, { revision, expiresAt }] of there) {
       if (this.#isOld(key, revision)) continue;
       // Records that existed before the watch are not changes.
-      if (this.#mark === null && revision <= mark) this.#known.set(key, { revision, expiresAt, removed: false });
+      if (this.#comparedUpTo === null && revision <= newest)
+        this.#known.set(key, { revision, expiresAt, removed: false });
       else changed.push(key);
     }
     for (const some of inParts(changed, RECORDS_AT_ONCE)) await this.#reportChanged(some, there, call);
@@ -161,14 +166,14 @@ export class RecordWatcher {
   async #readRevisions(now: number, call: EngineCall): Promise<KeyRevisions> {
     const there = new Map<string, { revision: number; expiresAt: number | null }>();
     for (let after: string | null = null; ; ) {
-      const range = keyRange('key', this.#place.prefix, after);
+      const range = keyRange('key', this.#target.prefix, after);
       const rows: { key: string; revision: SqlInteger; expires_at: SqlInteger | null }[] = await this.#db.read(
         `SELECT key, revision, expires_at
            FROM @kv_records
           WHERE tenant_id = ? AND ${range.sql}
           ORDER BY key
           LIMIT ${REVISIONS_AT_ONCE}`,
-        [this.#place.tenantId, ...range.params],
+        [this.#target.tenantId, ...range.params],
         call,
       );
       for (const row of rows) {
@@ -192,7 +197,7 @@ export class RecordWatcher {
   }
 
   async #reportChanged(keys: readonly string[], there: KeyRevisions, call: EngineCall): Promise<void> {
-    const names = keys.map((key) => ({ space: 'kv', tenantId: this.#place.tenantId, key }) as const);
+    const names = keys.map((key) => ({ space: 'kv', tenantId: this.#target.tenantId, key }) as const);
     const records = await this.#records.get(names, call).catch((error) => this.#readEach(names, error, call));
     for (const [at, key] of keys.entries()) {
       const record = records[at];

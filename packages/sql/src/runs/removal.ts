@@ -50,7 +50,7 @@ export async function markRemoved(
  * process is removing.
  */
 export async function removeSomeEvents(tx: SqlTransaction, run: RunKey, step: number): Promise<boolean> {
-  const place = [run.runId, run.tenantId];
-  await tx.run(DELETE_EVENTS, [...place, step, ...place, ...place]);
-  return (await tx.all(SELECT_LEFT, [...place, ...place])).length > 0;
+  const key = [run.runId, run.tenantId];
+  await tx.run(DELETE_EVENTS, [...key, step, ...key, ...key]);
+  return (await tx.all(SELECT_LEFT, [...key, ...key])).length > 0;
 }

@@ -34,7 +34,7 @@ export interface RestoreDialect<Tx extends SqlRunTransaction> {
   headShows: string;
   addEvents(tx: Tx, run: RunKey, events: readonly StoredRunEvent[]): Promise<void>;
   /** Moves events up to this sequence behind everything that feed readers may already have read. */
-  placeAnew(tx: Tx, run: RunKey, upToSeq: number): Promise<void>;
+  moveToFeedEnd(tx: Tx, run: RunKey, upToSeq: number): Promise<void>;
 }
 
 const SELECT_LAST_SEQ = 'SELECT coalesce(max(run_seq), 0) AS seq FROM @run_events WHERE run_id = ? AND tenant_id = ?';
@@ -71,20 +71,20 @@ export class SqlRestore<Tx extends SqlRunTransaction> {
     head: RunHead | RunTombstone | null,
     options: { now: number; overDeleted?: boolean },
   ): Promise<RestoreOutcome> {
-    const place = [run.runId, run.tenantId];
-    const [last] = await tx.all<{ seq: SqlInteger }>(SELECT_LAST_SEQ, place);
+    const key = [run.runId, run.tenantId];
+    const [last] = await tx.all<{ seq: SqlInteger }>(SELECT_LAST_SEQ, key);
     const stored = integerOf(last!.seq);
     const plan = planRestore(run, part, { head, restored: stored }, options);
     if (plan === null) return 'there';
     const isBegun = isTombstone(head) && head.kind === 'restoring';
     if (!isBegun && stored > 0) return 'leftovers';
     if (!(await this.#hideHead(tx, head, part.head, plan.tombstone))) return 'raced';
-    if (part.isLast && isBegun) await this.#dialect.placeAnew(tx, run, stored);
+    if (part.isLast && isBegun) await this.#dialect.moveToFeedEnd(tx, run, stored);
     if (plan.events.length > 0) await this.#dialect.addEvents(tx, run, plan.events);
     if (!part.isLast) return 'written';
     // A snapshot stored while the run was removed may belong to another history.
     await removeSnapshot(tx, run);
-    await tx.run(this.#showHead, place);
+    await tx.run(this.#showHead, key);
     await removeQuarantine(tx, run);
     return 'written';
   }

@@ -64,17 +64,17 @@ export class SqlSnapshots {
     call: EngineCall,
     over: StoredSnapshot | null | undefined,
   ): Promise<boolean> {
-    const place = [runId, tenantId];
+    const key = [runId, tenantId];
     const [sql, params] = over
       ? [
           this.#replace,
           [
-            ...place,
+            ...key,
             status,
             lastEventSeq,
             rewrites,
             body,
-            ...place,
+            ...key,
             rewrites,
             rewrites,
             lastEventSeq,
@@ -83,7 +83,7 @@ export class SqlSnapshots {
         ]
       : [
           this.#upsert,
-          [...place, tenantId, runId, status, lastEventSeq, rewrites, body, rewrites, over === undefined ? 1 : 0],
+          [...key, tenantId, runId, status, lastEventSeq, rewrites, body, rewrites, over === undefined ? 1 : 0],
         ];
     return (await this.#database.execute(sql, params, call, tenantId)) > 0;
   }
