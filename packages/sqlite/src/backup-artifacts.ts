@@ -20,18 +20,18 @@ interface Blob {
 }
 
 /** A database and its artifact directory. */
-interface Place {
+interface StoreFiles {
   database: string;
   directory: string;
 }
 
-export async function copyArtifacts(from: Place, to: Place): Promise<void> {
+export async function copyArtifacts(from: StoreFiles, to: StoreFiles): Promise<void> {
   const [source, copy] = [new DatabaseSync(from.database, { readOnly: true }), new DatabaseSync(to.database)];
   try {
     const isNamed = ({ tenant_id, sha256 }: Blob) => source.prepare(NAMED).get(tenant_id, sha256) !== undefined;
     for (const blob of copy.prepare(LARGE).all() as unknown as Blob[]) {
       const files = [from, to].map(({ directory }) => blobFile(directory, blob.tenant_id, blob.sha256));
-      if (!(await copied(files[0]!, files[1]!, () => isNamed(blob)))) drop(copy, blob);
+      if (!(await copyIfNamed(files[0]!, files[1]!, () => isNamed(blob)))) drop(copy, blob);
     }
   } finally {
     source.close();
@@ -43,7 +43,7 @@ export async function copyArtifacts(from: Place, to: Place): Promise<void> {
  * Copies a file. Returns false when it is missing and no longer referenced. A missing file that is still referenced was
  * already missing in the store.
  */
-async function copied(from: string, to: string, isNamed: () => boolean): Promise<boolean> {
+async function copyIfNamed(from: string, to: string, isNamed: () => boolean): Promise<boolean> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   for (let tries = 1; tries <= MOST_TRIES; tries++) {
     try {

@@ -26,9 +26,9 @@ export function directoryBlobs(directory: string): LargeBlobs {
         sizeBytes,
         sums,
         async place(tenantId) {
-          const place = blobFile(directory, tenantId, source.sha256());
-          await makeDirectory(dirname(place));
-          return moveInto(path, place);
+          const target = blobFile(directory, tenantId, source.sha256());
+          await makeDirectory(dirname(target));
+          return moveInto(path, target);
         },
         discard: () => rm(path, { force: true }),
       };

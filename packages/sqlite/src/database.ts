@@ -36,7 +36,7 @@ const LONGEST_WAIT_MS = 8;
 /** How long after a write of another process it is assumed to want to write again. */
 const RIVAL_MS = 100;
 /** The longest sleep that gives other processes a chance to write: about as long as a commit takes. */
-const COURTESY_MS = 2;
+const RIVAL_SLEEP_MS = 2;
 
 export class Database implements SqlRunDatabase<OpenTransaction> {
   readonly path: string;
@@ -170,7 +170,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     const call = { deadline: Date.now() + this.#context.timeoutMs };
     // The process that commits is the first to begin again: without a sleep, processes that wait for the lock would
     // starve.
-    if (Date.now() - this.#rivalSeenAt < RIVAL_MS) await sleep(Math.random() * COURTESY_MS);
+    if (Date.now() - this.#rivalSeenAt < RIVAL_MS) await sleep(Math.random() * RIVAL_SLEEP_MS);
     await retryWhileBusy(call, this.path, () => this.#writer.run('BEGIN IMMEDIATE'));
     const version = this.#writer.dataVersion();
     const changed = version !== this.#dataVersion;

@@ -7,7 +7,7 @@ import type { OpenTransaction } from './database.ts';
 import { redactInside } from './redaction.ts';
 
 /** How many events to move in one step, to bound memory. */
-const PLACE_STEP = 500;
+const MOVE_STEP = 500;
 
 /**
  * Inserts nothing if the key is already stored; the caller checks how many rows changed. Not ON CONFLICT … DO NOTHING:
@@ -41,9 +41,9 @@ export const RUN_DIALECT: RunDialect<OpenTransaction> = {
     for (const event of events) insert(connection, run, rowOf(event));
   },
 
-  async placeAnew({ connection }: OpenTransaction, run: RunKey, upToSeq: number): Promise<void> {
-    for (let from = 0; from < upToSeq; from += PLACE_STEP) {
-      const rows = connection.allArrays(TAKE_EVENTS, run.runId, run.tenantId, from, from + PLACE_STEP) as RowValue[][];
+  async moveToFeedEnd({ connection }: OpenTransaction, run: RunKey, upToSeq: number): Promise<void> {
+    for (let from = 0; from < upToSeq; from += MOVE_STEP) {
+      const rows = connection.allArrays(TAKE_EVENTS, run.runId, run.tenantId, from, from + MOVE_STEP) as RowValue[][];
       rows.sort((a, b) => Number(a[0]) - Number(b[0]));
       for (const row of rows) insert(connection, run, row);
     }

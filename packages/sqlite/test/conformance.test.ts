@@ -27,12 +27,12 @@ async function inNewFolder(): Promise<StoreUnderTest> {
 }
 
 /** Changes a stored value as a failing disk would, without firing triggers. */
-function damage(path: string, ...place: [tenantId: string, key: string, field: string]): void {
+function damage(path: string, ...field: [tenantId: string, key: string, field: string]): void {
   const database = new DatabaseSync(path);
   database.exec('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
   const trigger = database.prepare("SELECT sql FROM sqlite_schema WHERE name = 'kv_fields_sum'").get()!;
   database.exec('DROP TRIGGER kv_fields_sum');
-  database.prepare("UPDATE kv_fields SET value = x'00' WHERE tenant_id = ? AND key = ? AND field = ?").run(...place);
+  database.prepare("UPDATE kv_fields SET value = x'00' WHERE tenant_id = ? AND key = ? AND field = ?").run(...field);
   database.exec(`${trigger.sql}; COMMIT`);
   database.close();
 }

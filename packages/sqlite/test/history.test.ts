@@ -55,12 +55,17 @@ describe('checkHistory accepts', () => {
 describe('checkHistory rejects', () => {
   const broken: [string, ProblemKind, Note[], LogEvent[]][] = [
     ['an acknowledged write that is missing at the end', 'lost', NOTES, LOG.slice(0, 1)],
-    ['an acknowledged write whose place another took', 'lost', NOTES, [stored('a', 1), stored('c', 2)]],
+    ['an acknowledged write whose sequence another write has', 'lost', NOTES, [stored('a', 1), stored('c', 2)]],
     ['a run that is gone altogether', 'lost', NOTES, []],
     ['a key that is stored twice', 'duplicated', NOTES, [...LOG, stored('b', 4, { eventId: 'id-other' })]],
     ['an event id that is stored twice', 'duplicated', NOTES, [LOG[0]!, LOG[1]!, stored('c', 3, { eventId: 'id-b' })]],
-    ['a write that stands elsewhere than its writer was told', 'moved', NOTES, [stored('b', 1), stored('a', 2)]],
-    ['a retry that was told another place than the first time', 'moved', [...NOTES, sent('b'), acked('b', 3)], LOG],
+    ['a write at another sequence than was acknowledged', 'moved', NOTES, [stored('b', 1), stored('a', 2)]],
+    [
+      'a retry acknowledged with another sequence than the first time',
+      'moved',
+      [...NOTES, sent('b'), acked('b', 3)],
+      LOG,
+    ],
     [
       'an event with another id than was sent',
       'altered',
@@ -73,7 +78,7 @@ describe('checkHistory rejects', () => {
     ['a log that is read out of order', 'gap', NOTES, [LOG[1]!, LOG[0]!, LOG[2]!]],
     ['an event that nobody sent', 'phantom', NOTES, [...LOG, stored('z', 4)]],
     [
-      'a rejected write that is there all the same',
+      'a rejected write that was stored',
       'rejected-but-stored',
       [sent('a'), { kind: 'rejected', run: 'r', key: 'a', eventId: 'id-a', code: 'STORAGE_FULL' }],
       [stored('a', 1)],
@@ -92,7 +97,7 @@ describe('checkHistory rejects', () => {
       [LOG[0]!, stored('b', 2, { persistedAt: '2025-12-31T00:00:00.000Z' }), LOG[2]!],
     ],
     [
-      'a write that stands before one acknowledged before it was sent',
+      'a write before one that was acknowledged before it was sent',
       'out-of-order',
       [sent('a'), acked('a', 2), sent('b')],
       [stored('b', 1), stored('a', 2)],
