@@ -110,8 +110,8 @@ export class AppendGroup {
     }
     const outcomes = new Map<RunAppend, GroupOutcome>();
     for (const [runNo, group] of this.#runs.entries()) {
-      const places = placesIn(group, written.get(runNo), stored.get(runNo));
-      for (const append of group.appends) outcomes.set(append, placedBy(append, places));
+      const positions = keyPositions(group, written.get(runNo), stored.get(runNo));
+      for (const append of group.appends) outcomes.set(append, placedBy(append, positions));
     }
     return this.#appends.map((append) => outcomes.get(append)!);
   }
@@ -154,46 +154,46 @@ function keep(stored: Map<number, Map<string, StoredRunEvent>>, runNo: number, e
 }
 
 /** The position of a key: stored before, or written now for the first event that carries it. */
-type Place = StoredRunEvent | { first: PreparedEvent; runSeq: number; persistedAt: number; commitIndex: number };
+type KeyPosition = StoredRunEvent | { first: PreparedEvent; runSeq: number; persistedAt: number; commitIndex: number };
 
 /** Returns the position of each key of a run. New events were written in order. */
-function placesIn(
+function keyPositions(
   group: RunGroup,
   written: { before: number; at: number } | undefined,
   stored: ReadonlyMap<string, StoredRunEvent> | undefined,
-): Map<string, Place> {
-  const places = new Map<string, Place>();
+): Map<string, KeyPosition> {
+  const positions = new Map<string, KeyPosition>();
   let commitIndex = 0;
   for (const event of group.events) {
     const known = stored?.get(event.idempotencyKey);
-    if (known) places.set(event.idempotencyKey, known);
+    if (known) positions.set(event.idempotencyKey, known);
     else if (written) {
       commitIndex++;
       const runSeq = written.before + commitIndex;
-      places.set(event.idempotencyKey, { first: event, runSeq, persistedAt: written.at, commitIndex });
+      positions.set(event.idempotencyKey, { first: event, runSeq, persistedAt: written.at, commitIndex });
     }
   }
-  return places;
+  return positions;
 }
 
 /** Returns the placed events of an append, or `left` when one of them was not stored. */
-function placedBy(append: RunAppend, places: ReadonlyMap<string, Place>): GroupOutcome {
+function placedBy(append: RunAppend, positions: ReadonlyMap<string, KeyPosition>): GroupOutcome {
   const placed: PlacedEvent[] = [];
   for (const event of append.events) {
-    const place = places.get(event.idempotencyKey);
-    if (!place) return 'left';
-    const { runSeq, persistedAt } = place;
-    placed.push({ runSeq, persistedAt, duplicateOf: duplicateOf(event, place) });
+    const position = positions.get(event.idempotencyKey);
+    if (!position) return 'left';
+    const { runSeq, persistedAt } = position;
+    placed.push({ runSeq, persistedAt, duplicateOf: duplicateOf(event, position) });
   }
   return placed;
 }
 
 /** Returns the stored event that this one duplicates, or `null` when it is the stored event itself. */
-function duplicateOf(event: PreparedEvent, place: Place): StoredRunEvent | null {
-  if (!('first' in place)) return place;
-  if (place.first === event) return null;
-  const { leaf, ...body } = place.first;
-  const { runSeq, persistedAt, commitIndex } = place;
+function duplicateOf(event: PreparedEvent, position: KeyPosition): StoredRunEvent | null {
+  if (!('first' in position)) return position;
+  if (position.first === event) return null;
+  const { leaf, ...body } = position.first;
+  const { runSeq, persistedAt, commitIndex } = position;
   return { ...body, runSeq, persistedAt, commitIndex, link: leaf };
 }
 

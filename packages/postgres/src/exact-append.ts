@@ -17,7 +17,7 @@ import {
   type StoredRunEvent,
 } from '@tidemark/core/engine';
 import { EVENT_COLUMNS, HEAD_COLUMNS, lockHead, NOW, valuesOfHead } from '@tidemark/sql';
-import { columnType, FEED_PLACE, storedAtKey } from './append-sql.ts';
+import { columnType, FEED_POSITION, storedAtKey } from './append-sql.ts';
 import type { OpenTransaction } from './database.ts';
 
 const MOST_RACES = 20;
@@ -35,7 +35,7 @@ const NEW_HEAD = `
   ON CONFLICT (run_id, tenant_id) DO NOTHING`;
 
 const MOVE_HEAD = `
-  UPDATE @runs r SET status = ?, last_seq = ?, link = ?, link_before = ?, updated_at = ?,${FEED_PLACE}
+  UPDATE @runs r SET status = ?, last_seq = ?, link = ?, link_before = ?, updated_at = ?,${FEED_POSITION}
   WHERE run_id = ? AND tenant_id = ?`;
 
 const ADD_EVENTS = `

@@ -55,16 +55,16 @@ function withPartitions(sql: string, partitions: number | undefined): string {
   return sql
     .split(';')
     .map((statement) => {
-      const mark = PARTITIONED.exec(statement);
-      if (!mark) return statement;
+      const match = PARTITIONED.exec(statement);
+      if (!match) return statement;
       const table = /CREATE TABLE @(\w+) /.exec(statement)![1]!;
-      const fill = mark[1] ? ' WITH (fillfactor = 80)' : '';
+      const fill = match[1] ? ' WITH (fillfactor = 80)' : '';
       const parts = Array.from(
         { length: partitions },
         (_, part) =>
           `CREATE TABLE @${table}_p${part} PARTITION OF @${table} FOR VALUES WITH (MODULUS ${partitions}, REMAINDER ${part})${fill}`,
       );
-      return [`${statement.slice(0, mark.index)} PARTITION BY HASH (run_id)`, ...parts].join(';\n');
+      return [`${statement.slice(0, match.index)} PARTITION BY HASH (run_id)`, ...parts].join(';\n');
     })
     .join(';');
 }

@@ -12,7 +12,7 @@ export function topicOf(run: RunKey): string {
 }
 
 /** At most one NOTIFY is sent in this time. */
-const GATHER_MS = 20;
+const BATCH_MS = 20;
 const RECONNECT_MS = 1_000;
 
 export class Notifications {
@@ -51,7 +51,7 @@ export class Notifications {
       this.#sending = undefined;
       // A lost hint only costs latency.
       this.#pool.query('SELECT pg_notify($1, $2)', [this.#channel, String(process.pid)]).catch(() => {});
-    }, GATHER_MS);
+    }, BATCH_MS);
   }
 
   /** Resolves at the next hint, when the call's deadline passes, or when its signal aborts. */

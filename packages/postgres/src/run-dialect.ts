@@ -8,7 +8,7 @@ import {
   type SqlInteger,
   type SqlTransaction,
 } from '@tidemark/sql';
-import { FEED_PLACE, FIRST_LINK_BYTES } from './append-sql.ts';
+import { FEED_POSITION, FIRST_LINK_BYTES } from './append-sql.ts';
 import type { OpenTransaction } from './database.ts';
 import { addEvents } from './exact-append.ts';
 
@@ -37,7 +37,7 @@ export const RUN_DIALECT: RunDialect<OpenTransaction> = {
   removeStep: 1_000,
   headColumns: ', link_before, feed_epoch, feed_xid',
   headValues: `, ${FIRST_LINK_BYTES}, (SELECT max(epoch) FROM @feed_epochs), pg_current_xact_id()`,
-  headMoves: `,${FEED_PLACE}`,
+  headMoves: `,${FEED_POSITION}`,
   headShows: `, link_before = coalesce((${LINK_BEFORE}), ${FIRST_LINK_BYTES})`,
 
   /** Takes the number under a lock held until the commit: sequence numbers alone may be committed out of order. */
@@ -60,7 +60,7 @@ export const RUN_DIALECT: RunDialect<OpenTransaction> = {
 
   addEvents,
 
-  async placeAnew(tx: OpenTransaction, { runId, tenantId }: RunKey): Promise<void> {
+  async moveToFeedEnd(tx: OpenTransaction, { runId, tenantId }: RunKey): Promise<void> {
     await tx.run(PLACE_ANEW, [runId, tenantId, runId, tenantId]);
   },
 };

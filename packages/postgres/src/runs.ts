@@ -36,7 +36,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   readonly #notifications: Notifications;
   readonly #records: SqlRecords;
   /** One connection per run: appends that wait for a run's head must not use up the connections of other runs. */
-  readonly #turns = new KeyedMutex();
+  readonly #runMutex = new KeyedMutex();
   readonly #group: GroupCommit<RunAppend, PlacedEvent[]>;
 
   constructor(context: StoreContext, database: Database, notifications: Notifications, records: SqlRecords) {
@@ -105,7 +105,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
       return placed;
     };
     call.phase ??= 'waiting';
-    const placed = await this.#turns.run(topicOf(run), call, () => {
+    const placed = await this.#runMutex.run(topicOf(run), call, () => {
       call.phase = 'begun';
       return settleRaces(() => this.database.write(write, call, run.tenantId));
     });
@@ -140,14 +140,15 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   }
 
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
-    const isPlace = (values: unknown[]) =>
+    const isFeedPosition = (values: unknown[]) =>
       values.length === 3 &&
       isEpoch(values[0]) &&
       typeof values[1] === 'string' &&
       Number.isSafeInteger(values[2]) &&
       /^\d{1,19}$/.test(values[1]);
-    const place = after === null ? ([0, '0', 0] as const) : decodeCursor<[number, string, number]>(after, isPlace);
-    const rows = await this.database.readArrays(SELECT_FEED, [...place, limit], call);
+    const position =
+      after === null ? ([0, '0', 0] as const) : decodeCursor<[number, string, number]>(after, isFeedPosition);
+    const rows = await this.database.readArrays(SELECT_FEED, [...position, limit], call);
     return rows.map((row) => feedEntry(encodeCursor(row.slice(0, 3)), row, 3));
   }
 

@@ -115,12 +115,12 @@ async function underTest(options: PostgresOptions): Promise<StoreUnderTest> {
 }
 
 /** Changes a stored value as a failing disk would, without firing triggers. */
-async function damage(url: string, ...place: [tenantId: string, key: string, field: string]): Promise<void> {
+async function damage(url: string, ...field: [tenantId: string, key: string, field: string]): Promise<void> {
   await withClient(url, async (client) => {
     await client.query('BEGIN');
     await client.query('SET LOCAL session_replication_role = replica');
     const sql = "UPDATE tidemark.kv_fields SET value = '\\x00' WHERE tenant_id = $1 AND key = $2 AND field = $3";
-    await client.query(sql, place);
+    await client.query(sql, field);
     await client.query('COMMIT');
   });
 }

@@ -50,7 +50,7 @@ describe.skipIf(WITHOUT_POSTGRES)('eight processes', () => {
       const url = await newDatabase();
       const programs = startProcesses(url, WRITERS);
       await Promise.all(programs.map((program) => program.line('open')));
-      for (const program of programs) program.tell('go');
+      for (const program of programs) program.writeLine('go');
       const lines = await Promise.all(programs.map((program) => program.line('{')));
       await Promise.all(programs.map((program) => program.ended));
       const reports = lines.map((line) => JSON.parse(line) as ChildReport);

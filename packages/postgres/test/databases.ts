@@ -61,7 +61,7 @@ export async function readFeed(
   after?: string,
 ): Promise<{ items: FeedItem[]; next: string | undefined }> {
   const items: FeedItem[] = [];
-  const patience = AbortSignal.timeout(10_000);
+  const timeout = AbortSignal.timeout(10_000);
   for (let next = after; ; ) {
     const page = await store.runs.feedPage({
       limit: 3,
@@ -70,7 +70,7 @@ export async function readFeed(
     });
     items.push(...page.items);
     const atEnd = page.next === undefined || page.next === next;
-    if (atEnd && (items.length >= count || patience.aborted)) return { items, next };
+    if (atEnd && (items.length >= count || timeout.aborted)) return { items, next };
     next = page.next;
   }
 }

@@ -44,7 +44,7 @@ export class Program {
     });
   }
 
-  tell(line: string): void {
+  writeLine(line: string): void {
     this.child.stdin!.write(`${line}\n`);
   }
 
