@@ -12,9 +12,9 @@ import type { Address, Settings } from './options.ts';
 import type { Route, Servers } from './servers.ts';
 
 /** How long a command waits for its slot to be served again before it fails. */
-const PATIENCE_MS = 1_500;
-const PAUSE_MS = 25;
-const LOOK_AT_MOST_EVERY_MS = 50;
+const RETRY_FOR_MS = 1_500;
+const RETRY_DELAY_MS = 25;
+const REFRESH_AT_MOST_EVERY_MS = 50;
 
 export class Cluster implements Servers {
   readonly #settings: Settings;
@@ -23,8 +23,8 @@ export class Cluster implements Servers {
   #masters: readonly Connection[] = [];
   /** The connection of each bucket. */
   #owners: Connection[] = [];
-  #looking: Promise<void> | null = null;
-  #lookedAt = 0;
+  #refreshing: Promise<void> | null = null;
+  #refreshedAt = 0;
 
   private constructor(settings: Settings) {
     this.#settings = settings;
@@ -55,14 +55,14 @@ export class Cluster implements Servers {
     const asked = [...this.#connections.values()].find(({ isReady }) => isReady) ?? this.#masters[0]!;
     this.#slots = (await Promise.all(keys.map((key) => asked.send(['CLUSTER', 'KEYSLOT', key])))) as number[];
     await this.#readSlots(asked);
-    const until = Date.now() + PATIENCE_MS;
+    const until = Date.now() + RETRY_FOR_MS;
     while (this.#masters.some((master) => !master.isReady) && Date.now() < until) await sleep(5);
     const lost = this.#slots.findIndex((_, bucket) => this.#owners[bucket] === undefined);
     if (lost !== -1) throw unserved(keys[lost]!);
   }
 
   async reach<T>(bucket: number, call: EngineCall, work: (route: Route) => Promise<T>): Promise<T> {
-    const until = Math.min(call.deadline ?? Number.POSITIVE_INFINITY, Date.now() + PATIENCE_MS);
+    const until = Math.min(call.deadline ?? Number.POSITIVE_INFINITY, Date.now() + RETRY_FOR_MS);
     let asked: Connection | null = null;
     for (;;) {
       const connection: Connection = asked ?? this.#owners[bucket]!;
@@ -77,9 +77,9 @@ export class Cluster implements Servers {
         const target = moved ? this.#connectionTo(addressIn(error as Error, connection)) : null;
         if (code === 'ASK') asked = target;
         else if (target) this.#owners[bucket] = target;
-        if (code === 'MOVED') void this.#look();
-        if (code === null || code === 'READONLY') await this.#look();
-        if (!target?.isReady) await sleep(PAUSE_MS);
+        if (code === 'MOVED') void this.#refreshSlots();
+        if (code === null || code === 'READONLY') await this.#refreshSlots();
+        if (!target?.isReady) await sleep(RETRY_DELAY_MS);
       }
     }
   }
@@ -102,16 +102,16 @@ export class Cluster implements Servers {
   }
 
   /** Reads the masters of all slots from a node that answers. Concurrent callers share one request. */
-  #look(): Promise<void> {
-    if (performance.now() - this.#lookedAt < LOOK_AT_MOST_EVERY_MS) return Promise.resolve();
-    this.#looking ??= this.#lookAround().finally(() => {
-      this.#looking = null;
-      this.#lookedAt = performance.now();
+  #refreshSlots(): Promise<void> {
+    if (performance.now() - this.#refreshedAt < REFRESH_AT_MOST_EVERY_MS) return Promise.resolve();
+    this.#refreshing ??= this.#readSlotsOfAnyNode().finally(() => {
+      this.#refreshing = null;
+      this.#refreshedAt = performance.now();
     });
-    return this.#looking;
+    return this.#refreshing;
   }
 
-  async #lookAround(): Promise<void> {
+  async #readSlotsOfAnyNode(): Promise<void> {
     for (const connection of this.#connections.values()) {
       if (!connection.isReady) continue;
       try {
@@ -167,9 +167,9 @@ function askingRoute(connection: Connection): Route {
 
 /** Parses `MOVED 3999 127.0.0.1:6381`. An empty host means the one by which the node was reached. */
 function addressIn(error: Error, from: Connection): Address {
-  const place = error.message.split(' ')[2] ?? '';
-  const cut = place.lastIndexOf(':');
-  return { host: place.slice(0, cut) || from.address.host, port: Number(place.slice(cut + 1)) };
+  const address = error.message.split(' ')[2] ?? '';
+  const cut = address.lastIndexOf(':');
+  return { host: address.slice(0, cut) || from.address.host, port: Number(address.slice(cut + 1)) };
 }
 
 function idOf({ host, port }: Address): string {

@@ -9,8 +9,8 @@ export type Argument = string | Buffer;
 /** A reply, with text as bytes. */
 export type Reply = unknown;
 
-const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 1_000;
+const FIRST_DELAY_MS = 20;
+const LONGEST_DELAY_MS = 1_000;
 const LOOK_EVERY_MS = 500;
 /** Most commands that may wait for a reply. Further calls fail with `OVERLOADED` (GEN-3). */
 const MOST_WAITING = 20_000;
@@ -48,8 +48,8 @@ export function clientFor(
 }
 
 /** Retries for ever, with growing delays. */
-function pauseBefore(attempt: number): number {
-  return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
+function reconnectDelay(attempt: number): number {
+  return Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 }
 
 export class Connection {
@@ -59,15 +59,15 @@ export class Connection {
   #client: Client;
   #wasReady = false;
   #closed = false;
-  #owed = 0;
+  #unanswered = 0;
   /** When the last reply arrived, or the first unanswered command was sent. */
-  #heardAt = 0;
+  #lastReplyAt = 0;
 
   constructor(address: Address, settings: Settings) {
     this.address = address;
     this.#settings = settings;
     this.#client = this.#makeClient();
-    this.#watch = setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+    this.#watch = setInterval(() => this.#checkSilence(), LOOK_EVERY_MS).unref();
   }
 
   /** Connects for the first time. Fails when the server cannot be reached. */
@@ -90,13 +90,13 @@ export class Connection {
     const client = this.#client;
     // A client that is being replaced reports neither ready nor offline.
     if (!client.isReady) throw new ClientOfflineError();
-    if (this.#owed++ === 0) this.#heardAt = performance.now();
+    if (this.#unanswered++ === 0) this.#lastReplyAt = performance.now();
     try {
       return await client.sendCommand(args);
     } finally {
       if (client === this.#client) {
-        this.#owed--;
-        this.#heardAt = performance.now();
+        this.#unanswered--;
+        this.#lastReplyAt = performance.now();
       }
     }
   }
@@ -104,7 +104,7 @@ export class Connection {
   /** Drops the connection and opens a new one. Commands in progress fail. */
   renew(): void {
     const before = this.#client;
-    this.#owed = 0;
+    this.#unanswered = 0;
     this.#client = this.#makeClient();
     before.destroy();
     if (!this.#closed) this.openLater();
@@ -117,10 +117,12 @@ export class Connection {
   }
 
   #makeClient(): Client {
-    return clientFor(this.address, this.#settings, (attempt, cause) => (this.#wasReady ? pauseBefore(attempt) : cause));
+    return clientFor(this.address, this.#settings, (attempt, cause) =>
+      this.#wasReady ? reconnectDelay(attempt) : cause,
+    );
   }
 
-  #look(): void {
-    if (this.#owed > 0 && performance.now() - this.#heardAt > this.#settings.silentAfterMs) this.renew();
+  #checkSilence(): void {
+    if (this.#unanswered > 0 && performance.now() - this.#lastReplyAt > this.#settings.silentAfterMs) this.renew();
   }
 }

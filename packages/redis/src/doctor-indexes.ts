@@ -7,7 +7,7 @@ import type { DoctorFinding } from '@tidemark/core';
 import type { JournalName, RecordName } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Argument, Connection } from './connection.ts';
-import { HEAD, headOf, memberOf, REWRITES, TOMBSTONE } from './journal.ts';
+import { HEAD, memberOf, parseHead, REWRITES, TOMBSTONE } from './journal.ts';
 import { expiryMember, type Layout } from './layout.ts';
 import { META, parseMeta } from './record-step.ts';
 import type { Servers } from './servers.ts';
@@ -100,7 +100,7 @@ export class IndexCheck {
       return 'is a journal that no list names';
     if (!(await ask(['ZSCORE', this.#layout.journalTenants(bucket, space), tenantId])))
       return 'belongs to a tenant that no list names';
-    const { seq, createdAt } = headOf(head, rewrites);
+    const { seq, createdAt } = parseHead(head, rewrites);
     if (Number(await ask(['XLEN', log])) < seq) return 'has fewer entries than its head says';
     if (space !== 'runs') return null;
     const run = { createdAt, tenantId, name: journal };

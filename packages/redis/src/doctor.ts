@@ -5,7 +5,7 @@
 import type { DoctorFinding } from '@tidemark/core';
 import { evicts } from './durability.ts';
 import type { Settings } from './options.ts';
-import { factsOf, replicasOf, type ServerFacts } from './server-facts.ts';
+import { parseReplicas, readFacts, type ServerFacts } from './server-facts.ts';
 import type { Servers } from './servers.ts';
 
 type Finding = Omit<DoctorFinding, 'check'>;
@@ -34,7 +34,7 @@ const CHECKS: Record<string, Check> = {
 };
 
 export async function examine(servers: Servers, settings: Settings): Promise<DoctorFinding[]> {
-  const all = await factsOf(servers);
+  const all = await readFacts(servers);
   return Object.entries(CHECKS).map(([check, look]) => ({ check, ...worstOf(all, (facts) => look(facts, settings)) }));
 }
 
@@ -161,7 +161,7 @@ function delayedSyncs({ info }: ServerFacts): Finding {
 }
 
 function replicas(facts: ServerFacts, { waitReplicas }: Settings): Finding {
-  const following = replicasOf(facts);
+  const following = parseReplicas(facts);
   if (waitReplicas > following.length)
     return {
       status: 'fail',
@@ -189,7 +189,7 @@ function minReplicas(facts: ServerFacts): Finding {
   if (facts.config === null) return UNREADABLE;
   const least = Number(facts.config.get('min-replicas-to-write'));
   if (least > 0) return ok(`${least}, within ${facts.config.get('min-replicas-max-lag')} s`);
-  if (replicasOf(facts).length === 0) return ok('0, and there are no replicas');
+  if (parseReplicas(facts).length === 0) return ok('0, and there are no replicas');
   return {
     status: 'warn',
     message: 'min-replicas-to-write is 0: a master that is cut off goes on taking writes that a failover loses',

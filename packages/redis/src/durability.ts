@@ -1,7 +1,7 @@
 /** Determines what an acknowledged write survives with the current settings of the servers (GEN-6, GEN-9). */
 import { type Durability, TidemarkError } from '@tidemark/core';
 import type { Settings } from './options.ts';
-import { factsOf, replicasOf, type ServerFacts } from './server-facts.ts';
+import { parseReplicas, readFacts, type ServerFacts } from './server-facts.ts';
 import type { Servers } from './servers.ts';
 
 /** From weakest to strongest. Unknown never counts as safe. */
@@ -11,7 +11,7 @@ type Waiting = Pick<Settings, 'waitReplicas'>;
 
 /** Returns the durability of the weakest master. */
 export async function durabilityOf(servers: Servers, waiting: Waiting): Promise<Durability> {
-  const ranks = (await factsOf(servers)).map((facts) => WEAKEST_FIRST.indexOf(durabilityOfServer(facts, waiting)));
+  const ranks = (await readFacts(servers)).map((facts) => WEAKEST_FIRST.indexOf(durabilityOfServer(facts, waiting)));
   return WEAKEST_FIRST[Math.min(...ranks)] ?? 'unknown';
 }
 
@@ -23,7 +23,7 @@ function durabilityOfServer(facts: ServerFacts, { waitReplicas }: Waiting): Dura
   const synced = config.get('appendfsync') === 'always' && config.get('no-appendfsync-on-rewrite') === 'no';
   if (!synced) return 'process-crash';
   // A failover may choose any replica: only writes that all replicas have survive it.
-  const replicas = replicasOf(facts).length;
+  const replicas = parseReplicas(facts).length;
   return replicas > 0 && waitReplicas >= replicas ? 'node-loss' : 'host-crash';
 }
 

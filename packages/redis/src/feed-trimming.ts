@@ -13,7 +13,7 @@ const FEWEST = 1_000;
  * A pass is due when at least one event was removed per this many commits in the feed, which bounds the look-ups per
  * removal.
  */
-const LOOKS = 4;
+const COMMITS_PER_REMOVED_EVENT = 4;
 
 export async function trimFeeds(commands: Commands, layout: Layout, call: EngineCall): Promise<void> {
   for (let bucket = 0; bucket < layout.buckets; bucket++) await trimFeed(commands, layout, bucket, call, FEWEST);
@@ -32,16 +32,16 @@ export async function trimFeed(
     commands.read(bucket, ['GET', removed], call).then(Number),
     commands.read(bucket, ['XLEN', feed], call).then(Number),
   ]);
-  if (events < Math.max(fewest, commits / LOOKS)) return 0;
-  const pick = (page: readonly Commit[]) => goneOf(commands, layout, bucket, page, call);
-  const gone = await removeFromFeed(commands, { bucket, key: feed, page: PAGE }, pick, call);
+  if (events < Math.max(fewest, commits / COMMITS_PER_REMOVED_EVENT)) return 0;
+  const pick = (page: readonly Commit[]) => findRemoved(commands, layout, bucket, page, call);
+  const removedCommits = await removeFromFeed(commands, { bucket, key: feed, page: PAGE }, pick, call);
   // Removals during the pass are no longer counted; the next pass removes their commits.
   await commands.put(bucket, ['SET', removed, '0'], call);
-  return gone;
+  return removedCommits;
 }
 
 /** Returns the commits whose entries no longer exist. A removed entry never reappears with the same life. */
-async function goneOf(
+async function findRemoved(
   commands: Commands,
   layout: Layout,
   bucket: number,

@@ -31,7 +31,7 @@ interface Message {
 }
 
 /** At most one message is sent in this time. */
-const GATHER_MS = 20;
+const BATCH_MS = 20;
 const MOST_NAMES = 200;
 const LISTEN_AGAIN_MS = 1_000;
 
@@ -99,7 +99,7 @@ export class Hints {
 
   #sendSoon(): void {
     if (this.#closed) return;
-    this.#sending ??= setTimeout(() => this.#send(), GATHER_MS);
+    this.#sending ??= setTimeout(() => this.#send(), BATCH_MS);
   }
 
   #send(): void {
@@ -115,7 +115,7 @@ export class Hints {
     this.#commands.put(0, ['PUBLISH', this.#channel, JSON.stringify(message)], {}).catch(() => {});
   }
 
-  #hear(text: string): void {
+  #onMessage(text: string): void {
     const { from, journals, records } = JSON.parse(text) as Message;
     if (from === this.#self) return;
     if (journals === 'many') this.#signals.notifyAll();
@@ -138,7 +138,7 @@ export class Hints {
     listener.on('terminated', () => this.#lost(listener));
     listener
       .connect()
-      .then(() => listener.subscribe(this.#channel, (message) => this.#hear(message)))
+      .then(() => listener.subscribe(this.#channel, (message) => this.#onMessage(message)))
       .then(
         () => this.#signals.notifyAll(),
         () => this.#lost(listener),

@@ -57,7 +57,7 @@ class RedisJournal implements Journal {
     const args = ['HMGET', head, HEAD, TOMBSTONE, RESTORED, REWRITES];
     const [found, tombstone, restored, rewrites] = (await this.#commands.read(bucket, args, call)) as Texts;
     const known = restored ? { seq: Number(restored), createdAt: 0, updatedAt: 0, state: '', rewrites: 0 } : null;
-    return { head: found ? headOf(found, rewrites) : known, tombstone: tombstone?.toString() ?? null };
+    return { head: found ? parseHead(found, rewrites) : known, tombstone: tombstone?.toString() ?? null };
   }
 
   async commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
@@ -77,14 +77,14 @@ class RedisJournal implements Journal {
     const [found, tombstone, entries, rewrites] = reply as [Buffer | null, Buffer | null, StreamEntry[], Buffer];
     return {
       committed: false,
-      head: found && headOf(found, rewrites),
+      head: found && parseHead(found, rewrites),
       tombstone: tombstone?.toString() ?? null,
-      found: entries.map(entryOf),
+      found: entries.map(parseEntry),
     };
   }
 
   async read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]> {
-    return (await this.#readLog(name, afterSeq, limit, call)).map(entryOf);
+    return (await this.#readLog(name, afterSeq, limit, call)).map(parseEntry);
   }
 
   async #readLog(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<StreamEntry[]> {
@@ -105,7 +105,7 @@ class RedisJournal implements Journal {
           ['XRANGE', log, `${seq}-0`, `${seq}-0`],
           call,
         )) as StreamEntry[];
-        return entry ? entryOf(entry) : null;
+        return entry ? parseEntry(entry) : null;
       }),
     );
   }
@@ -245,7 +245,7 @@ class RedisJournal implements Journal {
         const entries = await this.#readLog(name, first - 1, count, call);
         return entries
           .filter((entry) => lifeOf(entry) === life)
-          .map(entryOf)
+          .map(parseEntry)
           .filter(({ seq }) => seq < first + count);
       },
     };
@@ -286,7 +286,7 @@ function requireListed(space: JournalSpace): void {
 }
 
 /** Parses `seq createdAt updatedAt`, a line end, and the state. */
-export function headOf(bytes: Buffer, rewrites: Buffer | null | undefined): JournalHead {
+export function parseHead(bytes: Buffer, rewrites: Buffer | null | undefined): JournalHead {
   const text = bytes.toString();
   const end = text.indexOf('\n');
   const [seq, createdAt, updatedAt] = text.slice(0, end).split(' ').map(Number) as [number, number, number];
@@ -294,7 +294,7 @@ export function headOf(bytes: Buffer, rewrites: Buffer | null | undefined): Jour
 }
 
 /** Decodes an entry. An incomplete entry gets an empty body, which cannot be decoded: the journal is damaged there. */
-function entryOf([id, [, time, , key, , body]]: StreamEntry): JournalEntry {
+function parseEntry([id, [, time, , key, , body]]: StreamEntry): JournalEntry {
   const seq = Number.parseInt(id.toString(), 10);
   return { seq, time: Number(time), key: key?.toString() ?? '', body: body?.toString() ?? '' };
 }

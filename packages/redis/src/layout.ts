@@ -93,9 +93,9 @@ export class Layout {
   /** `restoring` is the log of restored entries. */
   journal({ space, tenantId, name }: JournalName): { bucket: number; head: string; log: string; restoring: string } {
     const bucket = this.bucketOf(tenantId, name);
-    const [tag, kind, place] = [this.#tags[bucket]!, JOURNAL_KINDS[space], `${escaped(tenantId)}:${escaped(name)}`];
-    const [head, log] = [`${tag}${kind}-head:${place}`, `${tag}${kind}:${place}`];
-    return { bucket, head, log, restoring: `${tag}${kind}-restoring:${place}` };
+    const [tag, kind, suffix] = [this.#tags[bucket]!, JOURNAL_KINDS[space], `${escaped(tenantId)}:${escaped(name)}`];
+    const [head, log] = [`${tag}${kind}-head:${suffix}`, `${tag}${kind}:${suffix}`];
+    return { bucket, head, log, restoring: `${tag}${kind}-restoring:${suffix}` };
   }
 
   /** Returns the index of all journals of a space and tenant in a bucket, including removed ones with a tombstone. */

@@ -78,7 +78,7 @@ const URL_OPTIONS: UrlReadings = {
   upgrade: 'switch',
 };
 
-export function settingsOf(given: RedisOptions, timeoutMs: number): Settings {
+export function readSettings(given: RedisOptions, timeoutMs: number): Settings {
   const options = withUrlOptions(given, URL_OPTIONS, ['cluster']);
   const {
     prefix = 'tidemark',
@@ -90,7 +90,7 @@ export function settingsOf(given: RedisOptions, timeoutMs: number): Settings {
   } = options;
   if (typeof prefix !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(prefix))
     throw invalidArgument('prefix', '1 to 64 letters, digits, dots, dashes and underscores', prefix);
-  const { isEncrypted, ...parts } = partsOf(options.url);
+  const { isEncrypted, ...parts } = parseUrl(options.url);
   if (options.tls && !isEncrypted) throw invalidArgument('tls', 'used with a URL that begins with rediss:');
   return {
     ...parts,
@@ -107,7 +107,7 @@ export function settingsOf(given: RedisOptions, timeoutMs: number): Settings {
 
 type UrlParts = Pick<Settings, 'nodes' | 'cluster' | 'username' | 'password' | 'database'> & { isEncrypted: boolean };
 
-function partsOf(url: unknown): UrlParts {
+function parseUrl(url: unknown): UrlParts {
   const match = typeof url === 'string' ? /^(rediss?):\/\/(?:([^@/]*)@)?([^/?#]*)(.*)$/.exec(url) : null;
   if (!match) throw invalidArgument('url', URL_RULE);
   const [, scheme, login, hosts, rest] = match;
@@ -115,19 +115,19 @@ function partsOf(url: unknown): UrlParts {
   const database = Number(tail?.pathname.slice(1) || '0');
   if (!tail || !Number.isInteger(database))
     throw invalidArgument('url', 'a URL whose path is the number of a database');
-  const nodes = (hosts || 'localhost').split(',').map(addressOf);
+  const nodes = (hosts || 'localhost').split(',').map(parseAddress);
   const cluster = nodes.length > 1 || ['1', 'true'].includes(tail.searchParams.get('cluster') ?? '');
   if (cluster && database !== 0) throw invalidArgument('url', 'a URL without a database: a Cluster has only one');
-  return { nodes, cluster, isEncrypted: scheme === 'rediss', database, ...loginOf(login) };
+  return { nodes, cluster, isEncrypted: scheme === 'rediss', database, ...parseLogin(login) };
 }
 
-function addressOf(text: string): Address {
+function parseAddress(text: string): Address {
   const node = URL.parse(`redis://${text}`);
   if (!node?.hostname) throw invalidArgument('url', URL_RULE);
   return { host: node.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(node.port || DEFAULT_PORT) };
 }
 
-function loginOf(login: string | undefined): Pick<Settings, 'username' | 'password'> {
+function parseLogin(login: string | undefined): Pick<Settings, 'username' | 'password'> {
   if (!login) return { username: undefined, password: undefined };
   const cut = login.indexOf(':');
   const [username, password] = cut === -1 ? [login, ''] : [login.slice(0, cut), login.slice(cut + 1)];

@@ -30,7 +30,7 @@ export function jobTypeOfRecord({ space, key }: RecordWrite['name']): string | n
  */
 export function stepArguments(write: RecordWrite, brief: boolean, sums: boolean): Argument[] {
   const { name, mode, expect, stamps, ttlMs, requestId, requestIsNew } = write;
-  const [expected, absent] = parted(expect?.fields);
+  const [expected, absent] = splitByValue(expect?.fields);
   const [values, dropped] = sums ? withCompanions(write) : withoutCompanions(write);
   const exists = expect?.exists === undefined ? '' : expect.exists ? '1' : '0';
   const ttl = ttlMs === undefined ? '' : ttlMs === null ? '-' : ttlMs;
@@ -53,7 +53,7 @@ function withCompanions({ name, set, stamps }: RecordWrite): [Argument[], string
   const [values, without]: [Argument[], string[]] = [[], []];
   for (const [field, value] of set) {
     if (value === null) without.push(field, companionOf(field));
-    else values.push(field, bytesOf(value), companionOf(field), sumOfField(start, field, value));
+    else values.push(field, encodeValue(value), companionOf(field), sumOfField(start, field, value));
   }
   for (const field of stamps?.keys() ?? []) without.push(companionOf(field));
   return [values, without];
@@ -61,7 +61,7 @@ function withCompanions({ name, set, stamps }: RecordWrite): [Argument[], string
 
 /** Returns the fields with their values, and everything to remove: an old companion would no longer match its field. */
 function withoutCompanions({ set, stamps }: RecordWrite): [Argument[], string[]] {
-  const [values, without] = parted(set);
+  const [values, without] = splitByValue(set);
   without.push(...Array.from(set.keys(), companionOf), ...Array.from(stamps?.keys() ?? [], companionOf));
   return [values, without];
 }
@@ -84,21 +84,21 @@ export function setArguments({ name, expect, set }: RecordWrite): Argument[] {
   const [values, absent]: [Argument[], string[]] = [[], []];
   for (const [field, value] of expect?.fields ?? []) {
     if (value === null) absent.push(field);
-    else values.push(field, bytesOf(value));
+    else values.push(field, encodeValue(value));
   }
   const args: Argument[] = [
-    `${exists}${values.length / 2}${absent.length}${digitOf(2 * set.size)}${name.key}`,
+    `${exists}${values.length / 2}${absent.length}${encodeCount(2 * set.size)}${name.key}`,
     ...values,
     ...absent,
   ];
   const start = recordStart(name);
   for (const [field, value] of set)
-    args.push(field, bytesOf(value!), companionOf(field), sumOfField(start, field, value!));
+    args.push(field, encodeValue(value!), companionOf(field), sumOfField(start, field, value!));
   return args;
 }
 
 /** Encodes a count as one character: numbers above 9 continue in ASCII order. */
-function digitOf(count: number): string {
+function encodeCount(count: number): string {
   return String.fromCharCode(48 + count);
 }
 
@@ -109,11 +109,11 @@ export function setOutcome(reply: number): { applied: boolean; existed: boolean;
 }
 
 /** Splits fields into those with a value and those without. */
-function parted(fields: ReadonlyMap<string, Uint8Array | null> | undefined): [Argument[], string[]] {
+function splitByValue(fields: ReadonlyMap<string, Uint8Array | null> | undefined): [Argument[], string[]] {
   const [values, without]: [Argument[], string[]] = [[], []];
   for (const [field, value] of fields ?? []) {
     if (value === null) without.push(field);
-    else values.push(field, bytesOf(value));
+    else values.push(field, encodeValue(value));
   }
   return [values, without];
 }
@@ -122,7 +122,7 @@ function parted(fields: ReadonlyMap<string, Uint8Array | null> | undefined): [Ar
  * Converts short values to text: each byte buffer is written to the socket separately, which costs more than converting
  * it.
  */
-function bytesOf(value: Uint8Array): Argument {
+function encodeValue(value: Uint8Array): Argument {
   const bytes = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.length);
   return bytes.length <= SHORT && isAscii(bytes) ? bytes.toString('latin1') : bytes;
 }

@@ -40,35 +40,35 @@ interface Known {
 }
 
 /** The progress of a bucket. */
-interface Mark {
+interface Progress {
   /** Every change up to this revision is accounted for. */
   upTo: number;
   /** Revisions above it that hints have reported. */
-  heard: Set<number>;
+  reported: Set<number>;
   /** The counter at the previous comparison: a gap below it that is still open was missed. */
   counter: number;
 }
 
 export class RecordWatcher {
   readonly #parts: WatchParts;
-  readonly #place: Omit<RecordName, 'key'> & { prefix: string };
+  readonly #target: Omit<RecordName, 'key'> & { prefix: string };
   readonly #ended = new AbortController();
   readonly #signal: AbortSignal;
   readonly #queue: ChangeQueue;
   readonly #known = new Map<string, Known>();
   readonly #dirty = new Set<string>();
-  #marks: Mark[] | null = null;
+  #progress: Progress[] | null = null;
   /** Hints that arrived before the first comparison was complete. */
   #early: RecordHint[] = [];
   #wake: () => void = () => {};
   #failure: unknown;
 
-  constructor(parts: WatchParts, place: Omit<RecordName, 'key'> & { prefix: string }, signal: AbortSignal) {
+  constructor(parts: WatchParts, target: Omit<RecordName, 'key'> & { prefix: string }, signal: AbortSignal) {
     this.#parts = parts;
-    this.#place = place;
+    this.#target = target;
     this.#signal = AbortSignal.any([signal, this.#ended.signal]);
     this.#queue = new ChangeQueue(this.#signal);
-    const stop = parts.hints.watchRecords((hint) => this.#hear(hint));
+    const stop = parts.hints.watchRecords((hint) => this.#onHint(hint));
     this.#signal.addEventListener('abort', stop, { once: true });
     // The first comparison starts now: changes count from this moment on.
     void this.#run();
@@ -105,7 +105,7 @@ export class RecordWatcher {
   async #rest(ms: number): Promise<void> {
     const until = performance.now() + ms;
     while (!this.#signal.aborted && performance.now() < until) {
-      if (this.#dirty.size > 0 && this.#marks) {
+      if (this.#dirty.size > 0 && this.#progress) {
         const keys = [...this.#dirty];
         this.#dirty.clear();
         const call = { signal: this.#signal, deadline: Date.now() + LOOK_LIMIT_MS };
@@ -130,15 +130,15 @@ export class RecordWatcher {
     });
   }
 
-  #hear(hint: RecordHint): void {
-    if (!this.#marks) {
+  #onHint(hint: RecordHint): void {
+    if (!this.#progress) {
       this.#early.push(hint);
       return;
     }
     const { bucket, revision, name, record } = hint;
-    const mark = this.#marks[bucket]!;
-    if (revision <= mark.upTo) return;
-    account(mark, revision);
+    const progress = this.#progress[bucket]!;
+    if (revision <= progress.upTo) return;
+    account(progress, revision);
     if (!this.#concerns(name)) return;
     if (record === undefined) {
       this.#dirty.add(name.key);
@@ -151,8 +151,8 @@ export class RecordWatcher {
   }
 
   #concerns({ space, tenantId, key }: RecordName): boolean {
-    const place = this.#place;
-    return space === place.space && tenantId === place.tenantId && key.startsWith(place.prefix);
+    const target = this.#target;
+    return space === target.space && tenantId === target.tenantId && key.startsWith(target.prefix);
   }
 
   /** Compares the buckets with missed hints, and checks records that should have expired. */
@@ -163,21 +163,21 @@ export class RecordWatcher {
         Number((await commands.read(bucket, ['GET', layout.shared(bucket, 'revision')], call)) ?? 0),
       ),
     );
-    if (!this.#marks) {
+    if (!this.#progress) {
       await Promise.all(counters.map((counter, bucket) => this.#learn(bucket, counter, call)));
-      this.#marks = counters.map((counter) => ({ upTo: counter, heard: new Set(), counter }));
-      for (const hint of this.#early.splice(0)) this.#hear(hint);
+      this.#progress = counters.map((counter) => ({ upTo: counter, reported: new Set(), counter }));
+      for (const hint of this.#early.splice(0)) this.#onHint(hint);
     }
-    const marks = this.#marks;
+    const all = this.#progress;
     await Promise.all(
       counters.map(async (counter, bucket) => {
-        const mark = marks[bucket]!;
-        if (mark.upTo < mark.counter) await this.#compare(bucket, mark, counter, call);
-        mark.counter = counter;
+        const progress = all[bucket]!;
+        if (progress.upTo < progress.counter) await this.#compare(bucket, progress, counter, call);
+        progress.counter = counter;
       }),
     );
     for (const [key, { removed, revision }] of this.#known)
-      if (removed && revision <= marks[this.#bucketOf(key)]!.upTo) this.#known.delete(key);
+      if (removed && revision <= all[this.#bucketOf(key)]!.upTo) this.#known.delete(key);
     const expired = [...this.#known].filter(([, { expiresAt, removed }]) => !removed && isPast(expiresAt));
     if (expired.length > 0)
       await this.#report(
@@ -196,7 +196,7 @@ export class RecordWatcher {
     }
   }
 
-  async #compare(bucket: number, mark: Mark, counter: number, call: EngineCall): Promise<void> {
+  async #compare(bucket: number, progress: Progress, counter: number, call: EngineCall): Promise<void> {
     const before = [...this.#known].filter(([key, { removed }]) => !removed && this.#bucketOf(key) === bucket);
     const there = new Set<string>();
     const changed: string[] = [];
@@ -206,14 +206,14 @@ export class RecordWatcher {
     }
     const vanished = before.filter(([key, known]) => !there.has(key) && this.#known.get(key) === known);
     await this.#report([...changed, ...vanished.map(([key]) => key)], call);
-    mark.upTo = Math.max(mark.upTo, counter);
-    for (const revision of mark.heard) if (revision <= mark.upTo) mark.heard.delete(revision);
+    progress.upTo = Math.max(progress.upTo, counter);
+    for (const revision of progress.reported) if (revision <= progress.upTo) progress.reported.delete(revision);
   }
 
   /** Yields the live keys of the prefix in a bucket, with their revisions. */
   async *#revisions(bucket: number, call: EngineCall) {
     const { commands, layout } = this.#parts;
-    const { space, tenantId, prefix } = this.#place;
+    const { space, tenantId, prefix } = this.#target;
     const index = layout.names(bucket, space, tenantId);
     for (let after: string | null = null; ; ) {
       const members = await readLexical(commands, bucket, index, prefixRange(prefix, after), NAMES_AT_ONCE, call);
@@ -232,7 +232,7 @@ export class RecordWatcher {
   /** Reads keys that have changed or disappeared, and reports new states. */
   async #report(keys: readonly string[], call: EngineCall): Promise<void> {
     if (keys.length === 0) return;
-    const { space, tenantId } = this.#place;
+    const { space, tenantId } = this.#target;
     const before = keys.map((key) => this.#known.get(key));
     const names = keys.map((key) => ({ space, tenantId, key }));
     const records = await this.#parts.records.get(names, call).catch((error) => this.#readEach(names, error, call));
@@ -267,7 +267,7 @@ export class RecordWatcher {
 
   /** Resets the progress of all buckets, so that the next comparison covers them all. */
   #startOver(): void {
-    for (const mark of this.#marks ?? []) Object.assign(mark, { upTo: 0, counter: Number.MAX_SAFE_INTEGER });
+    for (const progress of this.#progress ?? []) Object.assign(progress, { upTo: 0, counter: Number.MAX_SAFE_INTEGER });
   }
 
   #isOld(key: string, revision: number): boolean {
@@ -275,14 +275,14 @@ export class RecordWatcher {
   }
 
   #bucketOf(key: string): number {
-    const { space, tenantId } = this.#place;
+    const { space, tenantId } = this.#target;
     return this.#parts.layout.bucketOfRecord({ space, tenantId, key });
   }
 }
 
-function account(mark: Mark, revision: number): void {
-  mark.heard.add(revision);
-  while (mark.heard.delete(mark.upTo + 1)) mark.upTo++;
+function account(progress: Progress, revision: number): void {
+  progress.reported.add(revision);
+  while (progress.reported.delete(progress.upTo + 1)) progress.upTo++;
 }
 
 /** By this process's clock. It decides only when to look, and whether a missing key is reported as expired. */

@@ -22,9 +22,9 @@ import { trimFeeds } from './feed-trimming.ts';
 import { Hints } from './hints.ts';
 import { redisJournal } from './journal.ts';
 import { Layout, tagOf } from './layout.ts';
-import { type RedisOptions, type Settings, settingsOf } from './options.ts';
+import { type RedisOptions, readSettings, type Settings } from './options.ts';
 import { redisRecords } from './records.ts';
-import { versionOf } from './server-facts.ts';
+import { readVersion } from './server-facts.ts';
 import { type Servers, SingleServer } from './servers.ts';
 import { readFormat } from './store-format.ts';
 
@@ -43,7 +43,7 @@ import { readFormat } from './store-format.ts';
 export async function redisStore(options: string | RedisOptions): Promise<Store> {
   const given = typeof options === 'string' ? { url: options } : options;
   const context = new StoreContext(given);
-  const settings = settingsOf(given, context.timeoutMs);
+  const settings = readSettings(given, context.timeoutMs);
   try {
     const servers = settings.cluster ? await Cluster.open(settings) : await SingleServer.open(settings);
     try {
@@ -90,7 +90,7 @@ async function assemble(
   let durability: Durability = await durabilityOf(servers, settings);
   return assembleStore(context, {
     backend: 'redis',
-    version: await versionOf(servers),
+    version: await readVersion(servers),
     can: {
       'runs.denseSequences': true,
       'runs.feed': true,

@@ -203,11 +203,11 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
       });
       expect(await findingOf(hasty, 'min-replicas-to-write')).toMatchObject({ status: 'warn' });
       expect(hasty.info.durability).toBe('host-crash');
-      const patient = await openStore(server.url, { waitReplicas: 1 });
-      expect(await findingOf(patient, 'replicas')).toMatchObject({ status: 'ok' });
-      expect(patient.info.durability).toBe('node-loss');
+      const waiting = await openStore(server.url, { waitReplicas: 1 });
+      expect(await findingOf(waiting, 'replicas')).toMatchObject({ status: 'ok' });
+      expect(waiting.info.durability).toBe('node-loss');
       await set('min-replicas-to-write', '1');
-      expect(await findingOf(patient, 'min-replicas-to-write')).toMatchObject({ status: 'ok' });
+      expect(await findingOf(waiting, 'min-replicas-to-write')).toMatchObject({ status: 'ok' });
     });
 
     it('acknowledges a write once the replica has it, and fails with OUTCOME_UNKNOWN when it has not', async () => {

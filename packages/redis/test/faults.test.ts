@@ -75,7 +75,7 @@ describe.skipIf(WITHOUT_REDIS)('a reply that is lost (F8)', () => {
     expect(await keysOf(direct, 'r')).toEqual(['first', 'lost-reply-key']);
   });
 
-  it('fails a swap with OUTCOME_UNKNOWN, and a retry with the same request id tells the winner that it won', async () => {
+  it('fails a swap with OUTCOME_UNKNOWN, and a retry with the same request id returns the win', async () => {
     const { proxy, url } = await proxyTo(sharedServer());
     const store = await openStore(url);
     await store.kv.put('k', { state: 'pending' });

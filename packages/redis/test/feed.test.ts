@@ -4,7 +4,7 @@ import { runEvent } from '../../../faults/run-event.ts';
 import { Commands } from '../src/commands.ts';
 import { trimFeed } from '../src/feed-trimming.ts';
 import { Layout } from '../src/layout.ts';
-import { settingsOf } from '../src/options.ts';
+import { readSettings } from '../src/options.ts';
 import { SingleServer } from '../src/servers.ts';
 import { newPrefix, openStore, sharedServer, WITHOUT_REDIS } from './servers.ts';
 
@@ -14,7 +14,7 @@ const call = () => ({ deadline: Date.now() + 20_000 });
 async function newFeed() {
   const prefix = newPrefix();
   const store = await openStore(sharedServer(), { prefix, buckets: BUCKETS });
-  const settings = settingsOf({ url: sharedServer(), prefix }, 5_000);
+  const settings = readSettings({ url: sharedServer(), prefix }, 5_000);
   const servers = await SingleServer.open(settings);
   onTestFinished(() => servers.close());
   const commands = new Commands(servers, settings);
@@ -52,7 +52,7 @@ describe.skipIf(WITHOUT_REDIS)('the feed', () => {
     const kept = runIds
       .filter((runId) => !isGone(runId))
       .flatMap((runId) => [1, 2, 3, 4, 5, 6].map((seq) => `${runId} ${seq}`));
-    expect(read.filter((place) => !isGone(place.split(' ')[0]!)).sort()).toEqual(kept.sort());
+    expect(read.filter((item) => !isGone(item.split(' ')[0]!)).sort()).toEqual(kept.sort());
     expect(await trim()).toBe(0);
   });
 

@@ -23,7 +23,7 @@ export async function openUnderTest(url: string): Promise<StoreUnderTest> {
     },
   };
   // Skipped for a Cluster, where the value is on one of several servers.
-  if (!url.includes(',')) under.damage = (...place) => damage(options, ...place);
+  if (!url.includes(',')) under.damage = (...field) => damage(options, ...field);
   return under;
 }
 
