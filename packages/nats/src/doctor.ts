@@ -5,7 +5,7 @@
 import { type DoctorFinding, type Durability, TidemarkError } from '@tidemark/core';
 import { type EngineCall, shownUrl } from '@tidemark/core/engine';
 import type { Link } from './connection/link.ts';
-import { isOld, type SyncedServer, syncOf } from './connection/sync.ts';
+import { isOld, readSync, type SyncedServer } from './connection/sync.ts';
 import { STREAM_KINDS, type StreamInfo, safeConfig, streamInfo, streamName, weaknessesOf } from './streams/streams.ts';
 
 type Finding = Omit<DoctorFinding, 'check'>;
@@ -30,7 +30,7 @@ export async function examine(
   call: EngineCall,
 ): Promise<Examination> {
   const [servers, streams] = await Promise.all([
-    syncOf(monitoring),
+    readSync(monitoring),
     Promise.all(STREAM_KINDS.map((kind) => streamInfo(link, streamName(prefix, kind), call))),
   ]);
   const examined: Examined = { prefix, version: link.version, streams, servers };
@@ -181,7 +181,7 @@ function options({ prefix, streams }: Examined, at: number): Finding {
   return {
     status: weak.some(({ loses }) => loses) ? 'fail' : 'warn',
     message: `${config.name}: ${weak.map(({ problem }) => problem).join('; ')}`,
-    fix: `Mend it with \`nats stream edit ${config.name}\`; what cannot be edited needs a new stream, under another prefix`,
+    fix: `Change it with \`nats stream edit ${config.name}\`; settings that cannot be edited need a new stream, under another prefix`,
   };
 }
 

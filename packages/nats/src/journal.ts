@@ -64,7 +64,7 @@ export class NatsJournal implements Journal {
   readonly #clock: () => number;
   readonly #signals: Signals;
   readonly #indexes = new LruMap<string, JournalIndex>(MAX_INDEXED_KEYS, ({ size }) => size + 1);
-  readonly #turns = new KeyedMutex();
+  readonly #journalMutex = new KeyedMutex();
 
   constructor(runs: JournalPart, others: JournalPart, signals: Signals, context: JournalContext) {
     this.#runs = runs;
@@ -80,7 +80,7 @@ export class NatsJournal implements Journal {
   commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
     const hashes = commit.entries.map(({ key }) => hashOfKey(key));
     const id = idOf(name);
-    return this.#turns.run(id, call, async () => {
+    return this.#journalMutex.run(id, call, async () => {
       let index = this.#indexes.get(id);
       if (!index) {
         // Writes to a journal that is expected to be new without reading it; the server refuses the commit if it is
@@ -127,9 +127,9 @@ export class NatsJournal implements Journal {
     };
     const { headers, body } = encodeCommit({ head, state, entries }, hashes, subject.hashed ? name : null);
     const content = await reader.fitting(subject.text, headers, body, writer.largestBody, call);
-    const place = await writer.publish({ subject: subject.text, expected: index.last, ...content }, call);
-    if (place === null) return null;
-    index.add(head, state, hashes, place);
+    const streamSeq = await writer.publish({ subject: subject.text, expected: index.last, ...content }, call);
+    if (streamSeq === null) return null;
+    index.add(head, state, hashes, streamSeq);
     return time;
   }
 
@@ -165,7 +165,7 @@ export class NatsJournal implements Journal {
   find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]> {
     const id = idOf(name);
     const { reader } = this.#part(name.space);
-    return this.#turns.run(id, call, async () => {
+    return this.#journalMutex.run(id, call, async () => {
       let index = this.#indexes.get(id);
       if (index) await reader.refresh(name, index, call);
       else index = await reader.index(name, 'whole', call);
@@ -196,7 +196,7 @@ export class NatsJournal implements Journal {
     this.#indexes.delete(idOf(name));
     for (;;) {
       const spilledUpTo = await reader.spill.writtenUpTo(call);
-      const { head, last, rewrites, restoring } = await reader.headWithPlace(name, call);
+      const { head, last, rewrites, restoring } = await reader.headWithPosition(name, call);
       if (head === null) {
         // An interrupted removal may have left messages before the end.
         if (last > 0) await reader.removeBefore(name, last, spilledUpTo, call);
@@ -211,10 +211,12 @@ export class NatsJournal implements Journal {
         [HEADER.rewrites]: rewritesHeader(rewrites),
         [HEADER.name]: subject.hashed ? headerJson([name.tenantId, name.name]) : undefined,
       };
-      const place = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
-      if (place === null) continue;
+      const published = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
+      if (published === null) continue;
       // The end is stored first: a crash from here on leaves bytes behind, never half a journal.
-      await reader.removeBefore(name, place, spilledUpTo, call).catch((error) => Promise.reject(outcomeUnknown(error)));
+      await reader
+        .removeBefore(name, published, spilledUpTo, call)
+        .catch((error) => Promise.reject(outcomeUnknown(error)));
       this.announce(name);
       return head.seq;
     }
@@ -224,8 +226,8 @@ export class NatsJournal implements Journal {
   restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
     const { reader, writer } = this.#part(name.space);
-    return this.#turns.run(id, call, async () => {
-      const { head, tombstone, last, rewrites, restoring } = await reader.headWithPlace(name, call);
+    return this.#journalMutex.run(id, call, async () => {
+      const { head, tombstone, last, rewrites, restoring } = await reader.headWithPosition(name, call);
       const isKnown = tombstone === step.known.tombstone && (restoring ? head!.seq : 0) === step.known.seq;
       if (!isKnown || (head && !restoring)) return false;
       // Parts stay: some may belong to another process that is restoring the same journal.
@@ -240,15 +242,15 @@ export class NatsJournal implements Journal {
         { tombstone: step.tombstone, first, isLast: step.isLast },
       );
       const content = await reader.fitting(subject.text, headers, body, writer.largestBody, call);
-      const place = await writer.publish({ subject: subject.text, expected: last, ...content }, call);
-      if (place !== null && step.isLast) this.announce(name);
-      return place !== null;
+      const published = await writer.publish({ subject: subject.text, expected: last, ...content }, call);
+      if (published !== null && step.isLast) this.announce(name);
+      return published !== null;
     });
   }
 
   rewrite(name: JournalName, seq: number, body: { from: string; to: string }, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
-    return this.#turns.run(id, call, () => {
+    return this.#journalMutex.run(id, call, () => {
       this.#indexes.delete(id);
       return rewriteEntry(this.#part(name.space), name, seq, body, call);
     });
@@ -260,7 +262,7 @@ export class NatsJournal implements Journal {
     this.#indexes.delete(idOf(name));
     for (;;) {
       const spilledUpTo = await reader.spill.writtenUpTo(call);
-      const { head, tombstone, last } = await reader.headWithPlace(name, call);
+      const { head, tombstone, last } = await reader.headWithPosition(name, call);
       if (head === null && tombstone === null) {
         if (last > 0) await reader.removeBefore(name, last, spilledUpTo, call);
         return 0;
@@ -269,9 +271,11 @@ export class NatsJournal implements Journal {
         [HEADER.end]: REMOVED,
         [HEADER.name]: subject.hashed ? headerJson([name.tenantId, name.name]) : undefined,
       };
-      const place = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
-      if (place === null) continue;
-      await reader.removeBefore(name, place, spilledUpTo, call).catch((error) => Promise.reject(outcomeUnknown(error)));
+      const published = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
+      if (published === null) continue;
+      await reader
+        .removeBefore(name, published, spilledUpTo, call)
+        .catch((error) => Promise.reject(outcomeUnknown(error)));
       this.announce(name);
       return head?.seq ?? 0;
     }
@@ -292,7 +296,7 @@ export class NatsJournal implements Journal {
   }
 
   clear(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
-    return this.#part(space).reader.removeMarks(space, tenantId, call);
+    return this.#part(space).reader.removeMarkers(space, tenantId, call);
   }
 
   tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]> {
@@ -314,22 +318,22 @@ export class NatsJournal implements Journal {
 
   async feed(space: JournalSpace, after: string | null, limit: number, call: EngineCall) {
     const { reader } = this.#part(space);
-    let [place, skip] = after === null ? [0, 0] : decodeCursor<[number, number]>(after, isFeedCursor);
+    let [streamSeq, skip] = after === null ? [0, 0] : decodeCursor<[number, number]>(after, isFeedCursor);
     const found: { cursor: string; name: JournalName; entry: JournalEntry }[] = [];
-    for await (const message of reader.allAfter(skip > 0 ? place : place + 1, call)) {
-      if (message.seq !== place) skip = 0;
-      place = message.seq;
+    for await (const message of reader.allAfter(skip > 0 ? streamSeq : streamSeq + 1, call)) {
+      if (message.seq !== streamSeq) skip = 0;
+      streamSeq = message.seq;
       const commit = readCommitHead(message.headers);
       if (!commit) continue;
       const named = nameOfSubject(reader.subject, message.subject, message.headers[HEADER.name]);
       if (named.space !== space) continue;
       const name = { space, tenantId: named.tenantId, name: named.name };
-      reader.noteBefore(name, commit, Number(message.headers[HEADER.expected]));
+      reader.rememberBefore(name, commit, Number(message.headers[HEADER.expected]));
       const { count, entries } = await this.#fedBy(name, message, commit, skip, limit - found.length, call);
       for (const [at, entry] of entries.entries()) {
         // Inside a commit, the cursor counts the entries returned from it; after the commit, it is only the commit's
         // position.
-        const cursor = encodeCursor([place, skip + at + 1 === count ? 0 : skip + at + 1]);
+        const cursor = encodeCursor([streamSeq, skip + at + 1 === count ? 0 : skip + at + 1]);
         found.push({ cursor, name: { ...name }, entry });
       }
       if (found.length === limit) break;

@@ -47,9 +47,9 @@ export function checkReplicas(replicas: number | undefined): number | undefined 
 }
 
 /** Returns the servers of a URL, and the first login in it. */
-export function serversOf(url: string): { servers: string[]; user?: string; pass?: string; token?: string } {
+export function parseServers(url: string): { servers: string[]; user?: string; pass?: string; token?: string } {
   const parts = url.replace(/^(nats|tls):\/\//, '').split(',');
-  const servers = parts.map((part) => addressOf(part.replace(/^(nats|tls):\/\//, ''), url));
+  const servers = parts.map((part) => parseAddress(part.replace(/^(nats|tls):\/\//, ''), url));
   const login = servers.find(({ username }) => username !== '');
   const user = login && decodeURIComponent(login.username);
   const pass = login?.password ? decodeURIComponent(login.password) : undefined;
@@ -59,7 +59,7 @@ export function serversOf(url: string): { servers: string[]; user?: string; pass
   };
 }
 
-function addressOf(part: string, url: string): URL {
+function parseAddress(part: string, url: string): URL {
   const address = URL.parse(`nats://${part.replace(/(?<!\/)\/+$/, '')}`);
   if (address && address.hostname !== '') return address;
   throw invalidArgument('url', 'a URL such as nats://localhost:4222', url);

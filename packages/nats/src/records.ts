@@ -27,9 +27,9 @@ import {
   sleep,
   startsAnew,
 } from '@tidemark/core/engine';
-import { isOver, type Link, PAUSE_MS } from './connection/link.ts';
+import { isOver, type Link, RETRY_DELAY_MS } from './connection/link.ts';
 import { outcomeUnknown } from './errors.ts';
-import { removeMarks, removeMarksOf } from './messages/delete-markers.ts';
+import { removeMarkers, removeMarkersUnder } from './messages/delete-markers.ts';
 import { HEADER } from './messages/headers.ts';
 import { messageSum } from './messages/message-sums.ts';
 import type { Messages, StoredMessage } from './messages/messages.ts';
@@ -74,7 +74,7 @@ export class NatsRecords implements Records {
   readonly #parts: RecordParts;
   readonly #mirror: RecordMirror;
   readonly #reader: RecordReader;
-  readonly #turns = new KeyedMutex();
+  readonly #subjectMutex = new KeyedMutex();
 
   constructor(parts: RecordParts) {
     this.#parts = parts;
@@ -100,7 +100,7 @@ export class NatsRecords implements Records {
     const home = this.#homeOf(write.name);
     if (home !== this) return home.write(write, call);
     const subject = this.#reader.subjectOf(write.name);
-    return this.#turns.run(subject.text, call, async () => {
+    return this.#subjectMutex.run(subject.text, call, async () => {
       // The cached record is good enough for a write, which the server refuses if it is outdated. A refusal is never
       // based on it.
       const seen = this.#reader.seen(subject);
@@ -110,7 +110,7 @@ export class NatsRecords implements Records {
         const outcome = await this.#attempt(write, subject, await this.#reader.find(subject, call), true, call);
         if (outcome) return outcome;
         if (isOver(call)) break;
-        if (tries > EAGER_TRIES) await sleep(PAUSE_MS);
+        if (tries > EAGER_TRIES) await sleep(RETRY_DELAY_MS);
       }
       throw new TidemarkError(
         'OVERLOADED',
@@ -198,7 +198,7 @@ export class NatsRecords implements Records {
     }
     const parts = await spill.write(subject.text, body, call);
     const revision = await publish({ headers: { ...headers, [HEADER.parts]: parts }, body: '' });
-    if (revision !== null) await spill.removeBefore(subject.text, parts, call).catch(left);
+    if (revision !== null) await spill.removeBefore(subject.text, parts, call).catch(ignore);
     return revision;
   }
 
@@ -211,12 +211,12 @@ export class NatsRecords implements Records {
   ): Promise<number | null> {
     const headers = endHeaders(name, end, subject.hashed);
     const removeSpilled = await this.#spilledBefore(subject, spilled, call);
-    const place = await this.#parts.writer.publish(
+    const seq = await this.#parts.writer.publish(
       { subject: subject.text, expected: revision, headers, body: endBody(requests) },
       call,
     );
-    if (place !== null) await removeSpilled();
-    return place;
+    if (seq !== null) await removeSpilled();
+    return seq;
   }
 
   /**
@@ -227,7 +227,7 @@ export class NatsRecords implements Records {
     if (!spilled) return async () => {};
     const { spill } = this.#parts;
     const upTo = await spill.writtenUpTo(call);
-    return () => spill.removeUpTo(subject.text, upTo, call).catch(left);
+    return () => spill.removeUpTo(subject.text, upTo, call).catch(ignore);
   }
 
   /**
@@ -320,7 +320,7 @@ export class NatsRecords implements Records {
     const { link, messages } = this.#parts;
     const queue = new ChangeQueue(signal);
     // Spilled bodies take time to read: later changes wait for them.
-    let turn = Promise.resolve();
+    let pending = Promise.resolve();
     const follower = new Follower(link, {
       messages,
       filter: tenantFilter(messages.subject, space, tenantId),
@@ -329,7 +329,7 @@ export class NatsRecords implements Records {
       onMessage: (message) => {
         const key = nameOfSubject(messages.subject, message.subject, message.headers[HEADER.name]).name;
         if (!key.startsWith(prefix)) return;
-        turn = turn.then(async () => {
+        pending = pending.then(async () => {
           const change = await this.#changeOf(key, message).catch(() => null);
           if (change) queue.push(change);
         });
@@ -372,13 +372,13 @@ export class NatsRecords implements Records {
       const name = { space, tenantId, key };
       const subject = this.#reader.subjectOf(name);
       this.#reader.forget(subject);
-      const place = await this.#end(name, subject, { revision, requests: NO_REQUESTS, spilled: true }, 'delete', call);
+      const seq = await this.#end(name, subject, { revision, requests: NO_REQUESTS, spilled: true }, 'delete', call);
       // A record written meanwhile is found again. Versions before the delete marker are purged at once: they hold its
       // content.
-      if (place !== null) await messages.purge(subject.text, place, call);
+      if (seq !== null) await messages.purge(subject.text, seq, call);
     }
     if (found.length === 0) {
-      await removeMarks(messages, tenantFilter(messages.subject, space, tenantId), call);
+      await removeMarkersUnder(messages, tenantFilter(messages.subject, space, tenantId), call);
       await this.#parts.kept?.erase(tenantId, call);
     }
     return found.map(({ key }) => key);
@@ -387,12 +387,12 @@ export class NatsRecords implements Records {
   /** Removes the delete markers of records under a prefix, all of which are removed. */
   async clear(space: RecordSpace, tenantId: string, prefix: string, call: EngineCall): Promise<void> {
     await this.#mirror.caughtUp(call);
-    await removeMarksOf(this.#parts.messages, this.#mirror.marked(space, tenantId, prefix), call);
+    await removeMarkers(this.#parts.messages, this.#mirror.markersUnder(space, tenantId, prefix), call);
   }
 
   /** Removes old delete markers of records. */
-  removeMarks(limit: number, call: EngineCall): Promise<number> {
-    return this.#mirror.removeMarks(limit, call);
+  removeMarkers(limit: number, call: EngineCall): Promise<number> {
+    return this.#mirror.removeMarkers(limit, call);
   }
 
   stop(): void {
@@ -401,7 +401,7 @@ export class NatsRecords implements Records {
 }
 
 /** Ignores the failure: the next version removes the parts, and the write itself is stored. */
-function left(): void {}
+function ignore(): void {}
 
 async function* stopping(changes: AsyncIterable<RecordChange>, stop: () => void): AsyncIterable<RecordChange> {
   try {

@@ -37,7 +37,7 @@ import { prepareStreams, type StreamKind, streamName, streamSubject } from './st
  * Opens a store on NATS with JetStream, server 2.9 or newer. Creates its streams if they do not exist.
  *
  * @throws `INVALID_ARGUMENT` for an option it cannot use, `UNAVAILABLE` when no server can be reached,
- * `DURABILITY_TOO_WEAK` under `durability: 'require'`.
+ * `DURABILITY_TOO_WEAK` for unsafe streams, or under `durability: 'require'`.
  * @example
  * ```ts
  * const store = await natsStore('nats://localhost:4222');
@@ -115,7 +115,7 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
   const artifacts = keyedArtifacts(context, ports.records, ports.blobs, { stepwise: true });
   const cleaner = new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
-    (call, limit) => records.removeMarks(limit, call),
+    (call, limit) => records.removeMarkers(limit, call),
     artifactSweep(artifacts, clock),
   ]);
   const keyedRuns = new KeyedRuns(ports.journal, ports.records);

@@ -3,7 +3,7 @@ import { connect } from '@nats-io/transport-node';
 import { expect, it } from 'vitest';
 import { checkLayer, fillLayers, LAYERS, type Layer } from '../../../faults/damage-layers.ts';
 import { HEADER, headersFor, readHeaders } from '../src/messages/headers.ts';
-import { serversOf } from '../src/options.ts';
+import { parseServers } from '../src/options.ts';
 import { streamName } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore } from './stores.ts';
@@ -30,7 +30,7 @@ async function change(url: string, prefix: string, layer: Layer): Promise<boolea
     const isIt = layer === 'artifact' || message?.subject.endsWith('.default.sick');
     if (!message || !isIt || !body.includes(from)) continue;
     const { [HEADER.expected]: _, [HEADER.once]: __, ...headers } = readHeaders(Buffer.from(message.hdrs!, 'base64'));
-    const { servers, ...login } = serversOf(url);
+    const { servers, ...login } = parseServers(url);
     const connection = await connect({ servers, ...login });
     const changed = Buffer.from(body.replace(from, to), 'latin1');
     await connection.request(message.subject, changed, { timeout: 5_000, headers: headersFor(headers) });

@@ -145,8 +145,8 @@ describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
         await sleep(50);
       }
     })();
-    const patient = { ...ORDER, timeoutMs: 30_000 };
-    for (const runSeq of [1, 2, 3]) expect(await store.runs.redactEvent('r', runSeq, patient)).toBe(true);
+    const options = { ...ORDER, timeoutMs: 30_000 };
+    for (const runSeq of [1, 2, 3]) expect(await store.runs.redactEvent('r', runSeq, options)).toBe(true);
     isWriting = false;
     await writing;
     expect(written).toBeGreaterThan(3);

@@ -5,7 +5,7 @@ import { neededServers, offeredUrl, startKind, startOwnServer } from '../../../s
 import { startNatsCluster } from '../../../scripts/servers/nats-cluster.ts';
 import { type NatsVersion, natsOf } from '../../../scripts/servers/nats-versions.ts';
 import type { NatsOptions } from '../src/index.ts';
-import { serversOf } from '../src/options.ts';
+import { parseServers } from '../src/options.ts';
 import { STREAM_KINDS, streamName } from '../src/streams/streams.ts';
 
 /** Whether this test run deliberately excludes NATS. */
@@ -61,7 +61,7 @@ export function newPrefix(): string {
 
 /** Sends a request to the JetStream API of a server, without the store. */
 export async function askServer<T>(url: string, subject: string, question: unknown = ''): Promise<T> {
-  const { servers, ...login } = serversOf(url);
+  const { servers, ...login } = parseServers(url);
   const connection = await connect({ servers, ...login });
   try {
     const data = typeof question === 'string' ? question : JSON.stringify(question);

@@ -9,11 +9,11 @@ import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { sleep } from '@tidemark/core/engine';
 import { AnswerLost, isPassing, NobodyAnswers, RefusedByServer, translate, unavailable } from '../errors.ts';
-import { type NatsOptions, serversOf } from '../options.ts';
+import { type NatsOptions, parseServers } from '../options.ts';
 
 /** How long one request may take before its answer is considered lost: a killed leader never answers. */
 const ANSWER_WITHIN_MS = 4_000;
-export const PAUSE_MS = 50;
+export const RETRY_DELAY_MS = 50;
 /** How long before its deadline a call gives up when there is nothing left to try. */
 export const GIVE_UP_MS = 100;
 const TICK_MS = 50;
@@ -39,7 +39,7 @@ export class Link {
   #connected = true;
 
   static async open(options: NatsOptions, timeoutMs: number): Promise<Link> {
-    const { servers, ...login } = serversOf(options.url);
+    const { servers, ...login } = parseServers(options.url);
     try {
       const connection = await connect({
         name: 'tidemark',
@@ -120,8 +120,8 @@ export class Link {
       } catch (error) {
         if (!(error instanceof AnswerLost) && !isPassing(error)) throw error;
         if (error instanceof RefusedByServer && error.code === final) throw error;
-        if (isOver(call, PAUSE_MS)) throw unavailable(error as Error);
-        await sleep(PAUSE_MS);
+        if (isOver(call, RETRY_DELAY_MS)) throw unavailable(error as Error);
+        await sleep(RETRY_DELAY_MS);
       }
     }
   }
@@ -159,7 +159,7 @@ export class Link {
   }
 
   /** Sends a request without waiting for the answer. */
-  tell(subject: string): void {
+  sendWithoutReply(subject: string): void {
     this.send(`$JS.API.${subject}`);
   }
 
@@ -169,7 +169,7 @@ export class Link {
       // Before the caller's own timer fires, which cannot know that nothing was sent.
       if (isOver(call, GIVE_UP_MS)) throw unavailable(new Error('the connection is down'));
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(done, PAUSE_MS);
+        const timer = setTimeout(done, RETRY_DELAY_MS);
         const waiting = this.#waiting;
         function done() {
           clearTimeout(timer);

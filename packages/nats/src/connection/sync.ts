@@ -18,7 +18,7 @@ interface Settings {
   jetstream?: { config?: { sync_always?: boolean; sync_interval?: number } };
 }
 
-export function syncOf(addresses: readonly string[]): Promise<SyncedServer[]> {
+export function readSync(addresses: readonly string[]): Promise<SyncedServer[]> {
   return Promise.all(addresses.map(look));
 }
 

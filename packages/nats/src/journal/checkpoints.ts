@@ -34,8 +34,8 @@ export class Checkpoints {
   async write(subject: string, origin: number, { commits, hashes }: Checkpoint, call: EngineCall): Promise<void> {
     const body = Buffer.concat([Buffer.from(`${JSON.stringify(commits)}\n`), Buffer.from(hashes.join(''), 'latin1')]);
     if (body.length > this.#writer.largestBody) return;
-    const place = `${this.#subjectOf(subject)}.${origin}.${commits[0]![0]}`;
-    await this.#writer.publish({ subject: place, expected: 0, headers: {}, body }, call);
+    const checkpoint = `${this.#subjectOf(subject)}.${origin}.${commits[0]![0]}`;
+    await this.#writer.publish({ subject: checkpoint, expected: 0, headers: {}, body }, call);
   }
 
   /** Yields the checkpoints of a journal, oldest first. */

@@ -98,8 +98,8 @@ export function readPartHead(headers: HeaderValues): CommitHead | null {
 
 /** Returns where the restore that this message continues began, or `null` if it continues none. */
 export function restoredFrom(headers: HeaderValues): number | null {
-  const place = headers[HEADER.restored];
-  return place === undefined ? null : Number(place);
+  const from = headers[HEADER.restored];
+  return from === undefined ? null : Number(from);
 }
 
 function readHead(headers: HeaderValues, name: typeof HEADER.commit | typeof HEADER.part): CommitHead | null {

@@ -24,7 +24,7 @@ interface Listed {
   name: JournalName;
   head: JournalHead;
   /** Stream sequence of a state that is too large for headers and is read on demand. */
-  place: number | null;
+  stateSeq: number | null;
 }
 
 export interface ListRange {
@@ -45,7 +45,7 @@ export class Heads {
   readonly #readHead: ReadHead;
   readonly #listed = new Map<string, Listed>();
   /** `createdAt`, tenant and name of each journal, in the order of lists. */
-  readonly #places = new SortedKeys();
+  readonly #order = new SortedKeys();
   /** Removed journals that refuse later commits. */
   readonly #tombstones = new Map<string, JournalName>();
   readonly #tenants = new Map<string, Set<string>>();
@@ -117,8 +117,8 @@ export class Heads {
   ): Promise<{ name: JournalName; head: JournalHead }[]> {
     await this.#mirror.caughtUp(call);
     const found: Listed[] = [];
-    for (const place of this.#walk(range)) {
-      const listed = this.#listed.get(space + place.slice(TIME_DIGITS));
+    for (const key of this.#walk(range)) {
+      const listed = this.#listed.get(space + key.slice(TIME_DIGITS));
       if (!listed) continue;
       if (range.tenantId === undefined || listed.name.tenantId === range.tenantId) found.push(listed);
       if (found.length === range.limit) break;
@@ -128,8 +128,8 @@ export class Heads {
 
   *#walk({ order, after }: ListRange): Generator<string> {
     const start = after && sortKey(after.createdAt, after.tenantId, after.name);
-    if (order === 'newest') yield* this.#places.below(start);
-    else for (const place of this.#places.from(start ?? '')) if (place !== start) yield place;
+    if (order === 'newest') yield* this.#order.below(start);
+    else for (const key of this.#order.from(start ?? '')) if (key !== start) yield key;
   }
 
   stop(): void {
@@ -137,8 +137,8 @@ export class Heads {
     this.#listener?.stop();
   }
 
-  async #whole({ name, head, place }: Listed, call: EngineCall): Promise<{ name: JournalName; head: JournalHead }> {
-    const current = place === null ? null : (await this.#readHead(name, call)).head;
+  async #whole({ name, head, stateSeq }: Listed, call: EngineCall): Promise<{ name: JournalName; head: JournalHead }> {
+    const current = stateSeq === null ? null : (await this.#readHead(name, call)).head;
     return { name: { ...name }, head: { ...(current ?? head) } };
   }
 
@@ -155,7 +155,7 @@ export class Heads {
     if (commit) {
       const state = readState(message.headers);
       const head = headAfter(commit, state ?? '');
-      const listed = { name, head, place: state === null ? message.seq : null };
+      const listed = { name, head, stateSeq: state === null ? message.seq : null };
       if (!this.#listed.has(id)) this.#add(listed);
       this.#listed.set(id, listed);
     }
@@ -167,12 +167,12 @@ export class Heads {
   }
 
   #add({ name, head }: Listed): void {
-    this.#places.add(sortKey(head.createdAt, name.tenantId, name.name));
+    this.#order.add(sortKey(head.createdAt, name.tenantId, name.name));
   }
 
   #drop(id: string, { name, head }: Listed): void {
     this.#listed.delete(id);
-    this.#places.delete(sortKey(head.createdAt, name.tenantId, name.name));
+    this.#order.delete(sortKey(head.createdAt, name.tenantId, name.name));
   }
 
   #nameTenant({ tenantId, name }: JournalName, isNamed: boolean): void {

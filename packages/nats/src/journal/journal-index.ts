@@ -14,13 +14,13 @@ export class JournalIndex {
   #seqOf = new Map<KeyHash, number>();
   /** First sequences of the commits, and their stream sequences. */
   #firsts: number[] = [];
-  #places: number[] = [];
+  #streamSeqs: number[] = [];
   /** Commits and hashes that are in no checkpoint yet. */
   #since: Checkpoint = { commits: [], hashes: [] };
 
   /** Stream sequence of its first commit, which is unique to each journal of the same name. */
   get origin(): number {
-    return this.#places[0] ?? 0;
+    return this.#streamSeqs[0] ?? 0;
   }
 
   /** Number of keys. */
@@ -29,24 +29,24 @@ export class JournalIndex {
   }
 
   /** Adds the next commit. */
-  add(commit: CommitHead, state: string, hashes: readonly KeyHash[], place: number): void {
+  add(commit: CommitHead, state: string, hashes: readonly KeyHash[], streamSeq: number): void {
     if (commit.firstSeq !== (this.head?.seq ?? 0) + 1)
       throw new Error(`A commit begins with ${commit.firstSeq} after ${this.head?.seq ?? 0}`);
     hashes.forEach((hash, at) => {
       this.#seqOf.set(hash, commit.firstSeq + at);
     });
     this.#firsts.push(commit.firstSeq);
-    this.#places.push(place);
-    this.#since.commits.push([commit.firstSeq, place]);
+    this.#streamSeqs.push(streamSeq);
+    this.#since.commits.push([commit.firstSeq, streamSeq]);
     this.#since.hashes.push(...hashes);
     this.head = headAfter(commit, state);
     this.tombstone = null;
-    this.last = place;
+    this.last = streamSeq;
   }
 
   /** Adds a step of a restore. It counts once a commit follows. */
-  addHidden(part: CommitHead, tombstone: string | null, hashes: readonly KeyHash[], place: number): void {
-    this.add(part, '', hashes, place);
+  addHidden(part: CommitHead, tombstone: string | null, hashes: readonly KeyHash[], streamSeq: number): void {
+    this.add(part, '', hashes, streamSeq);
     this.tombstone = tombstone;
   }
 
@@ -54,9 +54,9 @@ export class JournalIndex {
   addCheckpoint({ commits, hashes }: Checkpoint): boolean {
     const firstSeq = commits[0]?.[0];
     if (firstSeq !== (this.head?.seq ?? 0) + 1) return false;
-    for (const [first, place] of commits) {
+    for (const [first, streamSeq] of commits) {
       this.#firsts.push(first);
-      this.#places.push(place);
+      this.#streamSeqs.push(streamSeq);
     }
     hashes.forEach((hash, at) => {
       this.#seqOf.set(hash, firstSeq + at);
@@ -79,10 +79,10 @@ export class JournalIndex {
   }
 
   /** Ends the journal: only a tombstone that refuses later commits is left. */
-  end(tombstone: string | null, place: number): void {
+  end(tombstone: string | null, streamSeq: number): void {
     this.clear();
     this.tombstone = tombstone;
-    this.last = place;
+    this.last = streamSeq;
   }
 
   clear(): void {
@@ -91,7 +91,7 @@ export class JournalIndex {
     this.tombstone = null;
     this.#seqOf = new Map();
     this.#firsts = [];
-    this.#places = [];
+    this.#streamSeqs = [];
     this.#since = { commits: [], hashes: [] };
   }
 
@@ -100,7 +100,7 @@ export class JournalIndex {
   }
 
   /** Returns the stream sequence of the commit that holds a sequence. */
-  placeOf(seq: number): number {
+  streamSeqOf(seq: number): number {
     let low = 0;
     let high = this.#firsts.length;
     while (low < high) {
@@ -108,6 +108,6 @@ export class JournalIndex {
       if (this.#firsts[middle]! <= seq) low = middle + 1;
       else high = middle;
     }
-    return this.#places[low - 1] ?? 0;
+    return this.#streamSeqs[low - 1] ?? 0;
   }
 }

@@ -2,7 +2,7 @@
 import type { EngineCall, JournalEntry, JournalHead, JournalName, JournalSpace } from '@tidemark/core/engine';
 import { LruMap } from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
-import { removeMarks } from '../messages/delete-markers.ts';
+import { removeMarkersUnder } from '../messages/delete-markers.ts';
 import { HEADER } from '../messages/headers.ts';
 import type { Messages, StoredMessage } from '../messages/messages.ts';
 import type { Spill } from '../messages/spill.ts';
@@ -41,7 +41,7 @@ export class JournalReader {
   readonly spill: Spill;
   readonly checkpoints: Checkpoints;
   /** Where reads ended: the next page, or the next event of a tail, is read from there. */
-  readonly #positions = new LruMap<string, { seq: number; place: number }>(MAX_POSITIONS);
+  readonly #positions = new LruMap<string, { seq: number; streamSeq: number }>(MAX_POSITIONS);
 
   constructor(link: Link, messages: Messages, spill: Spill, checkpoints: Checkpoints) {
     this.#link = link;
@@ -61,11 +61,11 @@ export class JournalReader {
   }
 
   async head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }> {
-    const { head, tombstone } = await this.headWithPlace(name, call);
+    const { head, tombstone } = await this.headWithPosition(name, call);
     return { head, tombstone };
   }
 
-  async headWithPlace(name: JournalName, call: EngineCall) {
+  async headWithPosition(name: JournalName, call: EngineCall) {
     const message = await this.#messages.last(this.#subjectOf(name), call);
     if (!message) return { head: null, tombstone: null, last: 0, rewrites: 0 };
     const { seq: last, headers } = message;
@@ -150,8 +150,8 @@ export class JournalReader {
     else index.add(commit, await this.#stateOf(message, call), hashes, message.seq);
   }
 
-  async #hashesInBody(commit: CommitHead, place: number, call: EngineCall): Promise<string[]> {
-    const message = await this.#messages.at(place, call);
+  async #hashesInBody(commit: CommitHead, streamSeq: number, call: EngineCall): Promise<string[]> {
+    const message = await this.#messages.at(streamSeq, call);
     const body = message && (await this.bodyOf(message, call));
     return body ? readEntries(commit, body).map(({ key }) => hashOfKey(key)) : [];
   }
@@ -203,25 +203,25 @@ export class JournalReader {
   /** Returns the stream sequence from which to read for entries after a sequence. */
   #startOf(id: string, afterSeq: number, index: JournalIndex | undefined): number {
     if (afterSeq === 0) return 1;
-    if (index?.head) return afterSeq >= index.head.seq ? index.last : index.placeOf(afterSeq + 1);
+    if (index?.head) return afterSeq >= index.head.seq ? index.last : index.streamSeqOf(afterSeq + 1);
     const position = this.#positions.get(id);
-    return position && position.seq <= afterSeq ? position.place : 1;
+    return position && position.seq <= afterSeq ? position.streamSeq : 1;
   }
 
   /**
    * Records the position of the commit before one that was read, so that a reader of the journal's end can start there.
    */
-  noteBefore(name: JournalName, { firstSeq }: CommitHead, placeBefore: number): void {
+  rememberBefore(name: JournalName, { firstSeq }: CommitHead, streamSeqBefore: number): void {
     const id = idOf(name);
     const seq = firstSeq - 2;
     const known = this.#positions.get(id);
-    if (seq >= 0 && (!known || known.seq > seq)) this.#positions.set(id, { seq, place: placeBefore });
+    if (seq >= 0 && (!known || known.seq > seq)) this.#positions.set(id, { seq, streamSeq: streamSeqBefore });
   }
 
   /** Records a commit that was returned completely: the next read begins after it. */
-  #remember(id: string, commit: CommitHead, place: number, lastGiven: number | undefined): void {
+  #remember(id: string, commit: CommitHead, streamSeq: number, lastGiven: number | undefined): void {
     const seq = commit.firstSeq + commit.count - 1;
-    if (lastGiven === seq) this.#positions.set(id, { seq, place });
+    if (lastGiven === seq) this.#positions.set(id, { seq, streamSeq });
   }
 
   /** Returns the entries at sequences that the index knows. Each commit is read once. */
@@ -232,22 +232,22 @@ export class JournalReader {
     call: EngineCall,
   ): Promise<(JournalEntry | null)[]> {
     const commits = new Map<number, Promise<JournalEntry[]>>();
-    const commitAt = (place: number) => {
-      const entries = commits.get(place) ?? this.#commitAt(name, place, call);
-      commits.set(place, entries);
+    const commitAt = (streamSeq: number) => {
+      const entries = commits.get(streamSeq) ?? this.#commitAt(name, streamSeq, call);
+      commits.set(streamSeq, entries);
       return entries;
     };
     return Promise.all(
       seqs.map(async (seq) => {
         if (seq === undefined) return null;
-        const entries = await commitAt(index.placeOf(seq));
+        const entries = await commitAt(index.streamSeqOf(seq));
         return entries[seq - (entries[0]?.seq ?? 0)] ?? null;
       }),
     );
   }
 
-  async #commitAt(name: JournalName, place: number, call: EngineCall): Promise<JournalEntry[]> {
-    const message = await this.#messages.at(place, call);
+  async #commitAt(name: JournalName, streamSeq: number, call: EngineCall): Promise<JournalEntry[]> {
+    const message = await this.#messages.at(streamSeq, call);
     const commit = message && (readCommitHead(message.headers) ?? readPartHead(message.headers));
     const body = commit && message.subject === this.#subjectOf(name) && (await this.bodyOf(message, call));
     return body ? readEntries(commit, body) : [];
@@ -296,18 +296,18 @@ export class JournalReader {
   }
 
   /**
-   * Removes the commits that the rewritten commit at `place` replaced, if there is one: its writer may have been
+   * Removes the commits that the rewritten commit at `streamSeq` replaced, if there is one: its writer may have been
    * interrupted.
    */
-  async finishRewrite(name: JournalName, place: number, call: EngineCall): Promise<void> {
-    const message = await this.#messages.at(place, call);
+  async finishRewrite(name: JournalName, streamSeq: number, call: EngineCall): Promise<void> {
+    const message = await this.#messages.at(streamSeq, call);
     const spilledUpTo = message?.headers[HEADER.rewritten];
-    if (spilledUpTo !== undefined) await this.removeBefore(name, place, Number(spilledUpTo), call);
+    if (spilledUpTo !== undefined) await this.removeBefore(name, streamSeq, Number(spilledUpTo), call);
   }
 
   /** Removes the delete markers of a tenant whose journals are all removed. */
-  removeMarks(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
-    return removeMarks(this.#messages, tenantFilter(this.subject, space, tenantId), call);
+  removeMarkers(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
+    return removeMarkersUnder(this.#messages, tenantFilter(this.subject, space, tenantId), call);
   }
 
   #subjectOf(name: JournalName): string {

@@ -41,10 +41,10 @@ export async function rewriteEntry(
       if (copied[seq - 1]?.body !== from) return false;
       const entries = copied.with(seq - 1, { ...copied[seq - 1]!, body: to });
       requireFew(entries);
-      const place = await publish(reader, writer, name, { head, entries, last, spilledUpTo }, call);
-      if (place !== null) {
+      const published = await publish(reader, writer, name, { head, entries, last, spilledUpTo }, call);
+      if (published !== null) {
         await reader
-          .removeBefore(name, place, spilledUpTo, call)
+          .removeBefore(name, published, spilledUpTo, call)
           .catch((error) => Promise.reject(outcomeUnknown(error)));
         return true;
       }

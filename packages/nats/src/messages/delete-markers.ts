@@ -8,21 +8,21 @@ import { sleep } from '@tidemark/core/engine';
 import type { Messages } from './messages.ts';
 
 /** By then every connected process has received the markers. */
-const HEARD_AFTER_MS = 500;
+const RECEIVED_AFTER_MS = 500;
 
 /** Removes the markers of all subjects that match a filter, under which nothing else is left. */
-export async function removeMarks(messages: Messages, filter: string, call: EngineCall): Promise<void> {
+export async function removeMarkersUnder(messages: Messages, filter: string, call: EngineCall): Promise<void> {
   if ((await messages.subjects(filter, call)).length === 0) return;
-  await removeMarksOf(messages, [{ subject: filter, seq: await messages.lastSeq(call) }], call);
+  await removeMarkers(messages, [{ subject: filter, seq: await messages.lastSeq(call) }], call);
 }
 
 /** Removes markers and older messages of their subjects, but nothing written after them. */
-export async function removeMarksOf(
+export async function removeMarkers(
   messages: Messages,
-  marks: readonly { subject: string; seq: number }[],
+  markers: readonly { subject: string; seq: number }[],
   call: EngineCall,
 ): Promise<void> {
-  if (marks.length === 0) return;
-  await sleep(HEARD_AFTER_MS);
-  for (const { subject, seq } of marks) await messages.purge(subject, seq + 1, call);
+  if (markers.length === 0) return;
+  await sleep(RECEIVED_AFTER_MS);
+  for (const { subject, seq } of markers) await messages.purge(subject, seq + 1, call);
 }

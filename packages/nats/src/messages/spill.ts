@@ -59,8 +59,8 @@ export class Spill {
     return this.#messages.lastSeq(call);
   }
 
-  async removeUpTo(subject: string, place: number, call: EngineCall): Promise<void> {
-    await this.#messages.purge(this.#filter(subject), place + 1, call);
+  async removeUpTo(subject: string, seq: number, call: EngineCall): Promise<void> {
+    await this.#messages.purge(this.#filter(subject), seq + 1, call);
   }
 
   #filter(subject: string): string {

@@ -5,7 +5,7 @@
  */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import { digestBytes, type EngineCall, sha256, sleep } from '@tidemark/core/engine';
-import { GIVE_UP_MS, isOver, type Link, PAUSE_MS, parse } from '../connection/link.ts';
+import { GIVE_UP_MS, isOver, type Link, parse, RETRY_DELAY_MS } from '../connection/link.ts';
 import {
   AnswerLost,
   IN_PROCESS,
@@ -38,13 +38,13 @@ export class Writer {
   readonly #link: Link;
   readonly #messages: Messages;
   /** The start of the write ids of this process. */
-  readonly #mark: string;
+  readonly #writerId: string;
   #writes = 0;
 
   constructor(link: Link, messages: Messages, random: (length: number) => Uint8Array) {
     this.#link = link;
     this.#messages = messages;
-    this.#mark = Buffer.from(random(12)).toString('base64url');
+    this.#writerId = Buffer.from(random(12)).toString('base64url');
   }
 
   /** The maximum size of a body in bytes. */
@@ -55,13 +55,13 @@ export class Writer {
   /** Returns the sequence of the message, or `null` when the subject has moved on and nothing was written. */
   async publish(publication: Publication, call: EngineCall): Promise<number | null> {
     const { subject, expected, body } = publication;
-    const write = `${this.#mark}.${++this.#writes}`;
+    const write = `${this.#writerId}.${++this.#writes}`;
     const headersAfter = (cleared: number) =>
       headersFor({
         ...publication.headers,
         [HEADER.write]: write,
         [HEADER.expected]: expected === undefined ? undefined : String(expected),
-        [HEADER.once]: expected === undefined ? undefined : this.#onceOf(subject, expected, cleared),
+        [HEADER.once]: expected === undefined ? undefined : this.#messageId(subject, expected, cleared),
       });
     let headers = headersAfter(0);
     call.phase ??= 'waiting';
@@ -75,7 +75,7 @@ export class Writer {
         if (seq > 0) {
           // Read once only: older versions of a busy record are soon dropped.
           const next = await this.#following(subject, expected!, call);
-          if (next || mayBeStored) return placeIn(next, write);
+          if (next || mayBeStored) return sequenceOfWrite(next, write);
           // The message with this id was purged with its subject: all writers that begin again use the same new id.
           headers = headersAfter(seq);
           continue;
@@ -90,7 +90,7 @@ export class Writer {
           throw mayBeStored && !isTidemarkError(error, 'OUTCOME_UNKNOWN') ? outcomeUnknown(error) : error;
         // Before the caller's own timer fires: a write that was refused every time is known not to be stored.
         if (isOver(call, GIVE_UP_MS)) throw mayBeStored ? outcomeUnknown(error) : unavailable(error as Error);
-        if (isPassing(error)) await sleep(PAUSE_MS);
+        if (isPassing(error)) await sleep(RETRY_DELAY_MS);
       }
     }
   }
@@ -99,15 +99,15 @@ export class Writer {
    * On a cluster of 2.9.10, two concurrent writers were seen to meet the same expected sequence, apparently while the
    * first message was still being stored. Of messages with the same id within two minutes, one is stored.
    */
-  #onceOf(subject: string, expected: number, cleared: number): string | undefined {
+  #messageId(subject: string, expected: number, cleared: number): string | undefined {
     if (this.#link.cluster === undefined) return undefined;
-    const place = `${digestBytes(sha256(subject)).toString('base64url')}:${expected}`;
-    return cleared === 0 ? place : `${place}:${cleared}`;
+    const id = `${digestBytes(sha256(subject)).toString('base64url')}:${expected}`;
+    return cleared === 0 ? id : `${id}:${cleared}`;
   }
 
   /** Returns what followed the expected sequence: our message, or another's, after which ours can never be stored. */
   async #settle(subject: string, expected: number, write: string, call: EngineCall): Promise<number | null> {
-    return placeIn(await this.#following(subject, expected, call), write);
+    return sequenceOfWrite(await this.#following(subject, expected, call), write);
   }
 
   /** Returns the message that was stored after the expected sequence, or `null` when it is no longer kept. */
@@ -123,7 +123,7 @@ export class Writer {
 }
 
 /** Returns the sequence of our write if it followed the expected one, or `null` if another's did. */
-function placeIn(next: StoredMessage | null, write: string): number | null {
+function sequenceOfWrite(next: StoredMessage | null, write: string): number | null {
   if (!next) throw outcomeUnknown(new Error('what followed it is not kept any more'));
   return next.headers[HEADER.write] === write ? next.seq : null;
 }

@@ -25,7 +25,7 @@ interface Table {
 }
 
 /** The delete marker of a record, kept until every mirror must have seen it. */
-interface Mark {
+interface DeleteMarker {
   name: RecordName;
   subject: string;
   seq: number;
@@ -33,7 +33,7 @@ interface Mark {
 }
 
 /** Twice as long as a mirror may be disconnected without starting over. */
-const KEEP_MARKS_MS = 60 * 60_000;
+const KEEP_MARKERS_MS = 60 * 60_000;
 const TIME_DIGITS = 16;
 
 export class RecordMirror {
@@ -43,7 +43,7 @@ export class RecordMirror {
   readonly #tables = new Map<string, Table>();
   /** Expiry, table and key of every record that expires. */
   readonly #expiries = new SortedKeys();
-  #marks: Mark[] = [];
+  #markers: DeleteMarker[] = [];
 
   constructor(link: Link, messages: Messages, clock: () => number) {
     this.#messages = messages;
@@ -133,17 +133,17 @@ export class RecordMirror {
   }
 
   /** Returns the delete markers of keys with a prefix. */
-  marked(space: RecordSpace, tenantId: string, prefix: string): readonly { subject: string; seq: number }[] {
-    const isOurs = ({ name }: Mark) =>
+  markersUnder(space: RecordSpace, tenantId: string, prefix: string): readonly { subject: string; seq: number }[] {
+    const isOurs = ({ name }: DeleteMarker) =>
       name.space === space && name.tenantId === tenantId && name.key.startsWith(prefix);
-    return this.#marks.filter(isOurs);
+    return this.#markers.filter(isOurs);
   }
 
   /** Removes up to `count` delete markers that are no longer needed and returns how many. */
-  async removeMarks(count: number, call: EngineCall): Promise<number> {
-    const old = this.#marks.slice(0, count).filter(({ at }) => at < Date.now() - KEEP_MARKS_MS);
+  async removeMarkers(count: number, call: EngineCall): Promise<number> {
+    const old = this.#markers.slice(0, count).filter(({ at }) => at < Date.now() - KEEP_MARKERS_MS);
     for (const { subject, seq } of old) await this.#messages.purge(subject, seq + 1, call);
-    this.#marks = this.#marks.slice(old.length);
+    this.#markers = this.#markers.slice(old.length);
     return old.length;
   }
 
@@ -162,7 +162,7 @@ export class RecordMirror {
     if (end !== null) {
       table.keys.delete(key);
       if (table.rows.size === 0) this.#tables.delete(id);
-      this.#marks.push({ name: { space: space as RecordSpace, tenantId, key }, subject, seq, at: Date.now() });
+      this.#markers.push({ name: { space: space as RecordSpace, tenantId, key }, subject, seq, at: Date.now() });
       return;
     }
     table.rows.set(key, { revision: seq, expiresAt, places, hasRequests });
@@ -182,7 +182,7 @@ export class RecordMirror {
   #forget(): void {
     for (const [id, table] of this.#tables) for (const key of [...table.rows.keys()]) this.#drop(id, table, key);
     this.#tables.clear();
-    this.#marks = [];
+    this.#markers = [];
   }
 }
 

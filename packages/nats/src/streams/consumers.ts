@@ -9,7 +9,7 @@
  */
 import type { Msg } from '@nats-io/nats-core';
 import { type EngineCall, inParts, sleep } from '@tidemark/core/engine';
-import { isOver, type Link, PAUSE_MS } from '../connection/link.ts';
+import { isOver, type Link, RETRY_DELAY_MS } from '../connection/link.ts';
 import { isPassing, NO_CONSUMER, RefusedByServer, unavailable } from '../errors.ts';
 import { HEADER, headersOf } from '../messages/headers.ts';
 import type { Messages, StoredMessage } from '../messages/messages.ts';
@@ -85,7 +85,7 @@ export async function* walk(
     } catch (error) {
       if (!(error instanceof RefusedByServer && error.code === NO_CONSUMER) && !isPassing(error)) throw error;
     } finally {
-      link.tell(`CONSUMER.DELETE.${stream}.${name}`);
+      link.sendWithoutReply(`CONSUMER.DELETE.${stream}.${name}`);
     }
   }
 }
@@ -288,7 +288,7 @@ export class Follower {
     } catch {
       // The watchdog notices the silence and retries.
       this.#letGo();
-      await sleep(PAUSE_MS);
+      await sleep(RETRY_DELAY_MS);
     } finally {
       this.#making = false;
     }
@@ -389,7 +389,8 @@ export class Follower {
     this.#inbox?.stop();
     this.#inbox = null;
     this.#held = null;
-    if (this.#consumer) this.#link.tell(`CONSUMER.DELETE.${this.#options.messages.stream}.${this.#consumer}`);
+    if (this.#consumer)
+      this.#link.sendWithoutReply(`CONSUMER.DELETE.${this.#options.messages.stream}.${this.#consumer}`);
     this.#consumer = '';
   }
 }

@@ -191,7 +191,7 @@ export function weaknessesOf(config: StreamConfig, safe: StreamConfig): Weakness
 function refusal(name: string, problem: string): TidemarkError {
   return new TidemarkError(
     'DURABILITY_TOO_WEAK',
-    `The stream ${name} is not safe to use: ${problem}. Mend it with \`nats stream edit ${name}\`, or choose another prefix`,
+    `The stream ${name} is not safe to use: ${problem}. Fix it with \`nats stream edit ${name}\`, or choose another prefix`,
     { current: problem },
   );
 }

@@ -13,10 +13,10 @@ const HASHED = '=';
 
 const ENCODED = Array.from({ length: 256 }, (_, byte) => {
   const text = String.fromCharCode(byte);
-  return /[A-Za-z0-9_-]/.test(text) ? text : markOf(byte) + byte.toString(16).toUpperCase().padStart(2, '0');
+  return /[A-Za-z0-9_-]/.test(text) ? text : escapeFor(byte) + byte.toString(16).toUpperCase().padStart(2, '0');
 });
 
-function markOf(byte: number): string {
+function escapeFor(byte: number): string {
   if (byte < 0x2d) return '!';
   if (byte < 0x30) return '/';
   if (byte < 0x41) return ':';
