@@ -25,8 +25,23 @@ export function created(isNew: boolean, body: unknown): Answer {
 
 export const NOTHING: Answer = { status: 204 };
 
-/** Items of a list that are serialised in one go. */
+/** Items of a list that are converted or serialised in one go. */
 const SLICE = 100;
+
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Maps a long list in slices, so that other requests are served in between. */
+export async function mapInSlices<T, R>(items: readonly T[], map: (item: T) => R): Promise<R[]> {
+  if (items.length <= SLICE) return items.map(map);
+  const mapped: R[] = [];
+  for (const slice of inParts(items, SLICE)) {
+    for (const item of slice) mapped.push(map(item));
+    await nextTick();
+  }
+  return mapped;
+}
 
 /**
  * Serialises a long list in slices, so that other requests are served in between. Returns `undefined` for other
@@ -39,7 +54,7 @@ export async function longListText({ body }: Answer): Promise<string | undefined
   const slices: string[] = [];
   for (const slice of inParts(items, SLICE)) {
     slices.push(JSON.stringify(slice).slice(1, -1));
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTick();
   }
   const others = JSON.stringify(rest).slice(1);
   return `{"items":[${slices.join(',')}]${others === '}' ? '' : ','}${others}`;

@@ -34,14 +34,22 @@ export async function* paced<T>(call: PayingCall, items: AsyncIterable<T>): Asyn
   const { principal, services, response } = call;
   let rows = 0;
   let bytes = response.socket?.bytesWritten ?? 0;
-  for await (const item of items) {
-    yield item;
-    if (++rows % ROWS_AT_ONCE !== 0) continue;
+  const charge = (count: number) => {
     const written = response.socket?.bytesWritten ?? bytes;
-    chargeScan(call, ROWS_AT_ONCE, written - bytes);
+    chargeScan(call, count, written - bytes);
     bytes = written;
-    await services.shares.enter(accountOf(principal), 0, true);
-    while (services.callers?.isOverScan(principal) && !response.destroyed) await sleep(LIMITED_MS);
+  };
+  try {
+    for await (const item of items) {
+      yield item;
+      if (++rows % ROWS_AT_ONCE !== 0) continue;
+      charge(ROWS_AT_ONCE);
+      await services.shares.enter(accountOf(principal), 0, true);
+      while (services.callers?.isOverScan(principal) && !response.destroyed) await sleep(LIMITED_MS);
+    }
+  } finally {
+    // Otherwise many short reads would cost nothing.
+    charge(rows % ROWS_AT_ONCE);
   }
 }
 
