@@ -3,7 +3,6 @@
  * It is copied into the other revision's tree, so it uses only what both have: `open`, appends, KV and the server.
  */
 import { createInterface } from 'node:readline';
-import { memoryStore } from '@tidemark/core';
 import { createServer } from '@tidemark/server';
 import { open } from 'tidemark';
 import { appendAll, makeEvents } from './events.ts';
@@ -13,7 +12,7 @@ const KEYS = 1_000;
 const RUNS = 1_000;
 
 const [workload = '', place = ''] = process.argv.slice(2);
-const store = place === '' ? memoryStore() : await open(place);
+const store = await open(place === '' ? 'memory:' : place);
 const keyOf = (index: number) => `state.${(index * 7_919) % KEYS}`;
 
 /** Calls `work` so many times, by 64 callers at once. */

@@ -1,4 +1,4 @@
-/** Runs every example, and the one in the README, as a reader would: a program of its own in an empty directory. */
+/** Runs every example and the program in the README as a separate process in an empty directory. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ the first holder comes back: CLAIM_LOST
 `;
 
 describe('examples', () => {
-  it('shows the program of the README, and what it prints', () => {
+  it('runs the program in the README and prints its output', () => {
     const readme = readFileSync(join(here, '../README.md'), 'utf8');
     const [, program] = /```ts\n(.*?)```/s.exec(readme)!;
     const file = join(here, `.readme-${process.pid}.ts`);
@@ -45,7 +45,7 @@ describe('examples', () => {
     expect(readme).toContain(ORDER_OUTPUT);
   });
 
-  it('keeps an order in a file, and stores it once however often it is sent', () => {
+  it('stores an order in a file, and stores it once when run twice', () => {
     expect(run(join(here, 'order.ts'), 'sqlite:orders.db')).toBe(ORDER_OUTPUT);
     expect(run(join(here, 'order.ts'), 'sqlite:orders.db')).toBe(ORDER_OUTPUT);
   });
@@ -55,7 +55,7 @@ describe('examples', () => {
     expect(run(join(here, 'plain.js'))).toBe('visit number 2\n');
   });
 
-  it('does jobs, one of them after its first worker died', () => {
+  it('completes jobs, one of them after its first worker died', () => {
     expect(run(join(here, 'jobs.ts'))).toBe(JOBS_OUTPUT);
     expect(run(join(here, 'jobs.ts'), 'sqlite:jobs.db')).toBe(JOBS_OUTPUT);
     const page = readFileSync(join(here, '../docs/jobs.md'), 'utf8');
@@ -63,7 +63,7 @@ describe('examples', () => {
     expect(page).toContain(JOBS_OUTPUT);
   });
 
-  it('gives the tour', () => {
+  it('runs the tour', () => {
     const tour = run(join(here, 'tour.ts'), 'tour.db');
     expect(tour).toContain('sent twice, stored once: sequence 5 and 5, idempotent: true');
     expect(tour).toContain('after event 3 charge was FAILED, now it is SUCCESS');

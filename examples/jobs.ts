@@ -1,4 +1,4 @@
-/** Jobs: a worker that does them, another that dies over one, and the sweeper that gives it to somebody else. */
+/** Jobs: one worker dies while it holds a job, and the sweeper returns the job to another worker. */
 import { createSweeper, createWorker, inProcessPublisher, subjectOf } from '@tidemark/runtime';
 import { open } from 'tidemark';
 
@@ -10,7 +10,7 @@ await store.jobs.enqueue({ taskType, taskId: 'welcome-ada', paramsRef: 's3://mai
 await store.jobs.enqueue({ taskType, taskId: 'welcome-bob', priority: 10 });
 await store.jobs.enqueue({ taskType, taskId: 'welcome-bob', priority: 99 }); // the same job, once
 
-// Somebody claims a job and is never heard of again.
+// A worker claims a job and dies.
 const claim = await store.jobs.claim({ taskType }, { worker: 'unlucky', lease: 100 });
 console.log(`${claim?.job.worker} holds ${claim?.taskId}`);
 
@@ -38,7 +38,7 @@ worker.start();
 sweeper.start();
 await bothEnded;
 
-// The claim that was lost is good for nothing now.
+// The lost claim is no longer valid.
 const late = await store.jobs.complete(claim!, { resultRef: 'too late' }).catch((error) => error.code);
 console.log(`the first holder comes back: ${late}`);
 

@@ -1,4 +1,4 @@
-/** Runs the tutorial: writes down the programs of docs/living-runs.md and compares what they print with what the page says. */
+/** Runs the programs of the tutorial docs/living-runs.md and compares their output with the page. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const page = readFileSync(join(import.meta.dirname, '../docs/living-runs.md'), 'utf8');
-// Beside the examples, where the packages are found; the data goes elsewhere.
+// Beside the examples, so that imports resolve; the data goes to a temporary directory.
 const programs = join(import.meta.dirname, `.living-runs-${process.pid}`);
 let directory: string;
 

@@ -1,4 +1,4 @@
-/** A first program: a run in a SQLite file, read back as events and as its state. */
+/** A first program: writes a run to a SQLite file, then reads its events and its state. */
 import { open } from 'tidemark';
 
 const store = await open(process.argv[2]); // no argument: a file in ./.tidemark/state.db

@@ -1,4 +1,4 @@
-/** Every package has a README that is published with it, and whose program runs as a reader would run it. */
+/** Every package publishes a README whose program runs and prints the shown output. */
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -9,30 +9,30 @@ import { ROOT, runQuietly, SOURCE_FLAGS } from '../scripts/processes.ts';
 import { neededServers, offeredUrl, type ServerName } from '../scripts/servers/index.ts';
 
 const PACKAGES = globSync('packages/*/package.json', { cwd: ROOT }).map((manifest) => basename(dirname(manifest)));
-/** A page for browsers has no program. */
+/** The inspector is a web page, so its README has no program. */
 const PROGRAMS = PACKAGES.filter((name) => name !== 'inspector');
-/** The servers that programs speak to, by the address in their text. */
-const SERVERS: Readonly<Record<string, [address: string, placeOption: string]>> = {
+/** The server address in each program, and the URL option that isolates a store. */
+const SERVERS: Readonly<Record<string, [address: string, isolation: string]>> = {
   postgres: ['postgres://localhost/app', 'schema'],
   redis: ['redis://localhost:6379', 'prefix'],
   nats: ['nats://localhost:4222', 'prefix'],
 };
 
-function readmeOf(name: string): string {
+function readReadme(name: string): string {
   return readFileSync(join(ROOT, 'packages', name, 'README.md'), 'utf8');
 }
 
-/** The program with the addresses of real servers in it, each with a place of its own. */
+/** Replaces the server address in a program with a real one, with its own schema or prefix. */
 async function withServers(name: string, program: string): Promise<string> {
   if (name === 'client') {
     const server = createServer({ store: memoryStore(), logger: { info() {}, error() {} } });
     onTestFinished(() => server.close());
     return program.replace('http://127.0.0.1:7420', await server.listen());
   }
-  const [address, placeOption] = SERVERS[name] ?? [];
+  const [address, isolation] = SERVERS[name] ?? [];
   if (address === undefined) return program;
   const url = new URL(offeredUrl(name as ServerName)!);
-  url.searchParams.set(placeOption!, `readme_${crypto.randomUUID().slice(0, 8)}`);
+  url.searchParams.set(isolation!, `readme_${crypto.randomUUID().slice(0, 8)}`);
   expect(program).toContain(address);
   return program.replace(address, url.href);
 }
@@ -52,18 +52,18 @@ async function run(program: string): Promise<string> {
 }
 
 describe('the README of a package', () => {
-  it.each(PACKAGES)('is published with %s, which has something to read on', (name) => {
+  it.each(PACKAGES)('is published with %s and links to further reading', (name) => {
     const manifest = JSON.parse(readFileSync(join(ROOT, 'packages', name, 'package.json'), 'utf8'));
     if (manifest.files) expect(manifest.files).toContain('README.md');
-    expect(readmeOf(name)).toContain(`# ${manifest.name}\n`);
-    expect(readmeOf(name)).toContain('\nRead on: [');
+    expect(readReadme(name)).toContain(`# ${manifest.name}\n`);
+    expect(readReadme(name)).toContain('\nRead on: [');
   });
 
   const available: readonly string[] = neededServers();
   const runnable = PROGRAMS.filter((name) => !(name in SERVERS) || available.includes(name));
 
   it.each(runnable)('has a program that runs, for %s', async (name) => {
-    const readme = readmeOf(name);
+    const readme = readReadme(name);
     const [, program] = /```ts\n(.*?)```/s.exec(readme) ?? [];
     const [, output] = /```text\n(.*?)```/s.exec(readme) ?? [];
     expect(await run(await withServers(name, program!))).toBe(output!);

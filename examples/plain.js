@@ -1,4 +1,4 @@
-// Works from plain JavaScript, too: a counter that several processes may raise at once.
+// Plain JavaScript: a counter that several processes can increment concurrently.
 import { numberOf, open } from 'tidemark';
 
 const store = await open(process.argv[2]);

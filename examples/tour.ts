@@ -1,4 +1,4 @@
-/** A worked example on the embedded store: a run, its state at any point, a job, a pause, the doctor. */
+/** A tour of the embedded store: a run, its state at any point, a job, a pause, the doctor. */
 import { open, textOf } from 'tidemark';
 
 const path = process.argv[2] ?? '.tidemark/state.db';

@@ -1,4 +1,4 @@
-/** How the inspector is built: one page of hashed files that the server hands out, and that ask no other host. */
+/** Builds the inspector: one page with hashed files, which the server serves and which contact no other host. */
 import { defaultClientConditions, defineConfig } from 'vite';
 
 export default defineConfig({

@@ -30,6 +30,9 @@ const WITHOUT_KIT = ['--exclude', '**/conformance*.test.ts'];
 /** It plays all orders of artifact calls and takes longer than all others together. */
 const WITHOUT_INTERLEAVINGS = ['--exclude', '**/artifact-interleavings.test.ts'];
 
+/** Killed processes judge durability, which no mutant of shared SQL touches, and take long. */
+const WITHOUT_KILLS = ['--exclude', '**/faults.test.ts', '--exclude', '**/blob-kills.test.ts'];
+
 /** What the tests may start or use. */
 const SERVERS = 'memory,sqlite,redis';
 
@@ -40,7 +43,7 @@ function kit(engine: string, domain: string): Stage {
 function stagesFor(file: string): Stage[] {
   const [, name = '', , part = ''] = file.split('/');
   if (name === 'redis') return [kit('redis', part), vitest(['packages/redis/test'], ...WITHOUT_KIT)];
-  if (name === 'sql') return [kit('sqlite', part), vitest(['packages/sql', 'packages/sqlite/src'], ...WITHOUT_KIT)];
+  if (name === 'sql') return [kit('sqlite', part), vitest(['packages/sql', 'packages/sqlite/test'], ...WITHOUT_KIT, ...WITHOUT_KILLS)];
   const core = /artifact|keyed/.test(file) ? CORE : [...CORE, ...WITHOUT_INTERLEAVINGS];
   return [kit('memory', part), core, kit('sqlite', part)];
 }

@@ -1,4 +1,5 @@
-"""For the runner of the repository: `python3 -m tests list` prints the tests, `… run` a line of JSON for each."""
+"""For the repository's test runner: `python3 -m tests list` prints the tests, `… run` prints a line of JSON for each.
+"""
 
 from __future__ import annotations
 
@@ -13,44 +14,44 @@ _HERE = Path(__file__).resolve().parent
 
 
 class JsonLines(unittest.TestResult):
-    """Tells each test's end as it comes; several parts of one test may fail."""
+    """Prints the result of each test when it ends. Several parts of one test may fail."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: dict[str, dict[str, Any]] = {}
+        self._results: dict[str, dict[str, Any]] = {}
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
-        self._told[test.id()] = {"id": test.id(), "status": "passed", "text": ""}
+        self._results[test.id()] = {"id": test.id(), "status": "passed", "text": ""}
 
     def stopTest(self, test: unittest.TestCase) -> None:
         super().stopTest(test)
-        print(json.dumps(self._told[test.id()]), flush=True)
+        print(json.dumps(self._results[test.id()]), flush=True)
 
     def addSkip(self, test: unittest.TestCase, reason: str) -> None:
         super().addSkip(test, reason)
-        self._told[test.id()] = {"id": test.id(), "status": "skipped", "text": reason}
+        self._results[test.id()] = {"id": test.id(), "status": "skipped", "text": reason}
 
     def addFailure(self, test: unittest.TestCase, err: Any) -> None:
         super().addFailure(test, err)
-        self._tell_failure(test.id(), self.failures[-1][1])
+        self._record_failure(test.id(), self.failures[-1][1])
 
     def addError(self, test: unittest.TestCase, err: Any) -> None:
         super().addError(test, err)
-        self._tell_failure(test.id(), self.errors[-1][1])
+        self._record_failure(test.id(), self.errors[-1][1])
 
     def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:
         super().addSubTest(test, subtest, err)
         if err is not None:
-            self._tell_failure(test.id(), f"{subtest}\n{(self.failures + self.errors)[-1][1]}")
+            self._record_failure(test.id(), f"{subtest}\n{(self.failures + self.errors)[-1][1]}")
 
-    def _tell_failure(self, id: str, text: str) -> None:
-        told = self._told.get(id)
-        if told is None:
-            # What fails outside any test, as the set-up of a class does; its tests are then missing in the report.
+    def _record_failure(self, id: str, text: str) -> None:
+        result = self._results.get(id)
+        if result is None:
+            # Failures outside any test, such as in the set-up of a class. Its tests are then missing in the report.
             print(text, file=sys.stderr)
         else:
-            told.update(status="failed", text=f"{told['text']}{text}")
+            result.update(status="failed", text=f"{result['text']}{text}")
 
 
 def _tests_of(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:

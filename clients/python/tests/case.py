@@ -1,4 +1,4 @@
-"""What tests share: a store on the shared server, names nobody else uses, and how a failure is caught."""
+"""Shared by tests: a store on the shared server, unique names, and a helper to catch failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidemark import StateStore, TidemarkError
 
 from .servers import shared_server
 
-# Tests share their machine with others: a call may wait long before it is slow for a reason of ours.
+# Other tests share the machine: a call may wait long without being at fault.
 PATIENCE_SECONDS = 20.0
 
 HOSTILE_IDS = [
@@ -42,7 +42,7 @@ def new_name(kind: str) -> str:
 
 class StoreCase(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self) -> None:
-        # The loop of a test complains of every step that a busy machine makes slow.
+        # Otherwise the debug mode of the loop logs every step that is slow on a busy machine.
         asyncio.get_running_loop().slow_callback_duration = PATIENCE_SECONDS
         self.store = StateStore(shared_server().url, timeout=PATIENCE_SECONDS)
         self.addAsyncCleanup(self.store.close)

@@ -1,4 +1,4 @@
-"""Servers for the tests: each a Node process on a SQLite file, and a proxy that can lose what passes through it."""
+"""Servers for the tests: each is a Node process on a SQLite file. Also a proxy that can lose responses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLAGS = ["--conditions=tidemark-source", "--disable-warning=ExperimentalWarning
 
 
 class Server:
-    """A server that keeps its file and port when it is started again."""
+    """A server that keeps its file and port across restarts."""
 
     def __init__(self, tokens: dict[str, str | None] | None = None) -> None:
         self._folder = tempfile.mkdtemp(prefix="tidemark-python-")
@@ -46,13 +46,13 @@ class Server:
             raise RuntimeError("The server did not start; its own words are above")
 
     def kill(self) -> None:
-        """Ends the process as a crash would."""
+        """Kills the process, as a crash would."""
         assert self._process is not None
         self._process.kill()
         self._reap()
 
     def stop(self) -> None:
-        """Ends the process in good order."""
+        """Stops the process gracefully."""
         assert self._process is not None and self._process.stdin is not None
         self._process.stdin.close()
         self._reap()
@@ -72,12 +72,13 @@ class Server:
 
 @cache
 def shared_server() -> Server:
-    """The server of all tests that neither stop one nor need tokens."""
+    """The server of all tests that neither stop it nor need tokens."""
     return Server()
 
 
 class LossyProxy:
-    """Passes requests on and loses the next `losses` answers: the server did the work, the client hears nothing."""
+    """Forwards requests and loses the next `losses` responses: the server does the work, the client gets no response.
+    """
 
     def __init__(self, port: int, encryption: ssl.SSLContext | None = None) -> None:
         self._target = port
@@ -99,12 +100,12 @@ class LossyProxy:
         await self.refuse()
 
     async def refuse(self) -> None:
-        """From now on nobody listens."""
+        """Stops listening."""
         assert self._server is not None
         self._server.close()
 
     def hang_up(self) -> None:
-        """Drops every connection there is."""
+        """Drops every open connection."""
         for writer in self._open:
             writer.transport.abort()
 
@@ -131,7 +132,7 @@ class LossyProxy:
 
 
 class CannedPeer:
-    """Answers every request with the same bytes and hangs up; with none it never answers."""
+    """Answers every request with the same bytes and closes the connection. With `None` it never answers."""
 
     def __init__(self, answer: bytes | None) -> None:
         self._answer = answer

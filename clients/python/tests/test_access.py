@@ -40,7 +40,7 @@ class Access(StoreCase):
         self.assertEqual(len(await (await self.open(OPERATOR, "acme")).load_history(trace)), 1)
         self.assertEqual(await (await self.open(OPERATOR)).load_history(trace), [])
 
-    async def test_of_an_operator_speaks_for_the_tenant_it_names(self) -> None:
+    async def test_of_an_operator_is_for_the_tenant_it_names(self) -> None:
         name = new_name("name")
         tenants = ["one", "t/w:o %2F", ".."]
         stores = {tenant: await self.open(OPERATOR, tenant) for tenant in tenants}

@@ -14,7 +14,7 @@ class Artifacts(StoreCase):
         await super().asyncSetUp()
         self.artifacts = self.store.artifact_store
 
-    async def test_give_back_their_bytes_and_reference(self) -> None:
+    async def test_return_their_bytes_and_reference(self) -> None:
         data = bytes(range(256)) * 2_000
         scope = ArtifactScope(user_id="u", session_id=new_name("session"), trace_id="t")
         name = 'naïve "name".png'
@@ -29,7 +29,7 @@ class Artifacts(StoreCase):
         self.assertEqual(await self.artifacts.get_ref(ref.id), ref)
         self.assertTrue(await self.artifacts.exists(ref.id))
 
-    async def test_hold_text_and_nothing_at_all(self) -> None:
+    async def test_can_be_text_or_empty(self) -> None:
         ref = await self.artifacts.put_text("日本語 🌊")
         self.assertEqual((ref.mime_type, ref.scope), ("text/plain", None))
         self.assertEqual((await self.artifacts.get(ref.id) or b"").decode(), "日本語 🌊")
@@ -55,14 +55,14 @@ class Artifacts(StoreCase):
         self.assertTrue(await self.artifacts.delete(refs[0].id))
         self.assertEqual(await self.artifacts.get(refs[1].id), b"same")
 
-    async def test_that_are_unknown_are_none(self) -> None:
+    async def test_that_are_unknown_return_none(self) -> None:
         for id in ("art_unknown", "..", "a/b", "x@y"):
             self.assertIsNone(await self.artifacts.get(id))
             self.assertIsNone(await self.artifacts.get_ref(id))
             self.assertFalse(await self.artifacts.exists(id))
             self.assertFalse(await self.artifacts.delete(id))
 
-    async def test_are_refused_when_they_are_none(self) -> None:
+    async def test_are_rejected_when_invalid(self) -> None:
         failure = await self.failure_of(self.artifacts.put_text("\ud800"))
         self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "text"))
         failure = await self.failure_of(self.artifacts.put_bytes("text"))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Connections: kept, bounded, given up in time, and never mixed up between calls."""
+"""Connections: reused, limited in number, given up in time, and never mixed up between calls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Connections(StoreCase):
         await self.proxied.save_memory_state(key, {"turn": 2})
         self.assertEqual(await self.proxied.load_memory_state(key), {"turn": 2})
 
-    async def test_of_a_cancelled_call_answer_nobody_else(self) -> None:
+    async def test_of_a_cancelled_call_are_not_reused(self) -> None:
         keys = [new_name("key") for _ in range(2)]
         for key in keys:
             await self.store.save_memory_state(key, {"key": key})
@@ -66,7 +66,7 @@ class Connections(StoreCase):
         failure = await self.failure_of(self.proxied.load_memory_state(key))
         self.assertEqual((failure.code, failure.retryable), ("STORE_CLOSED", False))
 
-    async def test_that_never_answer_are_given_up_in_time(self) -> None:
+    async def test_that_never_answer_time_out(self) -> None:
         peer = await self.enterAsyncContext(CannedPeer(None))
         store = await self.enterAsyncContext(StateStore(peer.url, timeout=SHORT_SECONDS))
         for call, code in ((store.load_history("t"), "TIMEOUT"), (store.save_memory_state("k", {}), "OUTCOME_UNKNOWN")):
@@ -86,7 +86,7 @@ class Loops(unittest.TestCase):
             self.assertEqual(await store.load_memory_state(key), {"turn": turn})
 
         with warnings.catch_warnings():
-            # A loop that ends under a store takes its connections with it, unclosed.
+            # An event loop that ends leaves the store's connections unclosed.
             warnings.simplefilter("ignore", ResourceWarning)
             for turn in range(3):
                 asyncio.run(save_and_load(turn))
@@ -126,7 +126,7 @@ class Answers(StoreCase):
             with self.subTest(name):
                 self.assertEqual((await self.failure_of(self.state_of(answer, SHORT_SECONDS))).code, "UNAVAILABLE")
 
-    async def test_of_something_in_between_are_told_apart_from_the_servers(self) -> None:
+    async def test_of_a_proxy_are_distinguished_from_those_of_the_server(self) -> None:
         async def failure_of_write(status: str) -> TidemarkError:
             answer = f"HTTP/1.1 {status}\r\nContent-Length: 6\r\n\r\n<html>".encode()
             peer = await self.enterAsyncContext(CannedPeer(answer))

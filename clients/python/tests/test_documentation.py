@@ -1,4 +1,4 @@
-"""The examples of the documentation run as they are written, on a server of their own."""
+"""The examples of the documentation run as written, on their own server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections by TLS: to those whom the machine trusts, and to nobody else."""
+"""TLS connections: only to servers that the machine trusts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Encryption(StoreCase):
         self.url = proxy.url.replace("http:", "https:")
 
     async def output_with(self, environment: dict[str, str]) -> str:
-        """What the program prints in a process of its own, since whom it trusts is read once."""
+        """Runs the program in a new process, because trusted certificates are read once, and returns its output."""
         run = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", _PROGRAM, self.url),
             cwd=_CLIENT,
@@ -57,9 +57,9 @@ class Encryption(StoreCase):
         )
         return (await run.communicate())[0].decode().strip()
 
-    async def test_is_used_where_the_server_is_trusted(self) -> None:
+    async def test_is_used_when_the_server_is_trusted(self) -> None:
         self.assertEqual(await self.output_with({"SSL_CERT_FILE": self.certificate}), "[]")
 
-    async def test_is_refused_where_it_is_not(self) -> None:
-        with self.assertLogs("asyncio"):  # The proxy's own, of a caller that hung up.
+    async def test_is_refused_when_it_is_not(self) -> None:
+        with self.assertLogs("asyncio"):  # Logged by the proxy: the caller closed the connection.
             self.assertEqual(await self.output_with({}), "STORAGE_ERROR 1 True")

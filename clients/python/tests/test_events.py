@@ -17,7 +17,7 @@ def event(trace_id: str | None, ts: float, **payload: Any) -> StoredEvent:
 
 
 class Events(StoreCase):
-    async def test_gives_back_what_was_saved(self) -> None:
+    async def test_returns_saved_events(self) -> None:
         trace = new_name("trace")
         await self.store.save_event(event(trace, 1702857600.123, latency_ms=100, flow_error={"code": "X"}))
         (stored,) = await self.store.load_history(trace)
@@ -26,13 +26,13 @@ class Events(StoreCase):
         self.assertEqual((stored.kind, stored.node_name, stored.node_id), ("node_end", "llm_node", "llm_node_1"))
         self.assertEqual(stored.payload, {"latency_ms": 100, "flow_error": {"code": "X"}})
 
-    async def test_gives_whole_seconds_as_floats(self) -> None:
+    async def test_returns_whole_seconds_as_floats(self) -> None:
         trace = new_name("trace")
         await self.store.save_event(event(trace, 3.0))
         (stored,) = await self.store.load_history(trace)
         self.assertIsInstance(stored.ts, float)
 
-    async def test_knows_no_unknown_trace(self) -> None:
+    async def test_is_empty_for_an_unknown_trace(self) -> None:
         self.assertEqual(await self.store.load_history(new_name("trace")), [])
 
     async def test_orders_by_time_then_by_insertion(self) -> None:
@@ -55,7 +55,7 @@ class Events(StoreCase):
         for name in ("None", "null", "__global__"):
             self.assertEqual(await self.store.load_history(name), [])
 
-    async def test_takes_mappings_objects_and_what_turns_itself_into_one(self) -> None:
+    async def test_accepts_mappings_objects_and_objects_that_convert_themselves(self) -> None:
         @dataclass
         class Mine:
             trace_id: str
@@ -77,13 +77,13 @@ class Events(StoreCase):
         await self.store.save_event(SimpleNamespace(**{**members, "ts": 4.0}))
         self.assertEqual([it.ts for it in await self.store.load_history(trace)], [1.0, 2.0, 3.0, 4.0])
 
-    async def test_refuses_a_member_that_it_does_not_know_and_one_that_is_missing(self) -> None:
+    async def test_rejects_unknown_and_missing_members(self) -> None:
         failure = await self.failure_of(self.store.save_event({"trace_id": "t", "ts": 1.0, "kind": "k", "paylod": {}}))
         self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "paylod"))
         failure = await self.failure_of(self.store.save_event({"trace_id": "t", "kind": "k"}))
         self.assertEqual((failure.code, failure.field, failure.rule), ("INVALID_ARGUMENT", "ts", "given"))
 
-    async def test_tells_what_the_server_refuses(self) -> None:
+    async def test_raises_the_error_of_the_server(self) -> None:
         failure = await self.failure_of(self.store.save_event(event("t", 1.0, id=2**53 + 1)))
         self.assertEqual((failure.code, failure.retryable, failure.outcome), ("INVALID_PAYLOAD", False, "rejected"))
         failure = await self.failure_of(self.store.save_event(StoredEvent("t", 1.0, "")))

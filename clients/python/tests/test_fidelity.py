@@ -1,4 +1,4 @@
-"""Ids are hostile and come back byte for byte; payloads come back equal or are refused before anything is sent."""
+"""Any id is preserved byte for byte. Payloads are preserved, or rejected before anything is sent."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class HostileIds(StoreCase):
             events = await self.store.runs.fetch_events(id)
             self.assertEqual([it["runId"] for it in events if it["idempotencyKey"] == mark], [id])
 
-    async def test_are_refused_when_they_are_none(self) -> None:
+    async def test_are_rejected_when_invalid(self) -> None:
         store = self.store
         for bad in ("", "a\0b", "\ud800", "x" * 513, 7, None):
             for call in (store.list_tasks, store.load_memory_state, store.runs.fetch_events, store.kv.get):
                 failure = await self.failure_of(call(bad))  # type: ignore[operator]
                 self.assertEqual(failure.code, "INVALID_ARGUMENT", f"{call} of {bad!r}")
 
-    def test_never_meet_in_a_path(self) -> None:
+    def test_are_distinct_in_paths(self) -> None:
         segments = [segment_of(id, "id") for id in HOSTILE_IDS]
         self.assertEqual(len(set(segments)), len(HOSTILE_IDS))
         for segment in segments:
@@ -72,7 +72,7 @@ class HostileIds(StoreCase):
 
 
 class Payloads(StoreCase):
-    async def test_come_back_equal(self) -> None:
+    async def test_are_returned_equal(self) -> None:
         trace = new_name("trace")
         for number, payload in enumerate(PAYLOADS):
             await self.store.save_event(StoredEvent(trace, float(number), "k", payload=payload))
@@ -80,7 +80,7 @@ class Payloads(StoreCase):
             self.assertEqual(await self.store.load_memory_state(trace), payload)
         self.assertEqual([it.payload for it in await self.store.load_history(trace)], PAYLOADS)
 
-    async def test_are_refused_before_anything_is_sent(self) -> None:
+    async def test_are_rejected_before_anything_is_sent(self) -> None:
         cycle: list[Any] = []
         cycle.append(cycle)
         deep: Any = 1
@@ -104,7 +104,7 @@ class Payloads(StoreCase):
 
 
 class Conversion(unittest.TestCase):
-    def test_of_what_holds_plain_values(self) -> None:
+    def test_of_objects_with_plain_values(self) -> None:
         class Colour(Enum):
             RED = "red"
 

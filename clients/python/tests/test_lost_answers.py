@@ -1,4 +1,4 @@
-"""Lost answers: a write that carries a key is settled by sending it again, and what cannot be settled is told."""
+"""Lost responses: a write with a key is settled by a retry, and an outcome that cannot be settled is reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALWAYS = 1_000_000
 
 
 class LostAnswers(StoreCase):
-    """`self.store` reaches the server; `self.lossy` reaches it through a proxy that loses answers."""
+    """`self.store` reaches the server; `self.lossy` reaches it through a proxy that loses responses."""
 
     async def asyncSetUp(self) -> None:
         await super().asyncSetUp()
@@ -55,14 +55,14 @@ class LostAnswers(StoreCase):
         self.assertEqual(len(await self.store.list_planner_events(name)), 1)
         self.assertEqual([it["runSeq"] for it in await self.store.runs.fetch_events(name)], [1])
 
-    async def test_a_pause_that_was_consumed_unheard_is_heard_in_the_end(self) -> None:
+    async def test_a_pause_consumed_with_a_lost_response_is_returned_on_retry(self) -> None:
         token = new_name("token")
         await self.store.save_planner_state(token, {"step": 1})
         self.proxy.losses = 2
         self.assertEqual(await self.lossy.load_planner_state(token), {"step": 1})
         self.assertEqual(await self.store.load_planner_state(token), {})
 
-    async def test_a_swap_that_won_unheard_has_still_won(self) -> None:
+    async def test_a_swap_that_won_with_a_lost_response_has_still_won(self) -> None:
         key = new_name("key")
         self.proxy.losses = 1
         self.assertTrue(await self.lossy.kv.compare_and_swap(key, "state", None, "claimed"))
@@ -104,13 +104,13 @@ class LostAnswers(StoreCase):
         refs = await self.store.artifact_store.list(scope={"session_id": session})
         self.assertEqual([it.id for it in refs], [ref.id])
 
-    async def test_reads_are_asked_again(self) -> None:
+    async def test_reads_are_retried(self) -> None:
         trace = new_name("trace")
         await self.store.save_event(StoredEvent(trace, 1.0, "k"))
         self.proxy.losses = 2
         self.assertEqual(len(await self.lossy.load_history(trace)), 1)
 
-    async def test_a_write_that_is_never_heard_of_is_unknown_and_its_error_settles_it(self) -> None:
+    async def test_a_write_without_a_response_is_unknown_and_its_error_settles_it(self) -> None:
         session = new_name("session")
         store = await self.short()
         self.proxy.losses = ALWAYS
@@ -134,7 +134,7 @@ class LostAnswers(StoreCase):
         result = await self.store.runs.append_event(**failure.write.arguments)
         self.assertEqual((result.run_seq, result.idempotent), (1, True))
 
-    async def test_a_later_attempt_that_reaches_nobody_does_not_make_the_write_undone(self) -> None:
+    async def test_a_later_attempt_that_fails_does_not_undo_the_write(self) -> None:
         key = new_name("key")
         store = await self.short()
         self.proxy.losses = 1
@@ -144,7 +144,7 @@ class LostAnswers(StoreCase):
         self.assertGreater(failure.attempts, 1)
         self.assertEqual(await self.store.load_memory_state(key), {"turn": 1})
 
-    async def test_what_sending_again_would_not_settle_is_sent_once(self) -> None:
+    async def test_a_write_that_a_retry_would_not_settle_is_sent_once(self) -> None:
         ref = await self.store.artifact_store.put_text(new_name("text"))
         before = self.proxy.requests
         self.proxy.losses = 1
@@ -152,13 +152,13 @@ class LostAnswers(StoreCase):
         self.assertEqual((failure.code, failure.attempts, self.proxy.requests - before), ("OUTCOME_UNKNOWN", 1, 1))
         self.assertFalse(await self.store.artifact_store.exists(ref.id))
 
-    async def test_a_server_that_is_not_there_wrote_nothing(self) -> None:
+    async def test_a_server_that_cannot_be_reached_wrote_nothing(self) -> None:
         store = await self.short()
         await self.proxy.refuse()
         failure = await self.failure_of(store.save_memory_state("key", {}))
         self.assertEqual((failure.code, failure.retryable, failure.outcome), ("UNAVAILABLE", True, "rejected"))
 
-    async def test_a_refusal_after_a_lost_answer_says_that_the_write_may_stand(self) -> None:
+    async def test_a_rejection_after_a_lost_response_has_an_unknown_outcome(self) -> None:
         token = new_name("token")
         self.proxy.losses = 1
         self.proxy.before_loss = lambda: self.store.load_planner_state(token)

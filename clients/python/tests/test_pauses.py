@@ -1,4 +1,4 @@
-"""Pauses are consumed once, memory states are kept exactly."""
+"""Pauses are consumed once, and memory states are kept exactly."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .servers import shared_server
 
 
 class Pauses(StoreCase):
-    async def test_gives_a_pause_once(self) -> None:
+    async def test_returns_a_pause_once(self) -> None:
         token = new_name("token")
         payload = {"trajectory": {"steps": []}, "reason": "approval", "constraints": None}
         await self.store.save_planner_state(token, payload)
         self.assertEqual(await self.store.load_planner_state(token), payload)
         self.assertEqual(await self.store.load_planner_state(token), {})
 
-    async def test_gives_nothing_for_an_unknown_token(self) -> None:
+    async def test_returns_nothing_for_an_unknown_token(self) -> None:
         self.assertEqual(await self.store.load_planner_state(new_name("token")), {})
 
-    async def test_gives_a_pause_to_exactly_one_of_20_loads_at_once(self) -> None:
+    async def test_returns_a_pause_to_exactly_one_of_20_concurrent_loads(self) -> None:
         token = new_name("token")
         await self.store.save_planner_state(token, {"step": 1})
         async with StateStore(shared_server().url, timeout=PATIENCE_SECONDS) as other:
@@ -29,14 +29,14 @@ class Pauses(StoreCase):
             results = await asyncio.gather(*loads)
         self.assertEqual([it for it in results if it], [{"step": 1}])
 
-    async def test_gives_it_again_to_the_same_request(self) -> None:
+    async def test_returns_it_again_to_the_same_request(self) -> None:
         token, request = new_name("token"), new_name("request")
         await self.store.save_planner_state(token, {"step": 1})
         for _ in range(2):
             self.assertEqual(await self.store.load_planner_state(token, request_id=request), {"step": 1})
         self.assertEqual(await self.store.load_planner_state(token, request_id=new_name("request")), {})
 
-    async def test_the_last_save_of_a_waiting_token_stands_and_a_consumed_one_is_refused(self) -> None:
+    async def test_the_last_save_of_a_waiting_token_wins_and_a_consumed_one_is_rejected(self) -> None:
         token = new_name("token")
         await self.store.save_planner_state(token, {"step": 1})
         await self.store.save_planner_state(token, {"step": 2})
@@ -44,13 +44,13 @@ class Pauses(StoreCase):
         failure = await self.failure_of(self.store.save_planner_state(token, {"step": 3}))
         self.assertEqual((failure.code, failure.outcome), ("TOKEN_CONSUMED", "rejected"))
 
-    async def test_takes_only_an_object(self) -> None:
+    async def test_accepts_only_an_object(self) -> None:
         failure = await self.failure_of(self.store.save_planner_state(new_name("token"), []))  # type: ignore[arg-type]
         self.assertEqual((failure.code, failure.field), ("INVALID_PAYLOAD", "payload"))
 
 
 class Memory(StoreCase):
-    async def test_gives_back_the_last_state_and_none_for_an_unknown_key(self) -> None:
+    async def test_returns_the_last_state_and_none_for_an_unknown_key(self) -> None:
         key = f"{new_name('tenant')}:user:session"
         self.assertIsNone(await self.store.load_memory_state(key))
         await self.store.save_memory_state(key, {"turns": []})
@@ -68,7 +68,7 @@ class Memory(StoreCase):
         self.assertEqual(versions, [(f"{prefix}:a", 2), (f"{prefix}:b", 1), (f"{prefix}:é", 1)])
         self.assertIsNotNone(listed[0].updated_at.utcoffset())
 
-    async def test_lists_more_keys_than_a_page_has(self) -> None:
+    async def test_lists_more_keys_than_fit_in_a_page(self) -> None:
         prefix = new_name("tenant")
         keys = [f"{prefix}:{number:04}" for number in range(1_001)]
         for start in range(0, len(keys), 100):

@@ -1,4 +1,4 @@
-"""PenguiFlow itself on the client: flows, planners, sessions and artifacts, wherever PenguiFlow is installed."""
+"""PenguiFlow on the client: flows, planners, sessions and artifacts. Runs only if PenguiFlow is installed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Answer(BaseModel):
 
 
 class ScriptedModel:
-    """A language model that has its answers ready."""
+    """A language model with prepared answers."""
 
     def __init__(self, *answers: dict[str, Any]) -> None:
         self._answers = [json.dumps(it) for it in answers]
@@ -73,7 +73,7 @@ def create_store() -> StateStore:
 
 
 class Protocols(StoreCase):
-    async def test_are_all_kept(self) -> None:
+    async def test_are_all_implemented(self) -> None:
         protocols = [StateStoreProtocol, SupportsPlannerState, SupportsMemoryState, SupportsTasks, SupportsSteering]
         for protocol in [*protocols, SupportsTrajectories, SupportsPlannerEvents, SupportsArtifacts]:
             self.assertIsInstance(self.store, protocol)
@@ -82,7 +82,7 @@ class Protocols(StoreCase):
 
 
 class Objects(StoreCase):
-    """What PenguiFlow saves comes back as objects of its own classes, equal to what was saved."""
+    """PenguiFlow's data is returned as objects of its own classes, equal to the saved ones."""
 
     async def test_of_flows(self) -> None:
         trace = new_name("trace")
@@ -163,7 +163,7 @@ class Planners(StoreCase):
 
 
 class Sessions(StoreCase):
-    async def test_are_there_again_for_another_process(self) -> None:
+    async def test_are_restored_in_another_process(self) -> None:
         async def work(runtime: Any) -> str:
             runtime.emit_update(UpdateType.PROGRESS, {"done": 1})
             return "result"

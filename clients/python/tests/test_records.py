@@ -22,7 +22,7 @@ class Records(StoreCase):
         self.assertEqual(record.revision, second)
         self.assertTrue(timedelta(minutes=59) < record.ttl <= timedelta(hours=1))
 
-    async def test_hold_values_as_every_client_writes_them(self) -> None:
+    async def test_store_values_as_every_client_writes_them(self) -> None:
         key = new_name("key")
         values = {"int": 2**70, "float": 1.0, "exponent": 1e21, "true": True, "empty": ""}
         await self.store.kv.put(key, values)
@@ -31,7 +31,7 @@ class Records(StoreCase):
         texts = {name: record.text(name) for name in values}
         self.assertEqual(texts, {"int": str(2**70), "float": "1", "exponent": "1e+21", "true": "true", "empty": ""})
 
-    async def test_have_fields_that_are_written_alone(self) -> None:
+    async def test_have_fields_that_are_written_individually(self) -> None:
         key = new_name("key")
         self.assertIsNone(await self.store.kv.get_field(key, "a"))
         await self.store.kv.put(key, {"a": "1"}, ttl=timedelta(hours=1))
@@ -69,7 +69,7 @@ class Records(StoreCase):
         self.assertEqual(found, ["3", "4"])
         self.assertEqual([key async for key, _ in self.store.kv.scan(prefix, max_results=2)], keys[:2])
 
-    async def test_are_refused_without_fields_and_with_what_is_no_value(self) -> None:
+    async def test_are_rejected_without_fields_and_with_invalid_values(self) -> None:
         self.assertEqual((await self.failure_of(self.store.kv.put("key", {}))).field, "fields")
         for value in (None, float("nan"), object(), "\ud800"):
             failure = await self.failure_of(self.store.kv.put("key", {"a": value}))  # type: ignore[dict-item]

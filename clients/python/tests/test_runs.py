@@ -1,4 +1,4 @@
-"""Runs: appended once, read in order, followed through restarts of the server."""
+"""Runs: appended once, read in order, followed across restarts of the server."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Runs(StoreCase):
         self.assertEqual([(it["runSeq"], it["payload"]) for it in page], [(2, {"number": 1}), (3, {"number": 2})])
         self.assertEqual(await self.store.runs.fetch_events(new_name("run")), [])
 
-    async def test_that_are_whole_are_not_quarantined(self) -> None:
+    async def test_that_are_intact_are_not_quarantined(self) -> None:
         run = new_name("run")
         await self.store.runs.append_event(note(run, 1))
         listed = await self.store.runs.list_quarantined(state="any", limit=1_000)
@@ -98,7 +98,7 @@ class Runs(StoreCase):
         assert snapshot is not None
         self.assertEqual((snapshot["runId"], snapshot["status"]), (run, "RUNNING"))
 
-    async def test_fold_their_snapshot_anew_and_verify_it(self) -> None:
+    async def test_rebuild_their_snapshot_and_verify_it(self) -> None:
         run = new_name("run")
         await self.store.runs.append_event({"runId": run, "eventType": "RunStarted"})
         self.assertEqual((await self.store.runs.refresh_snapshot(run))["folded"], 1)
@@ -107,13 +107,13 @@ class Runs(StoreCase):
         report = await self.store.runs.verify(run)
         self.assertEqual((report["ok"], report["snapshot"]), (True, {"runSeq": 1, "ok": True}))
 
-    async def test_refuse_an_append_behind_the_fence(self) -> None:
+    async def test_reject_an_append_behind_the_fence(self) -> None:
         run = new_name("run")
         await self.store.runs.append_event(note(run, 1))
         failure = await self.failure_of(self.store.runs.append_event(note(run, 2), expected_seq=0))
         self.assertEqual((failure.code, failure.current, failure.outcome), ("SEQ_CONFLICT", 1, "rejected"))
 
-    async def test_say_which_member_of_an_event_is_wrong(self) -> None:
+    async def test_report_which_member_of_an_event_is_wrong(self) -> None:
         failure = await self.failure_of(self.store.runs.append_event({"runId": "r", "eventType": "StepStarted"}))
         self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "stepId"))
         failure = await self.failure_of(self.store.runs.append_event({"eventType": "Note"}))
@@ -121,7 +121,7 @@ class Runs(StoreCase):
 
 
 class Tails(StoreCase):
-    async def test_give_what_is_there_and_then_what_comes(self) -> None:
+    async def test_yield_stored_events_and_then_new_ones(self) -> None:
         run = new_name("run")
         for number in range(3):
             await self.store.runs.append_event(note(run, number))
@@ -144,12 +144,12 @@ class Tails(StoreCase):
             asyncio.get_running_loop().call_later(0.05, lambda: asyncio.create_task(self.store.close()))
         self.assertEqual(seen, [1])
 
-    async def test_end_when_the_store_is_closed_while_nobody_answers(self) -> None:
+    async def test_end_when_the_store_is_closed_without_a_server(self) -> None:
         store = StateStore("http://127.0.0.1:1")
         asyncio.get_running_loop().call_later(0.2, lambda: asyncio.create_task(store.close()))
         self.assertEqual([event async for event in store.runs.tail("run")], [])
 
-    async def test_hang_up_when_they_are_cancelled(self) -> None:
+    async def test_disconnect_when_they_are_cancelled(self) -> None:
         async def follow() -> None:
             async for _ in self.store.runs.tail(new_name("run")):
                 pass
@@ -161,7 +161,7 @@ class Tails(StoreCase):
             await following
         await self.store.close()
 
-    async def test_raise_what_waiting_does_not_mend(self) -> None:
+    async def test_raise_permanent_errors(self) -> None:
         for call in (self.store.runs.tail(""), self.store.runs.tail("run", after_seq=-1)):
             with self.assertRaises(TidemarkError) as caught:
                 await anext(call)
@@ -169,7 +169,7 @@ class Tails(StoreCase):
 
 
 class Restarts(StoreCase):
-    """A tail goes on, without gap or repeat, while the server is killed, stopped and started again."""
+    """A tail continues without gaps or repeats while the server is killed, stopped and restarted."""
 
     WRITES = 300
     RESTARTS = 4
@@ -205,7 +205,7 @@ class Restarts(StoreCase):
 
 
 class EventStreams(unittest.TestCase):
-    def test_are_read_whatever_pieces_they_come_in(self) -> None:
+    def test_are_read_from_chunks_of_any_size(self) -> None:
         stream = 'retry: 1000\n\nid: 1\nevent: run.event\ndata: {"a":"ü: "}\n\n:\n\nevent: end\ndata: {}\n\n'.encode()
         for size in range(1, len(stream)):
             parser = EventParser()

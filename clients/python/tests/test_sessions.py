@@ -27,7 +27,7 @@ def update(session: str, update_id: str, task_id: str = "t") -> StateUpdate:
 
 
 class Tasks(StoreCase):
-    async def test_gives_back_what_was_saved_in_order_of_creation(self) -> None:
+    async def test_returns_saved_tasks_in_order_of_creation(self) -> None:
         session = new_name("session")
         first = task(session, "b")
         first.result, first.progress, first.description, first.trace_id = {"n": [1]}, {"done": 1}, "d", "trace"
@@ -47,7 +47,7 @@ class Tasks(StoreCase):
         (stored,) = await self.store.list_tasks(session)
         self.assertEqual(stored.status, "COMPLETE")
 
-    async def test_takes_times_of_any_zone_and_refuses_those_of_none(self) -> None:
+    async def test_accepts_times_of_any_zone_and_rejects_those_without(self) -> None:
         session = new_name("session")
         await self.store.save_task(task(session, "t", at=NOON.astimezone(timezone(timedelta(hours=5)))))
         (stored,) = await self.store.list_tasks(session)
@@ -55,7 +55,7 @@ class Tasks(StoreCase):
         failure = await self.failure_of(self.store.save_task(task(session, "t", at=NOON.replace(tzinfo=None))))
         self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "updatedAt"))
 
-    async def test_knows_no_unknown_session(self) -> None:
+    async def test_is_empty_for_an_unknown_session(self) -> None:
         for read in (self.store.list_tasks, self.store.list_updates, self.store.list_steering, self.store.list_traces):
             self.assertEqual(await read(new_name("session")), [])
 
@@ -79,7 +79,7 @@ class Updates(StoreCase):
         after = await self.store.list_updates(session, task_id="even", since_id="u1")
         self.assertEqual([it.update_id for it in after], ["u2"])
 
-    async def test_the_first_of_an_id_stands(self) -> None:
+    async def test_the_first_of_an_id_wins(self) -> None:
         session = new_name("session")
         await self.store.save_update(update(session, "u"))
         again = update(session, "u")
@@ -88,7 +88,7 @@ class Updates(StoreCase):
         (stored,) = await self.store.list_updates(session)
         self.assertEqual((stored.content, stored.update_type, stored.created_at), ({"of": "u"}, "PROGRESS", NOON))
 
-    async def test_makes_up_an_id_and_a_time_for_a_mapping_without(self) -> None:
+    async def test_adds_an_id_and_a_time_to_a_mapping_without(self) -> None:
         session = new_name("session")
         members = {"session_id": session, "task_id": "t", "update_type": "RESULT", "content": "text"}
         await self.store.save_update(members)
@@ -96,7 +96,7 @@ class Updates(StoreCase):
         ids = {it.update_id for it in await self.store.list_updates(session)}
         self.assertEqual(len(ids), 2)
 
-    async def test_refuses_a_limit_out_of_range(self) -> None:
+    async def test_rejects_a_limit_out_of_range(self) -> None:
         for limit in (0, 10_001):
             failure = await self.failure_of(self.store.list_updates("s", limit=limit))
             self.assertEqual((failure.code, failure.field), ("INVALID_ARGUMENT", "limit"))
@@ -132,7 +132,7 @@ class Trajectories(StoreCase):
         failure = await self.failure_of(self.store.save_trajectory(first, new_name("session"), trajectory))
         self.assertEqual(failure.code, "SESSION_MISMATCH")
 
-    async def test_takes_what_serialises_itself(self) -> None:
+    async def test_accepts_objects_that_serialise_themselves(self) -> None:
         class Own:
             def serialise(self) -> dict[str, object]:
                 return {"query": "own", "steps": []}

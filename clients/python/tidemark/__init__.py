@@ -1,4 +1,4 @@
-"""A Tidemark server from Python: state store and artifact store of PenguiFlow, runs, and records."""
+"""A client for Tidemark servers: state store and artifact store for PenguiFlow, runs, and records."""
 
 from .artifacts import ArtifactStore
 from .errors import TidemarkError, Write

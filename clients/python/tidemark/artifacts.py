@@ -1,4 +1,4 @@
-"""`ArtifactStore`: bytes and long texts by reference, as PenguiFlow keeps tool outputs out of a model's context."""
+"""`ArtifactStore`: bytes and long texts by reference, so that PenguiFlow can keep tool outputs out of a context."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _PAGE = 1_000
 class ArtifactStore:
     """Artifacts over HTTP.
 
-    PenguiFlow looks artifacts up by their id alone, while the server keeps each with the tenant its scope names; such
-    ids therefore end with an `@` and the tenant.
+    PenguiFlow looks up artifacts by id alone, while the server stores each with the tenant of its scope. The ids of
+    such artifacts therefore end with an `@` and the tenant.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -38,7 +38,7 @@ class ArtifactStore:
         scope: Any = None,
         meta: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Stores bytes and gives their reference; the same bytes in the same scope and namespace have the same one."""
+        """Stores bytes and returns their reference, which is the same for equal bytes, scope and namespace."""
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise invalid_argument("data", "bytes")
         about = {"mime_type": mime_type, "filename": filename, "namespace": namespace, "scope": scope, "meta": meta}
@@ -54,7 +54,7 @@ class ArtifactStore:
         scope: Any = None,
         meta: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The same for text, which is stored as UTF-8."""
+        """Stores text as UTF-8 and returns its reference."""
         try:
             data = text.encode()
         except (AttributeError, UnicodeEncodeError) as error:
@@ -63,29 +63,29 @@ class ArtifactStore:
         return await self._put(data, about, Write("artifact_store.put_text", {"text": text, **about}))
 
     async def get(self, artifact_id: str) -> bytes | None:
-        """The bytes; `None` when unknown or expired."""
+        """Returns the bytes, or `None` if the artifact is unknown or expired."""
         answer = await self._transport.find(_request("GET", artifact_id))
         return None if answer is None else answer.body
 
     async def get_ref(self, artifact_id: str) -> Any | None:
-        """The reference; `None` when unknown or expired."""
+        """Returns the reference, or `None` if the artifact is unknown or expired."""
         answer = await self._transport.find(_request("GET", artifact_id, "/ref"))
         return None if answer is None else _ref(answer.json())
 
     async def exists(self, artifact_id: str) -> bool:
-        """Whether there is such an artifact that has not expired."""
+        """Returns whether the artifact exists and has not expired."""
         return await self.get_ref(artifact_id) is not None
 
     async def delete(self, artifact_id: str) -> bool:
-        """Removes the reference and tells whether there was one.
+        """Removes the reference and returns whether it existed.
 
-        A lost answer stays lost, since asking again would tell another.
+        Not retried after a lost response, because a retry would return `False`.
         """
         write = Write("artifact_store.delete", {"artifact_id": artifact_id})
         return (await self._transport.call(_request("DELETE", artifact_id, write=write))).json()["deleted"]
 
     async def list(self, *, scope: Any = None) -> builtins.list[Any]:
-        """References whose scope agrees in every part that is not `None`, in order of ids."""
+        """Returns the references whose scope matches every part that is not `None`, ordered by id."""
         refs: builtins.list[Any] = []
         query: dict[str, str | int | None] = {"scope": _scope_text(_scope(scope)), "limit": _PAGE}
         while True:

@@ -1,4 +1,4 @@
-"""The one error of this client: a stable code, the rule that was broken, and whether anything may have been written."""
+"""The error of this client: a stable code, the violated rule, and whether anything may have been written."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _RETRYABLE = frozenset({"TIMEOUT", "OVERLOADED", "UNAVAILABLE", "OUTCOME_UNKNOWN
 
 @dataclass(frozen=True)
 class Write:
-    """A write as it was sent: calling `method` again with exactly these arguments settles what became of it."""
+    """A write as it was sent. Calling `method` again with exactly these arguments settles its outcome."""
 
     method: str
     arguments: Mapping[str, Any]
 
 
 class TidemarkError(Exception):
-    """Raised by every call of this client.
+    """The error that every call of this client raises.
 
     Example::
 
@@ -45,19 +45,19 @@ class TidemarkError(Exception):
         """Stable name of the failure; docs/errors.md lists all."""
         self.message = message
         self.retryable = code in _RETRYABLE
-        """Whether the same call, made again later, can succeed."""
+        """Whether the same call can succeed later."""
         self.outcome: Literal["rejected", "unknown"] = "unknown" if code == "OUTCOME_UNKNOWN" else "rejected"
-        """`rejected`: nothing was written. `unknown`: it may have been, by this attempt or an earlier one."""
+        """`rejected`: nothing was written. `unknown`: this attempt or an earlier one may have written."""
         self.field = field
-        """The argument that was wrong, by its name on the wire: `payload.items[3].price`."""
+        """The invalid argument by its name on the wire: `payload.items[3].price`."""
         self.rule = rule
-        """The rule it broke, in words."""
+        """The violated rule, in words."""
         self.current = current
-        """What now stands in the store, where that decided."""
+        """The conflicting value in the store, if that caused the failure."""
         self.write = write
-        """Of `OUTCOME_UNKNOWN`: what to send again."""
+        """The write to retry, for `OUTCOME_UNKNOWN`."""
         self.problem = problem or {}
-        """Everything the server said; empty when this client refused the call itself."""
+        """The server's problem document; empty if this client rejected the call itself."""
         self.attempts = 1
         """How often the call was sent."""
 
@@ -66,10 +66,10 @@ class TidemarkError(Exception):
 
 
 def invalid_argument(field: str, rule: str) -> TidemarkError:
-    """An argument that breaks a rule."""
+    """Returns an `INVALID_ARGUMENT` error."""
     return TidemarkError("INVALID_ARGUMENT", f"{field} must be {rule}", field=field, rule=rule)
 
 
 def invalid_payload(field: str, rule: str) -> TidemarkError:
-    """A payload that JSON would change or lose."""
+    """Returns an `INVALID_PAYLOAD` error, for values that JSON would change or lose."""
     return TidemarkError("INVALID_PAYLOAD", f"{field} must be {rule}", field=field, rule=rule)

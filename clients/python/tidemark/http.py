@@ -1,4 +1,4 @@
-"""HTTP/1.1 over asyncio streams: one connection, one exchange at a time, bodies whole or as they come."""
+"""HTTP/1.1 over asyncio streams: one exchange at a time per connection, with bodies read whole or as they arrive."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _PIECE_BYTES = 64 * 1024
 
 
 class ProtocolError(Exception):
-    """What came back is not HTTP."""
+    """The response is not HTTP."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server is."""
+    """Address of a server."""
 
     host: str
     port: int
     is_secure: bool
     authority: str
-    """As the `Host` header names it."""
+    """Value of the `Host` header."""
     prefix: str
-    """What a proxy puts before every path; without a slash at its end."""
+    """Path prefix that a proxy adds, without a trailing slash."""
 
     @classmethod
     def parse(cls, url: object) -> Address:
-        """The address of an http: or https: URL."""
+        """Parses an http: or https: URL."""
         rule = "an http: or https: URL without query, fragment and user"
         if not isinstance(url, str) or not (url.isascii() and url.isprintable()) or " " in url:
             raise invalid_argument("url", rule)
@@ -52,11 +52,11 @@ class Address:
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of an answer."""
+    """Status and headers of a response."""
 
     status: int
     headers: dict[str, str]
-    """By their names in lower case."""
+    """By lower-case name."""
 
 
 class Connection:
@@ -70,21 +70,21 @@ class Connection:
 
     @classmethod
     async def open(cls, address: Address) -> Connection:
-        """Connects; raises `OSError` where nobody answers."""
+        """Connects. Raises `OSError` if the server cannot be reached."""
         context = _trusted() if address.is_secure else None
         return cls(*await asyncio.open_connection(address.host, address.port, ssl=context, limit=_MAX_HEAD_BYTES))
 
     @property
     def is_reusable(self) -> bool:
-        """Whether the last answer was read to its end and the server did not hang up."""
+        """Whether the last response was read completely and the server has not closed the connection."""
         return self._is_clean and not self._writer.is_closing() and not self._reader.at_eof()
 
     def close(self) -> None:
-        """Hangs up at once: whatever is still under way is dropped."""
+        """Closes the connection at once and drops any exchange in progress."""
         self._writer.transport.abort()
 
     async def send(self, method: str, head: bytes, body: bytes) -> Head:
-        """Sends a request and reads the head of its answer, which may come before all of the request is out."""
+        """Sends a request and reads the head of the response, which may arrive before the whole request is sent."""
         self._is_clean = False
         self._writer.write(head + body if len(body) < _PIECE_BYTES else head)
         if len(body) >= _PIECE_BYTES:
@@ -98,11 +98,11 @@ class Connection:
         return answer
 
     async def read_all(self) -> bytes:
-        """The whole body of the answer."""
+        """Returns the whole body of the response."""
         return b"".join([piece async for piece in self.pieces()])
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body of the answer as it comes; raises `EOFError` where it ends too early."""
+        """Yields the body of the response as it arrives. Raises `EOFError` if it ends too early."""
         if self._is_clean or self._head is None:
             return
         headers = self._head.headers
@@ -156,7 +156,7 @@ class Connection:
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """Whom the machine trusts; loading that takes longer than connecting."""
+    """The machine's trusted certificates. Cached: loading them takes longer than connecting."""
     return ssl.create_default_context()
 
 

@@ -1,4 +1,4 @@
-"""Records: named fields of bytes, written whole or one by one, swapped by comparison, scanned in order of keys."""
+"""Records of named byte fields: written whole or field by field, compared and swapped, scanned in key order."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .transport import Request, Transport
 from .wire import duration_ms
 
 Value = str | int | float | bool | bytes
-"""What may be written; text and numbers are stored as their text, so `True` is `true`."""
+"""A value to write. Text and numbers are stored as their text, so `True` becomes `true`."""
 Operator = Literal["eq", "ne", "lt", "gt", "lte", "gte", "in"]
 Predicate = tuple[str, Operator, Value | list[Value]]
-"""A field, a comparison, and what the field is compared with."""
+"""A field, an operator, and the value to compare with."""
 
 _PAGE = 200
 
@@ -32,29 +32,30 @@ class Record:
     fields: Mapping[str, bytes]
     revision: int
     ttl: timedelta | None
-    """How long it still lives; `None`: for ever."""
+    """Remaining time to live; `None` if it never expires."""
 
     def text(self, field: str) -> str | None:
-        """A field as text; `None` where there is none."""
+        """Returns a field as text, or `None` if it is missing."""
         value = self.fields.get(field)
         return None if value is None else value.decode()
 
 
 class Kv:
-    """Records over HTTP. A write whose answer was lost is sent again under the same `request_id`: it is done once."""
+    """Records over HTTP. A write is retried under the same `request_id` after a lost response, so it is applied once.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     async def get(self, key: str) -> Record | None:
-        """The record; `None` where there is none."""
+        """Returns the record, or `None` if it is missing."""
         answer = await self._transport.find(Request("GET", _path(key)))
         return None if answer is None else _record(answer.json())
 
     async def put(
         self, key: str, fields: Mapping[str, Value], *, ttl: timedelta | None = None, request_id: str | None = None
     ) -> int:
-        """Replaces the whole record, its time to live included, and gives its new revision."""
+        """Replaces the whole record including its time to live, and returns its new revision."""
         request_id = request_id or uuid.uuid4().hex
         wire = {check_id(it, "fields (field name)"): _to_wire(value, f"fields.{it}") for it, value in fields.items()}
         body: dict[str, Any] = {"fields": wire, "requestId": request_id}
@@ -64,19 +65,19 @@ class Kv:
         return (await self._write("PUT", _path(key), body, write))["revision"]
 
     async def delete(self, key: str, *, request_id: str | None = None) -> bool:
-        """Removes the record and returns whether there was one."""
+        """Removes the record and returns whether it existed."""
         request_id = request_id or uuid.uuid4().hex
         write = Write("kv.delete", {"key": key, "request_id": request_id})
         request = Request("DELETE", _path(key), query={"requestId": request_id}, write=write)
         return (await self._transport.call(request)).json()["deleted"]
 
     async def get_field(self, key: str, field: str) -> bytes | None:
-        """The bytes of one field; `None` where there is none."""
+        """Returns the bytes of one field, or `None` if it is missing."""
         answer = await self._transport.find(Request("GET", _field_path(key, field)))
         return None if answer is None else _of_wire(answer.json()["value"])
 
     async def set_field(self, key: str, field: str, value: Value, *, request_id: str | None = None) -> int:
-        """Writes one field, keeps the record's time to live, and gives its new revision."""
+        """Writes one field, keeps the record's time to live, and returns its new revision."""
         request_id = request_id or uuid.uuid4().hex
         body = {"value": _to_wire(value, "value"), "requestId": request_id}
         write = Write("kv.set_field", {"key": key, "field": field, "value": value, "request_id": request_id})
@@ -85,7 +86,7 @@ class Kv:
     async def compare_and_swap(
         self, key: str, field: str, expected: Value | None, next: Value | None, *, request_id: str | None = None
     ) -> bool:
-        """Writes a field if it has the expected bytes and tells whether it did; `None` means absent."""
+        """Writes a field if it has the expected bytes, and returns whether it did. `None` means absent."""
         arguments = {
             "key": key,
             "field": field,
@@ -104,7 +105,7 @@ class Kv:
     async def scan(
         self, prefix: str = "", *, where: Iterable[Predicate] = (), max_results: int | None = None
     ) -> AsyncIterator[tuple[str, Record]]:
-        """Keys under a prefix with their records, in byte order of keys, where every predicate holds."""
+        """Yields keys under a prefix with their records, in byte order of keys, if every predicate matches."""
         filter: dict[str, Any] = {"where": [_predicate(*it) for it in where]}
         if max_results is not None:
             filter["maxResults"] = max_results
@@ -142,7 +143,7 @@ def _to_wire(value: object, field: str) -> dict[str, str] | float:
         return {"text": "true" if value else "false"}
     if isinstance(value, int):
         return {"text": str(value)}
-    # How a number with a fraction is written down is the server's to say, so that all its callers agree.
+    # The server formats fractions, so that all clients agree.
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, str):

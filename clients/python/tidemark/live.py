@@ -1,4 +1,4 @@
-"""Live reads: a stream that breaks is connected again after the last thing that was seen, without gap or repeat."""
+"""Live reads. A broken stream reconnects after the last received event, without gaps or repeats."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .errors import TidemarkError
 from .http import ProtocolError
 from .transport import Request, Transport, error_of_problem
 
-_FIRST_PAUSE_SECONDS = 0.1
-_LONGEST_PAUSE_SECONDS = 5.0
-# The server says something at least every 15 s; so much silence means that nobody is there.
+_FIRST_BACKOFF_SECONDS = 0.1
+_MAX_BACKOFF_SECONDS = 5.0
+# The server sends at least a comment every 15 s. After this much silence the connection counts as dead.
 _SILENCE_SECONDS = 45.0
-# What a stream tells of itself, besides what it was asked for.
-_ASIDE = frozenset({"caught-up", "end"})
+# Events about the stream that are not yielded.
+_NOT_YIELDED = frozenset({"caught-up", "end"})
 
 
 @dataclass(frozen=True)
 class ServerEvent:
-    """An event of a stream; `id` is the last one that was told so far."""
+    """An event of a stream. `id` is the last id received so far."""
 
     id: str | None
     event: str
@@ -29,14 +29,14 @@ class ServerEvent:
 
 
 class EventParser:
-    """Server-sent events out of bytes that come in pieces."""
+    """Parses server-sent events from chunks of bytes."""
 
     def __init__(self) -> None:
         self._rest = b""
         self._id: str | None = None
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
-        """The events that are complete now."""
+        """Returns the events that are now complete."""
         *blocks, self._rest = (self._rest + piece).split(b"\n\n")
         return [event for event in map(self._parse, blocks) if event.data]
 
@@ -54,12 +54,12 @@ class EventParser:
 
 
 async def follow(transport: Transport, request: Request) -> AsyncIterator[ServerEvent]:
-    """The events of a stream until the caller leaves or the store is closed.
+    """Yields the events of a stream until the caller stops or the store is closed.
 
-    A broken connection is no error: the stream goes on as soon as the server is there again.
+    After a broken connection the stream reconnects with backoff.
     """
     last_id: str | None = None
-    pause = _FIRST_PAUSE_SECONDS
+    backoff = _FIRST_BACKOFF_SECONDS
     while True:
         try:
             async with transport.listen(_resumed(request, last_id)) as pieces:
@@ -67,19 +67,19 @@ async def follow(transport: Transport, request: Request) -> AsyncIterator[Server
                 while piece := await _next_piece(pieces):
                     for event in parser.feed(piece):
                         last_id = event.id or last_id
-                        pause = _FIRST_PAUSE_SECONDS
+                        backoff = _FIRST_BACKOFF_SECONDS
                         if event.event == "problem":
                             raise error_of_problem(json.loads(event.data), None)
-                        if event.event not in _ASIDE:
+                        if event.event not in _NOT_YIELDED:
                             yield event
         except TidemarkError as error:
             if not error.retryable and not transport.is_closed:
                 raise
         except (OSError, EOFError, ProtocolError):
             pass
-        if await transport.closed_within(pause):
+        if await transport.closed_within(backoff):
             return
-        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+        backoff = min(backoff * 2, _MAX_BACKOFF_SECONDS)
 
 
 def _resumed(request: Request, last_id: str | None) -> Request:

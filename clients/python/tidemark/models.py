@@ -1,4 +1,4 @@
-"""What PenguiFlow persists, as its specification shapes it; reads give these where PenguiFlow is not installed."""
+"""PenguiFlow's data classes as its specification defines them. Reads return these if PenguiFlow is not installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _now() -> datetime:
 
 @dataclass(slots=True)
 class StoredEvent:
-    """A runtime event of a flow; `trace_id=None` is a history of its own."""
+    """A runtime event of a flow. Events with `trace_id=None` have their own history."""
 
     trace_id: str | None
     ts: float
@@ -103,7 +103,7 @@ class PlannerEvent:
 
 
 class Trajectory(dict[str, Any]):
-    """A planner's trajectory: its serialised form, whose members are attributes too."""
+    """A planner's trajectory in its serialised form. Its members are also attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -112,13 +112,13 @@ class Trajectory(dict[str, Any]):
             raise AttributeError(name) from None
 
     def serialise(self) -> dict[str, Any]:
-        """The trajectory as plain JSON."""
+        """Returns the trajectory as plain JSON."""
         return dict(self)
 
 
 @dataclass(slots=True)
 class ArtifactScope:
-    """Whose artifact it is; `None` is nobody in particular."""
+    """The scope of an artifact; `None` leaves a part open."""
 
     tenant_id: str | None = None
     user_id: str | None = None

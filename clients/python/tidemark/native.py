@@ -1,4 +1,4 @@
-"""The classes that reads give: PenguiFlow's own where it is installed, else the same shapes from `models`."""
+"""The classes that reads return: PenguiFlow's own if it is installed, otherwise the same shapes from `models`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOMES = {
 
 
 def build(kind: type, fields: Mapping[str, Any]) -> Any:
-    """An object of a class of `models`, or of PenguiFlow's class of that name."""
+    """Creates an object of a class of `models`, or of PenguiFlow's class of the same name."""
     native = _class_of(kind)
     if kind is models.TaskState and native is not kind:
         return native(**{**fields, **_task_parts(fields)})
@@ -31,7 +31,7 @@ def build(kind: type, fields: Mapping[str, Any]) -> Any:
 
 
 def build_trajectory(serialised: Mapping[str, Any]) -> Any:
-    """A trajectory; one that PenguiFlow did not write stays as it is."""
+    """Creates a trajectory. Data that PenguiFlow did not write stays as it is."""
     native = _class_of(models.Trajectory)
     if native is models.Trajectory or "query" not in serialised:
         return models.Trajectory(serialised)
@@ -40,11 +40,11 @@ def build_trajectory(serialised: Mapping[str, Any]) -> Any:
 
 @cache
 def _class_of(kind: type) -> Any:
-    """Looked for when first needed: whoever has no use for PenguiFlow does not wait for it to load."""
+    """Imported on first use, so that programs without PenguiFlow need not load it."""
     try:
         return getattr(import_module(_HOMES[kind]), kind.__name__)
     except (ImportError, AttributeError):
-        # Not there, or of a version that has no such class yet.
+        # Not installed, or a version without this class.
         return kind
 
 

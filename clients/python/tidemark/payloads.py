@@ -1,4 +1,4 @@
-"""JSON out of Python values: what JSON would change or lose is refused before anything is sent."""
+"""JSON from Python values. Values that JSON would change or lose are rejected before anything is sent."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _LEAVES = frozenset({str, int, bool, type(None)})
 
 
 def encode(value: Any) -> bytes:
-    """The bytes of a JSON value. Escapes, and so keeps, what UTF-8 cannot hold: a lone half of a surrogate pair."""
+    """Returns the bytes of a JSON value. Escapes lone surrogates, which UTF-8 cannot represent."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def to_json(value: Any, field: str) -> Any:
-    """The plain JSON value that a value stands for; `INVALID_PAYLOAD` names the place of one that stands for none.
+    """Converts a value to plain JSON. Raises `INVALID_PAYLOAD` with the path of a value that cannot be converted.
 
-    Mappings, lists, tuples, enums, dataclasses, and objects with `model_dump` or `to_dict` stand for what they hold.
+    Mappings, lists, tuples, enums, dataclasses, and objects with `model_dump` or `to_dict` are converted to their
+    contents.
     """
     return _plain(value, field, field, 0)
 

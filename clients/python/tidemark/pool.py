@@ -1,4 +1,4 @@
-"""Connections of one event loop, kept open between calls and bounded in number."""
+"""Connections of one event loop, kept open between calls and limited in number."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .http import Address, Connection
 
 _MAX_CONNECTIONS = 32
 _MAX_CALLS = 10_000
-# Well below the minute after which servers and proxies hang up.
+# Well below the minute after which servers and proxies close connections.
 _MAX_IDLE_SECONDS = 15.0
 
 
 class Pool:
-    """Lends connections to calls; live reads have connections of their own, so that they never hold up calls."""
+    """Lends connections to calls. Live reads have their own connections, so that they never block calls."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -28,7 +28,8 @@ class Pool:
         self.closed = asyncio.Event()
 
     async def take(self, *, fresh: bool) -> Connection:
-        """A connection to be given back; `fresh` where one that the server is just dropping would do harm."""
+        """Takes a connection to be given back. With `fresh` it opens a new one, because the server may just be closing
+        an idle one."""
         if self._calls >= _MAX_CALLS:
             raise TidemarkError("OVERLOADED", f"{_MAX_CALLS} calls wait for a connection already; slow down")
         self._calls += 1
@@ -46,7 +47,7 @@ class Pool:
             raise
 
     def give_back(self, connection: Connection) -> None:
-        """Keeps the connection for the next call if it is fit for one."""
+        """Keeps the connection for the next call if it can be reused."""
         if connection.is_reusable and not self.closed.is_set():
             self._idle.append((connection, time.monotonic()))
         else:
@@ -55,7 +56,7 @@ class Pool:
         self._end_call()
 
     async def open_live(self) -> Connection:
-        """A connection for a live read, to be ended with `end_live`."""
+        """Opens a connection for a live read, to be closed with `end_live`."""
         connection = await Connection.open(self._address)
         self._live.add(connection)
         if self.closed.is_set():
@@ -63,12 +64,12 @@ class Pool:
         return connection
 
     def end_live(self, connection: Connection) -> None:
-        """Hangs up."""
+        """Closes the connection of a live read."""
         self._live.discard(connection)
         connection.close()
 
     async def close(self) -> None:
-        """Ends live reads, then waits for the calls that are under way."""
+        """Ends live reads, then waits for pending calls."""
         self.closed.set()
         for connection in self._live:
             connection.close()

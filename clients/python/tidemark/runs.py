@@ -1,4 +1,4 @@
-"""Runs: events appended once and in order, read by sequence, followed live, in the names of their contract."""
+"""Runs: events appended once and in order, read by sequence, followed live. Members have the names of the contract."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from .transport import Request, Transport
 from .wire import time_of_text, time_text
 
 RunEvent = dict[str, Any]
-"""An event of a run as the contract names its members: `runId`, `eventType`, `payload`, `runSeq`, …"""
+"""A run event with the member names of the contract: `runId`, `eventType`, `payload`, `runSeq`, …"""
 
 _DEFAULT_NAME = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """What became of an event."""
+    """The result of an append."""
 
     event_id: str
     run_seq: int
     persisted_at: datetime
     idempotent: bool
-    """There was an event of this key already; the other fields are that one's."""
+    """Whether an event with this key was already stored; the other fields are those of the stored event."""
     persisted: bool
     payload_matches: bool
-    """False when the event that is stored under the key differs from the one that was sent."""
+    """False if the event stored under the key differs from the one that was sent."""
 
 
 Alert = dict[str, Any]
-"""What an operator should know of: `code`, `severity`, `tenantId`, `runId` and, of `HEAD_WENT_BACK`, `knownSeq` and `currentSeq`."""
+"""An alert: `code`, `severity`, `tenantId`, `runId` and, for `HEAD_WENT_BACK`, `knownSeq` and `currentSeq`."""
 
 _MOST_HEADS = 10_000
 
@@ -52,9 +52,9 @@ class Runs:
         self._heads: dict[tuple[str, str], int] = {}
 
     async def append_event(self, event: Mapping[str, Any], *, expected_seq: int | None = None) -> AppendResult:
-        """Appends an event, once per `idempotencyKey`; members of the envelope that are absent get a default.
+        """Appends an event, once per `idempotencyKey`. Absent members of the envelope get a default.
 
-        With `expected_seq` only while that is the run's last sequence, else `SEQ_CONFLICT`.
+        With `expected_seq` it fails with `SEQ_CONFLICT` unless that is the run's last sequence.
         """
         given = to_json(event, "event")
         if not isinstance(given, dict):
@@ -69,7 +69,7 @@ class Runs:
             write=Write("runs.append_event", arguments),
         )
         run = (str(whole["tenantId"]), str(whole.get("runId")))
-        # As it was before the call began: answers may come out of order.
+        # The head before the call began: responses may arrive out of order.
         known = self._heads.get(run)
         result = (await self._transport.call(request)).json()
         if self._on_alert is not None and result["persisted"]:
@@ -84,15 +84,15 @@ class Runs:
         )
 
     async def fetch_events(self, run_id: str, *, after_seq: int = 0, limit: int = 1_000) -> list[RunEvent]:
-        """Events with a higher sequence than `after_seq`, in order; `[]` for an unknown run."""
+        """Returns events with a higher sequence than `after_seq`, in order; `[]` for an unknown run."""
         query = {"afterSeq": _integer(after_seq, "afterSeq"), "limit": _integer(limit, "limit")}
         answer = await self._transport.call(Request("GET", _events_path(run_id), query))
         return answer.json()["items"]
 
     async def tail(self, run_id: str, *, after_seq: int = 0) -> AsyncIterator[RunEvent]:
-        """Events after `after_seq`, then each new one, without gap or repeat, through restarts of the server.
+        """Yields events after `after_seq`, then each new one, without gaps or repeats, across restarts of the server.
 
-        Ends when the store is closed. Leave it with `contextlib.aclosing` to hang up at once.
+        Ends when the store is closed. Use `contextlib.aclosing` to disconnect as soon as you leave the loop.
         """
         request = Request("GET", _events_path(run_id), {"afterSeq": _integer(after_seq, "afterSeq")})
         async with aclosing(follow(self._transport, request)) as events:
@@ -100,43 +100,43 @@ class Runs:
                 yield json.loads(event.data)
 
     async def get_snapshot(self, run_id: str) -> dict[str, Any] | None:
-        """The stored snapshot of a run, which may lag behind its events; `None` for an unknown run."""
+        """Returns the stored snapshot of a run, which may lag behind its events; `None` for an unknown run."""
         answer = await self._transport.find(Request("GET", f"/v1/runs/{segment_of(run_id, 'runId')}"))
         return None if answer is None else answer.json()
 
     async def list_quarantined(self, *, state: str = "quarantined", limit: int = 100) -> list[dict[str, Any]]:
-        """Runs in which damage was found; `state` is `quarantined`, `released` or `any`."""
+        """Returns runs in which damage was found. `state` is `quarantined`, `released` or `any`."""
         query = {"state": state, "limit": _integer(limit, "limit")}
         answer = await self._transport.call(Request("GET", "/v1/quarantines", query))
         return answer.json()["items"]
 
     async def release_run(self, run_id: str) -> dict[str, Any]:
-        """Releases a repaired run: readers get its events again from where they were passed over.
+        """Releases a repaired run: consumers receive its events from the first one that was skipped.
 
-        `CORRUPT_EVENT` while it is still damaged, `NOT_FOUND` when it was never quarantined.
+        Fails with `CORRUPT_EVENT` while it is still damaged, and with `NOT_FOUND` if it was never quarantined.
         """
         path = f"/v1/runs/{segment_of(run_id, 'runId')}/release"
         request = Request("POST", path, write=Write("runs.release_run", {"run_id": run_id}))
         return (await self._transport.call(request)).json()
 
     async def refresh_snapshot(self, run_id: str, *, full: bool = False) -> dict[str, Any]:
-        """Folds what is new into the stored snapshot and returns `snapshot` and `folded`.
+        """Folds new events into the stored snapshot and returns `snapshot` and `folded`.
 
-        With `full` the stored snapshot is replaced by one that is folded from the first event.
+        With `full` the snapshot is rebuilt from the first event.
         """
         path = f"/v1/runs/{segment_of(run_id, 'runId')}/snapshot/refresh"
-        # Left out where it is not asked for: older servers do not know it.
+        # Omitted when false: older servers do not know it.
         query = {"full": "true"} if full else {}
         write = Write("runs.refresh_snapshot", {"run_id": run_id, "full": full})
         return (await self._transport.call(Request("POST", path, query, write=write))).json()
 
     async def verify(self, run_id: str) -> dict[str, Any]:
-        """Recomputes the hash chain of a run and compares the stored snapshot with it; `ok` tells the result."""
+        """Recomputes the hash chain of a run and compares the stored snapshot with it. `ok` is the result."""
         path = f"/v1/runs/{segment_of(run_id, 'runId')}/integrity"
         return (await self._transport.call(Request("GET", path))).json()
 
     async def _remember(self, run: tuple[str, str], known: int | None, run_seq: int) -> None:
-        """Remembers the head of a run; reports one that lost events which this client saw (`HEAD_WENT_BACK`)."""
+        """Remembers the head of a run, and reports a run that lost events which this client saw (`HEAD_WENT_BACK`)."""
         is_back = known is not None and run_seq <= known
         lost = is_back and not await self._is_rewritten(run)
         seen = self._heads.pop(run, 0)
@@ -149,7 +149,7 @@ class Runs:
             self._on_alert({**alert, "knownSeq": known, "currentSeq": run_seq})
 
     async def _is_rewritten(self, run: tuple[str, str]) -> bool:
-        """Whether a redaction or a restore may explain a lower head; where nobody can tell, it is not reported."""
+        """Returns whether a redaction or a restore may explain a lower head; true if that is unknown."""
         tenant_id, run_id = run
         request = Request("GET", f"/v1/runs/{segment_of(run_id, 'runId')}/head", {"tenantId": tenant_id})
         try:

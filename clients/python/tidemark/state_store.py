@@ -24,7 +24,7 @@ _MEMORY_PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class MemoryInfo:
-    """What is known of a memory state without loading it."""
+    """A memory state without its content."""
 
     key: str
     version: int
@@ -32,11 +32,11 @@ class MemoryInfo:
 
 
 class StateStore:
-    """Everything an agent framework persists, kept by a Tidemark server.
+    """The state store of an agent framework, backed by a Tidemark server.
 
-    Every call ends within `timeout` seconds and a little grace, with its result or a `TidemarkError`. What failed for
-    the moment is sent again within that time; every write here can be sent twice without being done twice. A store
-    may be used from any number of tasks.
+    Every call returns or raises a `TidemarkError` within `timeout` seconds and a short grace period. Transient failures
+    are retried within that time. Every write here is idempotent, so a retry does not apply it twice. A store may be
+    used from any number of tasks.
 
     Example::
 
@@ -52,9 +52,9 @@ class StateStore:
         timeout: float = 5.0,
         on_alert: Callable[[Alert], None] | None = None,
     ) -> None:
-        """`tenant` is for a token that may speak for several; `token` is an API key or a JWT.
+        """`token` is an API key or a JWT. `tenant` selects the tenant for a token that may access several.
 
-        With `on_alert` the store remembers the last event it appended to each run, and reports a run that lost some.
+        With `on_alert` the store remembers the last event it appended to each run, and reports runs that lost events.
         """
         self._transport = Transport(url, token, tenant, timeout)
         self._artifacts = ArtifactStore(self._transport)
@@ -69,7 +69,7 @@ class StateStore:
         return self._artifacts
 
     async def close(self) -> None:
-        """Ends live reads and waits for the calls that are under way."""
+        """Ends live reads and waits for pending calls."""
         await self._transport.close()
 
     async def __aenter__(self) -> StateStore:
@@ -79,34 +79,34 @@ class StateStore:
         await self.close()
 
     async def save_event(self, event: Any) -> None:
-        """Persists a runtime event; the same event again changes nothing."""
+        """Saves a runtime event. Saving the same event again changes nothing."""
         body = to_wire(models.StoredEvent, event)
         await self._save("save_event", {"event": names_of(models.StoredEvent, body)}, "/v1/flow-events", body)
 
     async def load_history(self, trace_id: str | None) -> list[Any]:
-        """All events of a trace by `ts`, then by insertion; `[]` for an unknown one. `None`: those of no trace."""
+        """Returns all events of a trace by `ts`, then by insertion. `None` returns the events without a trace."""
         query = {"traceId": None if trace_id is None else check_id(trace_id, "traceId")}
         return await self._list("/v1/flow-events", models.StoredEvent, query)
 
     async def save_remote_binding(self, binding: Any) -> None:
-        """Persists the remote worker of a task; the last save for a trace, context and task stands."""
+        """Saves the remote worker of a task. The last save for a trace, context and task wins."""
         body = to_wire(models.RemoteBinding, binding)
         arguments = {"binding": names_of(models.RemoteBinding, body)}
         await self._save("save_remote_binding", arguments, "/v1/bindings", body)
 
     async def list_remote_bindings(self, trace_id: str) -> list[Any]:
-        """The remote workers of a trace."""
+        """Returns the remote workers of a trace."""
         return await self._list(f"/v1/traces/{segment_of(trace_id, 'traceId')}/bindings", models.RemoteBinding)
 
     async def save_planner_state(self, token: str, payload: Mapping[str, Any]) -> None:
-        """Persists what a pause holds, for an hour. `TOKEN_CONSUMED` when the token was used already."""
+        """Saves the content of a pause for an hour. Fails with `TOKEN_CONSUMED` if the token was already used."""
         body = {"token": check_id(token, "token"), "payload": _json_object(payload, "payload")}
         await self._save("save_planner_state", {"token": token, "payload": payload}, "/v1/pauses", body)
 
     async def load_planner_state(self, token: str, *, request_id: str | None = None) -> dict[str, Any]:
-        """What a pause holds, to exactly one of all callers; `{}` for a missing, expired or consumed token.
+        """Returns the content of a pause to exactly one caller; `{}` for a missing, expired or consumed token.
 
-        The same `request_id` hears it again, which is how a lost answer is asked for.
+        A retry with the same `request_id` returns it again, which settles a lost response.
         """
         arguments = {"token": check_id(token, "token"), "request_id": request_id or _new_request_id()}
         body = {"token": token, "requestId": arguments["request_id"]}
@@ -115,19 +115,19 @@ class StateStore:
         return answer.json()
 
     async def save_memory_state(self, key: str, state: Mapping[str, Any], *, request_id: str | None = None) -> None:
-        """Persists a memory state; the last write wins."""
+        """Saves a memory state; the last write wins."""
         request_id = request_id or _new_request_id()
         arguments = {"key": key, "state": state, "request_id": request_id}
         body = {"state": _json_object(state, "state"), "requestId": request_id}
         await self._save("save_memory_state", arguments, f"/v1/memory/{segment_of(key, 'key')}", body, method="PUT")
 
     async def load_memory_state(self, key: str) -> dict[str, Any] | None:
-        """Exactly what was saved; `None` for an unknown key."""
+        """Returns exactly what was saved; `None` for an unknown key."""
         answer = await self._transport.find(Request("GET", f"/v1/memory/{segment_of(key, 'key')}"))
         return None if answer is None else answer.json()["state"]
 
     async def list_memory(self, prefix: str = "") -> list[MemoryInfo]:
-        """Keys of memory states in byte order, with version and time."""
+        """Returns the keys of memory states in byte order, with version and time."""
         found: list[MemoryInfo] = []
         query: dict[str, str | int | None] = {"prefix": check_prefix(prefix, "prefix"), "limit": _MEMORY_PAGE}
         while True:
@@ -139,17 +139,17 @@ class StateStore:
             query["cursor"] = page["next"]
 
     async def save_task(self, state: Any) -> None:
-        """Persists a task; one that is older than the stored one changes nothing."""
+        """Saves a task. An older version than the stored one changes nothing."""
         body = to_wire(models.TaskState, state)
         arguments = {"state": names_of(models.TaskState, body)}
         await self._save("save_task", arguments, _session_path(body["sessionId"], "tasks"), body)
 
     async def list_tasks(self, session_id: str) -> list[Any]:
-        """All tasks of a session in order of creation; `[]` for an unknown one."""
+        """Returns all tasks of a session in order of creation; `[]` for an unknown session."""
         return await self._list(_session_path(session_id, "tasks"), models.TaskState)
 
     async def save_update(self, update: Any) -> None:
-        """Persists an update; the first of an `update_id` stands."""
+        """Saves an update. The first one saved under an `update_id` wins."""
         body = to_wire(models.StateUpdate, update)
         arguments = {"update": names_of(models.StateUpdate, body)}
         await self._save("save_update", arguments, _session_path(body["sessionId"], "updates"), body)
@@ -157,12 +157,12 @@ class StateStore:
     async def list_updates(
         self, session_id: str, *, task_id: str | None = None, since_id: str | None = None, limit: int = 500
     ) -> list[Any]:
-        """Updates in order of arrival, after `since_id` if it is known; `limit` cuts the end, so paging never skips."""
+        """Returns updates by arrival, after `since_id` if it is known. `limit` cuts the end, so paging never skips."""
         query = _cursor_query(task_id, since_id, limit)
         return await self._list(_session_path(session_id, "updates"), models.StateUpdate, query)
 
     async def save_steering(self, event: Any) -> None:
-        """Persists a steering event, its payload sanitised; the first of an `event_id` stands."""
+        """Saves a steering event with its payload sanitised. The first one saved under an `event_id` wins."""
         body = to_wire(models.SteeringEvent, event)
         arguments = {"event": names_of(models.SteeringEvent, body)}
         await self._save("save_steering", arguments, _session_path(body["sessionId"], "steering"), body)
@@ -170,35 +170,35 @@ class StateStore:
     async def list_steering(
         self, session_id: str, *, task_id: str | None = None, since_id: str | None = None, limit: int = 500
     ) -> list[Any]:
-        """Steering events in order of arrival, with the cursor of `list_updates`."""
+        """Returns steering events in order of arrival, with the same cursor as `list_updates`."""
         query = _cursor_query(task_id, since_id, limit)
         return await self._list(_session_path(session_id, "steering"), models.SteeringEvent, query)
 
     async def save_trajectory(self, trace_id: str, session_id: str, trajectory: Any) -> None:
-        """Persists a trajectory, now the session's most recent. A trace belongs to one session: `SESSION_MISMATCH`."""
+        """Saves a trajectory as the session's latest. Fails with `SESSION_MISMATCH` for a trace of another session."""
         serialise = getattr(trajectory, "serialise", None)
         body = {"trajectory": _json_object(serialise() if callable(serialise) else trajectory, "trajectory")}
         arguments = {"trace_id": trace_id, "session_id": session_id, "trajectory": trajectory}
         await self._save("save_trajectory", arguments, _trajectory_path(trace_id, session_id), body, method="PUT")
 
     async def get_trajectory(self, trace_id: str, session_id: str) -> Any | None:
-        """The trajectory of a trace; `None` when it is unknown or of another session."""
+        """Returns the trajectory of a trace; `None` if it is unknown or of another session."""
         answer = await self._transport.find(Request("GET", _trajectory_path(trace_id, session_id)))
         return None if answer is None else build_trajectory(answer.json())
 
     async def list_traces(self, session_id: str, limit: int = 50) -> list[str]:
-        """Traces of a session, the most recent first."""
+        """Returns the traces of a session, most recent first."""
         answer = await self._transport.call(Request("GET", _session_path(session_id, "traces"), {"limit": limit}))
         return answer.json()["items"]
 
     async def save_planner_event(self, trace_id: str, event: Any) -> None:
-        """Persists a planner event; the same event again changes nothing."""
+        """Saves a planner event. Saving the same event again changes nothing."""
         body = to_wire(models.PlannerEvent, event)
         arguments = {"trace_id": trace_id, "event": names_of(models.PlannerEvent, body)}
         await self._save("save_planner_event", arguments, _planner_events_path(trace_id), body)
 
     async def list_planner_events(self, trace_id: str) -> list[Any]:
-        """Planner events of a trace in order of arrival."""
+        """Returns the planner events of a trace in order of arrival."""
         return await self._list(_planner_events_path(trace_id), models.PlannerEvent)
 
     async def _save(

@@ -1,4 +1,4 @@
-"""Calls within a time limit, sent again while that can help and cannot harm; each failure is a `TidemarkError`."""
+"""Calls within a time limit, retried when that is safe and may help. Every failure is a `TidemarkError`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .http import Address, Connection, Head, ProtocolError
 from .ids import check_id, segment_of
 from .pool import Pool
 
-# The server bounds the call itself and knows more about its end: it is given this much longer to tell.
+# Extra time for the server, which enforces the time limit itself and returns a more precise error.
 _GRACE_SECONDS = 0.5
 _FIRST_DELAY_SECONDS = 0.025
 _LONGEST_DELAY_SECONDS = 1.0
 _CONNECTION_FAILURES = (OSError, EOFError, ProtocolError)
 
 Query = Mapping[str, str | int | None]
-"""Parameters of a URL; those that are `None` are left out."""
+"""URL parameters; those that are `None` are omitted."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A call as it goes over the wire."""
+    """A request to the server."""
 
     method: str
     path: str
@@ -39,19 +39,19 @@ class Request:
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
     write: Write | None = None
-    """Of a call that writes: what to send again when its answer is lost."""
+    """The write to carry in the error when the response is lost, so that the caller can retry it."""
     is_settled_by_itself: bool = True
-    """Whether sending it again after its answer was lost tells what became of it."""
+    """Whether a retry after a lost response settles the outcome."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A successful answer."""
+    """A successful response."""
 
     body: bytes
 
     def json(self) -> Any:
-        """The JSON of the body."""
+        """Parses the body as JSON."""
         try:
             return json.loads(self.body)
         except ValueError as error:
@@ -59,7 +59,7 @@ class Answer:
 
 
 class Transport:
-    """What all parts of a store share: address, credentials, connections."""
+    """State shared by all parts of a store: address, credentials, connections."""
 
     def __init__(self, url: str, token: str | None, tenant: str | None, timeout: float) -> None:
         if not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
@@ -74,7 +74,7 @@ class Transport:
             "authorization": None if token is None else f"Bearer {token}",
             "tidemark-tenant": None if tenant is None else segment_of(tenant, "tenant"),
         })
-        # A connection belongs to the event loop it was opened in; a store may outlive several.
+        # A connection belongs to the event loop that opened it; a store may outlive several.
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = WeakKeyDictionary()
         self._is_closed = False
 
@@ -84,14 +84,14 @@ class Transport:
         return self._is_closed
 
     async def close(self) -> None:
-        """Ends live reads, then waits for the calls that are under way."""
+        """Ends live reads, then waits for pending calls."""
         self._is_closed = True
         pool = self._pools.get(asyncio.get_running_loop())
         if pool is not None:
             await pool.close()
 
     async def call(self, request: Request) -> Answer:
-        """The answer of a call. What failed for the moment is tried again within the time limit."""
+        """Sends a request and returns the response. Transient failures are retried within the time limit."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout
         may_be_written = False
@@ -110,7 +110,7 @@ class Transport:
             await asyncio.sleep(delay)
 
     async def find(self, request: Request) -> Answer | None:
-        """The same; `None` where the server says that there is no such thing."""
+        """As `call`, but returns `None` if the server does not find the item."""
         try:
             return await self.call(request)
         except TidemarkError as error:
@@ -120,7 +120,7 @@ class Transport:
 
     @asynccontextmanager
     async def listen(self, request: Request) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The pieces of an answer that does not end by itself; the connection goes when the caller does."""
+        """Yields the chunks of a live response. The connection is closed when the caller leaves the context."""
         pool = self._pool()
         try:
             async with asyncio.timeout(self._timeout):
@@ -140,7 +140,7 @@ class Transport:
             pool.end_live(connection)
 
     async def closed_within(self, seconds: float) -> bool:
-        """Waits; tells whether the store is closed by then."""
+        """Waits, and returns whether the store is closed by then."""
         if self._is_closed:
             return True
         try:
@@ -200,13 +200,13 @@ def _headers(values: Mapping[str, str | None]) -> str:
 
 
 def _delay_after(attempts: int) -> float:
-    """Between half and all of a pause that doubles: callers that failed together do not come back together."""
+    """Exponential backoff with jitter, so that callers that failed together do not retry together."""
     longest = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** min(attempts - 1, 30))
     return longest * random.uniform(0.5, 1.0)
 
 
 def _final_error(error: TidemarkError, write: Write | None, may_be_written: bool, attempts: int) -> TidemarkError:
-    """What a caller hears in the end: a last attempt that wrote nothing does not undo an earlier one that may have."""
+    """Returns the error to raise. A rejected last attempt does not undo an earlier one that may have written."""
     if may_be_written and error.retryable and error.outcome == "rejected":
         error = _lost(write)
     if may_be_written:
@@ -229,7 +229,7 @@ def _lost(write: Write | None) -> TidemarkError:
 
 
 def _error_of_answer(head: Head, body: bytes, write: Write | None) -> TidemarkError:
-    """The server's own error, or that of something between it and us."""
+    """Returns the error of a failed response from the server, or from a proxy in front of it."""
     try:
         problem = json.loads(body)
     except ValueError:
@@ -248,7 +248,7 @@ def _no_server(reason: str) -> TidemarkError:
 
 
 def error_of_problem(problem: Mapping[str, Any], write: Write | None) -> TidemarkError:
-    """The error that a problem document stands for."""
+    """Rebuilds the error of a problem document."""
     code = problem["code"]
     return TidemarkError(
         code,

@@ -1,4 +1,4 @@
-"""Objects to and from the wire: the names of the specification there are in camelCase, times are RFC 3339 in UTC."""
+"""Conversion of objects to and from JSON: names in camelCase, times in RFC 3339 and UTC."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _FLOATS = frozenset({"ts"})
 
 @cache
 def camel(name: str) -> str:
-    """`trace_id` as `traceId`."""
+    """Converts `trace_id` to `traceId`."""
     first, *rest = name.split("_")
     return first + "".join(part.title() for part in rest)
 
 
 def to_wire(kind: type, value: object) -> dict[str, Any]:
-    """The members of an object, or of a mapping of the same names, that a class of `models` declares."""
+    """Returns the members that a class of `models` declares, from an object or a mapping with the same names."""
     if isinstance(value, Mapping):
         _refuse_others(kind, value)
     elif not dataclasses.is_dataclass(value) and callable(getattr(value, "to_dict", None)):
@@ -38,12 +38,12 @@ def to_wire(kind: type, value: object) -> dict[str, Any]:
 
 
 def names_of(kind: type, wire: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping that gives `to_wire` the same members again, those included that had been left to their defaults."""
+    """Returns a mapping for which `to_wire` returns the same members, including defaults that were filled in."""
     return {it.name: wire[camel(it.name)] for it in dataclasses.fields(kind)}
 
 
 def of_wire(kind: type, wire: Mapping[str, Any]) -> Any:
-    """The object that members on the wire stand for; members that were never given have their defaults."""
+    """Builds an object from its JSON members. Missing members get their defaults."""
     fields: dict[str, Any] = {}
     for it in dataclasses.fields(kind):
         if camel(it.name) not in wire:
@@ -58,7 +58,7 @@ def of_wire(kind: type, wire: Mapping[str, Any]) -> Any:
 
 
 def time_text(value: object, field: str) -> str:
-    """An RFC 3339 text in UTC; texts are left to the server, which knows their rules."""
+    """Returns a time as RFC 3339 in UTC. Text is passed on, and the server checks it."""
     if isinstance(value, str):
         return value
     if isinstance(value, datetime) and value.utcoffset() is not None:
@@ -67,12 +67,12 @@ def time_text(value: object, field: str) -> str:
 
 
 def time_of_text(text: str) -> datetime:
-    """The time of an RFC 3339 text."""
+    """Parses an RFC 3339 time."""
     return datetime.fromisoformat(text)
 
 
 def duration_ms(value: object, field: str) -> int:
-    """Whole milliseconds of a `timedelta`."""
+    """Returns the whole milliseconds of a `timedelta`."""
     if isinstance(value, timedelta) and value >= timedelta(milliseconds=1):
         return value // timedelta(milliseconds=1)
     raise invalid_argument(field, "a timedelta of at least a millisecond")

@@ -1,4 +1,4 @@
-/** Every run of a store, or of the tenant of a view, page by page. */
+/** Yields every run of a store, or of a tenant's view, page by page. */
 import type { RunStore, RunSummary } from '@tidemark/core';
 
 const PAGE = 1_000;

@@ -1,21 +1,21 @@
-/** Values that may stand on the command line, in a file or in the input: JSON payloads, tokens, files. */
+/** Reads argument values from the command line, from a file or from stdin. */
 import { readFileSync } from 'node:fs';
 import { invalidArgument, type JsonObject, parseJsonText, TidemarkError } from '@tidemark/core';
 import { type Io, readAll } from './io.ts';
 
-/** The text itself, `@file`, or `-` for the input. */
+/** Returns the text itself, the content of `@file`, or stdin for `-`. */
 export async function readText(given: string, io: Io): Promise<string> {
   if (given === '-') return readAll(io.stdin);
   return given.startsWith('@') ? readFile(given.slice(1)) : given;
 }
 
-/** A JSON object given in one of those ways. */
+/** Reads a JSON object from any of these sources. */
 export async function readObject(given: string | undefined, flag: string, io: Io): Promise<JsonObject | undefined> {
   if (given === undefined) return undefined;
   const text = await readText(given, io);
   const value = parseJsonText(text, flag);
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw invalidArgument(flag, 'a JSON object, @file or - for the input', text);
+  throw invalidArgument(flag, 'a JSON object, @file or - for stdin', text);
 }
 
 function readFile(path: string): string {

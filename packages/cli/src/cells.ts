@@ -1,4 +1,4 @@
-/** How values look in a table: times as asked for, states with their colour, sizes and values in short. */
+/** Formats table cells: times in the chosen style, states with their colour, JSON in one line. */
 import type { Cell, Colour } from './table.ts';
 
 export type TimeStyle = 'relative' | 'local' | 'iso';
@@ -22,7 +22,7 @@ const STATE_COLOURS: Record<string, Colour> = {
   pending: 'dim',
 };
 
-/** A value as a row gives it: plain, or with how it is meant. */
+/** A cell's value: plain, or tagged as a time, a state or JSON. */
 export type CellValue =
   | string
   | number
@@ -37,7 +37,7 @@ export const at = (time: string | number | undefined | null): CellValue => ({ ti
 export const state = (text: string): CellValue => ({ state: text });
 export const inShort = (value: unknown): CellValue => ({ json: value });
 
-export function cellOf(value: CellValue, times: TimeStyle, now: number): Cell {
+export function toCell(value: CellValue, times: TimeStyle, now: number): Cell {
   if (value === null || value === undefined) return { text: '' };
   if (typeof value !== 'object') return { text: String(value) };
   if ('state' in value) return { text: value.state, colour: STATE_COLOURS[value.state.toLowerCase()] };
@@ -62,7 +62,7 @@ function timeText(time: string | number, style: TimeStyle, now: number): string 
   return ms > 0 ? `${durationText(ms)} ago` : `in ${durationText(-ms)}`;
 }
 
-/** The largest unit that fits. */
+/** Formats a duration in the largest unit that fits. */
 export function durationText(ms: number): string {
   for (const [unit, size] of UNITS) if (ms >= size) return `${Math.floor(ms / size)}${unit}`;
   return `${Math.round(ms)}ms`;

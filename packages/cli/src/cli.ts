@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The `tidemark` command. What Node compiles is kept for the next call: that is most of the time a short one takes. */
+/** The `tidemark` command. The compile cache saves most of the start-up time of a short command. */
 import { enableCompileCache } from 'node:module';
 
 enableCompileCache();

@@ -1,4 +1,4 @@
-/** What a command declares: help, documentation, completion and the tests of its examples are made from this. */
+/** Command declarations. Help, documentation, completion and the tests of the examples are generated from them. */
 import type { CallOptions, Store, StoreOptions } from '@tidemark/core';
 import type { Confirmation } from './confirm.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -8,52 +8,52 @@ import type { Output } from './output.ts';
 import type { Progress } from './progress.ts';
 import type { Settings, StoreFlags } from './settings.ts';
 
-/** What a command does to a store: reads it, writes to it, or removes things for good. */
+/** A command's effect on a store: reads, writes, or removes data permanently. */
 export type Effect = 'ro' | 'rw' | 'destructive';
 
-/** A call of the command as people would type it; a test runs it on a sample store. */
+/** A command line as a user would type it. A test runs it on a sample store. */
 export interface Example {
-  /** After `tidemark`. */
+  /** The words after `tidemark`. */
   line: string;
-  /** A part of what it prints. */
+  /** A part of the expected output. */
   shows: string;
-  /** What it is given as input. */
+  /** The text on stdin. */
   input?: string;
   exit?: ExitCode;
 }
 
-/** How a command ends: with an exit code, 0 when it gives none. */
+/** A command's exit code; 0 when it returns nothing. */
 // biome-ignore lint/suspicious/noConfusingVoidType: most commands return nothing.
 type Ending = Promise<ExitCode | void>;
 
-export interface StoreWish {
-  /** An empty store in place of a missing one will not do. */
+export interface OpenStoreOptions {
+  /** Fails when the store is missing, instead of using an empty one. */
   mustExist?: boolean;
-  /** As it was opened: calls that fail for the moment are not made again. For parts that do so themselves. */
-  isPlain?: boolean;
-  /** The operator's view, whatever tenant is named. */
-  isWhole?: boolean;
-  /** Receives the alerts of the store. */
+  /** Returns the store without the retry wrapper, for components that retry on their own. */
+  withoutRetries?: boolean;
+  /** Returns the operator's view and ignores the configured tenant. */
+  allTenants?: boolean;
+  /** Receives the store's alerts. */
   onAlert?: StoreOptions['onAlert'];
 }
 
-/** What a command works with. */
+/** The input of a command's `run`. */
 export interface CommandContext<A, O> {
   args: A;
   options: O;
   io: Io;
   out: Output;
-  /** The options of all commands as they were typed. */
+  /** The global options as typed. */
   flags: StoreFlags;
-  /** Which store, resolved from flags, environment and context. */
+  /** The store's settings, resolved from flags, environment and context. */
   readonly settings: Settings;
-  /** True when nothing may be written; only writing commands are asked for it. */
+  /** True when nothing may be written. Only commands that write have `--dry-run`. */
   dryRun: boolean;
-  /** The store that flags, environment and context name, confined to the tenant if one is named; closed at the end. */
-  store(options?: StoreWish): Promise<Store>;
-  /** Options of calls that take as long as they take: ended by Ctrl-C, or by --timeout where it is given. */
-  patient: CallOptions;
-  /** Asks before something goes for good; throws unless the answer is the expected one. */
+  /** Opens the configured store, restricted to the tenant if one is set. It is closed when the command ends. */
+  store(options?: OpenStoreOptions): Promise<Store>;
+  /** Options for calls of unbounded duration: ended by Ctrl-C, or by --timeout if set. */
+  longCall: CallOptions;
+  /** Asks before removing data; throws unless the answer is the expected one. */
   confirm(confirmation: Confirmation): Promise<void>;
   progress(label: string): Progress;
 }
@@ -62,7 +62,7 @@ interface CommandSpec<A extends Record<string, Positional<unknown>>, O extends R
   /** Noun and verb: `runs list`. */
   name: string;
   summary: string;
-  /** What else there is to know. */
+  /** Further help text after the summary. */
   details?: string;
   effect: Effect;
   args?: A;
@@ -71,7 +71,7 @@ interface CommandSpec<A extends Record<string, Positional<unknown>>, O extends R
   run(context: CommandContext<PositionalValues<A>, OptionValues<O>>): Ending;
 }
 
-/** A command, whatever its arguments and options. */
+/** A command with the types of its arguments and options erased. */
 export interface Command {
   name: string;
   summary: string;
@@ -90,7 +90,7 @@ export function defineCommand<
   return { ...spec, args: spec.args ?? {}, options: spec.options ?? {}, run: spec.run as Command['run'] };
 }
 
-/** `afterSeq` is given as `--after-seq`. */
-export function flagOf(name: string): string {
+/** Returns the flag of an option: `--after-seq` for `afterSeq`. */
+export function toFlag(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

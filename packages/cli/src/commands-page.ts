@@ -1,33 +1,33 @@
-/** `docs/cli.md`, made from what the commands declare. */
-import { type Command, flagOf } from './command.ts';
+/** Renders `docs/cli.md` from the command declarations. */
+import { type Command, toFlag } from './command.ts';
 import { commands, GROUPS } from './commands/index.ts';
 import { EXIT_MEANINGS } from './exit-codes.ts';
 import { EFFECTS } from './help.ts';
 import type { Option, Positional } from './options.ts';
-import { GLOBAL_OPTIONS, optionsOf } from './program.ts';
+import { allOptions, GLOBAL_OPTIONS } from './program.ts';
 
 export function renderCommandsPage(): string {
   const codes = Object.entries(EXIT_MEANINGS).map(([code, meaning]) => `| ${code} | ${meaning} |`);
   return `# The command line
 
-\`tidemark\` looks into a store, keeps it healthy and serves it. It comes with \`npm install @tidemark/cli\`, and \`npx tidemark\` finds it.
-This page is made from the commands by \`npm run docs\`; a test runs every example.
+\`tidemark\` inspects, maintains and serves a store. Install it with \`npm install @tidemark/cli\` and run it with \`npx tidemark\`.
+This page is generated from the commands by \`npm run docs\`; a test runs every example.
 
-What a command prints on stdout is data, and nothing else: a table on a terminal, JSON lines in a pipe, or what \`--output\` says.
-Notes, progress, questions and errors go to stderr. Commands that write take \`--dry-run\`; those that remove for good ask first,
-and where nobody can be asked they want \`--yes\`. \`NO_COLOR\` switches colours off.
+Commands print only data on stdout: a table on a terminal, JSON lines in a pipe, or the form that \`--output\` selects. Notes,
+progress, questions and errors go to stderr. Commands that write take \`--dry-run\`. Commands that remove data permanently ask
+first; without a terminal they need \`--yes\`. \`NO_COLOR\` switches colours off.
 
 ## Which store
 
-A flag wins over the environment, that over the context in use, that over the default.
+A flag overrides the environment, which overrides the current context, which overrides the default.
 
-| what | flag | environment | context file | default |
+| setting | flag | environment | context file | default |
 | --- | --- | --- | --- | --- |
 | store | \`--store\`, \`--context\` | \`TIDEMARK_STORE\`, \`TIDEMARK_CONTEXT\` | \`tidemark context use\` | \`sqlite:./.tidemark/state.db\` |
-| tenant | \`--tenant\` | \`TIDEMARK_TENANT\` | \`context add --tenant\` | all, or \`default\` where a call names none |
-| token of a server | never | \`TIDEMARK_TOKEN\`, \`TIDEMARK_TOKEN_FILE\` | \`context add --token-file\` | none |
+| tenant | \`--tenant\` | \`TIDEMARK_TENANT\` | \`context add --tenant\` | all, or \`default\` for calls that need one |
+| server token | never | \`TIDEMARK_TOKEN\`, \`TIDEMARK_TOKEN_FILE\` | \`context add --token-file\` | none |
 
-## Options of every command
+## Global options
 
 ${optionTable(GLOBAL_OPTIONS)}
 
@@ -58,7 +58,7 @@ function renderCommand(command: Command, heading: string): string {
     `\`tidemark ${[name, ...words].join(' ')}\``,
     [`${summary}.`, details, EFFECTS[effect]].filter(Boolean).join(' '),
     ...(words.length > 0 ? [argumentTable(args)] : []),
-    ...(Object.keys(optionsOf(command)).length > 0 ? [optionTable(optionsOf(command))] : []),
+    ...(Object.keys(allOptions(command)).length > 0 ? [optionTable(allOptions(command))] : []),
     ['```sh', ...examples.map(({ line }) => `tidemark ${line}`), '```'].join('\n'),
   ];
   return `${parts.join('\n\n')}\n`;
@@ -76,7 +76,7 @@ function argumentTable(args: Record<string, Positional<unknown>>): string {
 
 function optionTable(options: Record<string, Option<unknown>>): string {
   const rows = Object.entries(options).map(([name, { short, value, summary }]) => {
-    const flags = `${short === undefined ? '' : `-${short}, `}${flagOf(name)}${value === undefined ? '' : ` <${value}>`}`;
+    const flags = `${short === undefined ? '' : `-${short}, `}${toFlag(name)}${value === undefined ? '' : ` <${value}>`}`;
     return `| \`${escaped(flags)}\` | ${escaped(summary)} |`;
   });
   return ['| option | |', '| --- | --- |', ...rows].join('\n');

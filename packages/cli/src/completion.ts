@@ -1,5 +1,5 @@
-/** Shell scripts that complete commands and flags; made once from the declarations, so that a Tab starts no program. */
-import { type Command, flagOf } from './command.ts';
+/** Shell completion scripts, generated from the declarations, so that pressing Tab starts no program. */
+import { type Command, toFlag } from './command.ts';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -12,7 +12,7 @@ export function completionScript(shell: Shell, commands: readonly Command[]): st
 const firstWord = ({ name }: Command) => name.split(' ')[0]!;
 const verbOf = ({ name }: Command) => name.split(' ')[1];
 const flagsOf = ({ options, effect }: Command) => [
-  ...Object.keys(options).map(flagOf),
+  ...Object.keys(options).map(toFlag),
   ...(effect === 'ro' ? [] : ['--dry-run']),
   ...(effect === 'destructive' ? ['--yes'] : []),
   ...['--store', '--tenant', '--output', '--json', '--help'],
@@ -49,10 +49,10 @@ function fish(commands: readonly Command[]): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "\\'")}'`;
   const lines = commands.flatMap((command) => {
     const [noun, verb] = [firstWord(command), verbOf(command)];
-    const place = verb === undefined ? '__fish_use_subcommand' : `__fish_seen_subcommand_from ${noun}`;
+    const condition = verb === undefined ? '__fish_use_subcommand' : `__fish_seen_subcommand_from ${noun}`;
     const seen = `__fish_seen_subcommand_from ${noun}${verb === undefined ? '' : `; and __fish_seen_subcommand_from ${verb}`}`;
     return [
-      `complete -c tidemark -n ${quoted(place)} -a ${verb ?? noun} -d ${quoted(command.summary)}`,
+      `complete -c tidemark -n ${quoted(condition)} -a ${verb ?? noun} -d ${quoted(command.summary)}`,
       ...flagsOf(command).map((flag) => `complete -c tidemark -n ${quoted(seen)} -l ${flag.slice(2)}`),
     ];
   });

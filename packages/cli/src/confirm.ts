@@ -1,24 +1,28 @@
-/** Asks before something goes for good: the user types what is about to go, because "y" is typed too easily. */
+/** Asks before data is removed. The user types the name of what is removed, because "y" is typed too easily. */
 import { TidemarkError } from '@tidemark/core';
 import { type Io, readLine } from './io.ts';
 import { printable } from './table.ts';
 
 export interface Confirmation {
-  /** What is about to happen: `delete the run order-42 with its 17 events`. */
+  /** The action to confirm: `delete the run order-42 with its 17 events`. */
   action: string;
-  /** What the user types to say yes. */
+  /** The text that the user types to confirm. */
   answer: string;
 }
 
 export async function askToConfirm(io: Io, { action, answer }: Confirmation, isConfirmed: boolean): Promise<void> {
   if (isConfirmed) return;
   if (!io.stdin.isTerminal || !io.stderr.isTerminal) {
-    throw new TidemarkError('INVALID_ARGUMENT', `This would ${action}, and nobody can be asked here: pass --yes`, {
-      field: '--yes',
-      rule: 'given where there is no terminal',
-    });
+    throw new TidemarkError(
+      'INVALID_ARGUMENT',
+      `This would ${action}, and there is no terminal to confirm it: pass --yes`,
+      {
+        field: '--yes',
+        rule: 'given where there is no terminal',
+      },
+    );
   }
-  await io.stderr.write(`This will ${printable(action)}.\nType ${printable(answer)} to go on: `);
+  await io.stderr.write(`This will ${printable(action)}.\nType ${printable(answer)} to continue: `);
   if ((await readLine(io)).trim() !== answer) {
     throw new TidemarkError('ABORTED', 'Not confirmed: nothing was changed');
   }

@@ -1,21 +1,21 @@
-/** Named stores in a file of the user's: `tidemark context use production` instead of a URL in every command. */
+/** Named stores in the user's configuration: `tidemark context use production` instead of a URL in every command. */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { TidemarkError } from '@tidemark/core';
 import type { Io } from './io.ts';
 
-/** Where a store is and how to speak to it. */
+/** A store's URL and how to access it. */
 export interface NamedContext {
   store: string;
   tenant?: string;
-  /** The file that holds the token of a server; the token itself is never kept here. */
+  /** The file that holds the server token; the token itself is never stored here. */
   tokenFile?: string;
 }
 
 export interface ContextFile {
   current?: string;
-  /** What was in use before, for `context use -`. */
+  /** The previous context, for `context use -`. */
   previous?: string;
   contexts: Record<string, NamedContext>;
 }
@@ -35,12 +35,12 @@ export function readContexts(env: Io['env']): ContextFile {
   }
 }
 
-/** Replaces the file whole, readable by its owner only: a URL may hold a password. */
+/** Replaces the file atomically, readable only by its owner, because a URL may hold a password. */
 export function writeContexts(env: Io['env'], file: ContextFile): void {
   const path = contextPath(env);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const unfinished = `${path}.${process.pid}`;
-  // One that another process left behind may be open to others.
+  // A leftover file of another process may be readable by other users.
   rmSync(unfinished, { force: true });
   writeFileSync(unfinished, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
   renameSync(unfinished, path);

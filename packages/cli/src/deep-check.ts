@@ -1,4 +1,4 @@
-/** Walks everything a store holds with its chains and checksums: in steps, at a bounded rate, from where an earlier walk stopped. */
+/** Checks all stored data against its hash chains and checksums, page by page, at a bounded rate. It can be resumed. */
 
 import type { CheckPage, DamagedValue } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -6,10 +6,10 @@ import type { CommandContext } from './command.ts';
 import { integer, text } from './options.ts';
 import type { View } from './output.ts';
 
-/** Options of commands that walk everything. */
+/** Options of commands that check all stored data. */
 export const WALK_OPTIONS = {
-  rate: integer('n', 'values a second at most, to leave room for writers; default as many as can be read', 1),
-  resume: text('cursor', 'where an interrupted walk said to go on'),
+  rate: integer('n', 'maximum number of values per second, to leave capacity for writers (default: unlimited)', 1),
+  resume: text('cursor', 'continue an interrupted check from the cursor it printed'),
 };
 
 export const DAMAGE: View<DamagedValue> = {
@@ -22,23 +22,23 @@ export const DAMAGE: View<DamagedValue> = {
   id: ({ name }) => name,
 };
 
-/** What a walk has come to. */
+/** The progress of a check. */
 export interface WalkCounts {
   checked: number;
   unsummed: number;
   damaged: number;
-  /** Where it goes on when it was interrupted. */
+  /** The cursor to resume from; `undefined` at the end. */
   next: string | undefined;
 }
 
 const PAGE = 100;
 
 type WalkContext = Pick<CommandContext<unknown, { rate?: number; resume?: string }>, 'store' | 'io' | 'options'> &
-  Pick<CommandContext<unknown, unknown>, 'patient' | 'progress'>;
+  Pick<CommandContext<unknown, unknown>, 'longCall' | 'progress'>;
 
-/** Yields what is damaged as it is found; `counts` grows with every step. */
+/** Yields damaged values as they are found, and updates `counts` after every page. */
 export async function* walkEverything(context: WalkContext, counts: WalkCounts): AsyncGenerator<DamagedValue> {
-  const { io, options, patient } = context;
+  const { io, options, longCall } = context;
   const { admin } = await context.store({ mustExist: true });
   const { rate, resume } = options;
   const bar = context.progress('checking');
@@ -47,7 +47,7 @@ export async function* walkEverything(context: WalkContext, counts: WalkCounts):
   try {
     for (let isMore = true; isMore && !io.signal.aborted; ) {
       const limit = Math.max(1, Math.min(PAGE, rate ?? PAGE));
-      const page: CheckPage = await admin.check({ ...patient, cursor: counts.next, limit });
+      const page: CheckPage = await admin.check({ ...longCall, cursor: counts.next, limit });
       counts.checked += page.checked;
       counts.unsummed += page.unsummed;
       counts.damaged += page.damaged.length;
@@ -67,7 +67,7 @@ export function newCounts(): WalkCounts {
   return { checked: 0, unsummed: 0, damaged: 0, next: undefined };
 }
 
-/** How an interrupted walk is continued. */
+/** The note that says how to resume an interrupted check. */
 export function resumeNote({ checked, next }: WalkCounts): string {
-  return `Interrupted after ${checked} values; go on with --resume ${next}`;
+  return `Interrupted after ${checked} values; continue with --resume ${next}`;
 }

@@ -1,4 +1,4 @@
-/** How a command ends: one number for each kind of ending, so that scripts can tell them apart. */
+/** Exit codes: one for each kind of result, so that scripts can distinguish them. */
 import { type ErrorCode, isTidemarkError } from '@tidemark/core';
 
 export const EXIT = {
@@ -8,31 +8,31 @@ export const EXIT = {
   notFound: 3,
   denied: 4,
   conflict: 5,
-  /** A condition the command was asked to check does not hold. */
+  /** A checked condition does not hold. */
   unmet: 6,
   unavailable: 7,
-  /** A condition the command was asked to check cannot be seen from here. */
+  /** A check was inconclusive. */
   unknown: 8,
   interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** What each exit code means, for help and documentation. */
+/** The meaning of each exit code, for the documentation. */
 export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
-  0: 'done',
+  0: 'success',
   1: 'failed',
-  2: 'called in a way that cannot work',
+  2: 'invalid arguments',
   3: 'not found',
-  4: 'not allowed',
-  5: 'conflict: what is stored is not what was expected',
+  4: 'not authenticated or not allowed',
+  5: 'conflict: the stored data is not as expected',
   6: 'a checked condition does not hold',
-  7: 'unavailable or out of time; the same command may succeed later',
-  8: 'a checked condition cannot be seen, so nobody knows whether it holds',
+  7: 'unavailable or timed out; the same command may succeed later',
+  8: 'a check was inconclusive',
   130: 'interrupted',
 };
 
-const OF_ERRORS: Partial<Record<ErrorCode, ExitCode>> = {
+const EXIT_BY_ERROR: Partial<Record<ErrorCode, ExitCode>> = {
   INVALID_ARGUMENT: EXIT.usage,
   INVALID_PAYLOAD: EXIT.usage,
   PAYLOAD_TOO_LARGE: EXIT.usage,
@@ -59,6 +59,6 @@ const OF_ERRORS: Partial<Record<ErrorCode, ExitCode>> = {
   ABORTED: EXIT.interrupted,
 };
 
-export function exitCodeOf(error: unknown): ExitCode {
-  return isTidemarkError(error) ? (OF_ERRORS[error.code] ?? EXIT.failed) : EXIT.failed;
+export function exitCodeFor(error: unknown): ExitCode {
+  return isTidemarkError(error) ? (EXIT_BY_ERROR[error.code] ?? EXIT.failed) : EXIT.failed;
 }

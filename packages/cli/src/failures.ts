@@ -1,4 +1,4 @@
-/** What went wrong, why, and what to do next: on stderr, in three lines. */
+/** Prints an error to stderr: the message, the reason and what to do next. */
 import { styleText } from 'node:util';
 import { ERROR_CODES, isTidemarkError } from '@tidemark/core';
 import { hideUrlSecrets } from '@tidemark/core/engine';
@@ -8,7 +8,7 @@ import { printable } from './table.ts';
 export async function reportFailure(io: Io, error: unknown): Promise<void> {
   const colours = wantsColour(io.stderr, io.env);
   const label = colours ? styleText('red', 'error', { validateStream: false }) : 'error';
-  // Drivers may quote the URL they were given.
+  // Drivers may quote the URL, with its password.
   await io.stderr.write(`${label}: ${hideUrlSecrets(describe(error))}\n`);
 }
 
@@ -18,13 +18,12 @@ function describe(error: unknown): string {
     const current = error.current === undefined ? '' : `\n  now:  ${printable(JSON.stringify(error.current))}`;
     return `${printable(error.message)}${current}\n  why:  ${error.code}: ${meaning}\n  next: ${remedy}`;
   }
-  if (isSystemError(error))
-    return `${printable(error.message)}\n  next: Check the name and who may read and write there.`;
+  if (isSystemError(error)) return `${printable(error.message)}\n  next: Check the path and its permissions.`;
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return `${text}\n  next: This is a defect of tidemark: please report it with the lines above.`;
+  return `${text}\n  next: This is a bug in tidemark: please report it with the lines above.`;
 }
 
-/** What the system says of a file that cannot be read or written. */
+/** True for errors of the operating system, such as a missing file. */
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && typeof (error as NodeJS.ErrnoException).syscall === 'string';
 }

@@ -1,4 +1,4 @@
-/** `--follow`: goes on after lost connections from where it was, and says where that is when it is interrupted. */
+/** `--follow`: resumes after lost connections, and prints the cursor to resume from when interrupted. */
 
 import { isTidemarkError } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -6,49 +6,49 @@ import { EXIT, type ExitCode } from './exit-codes.ts';
 import type { Io } from './io.ts';
 import type { Output, View } from './output.ts';
 
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 10_000;
+const FIRST_RETRY_MS = 250;
+const LONGEST_RETRY_MS = 10_000;
 
 export interface Followed<T> {
-  /** What comes after a cursor, and what is still to come; absent: from where the command was told to begin. */
+  /** Yields rows after a cursor, then new rows as they arrive; without a cursor, from the command's starting point. */
   from: (cursor: string | undefined, signal: AbortSignal) => AsyncIterable<T>;
   cursorOf: (row: T) => string | undefined;
-  /** Which rows are shown; the others only move the cursor. */
+  /** Selects the rows to show; the others only advance the cursor. */
   isShown?: (row: T) => boolean;
   view: View<T>;
-  /** The flag that goes on after a cursor; absent where a stream cannot be resumed. */
+  /** The flag that resumes after a cursor; absent if the stream cannot be resumed. */
   resumeWith?: string;
 }
 
 export async function follow<T>({ io, out }: { io: Io; out: Output }, followed: Followed<T>): Promise<ExitCode> {
-  const place: { cursor?: string } = {};
-  await out.follow(rowsOf(io.signal, out, followed, place), followed.view);
-  if (place.cursor !== undefined && followed.resumeWith)
-    await out.note(`Stopped after ${place.cursor}; go on with ${followed.resumeWith} ${place.cursor}`);
+  const position: { cursor?: string } = {};
+  await out.follow(followRows(io.signal, out, followed, position), followed.view);
+  if (position.cursor !== undefined && followed.resumeWith)
+    await out.note(`Stopped after ${position.cursor}; continue with ${followed.resumeWith} ${position.cursor}`);
   return EXIT.interrupted;
 }
 
-async function* rowsOf<T>(
+async function* followRows<T>(
   signal: AbortSignal,
   out: Output,
   { from, cursorOf, isShown }: Followed<T>,
-  place: { cursor?: string },
+  position: { cursor?: string },
 ): AsyncGenerator<T, void, undefined> {
-  let pause = FIRST_PAUSE_MS;
+  let retryMs = FIRST_RETRY_MS;
   while (!signal.aborted) {
     try {
-      for await (const row of from(place.cursor, signal)) {
-        pause = FIRST_PAUSE_MS;
+      for await (const row of from(position.cursor, signal)) {
+        retryMs = FIRST_RETRY_MS;
         if (!isShown || isShown(row)) yield row;
-        // Only what was shown is behind us.
-        place.cursor = cursorOf(row) ?? place.cursor;
+        // The cursor moves only after the row was shown.
+        position.cursor = cursorOf(row) ?? position.cursor;
       }
     } catch (error) {
       if (signal.aborted) return;
       if (!isTidemarkError(error) || !error.retryable) throw error;
-      await out.note(`${error.message}; trying again`);
+      await out.note(`${error.message}; retrying`);
     }
-    await sleep(pause, signal);
-    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    await sleep(retryMs, signal);
+    retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
   }
 }

@@ -1,4 +1,4 @@
-/** The command line as something to call: for the `tidemark` package's command, the documentation and `npm start`. */
+/** The command line as a library, for the `tidemark` package's command, the documentation and `npm start`. */
 export { renderCommandsPage } from './commands-page.ts';
 export { type DemoCounts, type DemoOptions, fillDemo } from './demo/fill.ts';
 export { keepMoving } from './demo/live.ts';

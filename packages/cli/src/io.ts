@@ -1,23 +1,23 @@
-/** What the command line knows of its surroundings, so that it runs in a test as it does in a terminal. */
+/** The command line's input and output, so that tests can replace them. */
 
 import { TidemarkError } from '@tidemark/core';
 
-/** Where text goes. */
+/** An output stream. */
 export interface Sink {
-  /** Resolves once more may be written: a slow reader holds the writer back instead of filling memory. */
+  /** Resolves when more can be written, so that a slow reader slows the writer down instead of filling memory. */
   write(chunk: string | Uint8Array): Promise<void>;
   readonly isTerminal: boolean;
-  /** How wide the terminal is. */
+  /** The width of the terminal. */
   readonly columns: number;
 }
 
-/** Where input comes from. */
+/** An input stream. */
 export interface Source extends AsyncIterable<Uint8Array> {
   readonly isTerminal: boolean;
 }
 
 export interface Io {
-  /** Data, and nothing else. */
+  /** Only data. */
   readonly stdout: Sink;
   /** Notes, progress, questions and errors. */
   readonly stderr: Sink;
@@ -27,21 +27,21 @@ export interface Io {
   readonly signal: AbortSignal;
 }
 
-/** Whether to colour what goes to a sink. */
+/** Returns whether to write colours to a sink. */
 export function wantsColour(sink: Sink, env: Io['env']): boolean {
   if (env.NO_COLOR) return false;
   if (env.FORCE_COLOR && env.FORCE_COLOR !== '0') return true;
   return sink.isTerminal && env.TERM !== 'dumb';
 }
 
-/** All of the input as text. */
+/** Reads a source to its end, as text. */
 export async function readAll(source: Source): Promise<string> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of source) chunks.push(chunk);
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The first line of the input, without its end; `ABORTED` when the user interrupts instead. */
+/** Reads the first line of stdin, without its line break. Throws `ABORTED` when the user interrupts. */
 export async function readLine({ stdin, signal }: Pick<Io, 'stdin' | 'signal'>): Promise<string> {
   const interruption = () => new TidemarkError('ABORTED', 'Interrupted: nothing was changed');
   if (signal.aborted) throw interruption();

@@ -1,18 +1,18 @@
-/** The kinds of options and arguments a command can declare; each knows its type, so that what a command gets is checked. */
+/** The kinds of options and arguments that a command can declare, with their types. */
 import { invalidArgument } from '@tidemark/core';
 import { checkDuration } from '@tidemark/core/engine';
 
-/** An option of a command; `T` is what the command gets. */
+/** An option of a command; `T` is the type of its value. */
 export interface Option<T> {
   summary: string;
-  /** What the help calls its value; absent for a switch. */
+  /** The name of its value in the help; absent for a switch. */
   value?: string;
   short?: string;
   choices?: readonly string[];
   /** May be given several times. */
   repeats?: boolean;
   isRequired?: boolean;
-  /** Makes the value of a text, or of several where it repeats. */
+  /** Parses the value from the given texts: one, or several for a repeatable option. */
   read(texts: readonly string[], flag: string): T;
 }
 
@@ -24,7 +24,7 @@ export type OptionValues<O extends Options> = { [K in keyof O]: ValueOf<O[K]> };
 export interface Positional<T> {
   summary: string;
   kind: 'one' | 'maybe' | 'many';
-  /** Never there: carries the type. */
+  /** Never set; carries the type. */
   type?: T;
 }
 
@@ -61,7 +61,7 @@ export function integer(value: string, summary: string, min = 0): Option<number 
   });
 }
 
-/** Seconds, with fractions. */
+/** Seconds, with an optional fraction. */
 export function seconds(value: string, summary: string): Option<number | undefined> {
   return single(value, summary, (it, flag) => {
     const number = Number(it);
@@ -70,12 +70,12 @@ export function seconds(value: string, summary: string): Option<number | undefin
   });
 }
 
-/** Milliseconds, from a text such as `90s`. */
+/** Milliseconds, parsed from a text such as `90s`. */
 export function duration(value: string, summary: string): Option<number | undefined> {
   return single(value, summary, (it, flag) => checkDuration(it, flag));
 }
 
-/** A point in time as RFC 3339 UTC, from such a text or from a duration before now. */
+/** A time as RFC 3339 UTC, parsed from a time or from a duration before now. */
 export function moment(value: string, summary: string): Option<string | undefined> {
   return single(value, summary, (it, flag) => {
     if (/^\d+(ms|s|m|h|d)$/.test(it)) return new Date(Date.now() - checkDuration(it, flag)).toISOString();
@@ -102,7 +102,7 @@ function chosen<T extends string>(given: string, flag: string, choices: readonly
   return found;
 }
 
-/** The same option with a value to fall back on. */
+/** Adds a default value to an option. */
 export function withDefault<T>(option: Option<T | undefined>, fallback: T, shown = `${fallback}`): Option<T> {
   return {
     ...option,
@@ -111,7 +111,7 @@ export function withDefault<T>(option: Option<T | undefined>, fallback: T, shown
   };
 }
 
-/** The same option, which must be given. */
+/** Makes an option required. */
 export function required<T>(option: Option<T | undefined>): Option<T> {
   return {
     ...option,
@@ -124,17 +124,17 @@ export function required<T>(option: Option<T | undefined>): Option<T> {
   };
 }
 
-/** `labels` or `fields` given as `name=value`, several times. */
+/** A repeatable option of `name=value` pairs. */
 export function pairs(summary: string): Option<Record<string, string>> {
   return {
     summary,
     value: 'name=value',
     repeats: true,
-    read: (given, flag) => Object.fromEntries(given.map((it) => pairOf(it, flag))),
+    read: (given, flag) => Object.fromEntries(given.map((it) => parsePair(it, flag))),
   };
 }
 
-export function pairOf(given: string, field: string): [string, string] {
+export function parsePair(given: string, field: string): [string, string] {
   const at = given.indexOf('=');
   if (at < 1) throw invalidArgument(field, 'name=value', given);
   return [given.slice(0, at), given.slice(at + 1)];

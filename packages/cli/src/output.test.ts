@@ -1,4 +1,4 @@
-/** What is printed: the form that was asked for, nothing that steers a terminal, and lines that fit it. */
+/** Output forms, escaped control characters, and lines cut to the width of the terminal. */
 import { describe, expect, it } from 'vitest';
 import { at, state } from './cells.ts';
 import type { Io } from './io.ts';
@@ -25,76 +25,76 @@ const ROWS: Pet[] = [
 ];
 
 function terminal(settings: { terminal?: boolean; columns?: number; env?: Record<string, string> } = {}) {
-  const said = { stdout: '', stderr: '' };
+  const printed = { stdout: '', stderr: '' };
   const sink = (name: 'stdout' | 'stderr') => ({
     isTerminal: settings.terminal === true,
     columns: settings.columns ?? 80,
     async write(chunk: string | Uint8Array) {
-      said[name] += chunk;
+      printed[name] += chunk;
     },
   });
   const { signal } = new AbortController();
   const io = { stdout: sink('stdout'), stderr: sink('stderr'), env: settings.env ?? {}, signal } as unknown as Io;
   const output = (form?: OutputForm) => new Output(io, { form, times: 'relative' });
-  return { said, output };
+  return { printed, output };
 }
 
 describe('a list', () => {
-  it('is a table on a terminal, in columns', async () => {
-    const { said, output } = terminal({ terminal: true, env: { NO_COLOR: '1' } });
+  it('prints a table on a terminal', async () => {
+    const { printed, output } = terminal({ terminal: true, env: { NO_COLOR: '1' } });
     await output().list(ROWS, PETS, 'none');
-    expect(said.stdout).toBe('NAME        MOOD    FED\ncat         failed  3h ago\na long dog  ok      in 1m\n');
+    expect(printed.stdout).toBe('NAME        MOOD    FED\ncat         failed  3h ago\na long dog  ok      in 1m\n');
   });
 
-  it('is JSON lines elsewhere', async () => {
-    const { said, output } = terminal();
+  it('prints JSON lines in a pipe', async () => {
+    const { printed, output } = terminal();
     await output().list(ROWS, PETS, 'none');
-    expect(said.stdout).toBe(`${ROWS.map((row) => JSON.stringify(row)).join('\n')}\n`);
+    expect(printed.stdout).toBe(`${ROWS.map((row) => JSON.stringify(row)).join('\n')}\n`);
   });
 
-  it('is one JSON array, or ids, when asked for', async () => {
+  it('prints a JSON array or ids with --output', async () => {
     const json = terminal();
     await json.output('json').list(ROWS, PETS, 'none');
-    expect(JSON.parse(json.said.stdout)).toEqual(ROWS);
+    expect(JSON.parse(json.printed.stdout)).toEqual(ROWS);
     const ids = terminal();
     await ids.output('id').list(ROWS, PETS, 'none');
-    expect(ids.said.stdout).toBe('cat\na long dog\n');
+    expect(ids.printed.stdout).toBe('cat\na long dog\n');
   });
 
-  it('that is empty prints nothing on stdout, or an empty array, and says so on stderr', async () => {
-    for (const [form, printed] of [
+  it('prints nothing or an empty array when there are no rows, and a note on stderr', async () => {
+    for (const [form, expected] of [
       ['table', ''],
       ['jsonl', ''],
       ['id', ''],
       ['json', '[]\n'],
     ] as const) {
-      const { said, output } = terminal();
+      const { printed, output } = terminal();
       await output(form).list([], PETS, 'There are no pets.');
-      expect(said, form).toEqual({ stdout: printed, stderr: 'There are no pets.\n' });
+      expect(printed, form).toEqual({ stdout: expected, stderr: 'There are no pets.\n' });
     }
   });
 
-  it('is cut to the width of the terminal, and never elsewhere', async () => {
+  it('cuts lines to the width of a terminal only', async () => {
     const row = { name: 'x'.repeat(50), mood: 'y'.repeat(50), fed: now };
     const narrow = terminal({ terminal: true, columns: 60, env: { NO_COLOR: '1' } });
     await narrow.output().list([row], PETS, 'none');
-    for (const line of narrow.said.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(60);
-    expect(narrow.said.stdout).toContain('…');
+    for (const line of narrow.printed.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(60);
+    expect(narrow.printed.stdout).toContain('…');
     const piped = terminal({ columns: 60 });
     await piped.output('table').list([row], PETS, 'none');
-    expect(piped.said.stdout).toContain('y'.repeat(50));
+    expect(piped.printed.stdout).toContain('y'.repeat(50));
   });
 
-  it('shows control characters instead of sending them to the terminal', async () => {
-    const { said, output } = terminal({ terminal: true, env: { NO_COLOR: '1' } });
+  it('escapes control characters', async () => {
+    const { printed, output } = terminal({ terminal: true, env: { NO_COLOR: '1' } });
     await output().list([{ name: '\u001b[2Jgone\r\n\u202e', mood: 'ok', fed: now }], PETS, 'none');
     // biome-ignore lint/suspicious/noControlCharactersInRegex: looking for control characters is the test.
-    expect(said.stdout.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u202e]/);
-    expect(said.stdout).toContain('\\u001b[2Jgone');
+    expect(printed.stdout.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u202e]/);
+    expect(printed.stdout).toContain('\\u001b[2Jgone');
   });
 
-  it('lines up wide characters', async () => {
-    const { said, output } = terminal({ terminal: true, env: { NO_COLOR: '1' } });
+  it('aligns wide characters', async () => {
+    const { printed, output } = terminal({ terminal: true, env: { NO_COLOR: '1' } });
     await output().list(
       [
         { name: '猫', mood: 'ok', fed: now },
@@ -103,24 +103,24 @@ describe('a list', () => {
       PETS,
       'none',
     );
-    expect(said.stdout).toContain('猫    ok');
-    expect(said.stdout).toContain('cat   ok');
+    expect(printed.stdout).toContain('猫    ok');
+    expect(printed.stdout).toContain('cat   ok');
   });
 });
 
 describe('colours', () => {
   const coloured = async (settings: Parameters<typeof terminal>[0]) => {
-    const { said, output } = terminal(settings);
+    const { printed, output } = terminal(settings);
     await output('table').list(ROWS, PETS, 'none');
-    return said.stdout.includes('\u001b[31m');
+    return printed.stdout.includes('\u001b[31m');
   };
 
-  it('are on on a terminal and off elsewhere', async () => {
+  it('are enabled only on a terminal', async () => {
     expect(await coloured({ terminal: true })).toBe(true);
     expect(await coloured({})).toBe(false);
   });
 
-  it('are off with NO_COLOR and TERM=dumb, on with FORCE_COLOR', async () => {
+  it('are disabled by NO_COLOR and TERM=dumb, and enabled by FORCE_COLOR', async () => {
     expect(await coloured({ terminal: true, env: { NO_COLOR: '1' } })).toBe(false);
     expect(await coloured({ terminal: true, env: { NO_COLOR: '' } })).toBe(true);
     expect(await coloured({ terminal: true, env: { TERM: 'dumb' } })).toBe(false);
@@ -128,30 +128,30 @@ describe('colours', () => {
   });
 });
 
-describe('a list without an end', () => {
-  it('prints each row as it comes, also as a table', async () => {
-    const { said, output } = terminal({ terminal: true, env: { NO_COLOR: '1' } });
+describe('an endless list', () => {
+  it('prints each row as it arrives, also as a table', async () => {
+    const { printed, output } = terminal({ terminal: true, env: { NO_COLOR: '1' } });
     const seen: string[] = [];
     async function* rows() {
       for (const row of ROWS) {
         yield row;
-        seen.push(said.stdout);
+        seen.push(printed.stdout);
       }
     }
     await output().follow(rows(), PETS);
     expect(seen[0]).toContain('cat');
     expect(seen[0]).not.toContain('dog');
-    expect(said.stdout.match(/NAME/g)).toHaveLength(1);
+    expect(printed.stdout.match(/NAME/g)).toHaveLength(1);
   });
 
-  it('is JSON lines, also where --json was asked for', async () => {
-    const { said, output } = terminal();
+  it('prints JSON lines, also with --json', async () => {
+    const { printed, output } = terminal();
     async function* rows() {
       yield* ROWS;
     }
     await output('json').follow(rows(), PETS);
     expect(
-      said.stdout
+      printed.stdout
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line)),

@@ -1,8 +1,8 @@
 /**
- * What a command has to say, on stdout and in the form that was asked for: a table on a terminal, JSON lines in a pipe.
- * Notes go to stderr, so that stdout is data and nothing else.
+ * Prints the data of a command to stdout in the chosen form: by default a table on a terminal and JSON lines in a pipe.
+ * Notes go to stderr, so that stdout holds only data.
  */
-import { type CellValue, cellOf, type TimeStyle } from './cells.ts';
+import { type CellValue, type TimeStyle, toCell } from './cells.ts';
 import { type Io, wantsColour } from './io.ts';
 import { type Cell, printable, renderLine, renderTable, type TableStyle } from './table.ts';
 
@@ -12,15 +12,15 @@ export type OutputForm = (typeof OUTPUT_FORMS)[number];
 export interface Column<T> {
   title: string;
   of: (row: T) => CellValue;
-  /** How wide it is while rows are still to come. */
+  /** Its width when rows are printed one by one. */
   width?: number;
 }
 
-/** How rows of a kind are shown. */
+/** How to show rows of one type. */
 export interface View<T> {
   columns: readonly Column<T>[];
   id: (row: T) => string;
-  /** The row as JSON, where it is not JSON itself. */
+  /** Converts a row to JSON; by default the row itself is printed. */
   json?: (row: T) => unknown;
 }
 
@@ -42,7 +42,7 @@ export class Output {
     };
   }
 
-  /** A list that has an end; `empty` is noted when there is nothing. */
+  /** Prints a finite list; prints the note `empty` when it has no rows. */
   async list<T>(rows: Iterable<T> | AsyncIterable<T>, view: View<T>, empty: string): Promise<number> {
     const cells: Cell[][] = [];
     const now = Date.now();
@@ -65,7 +65,7 @@ export class Output {
     return count;
   }
 
-  /** A list without an end: each row is shown as it comes, JSON as lines. */
+  /** Prints an endless list: each row as it arrives, as a table or as JSON lines. */
   async follow<T>(rows: AsyncIterable<T>, view: View<T>): Promise<void> {
     const widths = view.columns.map(({ width, title }) => Math.max(width ?? FOLLOWED_WIDTH, title.length));
     let isFirst = true;
@@ -83,7 +83,7 @@ export class Output {
     }
   }
 
-  /** One thing: in a table, a line for each of its columns that says something. */
+  /** Prints one row; as a table, one line for each column that is not empty. */
   async show<T>(row: T, view: View<T>): Promise<void> {
     if (this.form !== 'table') {
       await this.#write(this.form === 'json' ? `${this.#json(row, view)}\n` : this.#line(row, view));
@@ -91,33 +91,33 @@ export class Output {
     }
     const now = Date.now();
     const lines = view.columns
-      .map(({ title, of }): Cell[] => [{ text: title, colour: 'dim' }, cellOf(of(row), this.#times, now)])
+      .map(({ title, of }): Cell[] => [{ text: title, colour: 'dim' }, toCell(of(row), this.#times, now)])
       .filter(([, cell]) => cell!.text !== '');
     const width = Math.max(0, ...lines.map(([title]) => title!.text.length));
     for (const cells of lines) {
-      // Of a single thing nothing is cut: it was asked for.
+      // A single row is never cut to the terminal's width.
       await this.#write(`${renderLine(cells, [width], { colours: this.#style.colours })}\n`);
     }
   }
 
-  /** What was done, or with a dry run would have been: a few facts by name. */
+  /** Prints the result of an action, or of a dry run, as named values. */
   async report(facts: Record<string, unknown>, id = ''): Promise<void> {
     const columns = Object.keys(facts).map((title) => ({ title, of: () => plain(facts[title]) }));
     await this.show(facts, { columns, id: () => id });
   }
 
-  /** Text or bytes that are the data themselves. */
+  /** Writes text or bytes to stdout unchanged. */
   async raw(chunk: string | Uint8Array): Promise<void> {
     await this.#io.stdout.write(chunk);
   }
 
-  /** Something to know that is not data. */
+  /** Prints a note to stderr. */
   async note(text: string): Promise<void> {
     await this.#io.stderr.write(`${printable(text)}\n`);
   }
 
   #cells<T>(row: T, view: View<T>, now: number): Cell[] {
-    return view.columns.map(({ of }) => cellOf(of(row), this.#times, now));
+    return view.columns.map(({ of }) => toCell(of(row), this.#times, now));
   }
 
   #json<T>(row: T, view: View<T>): string {

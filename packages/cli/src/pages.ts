@@ -1,12 +1,12 @@
-/** Walks through the pages of a list up to a limit, and says when there is more. */
+/** Reads the pages of a list up to a limit, and prints a note when there is more. */
 import type { Page, PageOptions } from '@tidemark/core';
 import { integer, withDefault } from './options.ts';
 import type { Output } from './output.ts';
 
 const LARGEST_PAGE = 1_000;
 
-/** The option of every list. */
-export const limitOption = withDefault(integer('n', 'show at most so many', 1), 100);
+/** The `--limit` option of list commands. */
+export const limitOption = withDefault(integer('n', 'maximum number to show', 1), 100);
 
 export async function* upTo<T>(
   limit: number,
@@ -21,5 +21,5 @@ export async function* upTo<T>(
     left -= page.items.length;
     cursor = page.next;
   } while (cursor !== undefined && left > 0);
-  if (cursor !== undefined) await out.note(`There are more than ${limit}; --limit shows more.`);
+  if (cursor !== undefined) await out.note(`There are more than ${limit}; use --limit to show more.`);
 }

@@ -1,22 +1,22 @@
-/** The surroundings of a real process: its streams, its environment, and Ctrl-C. */
+/** The input and output of a real process: its streams, environment and signals. */
 import type { WriteStream } from 'node:tty';
 import type { Io, Sink } from './io.ts';
 
 const DEFAULT_COLUMNS = 80;
 
-/** The first interrupt asks the command to end; the second ends the process. */
+/** The first interrupt aborts the command; the second exits the process. */
 export function processIo(): Io {
   const interrupted = new AbortController();
   const interrupt = () => {
     if (interrupted.signal.aborted) process.exit(130);
     interrupted.abort();
-    // Nobody waits for an answer any more, and an open terminal would keep the process alive.
+    // No command reads stdin any more, and an open terminal would keep the process alive.
     process.stdin.destroy();
   };
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
   return {
-    stdout: sinkOf(process.stdout),
-    stderr: sinkOf(process.stderr),
+    stdout: toSink(process.stdout),
+    stderr: toSink(process.stderr),
     stdin: {
       isTerminal: process.stdin.isTTY === true,
       [Symbol.asyncIterator]: () => process.stdin[Symbol.asyncIterator](),
@@ -26,8 +26,8 @@ export function processIo(): Io {
   };
 }
 
-function sinkOf(stream: WriteStream): Sink {
-  // Whoever reads us may have seen enough: `tidemark runs list | head`.
+function toSink(stream: WriteStream): Sink {
+  // The reader may close the pipe early: `tidemark runs list | head`.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     throw error;

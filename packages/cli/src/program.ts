@@ -1,39 +1,39 @@
-/** The command line as commander parses it, made from what the commands declare. */
+/** Builds commander's parser from the command declarations. */
 import { Argument, Option as CommanderOption, Command as Parser } from 'commander';
 import { STORE_SCHEMES } from 'tidemark';
-import { type Command, flagOf } from './command.ts';
+import { type Command, toFlag } from './command.ts';
 import { commands, GROUPS } from './commands/index.ts';
 import { EFFECTS, examplesText } from './help.ts';
 import type { Option } from './options.ts';
 import { choice, duration, text, toggle } from './options.ts';
 import { OUTPUT_FORMS } from './output.ts';
 
-/** The options every command takes. */
+/** The options of every command. */
 export const GLOBAL_OPTIONS = {
-  store: text('url', `the store: ${STORE_SCHEMES.map((it) => `${it}:`).join(', ')} (also TIDEMARK_STORE)`),
-  storeFile: text('file', 'file that holds the URL, out of sight of the process list (also TIDEMARK_STORE_FILE)'),
-  context: text('name', 'a store named with `tidemark context add` (also TIDEMARK_CONTEXT)'),
+  store: text('url', `URL of the store: ${STORE_SCHEMES.map((it) => `${it}:`).join(', ')} (also TIDEMARK_STORE)`),
+  storeFile: text('file', 'file that holds the URL, which keeps it out of the process list (also TIDEMARK_STORE_FILE)'),
+  context: text('name', 'name of a store added with `tidemark context add` (also TIDEMARK_CONTEXT)'),
   tenant: text('id', 'only this tenant (also TIDEMARK_TENANT)'),
-  output: { ...choice(OUTPUT_FORMS, 'table on a terminal, jsonl elsewhere'), short: 'o' },
+  output: { ...choice(OUTPUT_FORMS, 'output form (default: table on a terminal, jsonl otherwise)'), short: 'o' },
   json: toggle('the same as --output json'),
   time: choice(['relative', 'local', 'iso'], 'how tables show times (default relative)'),
-  timeout: duration('duration', 'how long a call may take, such as 30s (also TIDEMARK_TIMEOUT)'),
-  readOnly: toggle('refuse commands that write (also TIDEMARK_READ_ONLY=1)'),
+  timeout: duration('duration', 'maximum duration of a call, such as 30s (also TIDEMARK_TIMEOUT)'),
+  readOnly: toggle('reject commands that write (also TIDEMARK_READ_ONLY=1)'),
 } satisfies Record<string, Option<unknown>>;
 
-const DRY_RUN = toggle('only say what would be done');
+const DRY_RUN = toggle('only show what would be done');
 const YES = toggle('do not ask for confirmation');
 
-/** What was typed, sorted: by the name of each option, its texts. */
+/** A parsed command line. */
 export interface Call {
   command: Command;
   args: Record<string, string | string[] | undefined>;
-  /** Of the command, and of all commands. */
+  /** The texts of each option by name, global options included. */
   texts: Record<string, string[]>;
 }
 
-/** All options of a command, those its effect brings along included. */
-export function optionsOf(command: Command): Record<string, Option<unknown>> {
+/** Returns all options of a command, including `--dry-run` and `--yes` where its effect requires them. */
+export function allOptions(command: Command): Record<string, Option<unknown>> {
   return {
     ...command.options,
     ...(command.effect === 'ro' ? {} : { dryRun: DRY_RUN }),
@@ -41,21 +41,21 @@ export function optionsOf(command: Command): Record<string, Option<unknown>> {
   };
 }
 
-/** A parser that hands the call it understood to `onCall`. */
+/** Builds a parser that passes the parsed call to `onCall`. */
 export function buildParser(version: string, onCall: (call: Call) => void): Parser {
   const root = new Parser('tidemark');
-  root.description('Look into a Tidemark store, keep it healthy, serve it.').version(version, '--version');
+  root.description('Inspect, maintain and serve a Tidemark store.').version(version, '--version');
   for (const [name, option] of Object.entries(GLOBAL_OPTIONS)) root.addOption(parserOption(name, option));
   const groups = new Map<string, Parser>();
   for (const command of commands) {
     const [first, verb] = command.name.split(' ') as [string, string?];
-    const parent = verb === undefined ? root : groupOf(root, groups, first);
+    const parent = verb === undefined ? root : ensureGroup(root, groups, first);
     addCommand(parent, verb ?? first, command, onCall);
   }
   return root;
 }
 
-function groupOf(root: Parser, groups: Map<string, Parser>, name: string): Parser {
+function ensureGroup(root: Parser, groups: Map<string, Parser>, name: string): Parser {
   const known = groups.get(name);
   if (known) return known;
   const { summary, alias } = GROUPS[name]!;
@@ -70,7 +70,7 @@ function addCommand(parent: Parser, name: string, command: Command, onCall: (cal
   parser.description([`${command.summary}.`, command.details, EFFECTS[command.effect]].filter(Boolean).join('\n\n'));
   for (const [argument, { summary, kind }] of Object.entries(command.args))
     parser.addArgument(new Argument(argumentText(argument, kind), summary));
-  for (const [option, spec] of Object.entries(optionsOf(command))) parser.addOption(parserOption(option, spec));
+  for (const [option, spec] of Object.entries(allOptions(command))) parser.addOption(parserOption(option, spec));
   parser.configureHelp({ showGlobalOptions: true });
   parser.addHelpText('after', `\n${examplesText(command)}`);
   parser.action((...given: unknown[]) => {
@@ -92,7 +92,7 @@ function argumentText(name: string, kind: 'one' | 'maybe' | 'many'): string {
 }
 
 function parserOption(name: string, { short, value, summary, repeats, isRequired }: Option<unknown>): CommanderOption {
-  const flags = `${short === undefined ? '' : `-${short}, `}${flagOf(name)}${value === undefined ? '' : ` <${value}>`}`;
+  const flags = `${short === undefined ? '' : `-${short}, `}${toFlag(name)}${value === undefined ? '' : ` <${value}>`}`;
   const remarks = [repeats ? 'may be repeated' : '', isRequired ? 'required' : ''].filter(Boolean).join(', ');
   const option = new CommanderOption(flags, remarks === '' ? summary : `${summary} (${remarks})`);
   if (value !== undefined)

@@ -1,4 +1,4 @@
-/** How far long work is: a bar on a terminal once it takes longer than a moment, a line now and then elsewhere. */
+/** Progress of long operations: a bar on a terminal after 300 ms, otherwise a line every ten seconds. */
 import type { Io } from './io.ts';
 
 const SHOWN_AFTER_MS = 300;
@@ -7,7 +7,7 @@ const LINE_EVERY_MS = 10_000;
 const BAR_WIDTH = 24;
 
 export interface Progress {
-  /** So much is done, of so much if that is known. */
+  /** Reports the amount done, and the total if known. */
   to(done: number, total?: number): void;
   /** Clears the bar. */
   end(): void;

@@ -1,4 +1,4 @@
-/** Which store a command works on, and how: a flag wins over the environment, that over the context, that over the default. */
+/** Resolves the store and its settings: a flag overrides the environment, then the context, then the default. */
 import { readFileSync } from 'node:fs';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import { checkDuration } from '@tidemark/core/engine';
@@ -7,7 +7,7 @@ import type { Io } from './io.ts';
 
 export const DEFAULT_STORE = 'sqlite:./.tidemark/state.db';
 
-/** The flags every command takes, as far as they say which store. */
+/** The global flags that select the store. */
 export interface StoreFlags {
   store?: string | undefined;
   storeFile?: string | undefined;
@@ -24,16 +24,16 @@ export interface CallSettings {
 
 export interface Settings extends CallSettings {
   store: string;
-  /** Who named the store: `--store`, `--store-file`, `TIDEMARK_STORE`, `context production`, `default`. */
+  /** Where the store was configured: `--store`, `--store-file`, `TIDEMARK_STORE`, `context production`, `default`. */
   storeFrom: string;
   tenant?: string;
-  /** The file the token was read from. */
+  /** The file that the token was read from. */
   tokenFile?: string;
-  /** Of a server; from the environment or a file, never a flag: flags are seen by everybody on the machine. */
+  /** The server token, from the environment or a file. Never a flag: flags are visible to every user of the machine. */
   token?: string;
 }
 
-/** How to call a store, whichever it is. */
+/** Resolves the settings that do not depend on the store. */
 export function resolveCalls(flags: StoreFlags, env: Io['env']): CallSettings {
   const timeout = flags.timeout ?? env.TIDEMARK_TIMEOUT;
   return {
@@ -45,7 +45,7 @@ export function resolveCalls(flags: StoreFlags, env: Io['env']): CallSettings {
 export function resolveSettings(flags: StoreFlags, env: Io['env']): Settings {
   const chosen = chooseStore(flags, env);
   const tenant = flags.tenant ?? env.TIDEMARK_TENANT ?? chosen.tenant;
-  const token = tokenOf(env, chosen.tokenFile);
+  const token = readToken(env, chosen.tokenFile);
   return {
     store: chosen.store,
     storeFrom: chosen.from,
@@ -80,7 +80,7 @@ function chooseStore(flags: StoreFlags, env: Io['env']): ChosenStore {
   return { ...contextNamed(file, name), from: `context ${name}` };
 }
 
-/** Returns the URL that a file holds. The URL of a store often has a password, which arguments show to the whole machine. */
+/** Reads a URL from a file. A URL often contains a password, and arguments are visible to every user of the machine. */
 export function readUrl(path: string, named: string): string {
   let text: string;
   try {
@@ -95,7 +95,7 @@ export function readUrl(path: string, named: string): string {
   return text;
 }
 
-function tokenOf(env: Io['env'], contextFile: string | undefined): string | undefined {
+function readToken(env: Io['env'], contextFile: string | undefined): string | undefined {
   if (env.TIDEMARK_TOKEN) return env.TIDEMARK_TOKEN;
   const file = env.TIDEMARK_TOKEN_FILE || contextFile;
   if (file === undefined) return undefined;

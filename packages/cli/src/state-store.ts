@@ -1,10 +1,10 @@
-/** `--state-store ./stores.js#create`: a store of the user's own, of which only the three required methods are asked. */
+/** `--state-store ./stores.js#create`: loads the user's own store, which needs only the three required methods. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { invalidArgument, type StoredEvent, TidemarkError } from '@tidemark/core';
 
-/** What `history` and `replay` need of a store. */
+/** The part of a store that `history` and `replay` use. */
 export interface HistorySource {
   loadHistory(traceId: string): Promise<StoredEvent[]>;
   close(): Promise<void>;
@@ -12,7 +12,7 @@ export interface HistorySource {
 
 type Loaded = Record<PropertyKey, unknown>;
 
-/** Each required method by the names it may have. */
+/** The accepted names of each required method. */
 const REQUIRED = [
   ['saveEvent', 'save_event'],
   ['loadHistory', 'load_history'],
@@ -25,7 +25,7 @@ export async function loadStateStore(given: string): Promise<HistorySource> {
   if (typeof factory !== 'function')
     throw invalidArgument('--state-store', `a module and the name of a function it exports`, given);
   const made = (await factory()) as Loaded | null;
-  const store = agentsOf(made);
+  const store = findMethods(made);
   const missing = REQUIRED.filter((names) => !names.some((it) => typeof store?.[it] === 'function'));
   if (missing.length > 0) {
     const named = missing.map(([camel, snake]) => `${camel} (or ${snake})`).join(', ');
@@ -47,7 +47,7 @@ export async function loadStateStore(given: string): Promise<HistorySource> {
   };
 }
 
-/** `./file.js#create`, `./file.js:create`, `package:create`; without a name the default export. */
+/** Parses `./file.js#create`, `./file.js:create` and `package:create`; without a name, uses the default export. */
 function splitName(given: string): { specifier: string; name: string } {
   const [, specifier, name] = /^(.+?)(?:#|:)([A-Za-z_$][\w$]*)$/.exec(given) ?? [];
   return specifier === undefined ? { specifier: given, name: 'default' } : { specifier, name: name! };
@@ -65,8 +65,8 @@ async function importModule(specifier: string): Promise<Record<string, unknown>>
   }
 }
 
-/** A Tidemark store keeps these methods under `agents`. */
-function agentsOf(made: Loaded | null): Loaded | null {
+/** Returns the object with the methods: a Tidemark store has them under `agents`. */
+function findMethods(made: Loaded | null): Loaded | null {
   const agents = made?.agents;
   return typeof agents === 'object' && agents !== null ? (agents as Loaded) : made;
 }

@@ -1,9 +1,9 @@
-/** Text in columns. Whatever comes out of a store may hold control characters, which must not reach a terminal. */
+/** Renders text in columns. Escapes control characters in stored values, which must not reach a terminal. */
 import { styleText } from 'node:util';
 
 export type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold';
 
-/** A cell: what it says, and how it is coloured where colours are wanted. */
+/** A cell's text, and its colour if colours are enabled. */
 export interface Cell {
   text: string;
   colour?: Colour;
@@ -11,13 +11,13 @@ export interface Cell {
 
 export interface TableStyle {
   colours: boolean;
-  /** Lines are cut to this width; absent: never. */
+  /** The width that lines are cut to; absent: lines are not cut. */
   width?: number;
 }
 
 const GAP = '  ';
 
-/** The text with control characters shown as escapes. */
+/** Returns the text with control characters as escapes. */
 export function printable(text: string): string {
   return text.replaceAll(
     // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is its purpose.
@@ -29,7 +29,7 @@ export function printable(text: string): string {
 const WIDE = /\p{Emoji_Presentation}|\p{Script=Han}|\p{Script=Hangul}|\p{Script=Hiragana}|\p{Script=Katakana}/u;
 const NARROW = /^[\x20-\x7e]*$/;
 
-/** How many columns a text takes in a terminal. */
+/** Returns the number of terminal columns that a text takes. */
 function widthOf(text: string): number {
   if (NARROW.test(text)) return text.length;
   let width = 0;
@@ -37,7 +37,7 @@ function widthOf(text: string): number {
   return width;
 }
 
-/** One line of cells, each padded to its column; the last is cut where the line gets too long. */
+/** Renders one line of cells, each padded to its column. Cuts the line to the style's width. */
 export function renderLine(cells: readonly Cell[], widths: readonly number[], style: TableStyle): string {
   const last = cells.length - 1;
   let used = 0;
@@ -51,7 +51,7 @@ export function renderLine(cells: readonly Cell[], widths: readonly number[], st
   return parts.join(GAP).trimEnd();
 }
 
-/** Rows under their titles. */
+/** Renders rows under their titles. */
 export function renderTable(
   titles: readonly string[],
   rows: readonly (readonly Cell[])[],

@@ -1,18 +1,18 @@
-/** Opens the store that the settings name. Looking at a store never makes one. */
+/** Opens the configured store. Commands that only read never create one. */
 import { existsSync } from 'node:fs';
 import { memoryStore, type Store, type StoreOptions, TidemarkError, withRetries } from '@tidemark/core';
 import { open } from 'tidemark';
 import { DEFAULT_STORE, type Settings } from './settings.ts';
 
-/** How long a call that fails for the moment is made again. */
+/** How long to retry a call after a transient failure. */
 const RETRIED_FOR_MS = 5_000;
 
 export interface OpenTarget {
   /** The command only reads. */
   readsOnly: boolean;
-  /** An empty store in place of a missing one will not do. */
+  /** Fails when the store is missing, instead of using an empty one. */
   mustExist: boolean;
-  isPlain: boolean;
+  withoutRetries: boolean;
   note(text: string): Promise<void>;
   onAlert?: StoreOptions['onAlert'];
 }
@@ -22,15 +22,15 @@ export async function openTarget(settings: Settings, target: OpenTarget): Promis
   const file = sqliteFile(url);
   if (file !== undefined && (target.readsOnly || target.mustExist) && !existsSync(file)) {
     if (url !== DEFAULT_STORE || target.mustExist)
-      throw new TidemarkError('NOT_FOUND', `There is no store at ${file} (named by ${settings.storeFrom})`);
-    await target.note(`There is no store at ${file} yet; \`tidemark demo\` makes one, --store names another.`);
+      throw new TidemarkError('NOT_FOUND', `There is no store at ${file} (from ${settings.storeFrom})`);
+    await target.note(`There is no store at ${file} yet; \`tidemark demo\` creates one, --store selects another.`);
     return memoryStore();
   }
   const store = await openUrl(url, settings, target.onAlert);
-  return target.isPlain ? store : withRetries(store, { deadline: timeoutMs ?? RETRIED_FOR_MS });
+  return target.withoutRetries ? store : withRetries(store, { deadline: timeoutMs ?? RETRIED_FOR_MS });
 }
 
-/** Opens a store by its URL; the token goes to servers only. */
+/** Opens a store by its URL. Sends the token only to servers. */
 export async function openUrl(
   url: string,
   settings: Pick<Settings, 'timeoutMs' | 'token'>,
@@ -44,7 +44,7 @@ export async function openUrl(
   });
 }
 
-/** The file of a SQLite URL. */
+/** Returns the path in a SQLite URL; `undefined` for other URLs. */
 export function sqliteFile(url: string): string | undefined {
   if (!url.startsWith('sqlite:')) return undefined;
   const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '');

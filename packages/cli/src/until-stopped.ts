@@ -1,4 +1,4 @@
-/** Waits for Ctrl-C, or until a given time is over. */
+/** Waits for Ctrl-C, or until a given time has passed. */
 import { sleep } from '@tidemark/core/engine';
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -1,4 +1,4 @@
-/** Which tidemark this is. */
+/** The version of this package. */
 import { readFileSync } from 'node:fs';
 
 const manifest = new URL('../package.json', import.meta.url);

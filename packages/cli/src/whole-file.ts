@@ -1,4 +1,4 @@
-/** Writes a new file whole or not at all: beside its place first, synced, then moved there. */
+/** Writes a new file atomically: to a temporary file beside it, synced, then renamed. */
 import { existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { invalidArgument } from '@tidemark/core';

@@ -1,4 +1,4 @@
-/** Destructive commands ask; where nobody can be asked they want --yes; a wrong answer changes nothing. */
+/** Destructive commands ask for confirmation, or need --yes without a terminal. A wrong answer changes nothing. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { tidemark } from './command-line.ts';
 import { makeSample, type Sample } from './sample.ts';
@@ -16,9 +16,9 @@ const eventsLeft = async () =>
   (await tidemark('runs events order-42')).stdout.trim().split('\n').filter(Boolean).length;
 
 describe('a destructive command', () => {
-  it('goes on when what is about to go is typed', async () => {
+  it('runs when the user types the name', async () => {
     const ended = await tidemark('runs delete order-42', { terminal: true, input: 'order-42\n' });
-    expect(ended.stderr).toContain('This will delete the run order-42 with its 3 events.\nType order-42 to go on: ');
+    expect(ended.stderr).toContain('This will delete the run order-42 with its 3 events.\nType order-42 to continue: ');
     expect(ended.code).toBe(0);
     expect(await eventsLeft()).toBe(0);
   });
@@ -32,7 +32,7 @@ describe('a destructive command', () => {
     expect(await eventsLeft()).toBe(3);
   });
 
-  it('stops when it is interrupted at the question', async () => {
+  it('stops when interrupted at the question', async () => {
     const interrupted = new AbortController();
     const typed = { terminal: true, input: 'never', signal: interrupted.signal };
     const ended = tidemark('runs delete order-42', { ...typed, onQuestion: () => interrupted.abort() });
@@ -41,21 +41,21 @@ describe('a destructive command', () => {
     expect(await eventsLeft()).toBe(3);
   });
 
-  it('without a terminal names the flag and exits with 2', async () => {
+  it('names --yes and exits with 2 without a terminal', async () => {
     const { code, stderr } = await tidemark('runs delete order-42', { input: 'order-42\n' });
     expect(code).toBe(2);
     expect(stderr).toContain('--yes');
     expect(await eventsLeft()).toBe(3);
   });
 
-  it('asks nothing with --yes', async () => {
+  it('does not ask with --yes', async () => {
     expect(await tidemark('runs delete order-42 --yes')).toMatchObject({ code: 0, stderr: '' });
     expect(await eventsLeft()).toBe(0);
   });
 });
 
 describe('a pause', () => {
-  it('is not consumed by looking, and its token is never printed', async () => {
+  it('is not consumed by list and peek, and its token is never printed', async () => {
     for (const line of ['pauses list', 'pauses peek', 'pauses consume --dry-run']) {
       const { stdout, stderr } = await tidemark(line, { env: { TIDEMARK_PAUSE_TOKEN: 'token-1' } });
       expect(stdout + stderr, line).not.toContain('token-1');

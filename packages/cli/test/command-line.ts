@@ -1,18 +1,18 @@
-/** The command line in a test: typed words in, exit code and what was printed out. */
+/** Runs the command line in a test and captures its exit code and output. */
 import type { Io } from '../src/io.ts';
 import { run } from '../src/main.ts';
 
 export interface Typed {
-  /** `never`: somebody who types this and then nothing, not even Enter. */
+  /** The text on stdin. With `never`, stdin stays open after it. */
   input?: string;
   /** Whether stdin, stdout and stderr are a terminal. */
   terminal?: boolean;
   columns?: number;
   env?: Record<string, string>;
   signal?: AbortSignal;
-  /** Told of what is printed on stdout as it is printed. */
+  /** Called with each chunk written to stdout. */
   onOutput?: (text: string) => void;
-  /** Told when it has asked something and waits. */
+  /** Called after a question was printed. */
   onQuestion?: () => void;
 }
 
@@ -24,12 +24,12 @@ export interface Ended {
 
 /** Runs `tidemark <line>` in this process. */
 export async function tidemark(line: string | readonly string[], typed: Typed = {}): Promise<Ended> {
-  const said = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+  const printed = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   const sink = (name: 'stdout' | 'stderr') => ({
     isTerminal: typed.terminal === true,
     columns: typed.columns ?? 80,
     async write(chunk: string | Uint8Array) {
-      said[name].push(Buffer.from(chunk as Uint8Array));
+      printed[name].push(Buffer.from(chunk as Uint8Array));
       if (name === 'stdout') typed.onOutput?.(String(chunk));
       else if (String(chunk).endsWith(': ')) setTimeout(() => typed.onQuestion?.());
     },
@@ -48,10 +48,10 @@ export async function tidemark(line: string | readonly string[], typed: Typed = 
     signal: typed.signal ?? new AbortController().signal,
   };
   const code = await run(typeof line === 'string' ? words(line) : line, io);
-  return { code, stdout: Buffer.concat(said.stdout).toString(), stderr: Buffer.concat(said.stderr).toString() };
+  return { code, stdout: Buffer.concat(printed.stdout).toString(), stderr: Buffer.concat(printed.stderr).toString() };
 }
 
-/** The words of a line as a shell splits them, with quotes and `$NAME` of the environment. */
+/** Splits a line into words as a shell does, with quotes and `$NAME` variables. */
 export function words(line: string, env: Record<string, string> = {}): string[] {
   const found = line.match(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g) ?? [];
   return found.map((word) =>

@@ -1,4 +1,4 @@
-/** What every command declares holds: names, effects, and that a dry run writes nothing. */
+/** Command declarations: unique names, help, documentation, and dry runs that write nothing. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -17,14 +17,14 @@ afterEach(() => process.chdir(home));
 afterAll(() => sample.remove());
 
 describe('declarations', () => {
-  it('give every command a name of its own, and every noun a summary', () => {
+  it('have unique names, and a summary for every group', () => {
     const names = commands.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     const nouns = names.filter((name) => name.includes(' ')).map((name) => name.split(' ')[0]!);
     for (const noun of nouns) expect(Object.keys(GROUPS), noun).toContain(noun);
   });
 
-  it('are what docs/cli.md says', () => {
+  it('match docs/cli.md', () => {
     const page = readFileSync(join(import.meta.dirname, '../../../docs/cli.md'), 'utf8');
     expect(page === renderCommandsPage(), 'docs/cli.md is out of date: run npm run docs').toBe(true);
   });
@@ -36,7 +36,7 @@ describe('declarations', () => {
     expect(listed.find(({ name }) => name === 'runs delete')).toMatchObject({ effect: 'destructive' });
   });
 
-  it.each(commands.map(({ name }) => name))('give `%s` help with its examples', async (name) => {
+  it.each(commands.map(({ name }) => name))('include help with examples for `%s`', async (name) => {
     const { code, stdout, stderr } = await tidemark([...name.split(' '), '--help']);
     expect(code).toBe(0);
     expect(stdout).toContain('Examples:');
@@ -60,7 +60,7 @@ describe('a dry run', () => {
     expect([contentsOf(file), contexts()]).toEqual(before);
   });
 
-  it('is told from a real one: the same command without it does write', async () => {
+  it('differs from a real run, which does write', async () => {
     const directory = sample.copy();
     process.chdir(directory);
     const file = join(directory, '.tidemark/state.db');
@@ -71,7 +71,7 @@ describe('a dry run', () => {
 });
 
 describe('--read-only', () => {
-  it.each(writing)('refuses: %s', async (line, { input }) => {
+  it.each(writing)('rejects: %s', async (line, { input }) => {
     process.chdir(sample.directory);
     const { code, stderr } = await tidemark(
       words(line).filter((it) => it !== '--dry-run'),

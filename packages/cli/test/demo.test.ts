@@ -1,4 +1,4 @@
-/** The demo store: the same for the same seed, intact, with something of everything, and moving. */
+/** The demo store: reproducible, intact, with data of every kind, and updated live. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -48,7 +48,7 @@ describe('the demo', () => {
     expect(await store.runs.verify(large.runId)).toMatchObject({ ok: true, events: 20_002 });
   });
 
-  it('stored each event soon after it happened, in order', async () => {
+  it('stores each event soon after it was emitted, in order', async () => {
     for (const runId of ['order-1012', 'research-010', 'load-005', 'backfill-2019']) {
       let before = '';
       for await (const { emittedAt, persistedAt } of store.runs.readEvents(runId)) {
@@ -61,7 +61,7 @@ describe('the demo', () => {
     }
   });
 
-  it('has retries, stuck runs, and one that does not add up', async () => {
+  it('has retries, stuck runs, and one inconsistent run', async () => {
     const attempts = await Promise.all(
       runs
         .filter(({ planId }) => planId === 'checkout')
@@ -78,7 +78,7 @@ describe('the demo', () => {
     expect(quiet.items.length).toBeGreaterThanOrEqual(3);
   });
 
-  it('has sessions with all that agents keep', async () => {
+  it('has sessions with every kind of agent data', async () => {
     const [first] = (await store.agents.listSessions()).items;
     const { sessionId } = first!;
     const [trace] = await store.agents.listTraces(sessionId);
@@ -99,7 +99,7 @@ describe('the demo', () => {
     );
   });
 
-  it('has jobs in every state, stuck ones too', async () => {
+  it('has jobs in every state, including stuck ones', async () => {
     for (const state of ['pending', 'delayed', 'claimed', 'running', 'completed', 'failed'] as const)
       expect((await store.jobs.list(state)).items.length, state).toBeGreaterThan(0);
     const types = await store.jobs.types('running');
@@ -107,29 +107,29 @@ describe('the demo', () => {
     expect(overdue.flat().filter(({ reason }) => reason === 'lease ended').length).toBeGreaterThanOrEqual(1);
   });
 
-  it('is the same for the same seed, and another for another', () => {
-    const told = (seed: number) =>
+  it('is the same for the same seed and differs for another', () => {
+    const batches = (seed: number) =>
       JSON.stringify([
         orderRun(new Random(seed), 1, NOW, 'completed').batches,
         researchRun(new Random(seed), 1, NOW, 'completed').batches,
       ]);
-    expect(told(7)).toBe(told(7));
-    expect(told(7)).not.toBe(told(8));
+    expect(batches(7)).toBe(batches(7));
+    expect(batches(7)).not.toBe(batches(8));
   });
 
-  it('refuses a store that holds runs', async () => {
+  it('rejects a store that holds runs', async () => {
     await expect(fillDemo(`sqlite:${directory}/demo.db`)).rejects.toMatchObject({ code: 'CONFLICT' });
   });
 
-  it('puts nothing after its present', async () => {
+  it('writes nothing later than its current time', async () => {
     const clock = new DemoClock(NOW);
     expect(await clock.at(NOW + 5_000, async () => clock.read())).toBe(NOW);
     expect(clock.text(NOW + 5_000)).toBe(new Date(NOW).toISOString());
   });
 });
 
-describe('a moving demo', () => {
-  it('goes on with orders, jobs and thoughts until it is stopped', async () => {
+describe('a live demo', () => {
+  it('adds orders, jobs and updates until it is aborted', async () => {
     const moved = memoryStore();
     const stopped = new AbortController();
     const moving = keepMoving(moved, stopped.signal, 1);
@@ -145,7 +145,7 @@ describe('a moving demo', () => {
     expect((await moved.agents.listUpdates('session-01')).length).toBeGreaterThan(0);
   });
 
-  it('ends by itself when the store is closed under it', async () => {
+  it('ends when the store is closed', async () => {
     const closed = memoryStore();
     const moving = keepMoving(closed, new AbortController().signal, 1);
     await new Promise((done) => setTimeout(done, 20));

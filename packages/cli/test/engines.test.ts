@@ -1,4 +1,4 @@
-/** A day with the command line on each server that is offered: the same words, the same answers. */
+/** The same commands on each available server, with the same results. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { offeredUrl } from '../../../scripts/servers/index.ts';
@@ -40,15 +40,15 @@ describe.each(['postgres', 'redis', 'nats'] as const)('on %s', (engine) => {
     await typed('runs show order-1', 3);
   });
 
-  it.skipIf(!url)('keeps stores apart that the query of the URL names', { timeout: 60_000 }, async () => {
-    const place = `cli_${randomUUID().slice(0, 8)}`;
-    const apart = `${url}?${engine === 'postgres' ? 'schema' : 'prefix'}=${place}`;
+  it.skipIf(!url)('separates stores by the schema or prefix in the URL', { timeout: 60_000 }, async () => {
+    const name = `cli_${randomUUID().slice(0, 8)}`;
+    const apart = `${url}?${engine === 'postgres' ? 'schema' : 'prefix'}=${name}`;
     await typed(`kv put here x=1 --store ${apart}`);
     expect(await typed(`kv get here x --store ${apart}`)).toBe('1');
     await typed('kv get here x', 3);
   });
 
-  it.skipIf(!url)('takes a copy of a SQLite store', { timeout: 60_000 }, async () => {
+  it.skipIf(!url)('receives a copy of a SQLite store', { timeout: 60_000 }, async () => {
     const source = {
       env: { TIDEMARK_STORE: `sqlite:${sample.directory}/.tidemark/state.db`, TIDEMARK_TENANT: 'acme' },
     };

@@ -1,4 +1,4 @@
-/** Every example of every command, run on the sample store as it is printed in help and documentation, then over HTTP. */
+/** Runs every example of every command on the sample store, directly and over HTTP. */
 import { createServer } from '@tidemark/server';
 import { open } from 'tidemark';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -25,18 +25,18 @@ async function expectExample({ line, input, exit, shows }: Example, env: Record<
 }
 
 /** The demo writes 27 000 events, which takes a while on a busy machine. */
-const PATIENT = { timeout: 120_000 };
+const SLOW = { timeout: 120_000 };
 
 const named = (all: readonly Command[]) => all.map((command) => [command.name, command] as const);
 
-describe.each(named(commands))('tidemark %s', PATIENT, (_name, command) => {
+describe.each(named(commands))('tidemark %s', SLOW, (_name, command) => {
   it.each(command.examples.map((example) => [example.line, example] as const))('%s', async (_line, example) => {
     process.chdir(sample.copy());
     await expectExample(example);
   });
 });
 
-/** Commands about a file, this machine or the command line itself. */
+/** Commands that work on local files, this machine or the command line itself. */
 const LOCAL = ['backup', 'migrate', 'context', 'commands', 'completion', 'conformance', 'demo', 'serve', 'ui', 'keys'];
 const remote = commands.filter(({ name }) => !LOCAL.includes(name.split(' ')[0]!));
 

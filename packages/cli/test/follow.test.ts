@@ -1,4 +1,4 @@
-/** `--follow`: every event once and in order, through a lost server too, and the place to go on from at the end. */
+/** `--follow`: shows every event once and in order, also when the server restarts, and prints the cursor at the end. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ const append = (count: number) =>
     })),
   );
 
-/** Follows until so many events were printed, or more words are asked for by the caller. */
+/** Follows until this many events were printed. */
 function following(line: string, until: number) {
   const seen: number[] = [];
   const interrupted = new AbortController();
@@ -51,7 +51,7 @@ const reaches = async (seen: readonly unknown[], count: number) => {
 const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, at) => first + at);
 
 describe('runs events --follow', () => {
-  it('prints what is there, then what comes, and says where to go on', async () => {
+  it('prints stored events, then new ones, and how to resume', async () => {
     await append(3);
     const { seen, ended } = following(`runs events r -f --store ${url}`, 8);
     await reaches(seen, 3);
@@ -59,14 +59,14 @@ describe('runs events --follow', () => {
     const { code, stderr } = await ended;
     expect(seen).toEqual(upTo(8));
     expect(code).toBe(130);
-    expect(stderr).toContain('go on with --after-seq 8');
+    expect(stderr).toContain('continue with --after-seq 8');
     await append(2);
     const resumed = following(`runs events r -f --after-seq 8 --store ${url}`, 2);
     await resumed.ended;
     expect(resumed.seen).toEqual([9, 10]);
   });
 
-  it('begins with the last N', async () => {
+  it('starts with the last N', async () => {
     await append(20);
     const { seen, ended } = following(`runs events r -f --tail 2 --store ${url}`, 2);
     await ended;
@@ -81,7 +81,7 @@ describe('runs events --follow', () => {
     expect(seen).toEqual([1]);
   });
 
-  it('moves its cursor past events a filter leaves out', async () => {
+  it('advances its cursor past filtered events', async () => {
     await append(4);
     await store.runs.handle('r', { projectId: 'p', environmentId: 'e' }).append('Wanted');
     const { seen, ended } = following(`runs events r -f --type Wanted --store ${url}`, 1);
@@ -89,7 +89,7 @@ describe('runs events --follow', () => {
     expect(seen).toEqual([5]);
   });
 
-  it('goes on where it was when the server it reads from ends and comes back', async () => {
+  it('resumes after the server restarts', async () => {
     const serve = async (port: number): Promise<TidemarkServer> => {
       const server = createServer({ store, port, logger: { info() {}, error() {} } });
       await server.listen();

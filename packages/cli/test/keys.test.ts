@@ -1,4 +1,4 @@
-/** Keys from the command line: a server lets them in as far as they reach, and no longer once they are revoked. */
+/** Keys created on the command line: a server accepts them within their scopes until they are revoked. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { tidemark } from './command-line.ts';
 import { makeSample, type Sample } from './sample.ts';
@@ -12,7 +12,7 @@ beforeEach(() => process.chdir(sample.copy()));
 afterEach(() => process.chdir(home));
 afterAll(() => sample.remove());
 
-/** Serves with --auth while `use` talks to it. */
+/** Serves with --auth while `use` runs. */
 async function serving(env: Record<string, string>, use: (url: string) => Promise<void>): Promise<void> {
   const stopped = new AbortController();
   let started: (url: string) => void;
@@ -33,7 +33,7 @@ async function serving(env: Record<string, string>, use: (url: string) => Promis
 }
 
 describe('keys', () => {
-  it('are let in as far as they reach, until they are revoked', async () => {
+  it('are accepted within their scopes until they are revoked', async () => {
     const made = JSON.parse((await tidemark('keys create worker --tenant acme --scope read')).stdout);
     await serving({}, async (TIDEMARK_STORE) => {
       const asked = (line: string, token: string) => tidemark(line, { env: { TIDEMARK_STORE, TIDEMARK_TOKEN: token } });
@@ -53,7 +53,7 @@ describe('keys', () => {
     expect(stdout).not.toContain(key.split('.')[1]);
   });
 
-  it('need not be there for the admin key of the environment', async () => {
+  it('are not needed with the admin key from the environment', async () => {
     const admin = (await tidemark('keys mint')).stdout.trim();
     await serving({ TIDEMARK_ADMIN_KEY: admin }, async (TIDEMARK_STORE) => {
       const { code } = await tidemark('runs list', { env: { TIDEMARK_STORE, TIDEMARK_TOKEN: admin } });
@@ -61,7 +61,7 @@ describe('keys', () => {
     });
   });
 
-  it('say whose they are: serve --auth refuses a tenant', async () => {
+  it('determine the tenant: serve --auth rejects --tenant', async () => {
     expect((await tidemark('serve --auth --tenant acme --port 0')).code).toBe(2);
   });
 });

@@ -1,4 +1,4 @@
-/** What operators rely on: damage is found, imports can be repeated, an interrupt ends long work, strange ids work. */
+/** Operating a store: damage is found, imports can be repeated, interrupts end long commands, unusual ids work. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -17,7 +17,7 @@ beforeEach(() => process.chdir(sample.copy()));
 afterEach(() => process.chdir(home));
 afterAll(() => sample.remove());
 
-/** Changes the file past the store, as a failing disk or somebody with a database tool would. */
+/** Changes the file directly, as a failing disk or a database tool would. */
 function alter(sql: string): void {
   const database = new DatabaseSync('.tidemark/state.db');
   const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
@@ -39,7 +39,7 @@ describe('verify', () => {
     expect((await tidemark('verify order-7')).code).toBe(0);
   });
 
-  it('quarantines what it finds; a repaired run is released, a damaged one is not', async () => {
+  it('quarantines damaged runs, and releases a run only after repair', async () => {
     const where = `WHERE run_seq = 2 AND payload LIKE '%1299%'`;
     alter(`CREATE TABLE before_damage AS SELECT * FROM run_events ${where}`);
     alter(`UPDATE run_events SET payload = '{"cents":1}' ${where}`);
@@ -58,12 +58,12 @@ describe('verify', () => {
     expect((await tidemark('quarantine list')).stdout).toBe('');
   });
 
-  it('wants a run or --all, not both and not neither', async () => {
+  it('requires either a run or --all', async () => {
     expect((await tidemark('verify')).code).toBe(2);
     expect((await tidemark('verify order-42 --all')).code).toBe(2);
   });
 
-  it('ends when it is interrupted', async () => {
+  it('ends when interrupted', async () => {
     expect(await tidemark('verify --all', { signal: AbortSignal.abort() })).toMatchObject({ code: 130, stdout: '' });
   });
 });
@@ -78,7 +78,7 @@ describe('export and import', () => {
       .map((line) => JSON.parse(line));
   };
 
-  it('carry several runs with their proofs; a second import changes nothing', async () => {
+  it('transfer several runs with their hash chains, and a second import changes nothing', async () => {
     writeFileSync('all.jsonl', (await tidemark('runs export order-42 order-7 etl-1')).stdout);
     expect((await importInto('copy.db')).map(({ runId, restored }) => [runId, restored])).toEqual([
       ['order-42', true],
@@ -90,33 +90,33 @@ describe('export and import', () => {
     expect(await heads('sqlite:copy.db')).toBe(await heads('sqlite:.tidemark/state.db'));
   });
 
-  it('refuse a file that was altered, and write nothing of that run', async () => {
+  it('reject an altered file and write nothing of that run', async () => {
     writeFileSync('all.jsonl', readFileSync('exported.jsonl', 'utf8').replace('1299', '1298'));
     const { code } = await tidemark('runs import all.jsonl --store sqlite:copy.db');
     expect(code).not.toBe(0);
     expect((await tidemark('runs list --store sqlite:copy.db')).stdout).toBe('');
   });
 
-  it('name the line that is none of theirs', async () => {
+  it('name the invalid line', async () => {
     writeFileSync('all.jsonl', `${readFileSync('exported.jsonl', 'utf8')}{"a":1}\n`);
     const { code, stderr } = await tidemark('runs import all.jsonl --store sqlite:copy.db');
     expect(code).toBe(2);
     expect(stderr).toContain('all.jsonl:2');
   });
 
-  it('do not write over a file that is there', async () => {
+  it('do not overwrite an existing file', async () => {
     expect((await tidemark('runs export order-42 --to notes.txt')).code).toBe(2);
     expect(readFileSync('notes.txt', 'utf8')).toBe('Remember the milk.\n');
   });
 
-  it('leave no file behind when a run is not there', async () => {
+  it('leave no file behind when a run does not exist', async () => {
     expect((await tidemark('runs export order-42 nobody --to out.jsonl')).code).toBe(3);
     expect(readdirSync('.').filter((name) => name.startsWith('out'))).toEqual([]);
   });
 });
 
 describe('a pause', () => {
-  it('is decided on by the beginning of its id only when that is one', async () => {
+  it('is found by a prefix of its id only if the prefix is unique', async () => {
     const ids = (await tidemark('pauses list -o id')).stdout.trim().split('\n');
     expect(ids).toHaveLength(1);
     expect((await tidemark(['pauses', 'approve', ''])).code).toBe(0);
@@ -129,7 +129,7 @@ describe('a pause', () => {
 });
 
 describe('a token', () => {
-  it('reaches the server from the environment or a file; without it the exit code is 4', async () => {
+  it('is read from the environment or a file; without it the exit code is 4', async () => {
     await using store = await open('sqlite:.tidemark/state.db');
     const server = createServer({
       store,
@@ -160,7 +160,7 @@ describe('a token', () => {
 });
 
 describe('the feed', () => {
-  it('goes on behind a cursor, and follows', async () => {
+  it('continues after a cursor, and follows', async () => {
     const first = JSON.parse((await tidemark('feed --limit 1')).stdout);
     const rest = (await tidemark(['feed', '--cursor', first.cursor])).stdout
       .trim()
@@ -178,29 +178,29 @@ describe('the feed', () => {
   });
 });
 
-describe('kv put --if-revision', () => {
-  it('replaces the whole record while it has that revision', async () => {
+describe('kv put --expected-revision', () => {
+  it('replaces the whole record if it has that revision', async () => {
     const { revision } = JSON.parse((await tidemark('kv get config.limits')).stdout);
-    const { code, stdout } = await tidemark(`kv put config.limits max=20 --if-revision ${revision}`);
+    const { code, stdout } = await tidemark(`kv put config.limits max=20 --expected-revision ${revision}`);
     expect(code).toBe(0);
     expect(JSON.parse((await tidemark('kv get config.limits')).stdout)).toEqual({
       key: 'config.limits',
       fields: { max: '20' },
       revision: JSON.parse(stdout).revision,
     });
-    expect((await tidemark(`kv put config.limits max=30 --if-revision ${revision}`)).code).toBe(5);
+    expect((await tidemark(`kv put config.limits max=30 --expected-revision ${revision}`)).code).toBe(5);
   });
 });
 
-describe('words', () => {
-  it('take global options before the noun and after the verb', async () => {
+describe('arguments', () => {
+  it('accept global options before the group and after the command', async () => {
     const after = await tidemark('runs list -o id --tenant acme');
     expect(after.stdout).toBe('etl-1\n');
     expect(await tidemark('--tenant acme -o id runs list')).toEqual(after);
     expect(await tidemark('run list --tenant acme --output id')).toEqual(after);
   });
 
-  it('take strange ids', async () => {
+  it('accept unusual ids', async () => {
     const ids = ['--version', '-', '..', 'a b', "it's", '100%', 'x/y', '{}', '表', '\u001b[31m'];
     for (const id of ids) {
       expect((await tidemark(['runs', 'append', '--type', 'RunStarted', '--', id])).code, id).toBe(0);
@@ -216,7 +216,7 @@ describe('completion', () => {
     return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim().split(' ');
   };
 
-  it('offers nouns, verbs and flags in bash', async () => {
+  it('offers groups, commands and flags in bash', async () => {
     expect(await completed('tidemark', 'ses')).toEqual(['sessions']);
     expect(await completed('tidemark', 'runs', 'e')).toEqual(['events', 'export']);
     expect(await completed('tidemark', 'runs', 'delete', '--')).toEqual(
@@ -227,13 +227,13 @@ describe('completion', () => {
 });
 
 describe('errors', () => {
-  it('say what, why and what to do next', async () => {
+  it('state the problem, the reason and what to do next', async () => {
     const { stderr, stdout } = await tidemark('runs append order-42 --type Note --expect-seq 9');
     expect(stdout).toBe('');
     expect(stderr).toMatch(/^error: .+\n {2}now: {2}3\n {2}why: {2}SEQ_CONFLICT: .+\n {2}next: .+\n$/);
   });
 
-  it('of files name the file, without a stack trace', async () => {
+  it('name the file, without a stack trace', async () => {
     for (const line of [
       'runs import nowhere.jsonl',
       'runs export order-42 --to nowhere/file',
@@ -242,11 +242,11 @@ describe('errors', () => {
       const { code, stderr } = await tidemark(line);
       expect(code, line).not.toBe(0);
       expect(stderr, line).toContain('nowhere');
-      expect(stderr, line).not.toMatch(/defect|\n +at /);
+      expect(stderr, line).not.toMatch(/bug in tidemark|\n +at /);
     }
   });
 
-  it('tell a server that cannot be reached from one that refuses', async () => {
+  it('report an unreachable server with exit code 7', async () => {
     expect((await tidemark('runs list --store http://127.0.0.1:1')).code).toBe(7);
     expect((await tidemark('runs list --store postgres://127.0.0.1:1/x')).code).toBe(7);
   });

@@ -1,4 +1,4 @@
-/** The command as a program of its own: pipes, signals, exit codes, several at once. */
+/** The command as a separate process: pipes, signals, exit codes, concurrency. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,19 +35,19 @@ function start(args: readonly string[], program = CLI) {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.push(child);
-  const said = { stdout: '', stderr: '' };
+  const printed = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    said.stdout += text;
+    printed.stdout += text;
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said.stderr += text;
+    printed.stderr += text;
   });
-  const ended = new Promise<Ended>((done) => child.once('close', (code) => done({ code, ...said })));
-  const says = async (text: string) => {
-    while (!said.stdout.includes(text)) await new Promise((done) => setTimeout(done, 20));
-    return said.stdout;
+  const ended = new Promise<Ended>((done) => child.once('close', (code) => done({ code, ...printed })));
+  const waitForOutput = async (text: string) => {
+    while (!printed.stdout.includes(text)) await new Promise((done) => setTimeout(done, 20));
+    return printed.stdout;
   };
-  return { child, ended, says };
+  return { child, ended, waitForOutput };
 }
 
 async function fill(events: number): Promise<void> {
@@ -56,11 +56,11 @@ async function fill(events: number): Promise<void> {
   await Promise.all(Array.from({ length: events }, (_, at) => run.append('Tick', { text: 'x'.repeat(500), at })));
 }
 
-/** Starting a program takes seconds on a busy machine. */
-const PATIENT = { timeout: 90_000 };
+/** Starting a process takes seconds on a busy machine. */
+const SLOW = { timeout: 90_000 };
 
-describe('the program', PATIENT, () => {
-  it('prints JSON lines to a pipe and ends with the exit code', async () => {
+describe('the program', SLOW, () => {
+  it('prints JSON lines to a pipe and exits with the exit code', async () => {
     await fill(2);
     const { code, stdout, stderr } = await start(['runs', 'events', 'r']).ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -73,22 +73,22 @@ describe('the program', PATIENT, () => {
     expect(await start(['runs', 'show', 'nobody']).ended).toMatchObject({ code: 3, stdout: '' });
   });
 
-  it('ends quietly when its reader has seen enough', async () => {
+  it('exits with 0 when its reader closes the pipe', async () => {
     await fill(3_000);
     const { child, ended } = start(['runs', 'events', 'r']);
     child.stdout!.once('data', () => child.stdout!.destroy());
     expect(await ended).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('ends a follow at Ctrl-C with 130 and the place to go on', async () => {
+  it('ends a follow at Ctrl-C with 130 and prints how to resume', async () => {
     await fill(3);
-    const { child, ended, says } = start(['runs', 'events', 'r', '--follow']);
-    await says('"runSeq":3');
+    const { child, ended, waitForOutput } = start(['runs', 'events', 'r', '--follow']);
+    await waitForOutput('"runSeq":3');
     child.kill('SIGINT');
-    expect(await ended).toMatchObject({ code: 130, stderr: 'Stopped after 3; go on with --after-seq 3\n' });
+    expect(await ended).toMatchObject({ code: 130, stderr: 'Stopped after 3; continue with --after-seq 3\n' });
   });
 
-  it('stores an event once, however many processes send it', async () => {
+  it('stores an event once when several processes send it', async () => {
     const append = ['runs', 'append', 'r', '--type', 'Note', '--key', 'k', '--data', '{"a":1}'];
     const ended = await Promise.all([1, 2, 3].map(() => start(append).ended));
     const results = ended.map(({ stdout, stderr, code }) => {
@@ -99,10 +99,10 @@ describe('the program', PATIENT, () => {
     expect(new Set(results.map(({ runSeq }) => runSeq))).toEqual(new Set([1]));
   });
 
-  it('serves, answers other processes, and ends with 0 when told to', async () => {
+  it('serves other processes, and exits with 0 on SIGTERM', async () => {
     await fill(1);
-    const { child, ended, says } = start(['serve', '--port', '0']);
-    const { url } = JSON.parse(await says('\n'));
+    const { child, ended, waitForOutput } = start(['serve', '--port', '0']);
+    const { url } = JSON.parse(await waitForOutput('\n'));
     const appended = await start(['runs', 'append', 'r', '--type', 'Note', '--store', url]).ended;
     expect(JSON.parse(appended.stdout)).toMatchObject({ runSeq: 2, persisted: true });
     child.kill('SIGTERM');
@@ -112,13 +112,13 @@ describe('the program', PATIENT, () => {
   });
 });
 
-describe('the command of the tidemark package', PATIENT, () => {
-  it('hands over to @tidemark/cli', async () => {
+describe('the command of the tidemark package', SLOW, () => {
+  it('runs @tidemark/cli', async () => {
     expect(await start(['--version'], FRONT).ended).toMatchObject({ code: 0, stdout: '0.1.0\n', stderr: '' });
     expect((await start(['runs', 'show', 'nobody'], FRONT).ended).code).toBe(3);
   });
 
-  it('says how to get it where it is missing', async () => {
+  it('prints how to install it when it is missing', async () => {
     const alone = join(directory, 'alone');
     mkdirSync(alone);
     cpSync(FRONT, join(alone, 'cli.ts'));
@@ -144,10 +144,18 @@ describe('serve over TLS', () => {
     });
   }
 
-  it('takes new files on SIGHUP and goes on', PATIENT, async () => {
+  it('reloads its certificate on SIGHUP', SLOW, async () => {
     for (const suffix of ['pem', 'key']) copy('server', suffix);
-    const { child, ended, says } = start(['serve', '--port', '0', '--tls-cert', 'tls.pem', '--tls-key', 'tls.key']);
-    const url = JSON.parse(await says('\n')).url as string;
+    const { child, ended, waitForOutput } = start([
+      'serve',
+      '--port',
+      '0',
+      '--tls-cert',
+      'tls.pem',
+      '--tls-key',
+      'tls.key',
+    ]);
+    const url = JSON.parse(await waitForOutput('\n')).url as string;
     expect(url).toMatch(/^https:/);
     const before = await fingerprintOf(url);
     child.kill('SIGHUP');

@@ -1,4 +1,4 @@
-/** The store that the examples of the commands speak of, in a directory of its own. */
+/** Creates the sample store that the examples use, in its own directory. */
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,11 +20,11 @@ export const createPlain = () => ({ saveEvent() {}, loadHistory: async () => [ev
 `;
 
 export interface Sample {
-  /** Made whole; never written to again. */
+  /** The original; tests must not write to it. */
   directory: string;
-  /** What examples call `$ARTIFACT`. */
+  /** The value of `$ARTIFACT` in the examples. */
   artifact: string;
-  /** A fresh copy to work in. */
+  /** Creates a copy to work in and returns its path. */
   copy(): string;
   remove(): void;
 }
@@ -140,7 +140,7 @@ async function fillArchive(store: Store, directory: string): Promise<void> {
   await createArchiver({ store, target: directoryTarget(directory) }).archiveRun('order-900');
 }
 
-/** A subscription that gave up on an event, as a real one does. */
+/** Creates a dead letter with a real subscription. */
 async function fillDeadLetter(store: Store): Promise<void> {
   const billing = await subscribe(store, {
     name: 'billing',

@@ -1,4 +1,4 @@
-/** Passwords stay out of everything the command line prints and out of the process list; its files are its owner's. */
+/** Passwords never appear in the output or in the process list, and files are readable only by their owner. */
 import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ const URLS: Record<string, string> = {
 };
 
 describe.each(Object.entries(URLS))('a password in %s', (_, url) => {
-  it('is printed by no command', { timeout: 60_000 }, async () => {
+  it('is never printed', { timeout: 60_000 }, async () => {
     const env = { TIDEMARK_STORE: url, TIDEMARK_TARGET_STORE: url, TIDEMARK_TIMEOUT: '500ms' };
     const typed = ['context current', `context add db ${url}`, 'context list', 'context list -o table'];
     for (const line of [...typed, 'doctor', 'serve --port 0 --for 1ms', 'runs list', 'demo --dry-run'])
@@ -73,7 +73,7 @@ describe('a URL in a file', () => {
     ['runs list --store memory: --store-file two', 2],
     ['copy sqlite:x.db --to-file two', 2],
     ['copy', 2],
-  ])('is refused where it cannot be meant: %s', async (line, code) => {
+  ])('is rejected: %s', async (line, code) => {
     writeFileSync('two', `memory:\n${SECRET}`);
     writeFileSync('empty', '\n');
     const ended = await tidemark(line);
@@ -83,7 +83,7 @@ describe('a URL in a file', () => {
 });
 
 describe('the process list', () => {
-  it('is mentioned where --store has a password, and shows none where a file has it', async () => {
+  it('is mentioned when --store has a password, and shows none with --store-file', async () => {
     const warned = await tidemark(`runs list --timeout 100ms --store ${URLS['the user part']}`);
     expect(warned.stderr).toContain('--store-file');
     expect((await tidemark('runs list --store sqlite:app.db')).stderr).not.toContain('--store-file');
@@ -108,7 +108,7 @@ describe('the process list', () => {
 describe.skipIf(process.platform === 'win32')('files', () => {
   const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-  it("that are written are their owner's, over leftovers of others too", async () => {
+  it('are readable only by their owner, even when a leftover file was not', async () => {
     const before = process.umask(0);
     try {
       await tidemark('runs append r --type RunCompleted --store sqlite:deep/app.db');
@@ -133,7 +133,7 @@ describe.skipIf(process.platform === 'win32')('files', () => {
     expect((await tidemark('archive verify --directory cold')).stderr).toContain("chmod go= 'cold'");
   });
 
-  it('that others can read are named by the doctor, with what to run', async () => {
+  it('that others can read are named by the doctor, with the command that fixes them', async () => {
     await tidemark('runs append r --type RunStarted --store sqlite:app.db');
     writeFileSync('token', 'id.secret');
     chmodSync('token', 0o640);
@@ -143,6 +143,6 @@ describe.skipIf(process.platform === 'win32')('files', () => {
     expect(code).toBe(0);
     expect(stdout).toContain("chmod go= 'token'");
     expect(stdout).toMatch(/"check":"permissions","status":"warn".*chmod go= '.*app.db'/);
-    expect(stderr).toContain('see to: permissions, files with secrets');
+    expect(stderr).toContain('warnings: permissions, files with secrets');
   });
 });

@@ -1,4 +1,4 @@
-/** Which store a command works on: flag, environment, context, default, in this order; secrets stay secret. */
+/** Selecting the store: flag, environment, context, default, in this order. Secrets are not printed. */
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const current = async (line = '', env: Record<string, string> = {}) =>
   JSON.parse((await tidemark(`context current ${line}`, { env })).stdout);
 
 describe('the store', () => {
-  it('is the flag, then the environment, then the context, then the default', async () => {
+  it('comes from the flag, then the environment, then the context, then the default', async () => {
     expect(await current()).toMatchObject({ store: 'sqlite:./.tidemark/state.db', from: 'default' });
     await tidemark('context add first sqlite:first.db');
     await tidemark('context add second sqlite:/second.db --tenant acme');
@@ -37,7 +37,7 @@ describe('the store', () => {
     expect(await current('--context second', env)).toMatchObject({ from: 'context second', tenant: 'globex' });
   });
 
-  it('is not made by looking at one that is not there', async () => {
+  it('is not created by commands that only read', async () => {
     expect(await tidemark('runs list --json')).toMatchObject({ code: 0, stdout: '[]\n' });
     expect(existsSync('.tidemark')).toBe(false);
     expect(await tidemark('runs list --store sqlite:typo.db')).toMatchObject({ code: 3, stdout: '' });
@@ -45,20 +45,20 @@ describe('the store', () => {
     expect(existsSync('typo.db')).toBe(false);
   });
 
-  it('is confined to the tenant', async () => {
+  it('is restricted to the tenant', async () => {
     await tidemark('runs append a --type RunStarted --tenant acme');
     await tidemark('runs append b --type RunStarted --tenant globex');
     expect((await tidemark('runs list -o id --tenant acme')).stdout).toBe('a\n');
     expect((await tidemark('runs list -o id')).stdout.trim().split('\n').sort()).toEqual(['a', 'b']);
   });
 
-  it('is named once: --store and --context together are refused', async () => {
+  it('cannot be set with --store and --context together', async () => {
     expect((await tidemark('runs list --store memory: --context x')).code).toBe(2);
   });
 });
 
 describe('contexts', () => {
-  it('are used, swapped back with -, listed and forgotten', async () => {
+  it('are used, switched back with -, listed and removed', async () => {
     await tidemark('context add one sqlite:/one.db');
     await tidemark('context add two sqlite:/two.db');
     await tidemark('context use two');
@@ -70,7 +70,7 @@ describe('contexts', () => {
     expect((await tidemark('context use nowhere')).code).toBe(3);
   });
 
-  it('are readable by their owner only, and never show a password', async () => {
+  it('are readable only by their owner, and never show a password', async () => {
     const { stdout } = await tidemark('context add db postgres://ada:secret@host/app');
     const list = await tidemark('context list');
     expect(stdout + list.stdout + JSON.stringify(await current())).not.toContain('secret');
@@ -80,13 +80,13 @@ describe('contexts', () => {
     expect(readFileSync(file, 'utf8')).toContain('secret');
   });
 
-  it('take no tenant over from the one in use', async () => {
+  it('do not inherit the tenant of the current context', async () => {
     await tidemark('context add one sqlite:/one.db --tenant acme');
     await tidemark('context add two sqlite:/two.db', { env: { TIDEMARK_TENANT: 'globex' } });
     expect(await current('--context two')).not.toHaveProperty('tenant');
   });
 
-  it('keep the name of a token file, not the token', async () => {
+  it('store the name of a token file, not the token', async () => {
     writeFileSync('token', 'id.very-secret\n');
     await tidemark('context add server http://127.0.0.1:9 --token-file token');
     expect(await current()).toMatchObject({ token: 'set' });
@@ -96,14 +96,14 @@ describe('contexts', () => {
     expect((await tidemark('context rm server')).code).toBe(0);
   });
 
-  it('that cannot be read are an error, not a store of another name', async () => {
+  it('fail when their file cannot be read, instead of using the default store', async () => {
     await tidemark('context add one sqlite:/one.db');
     writeFileSync('config/tidemark/contexts.json', '{ broken');
     expect(await tidemark('runs list')).toMatchObject({ code: 1, stderr: expect.stringContaining('contexts.json') });
   });
 });
 
-describe('a wrong call', () => {
+describe('an invalid command line', () => {
   it.each([
     ['runs lst', 'unknown command'],
     ['runs list --nope', 'unknown option'],
@@ -119,14 +119,14 @@ describe('a wrong call', () => {
     ['runs list --store mysql://host', 'a URL that starts with'],
     ['runs list --timeout soon', '90s'],
     ['runs list -o yaml', 'one of table'],
-  ])('%s exits with 2 and says why', async (line, why) => {
+  ])('%s exits with 2 and prints the reason', async (line, why) => {
     const { code, stdout, stderr } = await tidemark(line);
     expect(code, stderr).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toContain(why);
   });
 
-  it('without any word shows help and exits with 0', async () => {
+  it('shows help and exits with 0 without arguments', async () => {
     const { code, stdout } = await tidemark('');
     expect(code).toBe(0);
     expect(stdout).toContain('Usage: tidemark');

@@ -1,4 +1,4 @@
-/** `npm start`: serves the embedded store, says where, and ends cleanly; with --demo it moves. */
+/** `npm start`: serves the embedded store, prints its address and exits cleanly; with --demo the data changes live. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,20 +13,20 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** Starts it, hands the address to `look`, then ends it by its signal. */
-async function started(args: readonly string[], look: (address: string) => Promise<void>): Promise<number | null> {
+/** Starts the server, passes its address to `use`, then stops it with SIGTERM. */
+async function started(args: readonly string[], use: (address: string) => Promise<void>): Promise<number | null> {
   const child = spawn(process.execPath, [RUN, 'start', '--port', '0', ...args], {
     cwd: directory,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = new Promise<number | null>((done) => child.once('close', (code) => done(code)));
   try {
-    let said = '';
+    let printed = '';
     for await (const text of child.stdout.setEncoding('utf8')) {
-      said += text;
-      if (said.includes('Ctrl-C')) break;
+      printed += text;
+      if (printed.includes('Ctrl-C')) break;
     }
-    await look(/Inspector +(\S+)/.exec(said)![1]!);
+    await use(/Inspector +(\S+)/.exec(printed)![1]!);
   } finally {
     child.kill('SIGTERM');
   }
@@ -39,14 +39,14 @@ const liveRuns = async (address: string): Promise<number> => {
 };
 
 describe('npm start', { timeout: 90_000 }, () => {
-  it('serves the embedded store and ends with 0', async () => {
+  it('serves the embedded store and exits with 0', async () => {
     const code = await started([], async (address) => {
       expect(await (await fetch(`${address}/v1/info`)).json()).toMatchObject({ backend: 'sqlite' });
     });
     expect(code).toBe(0);
   });
 
-  it('keeps the demo store that is there, and keeps it moving', async () => {
+  it('keeps an existing demo store and updates it live', async () => {
     await using store = await open(`sqlite:${directory}/.tidemark/demo.db`);
     await store.runs.handle('kept').append('RunStarted');
     const code = await started(['--demo'], async (address) => {

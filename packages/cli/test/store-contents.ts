@@ -1,7 +1,7 @@
-/** What a SQLite file holds, as a text to compare: to see whether a command that must not write did. */
+/** Returns the contents of a SQLite file as text, to check that a command wrote nothing. */
 import { DatabaseSync } from 'node:sqlite';
 
-/** Written by readers: kept so that the next one is quick. */
+/** Tables that readers write as a cache. */
 const CACHES = ['run_snapshots'];
 
 export function contentsOf(file: string): string {

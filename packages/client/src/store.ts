@@ -52,7 +52,7 @@ export interface HttpOptions {
  * `UNAUTHENTICATED` for an unknown token, `DURABILITY_TOO_WEAK` with `durability: 'require'`.
  *
  * @example
- * const store = await httpStore('http://127.0.0.1:4100');
+ * const store = await httpStore('http://127.0.0.1:7420');
  * await store.runs.handle('order-42').append('RunStarted');
  */
 export async function httpStore(given: string | HttpOptions): Promise<Store> {

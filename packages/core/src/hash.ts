@@ -1,9 +1,9 @@
-/** SHA-256, the only hash of Tidemark, in the forms it is needed. */
+/** SHA-256 helpers. Tidemark uses no other hash. */
 import { hash } from 'node:crypto';
 
 /**
- * The 32 bytes of a hash as a text of 32 Latin-1 characters. Node gives a hash as text four times as fast as a
- * buffer, and texts compare at once; `digestBytes` and `digestOf` convert at the edges.
+ * A SHA-256 hash as a string of 32 Latin-1 characters. Node returns a hash as a string four times as fast as a buffer,
+ * and strings compare with `===`. `digestBytes` and `digestOf` convert to and from bytes.
  */
 export type Digest = string;
 
@@ -19,7 +19,9 @@ export function digestBytes(digest: Digest): Buffer {
   return Buffer.from(digest, 'latin1');
 }
 
-/** The digest of stored bytes; what is none, in a damaged file for example, equals no digest. */
+/**
+ * Converts stored bytes to a digest. Anything but bytes, as in a damaged file, becomes `''`, which equals no digest.
+ */
 export function digestOf(bytes: unknown): Digest {
   if (!(bytes instanceof Uint8Array)) return '';
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');

@@ -1,4 +1,4 @@
-/** Tidemark's contracts, rules and in-memory store. Engines and applications build on what is exported here. */
+/** Tidemark's contracts, rules and in-memory store: the public API for engines and applications. */
 import './node-version.ts';
 
 export { damageFinding, deepFindings, unsummedFinding } from './admin/deep-findings.ts';

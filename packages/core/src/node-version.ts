@@ -1,7 +1,7 @@
-/** Says in one sentence what is wrong on a Node that is too old, instead of failing later with a stack trace. */
+/** Fails on import with a clear sentence when Node is too old, instead of failing later with a stack trace. */
 const OLDEST = [22, 13] as const;
 
-/** The sentence for a Node version, or `null` when it is new enough. Other runtimes have no Node version to check. */
+/** Returns the error message for a Node version, or `null` when it is new enough or the runtime is not Node. */
 export function nodeVersionProblem(version: string | undefined): string | null {
   if (version === undefined) return null;
   const [major = 0, minor = 0] = version.split('.').map(Number);

@@ -1,4 +1,7 @@
-/** What runs anywhere that has `fetch`: contracts, errors, checks, the run handle and the reducer, free of Node's own modules. */
+/**
+ * The portable API: contracts, errors, checks, the run handle and the reducer. It runs anywhere that has `fetch`,
+ * without Node modules.
+ */
 
 export { damageFinding, deepFindings, unsummedFinding } from './admin/deep-findings.ts';
 export { corruptValue, Damage } from './checks/damage.ts';

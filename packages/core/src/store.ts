@@ -1,4 +1,4 @@
-/** Puts a store together from an engine's parts: the same for every backend, so that all behave alike. */
+/** Assembles a store from an engine's parts. All backends share this code, so they behave alike. */
 
 import { deepFindings } from './admin/deep-findings.ts';
 import type { AdminEngines } from './admin/engines.ts';
@@ -45,14 +45,14 @@ import type { StoreContext } from './tools/context.ts';
 import { headKey } from './tools/head-memory.ts';
 import { withCalls } from './tools/with-calls.ts';
 
-/** Where calls that name no tenant work (GEN-10). */
+/** The tenant of calls that name none (GEN-10). */
 export const DEFAULT_TENANT = 'default';
 
-/** What a backend brings. A part it lacks is left out; its calls are then refused with `UNSUPPORTED` (GEN-7). */
+/** The parts of a backend. Leave out the parts it lacks: calls to them throw `UNSUPPORTED` (GEN-7). */
 export interface Engine {
   backend: string;
   version: string;
-  /** What the engine can do beyond having its parts. */
+  /** Capabilities beyond the parts above. */
   can: Partial<
     Record<
       | 'runs.denseSequences'
@@ -73,41 +73,47 @@ export interface Engine {
   tenancy?: TenancyEngine;
   ping(call: EngineCall): Promise<void>;
   doctor(call: EngineCall): Promise<Omit<DoctorReport, 'backend' | 'ok'>>;
-  /** Examines files or indexes as a whole, which may take long. For a tenant it names nothing of another. */
+  /** Examines files or indexes as a whole, which may take long. With a tenant, findings name no other tenant's data. */
   examineStorage?(tenantId: string | null): Promise<DoctorFinding[]>;
   close(): Promise<void>;
 }
 
 const assembled = new WeakMap<Store, { context: StoreContext; engine: Engine }>();
 
-/** A store over an engine. */
+/** Assembles a store over an engine. */
 export function assembleStore(context: StoreContext, engine: Engine): Store {
   const store = new EngineStore(context, engine, null);
   assembled.set(store, { context, engine });
   return store;
 }
 
-/** The engine under a store, to compose another store of its parts; `null` for stores that were not assembled here. */
+/** Returns a store's engine, to compose another store of its parts, or `null` if `assembleStore` did not make it. */
 export function engineOf(store: Store): Engine | null {
   return assembled.get(store)?.engine ?? null;
 }
 
-/** The events of an exported part as readers of the store get them; without its codec for stores that were not assembled here. */
+/**
+ * Decodes the events of an exported part as the store's readers see them. Uses no codec if `assembleStore` did not make
+ * the store.
+ */
 export function recordsOf(store: Store, part: RunPart): RunEventRecord[] {
   const payloads = assembled.get(store)?.context.payloads ?? new Payloads(null);
   const { head, events } = carriedPart(part);
   return events.map((event) => recordOf(payloads, head, event));
 }
 
-/** The same data through another codec, closed with the store; `null` for stores that were not assembled here. */
+/**
+ * Returns a store over the same data with another codec, or `null` if `assembleStore` did not make it. It closes with
+ * the original.
+ */
 export function withCodec(store: Store, codec: PayloadCodec): Store | null {
   const parts = assembled.get(store);
   return parts ? assembleStore(parts.context.encodingBy(codec), parts.engine) : null;
 }
 
 /**
- * The same data through a run engine of which some calls are changed, to hold them up or to let them fail; closed with the
- * store. `null` for stores that were not assembled here.
+ * Returns a store over the same data whose run engine has some calls replaced, for example to delay them or make them
+ * fail. It closes with the original. `null` if `assembleStore` did not make the store.
  */
 export function withRuns(store: Store, change: (runs: RunEngine) => Partial<RunEngine>): Store | null {
   const parts = assembled.get(store);
@@ -116,7 +122,7 @@ export function withRuns(store: Store, change: (runs: RunEngine) => Partial<RunE
   return assembleStore(parts.context, { ...parts.engine, runs: withCalls(runs, change(runs)) });
 }
 
-/** Whether nobody has been told of this loss yet, by this store or by a loop on it. */
+/** Whether this loss is still unreported, by the store and by any loop on it. */
 export function isNewLoss(
   store: Store,
   { tenantId, runId, ...loss }: Omit<HeadWentBack, 'code' | 'severity'>,
@@ -124,7 +130,7 @@ export function isNewLoss(
   return assembled.get(store)?.context.heads.isNewLoss(headKey({ tenantId, runId }), loss) ?? true;
 }
 
-/** The same for the records engine of KV. */
+/** Like `withRuns`, for the records engine of KV. */
 export function withRecords(store: Store, change: (records: Records) => Partial<Records>): Store | null {
   const parts = assembled.get(store);
   const kv = parts?.engine.kv;
@@ -260,7 +266,7 @@ function completeAgents(parts: Partial<AgentEngine>): AgentEngine {
   ) as unknown as AgentEngine;
 }
 
-/** Stands in for a part the engine lacks: every call is refused. */
+/** Stands in for a part the engine lacks: every call throws `UNSUPPORTED`. */
 function refusing<T extends object>(capability: Capability): T {
   const refuse = () => {
     throw new TidemarkError('UNSUPPORTED', `This store has no ${capability}; see info.capabilities for what it has`, {

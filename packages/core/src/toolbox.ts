@@ -1,4 +1,4 @@
-/** The toolbox of backend authors: helpers that an engine may use, and none has to. */
+/** The toolbox for backend authors: helpers that an engine may use. All are optional. */
 export { ERASURE_MARKS, erasureMarkOf } from './admin/erasure-marks.ts';
 export {
   type MemoryRequest,

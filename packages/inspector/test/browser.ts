@@ -1,4 +1,4 @@
-/** A real browser before a real server: what every test of the inspector starts from, and what no page may ever do. */
+/** Starts a real browser and a real server for the inspector's tests, and records faults of pages. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { obtainProgram } from '../../../scripts/servers/install.ts';
 import { DataClock, type DataStore } from './data.ts';
 
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-background-networking'];
-/** Where the pictures of the documentation lie. */
+/** The directory of the screenshots in the documentation. */
 const PICTURES = join(import.meta.dirname, '../../../docs/inspector');
 const NOTE_VIOLATIONS = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
   noteViolation([violatedDirective, blockedURI, sample].join(' ')))`;
@@ -21,14 +21,14 @@ export const PHONE = { width: 390, height: 780 };
 export interface Rig extends DataStore {
   url: string;
   browser: Browser;
-  /** Where the page was built to. */
+  /** The directory of the built page. */
   built: string;
-  /** Ends the server as a new version would, and starts another at the same address. */
+  /** Stops the server and starts another at the same address. */
   restartServer(meanwhile: () => Promise<void>): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Builds the page, starts a server on an empty store, and a browser. */
+/** Builds the page, and starts a server on an empty store and a browser. */
 export async function startRig(): Promise<Rig> {
   const directory = mkdtempSync(join(tmpdir(), 'tidemark-inspector-'));
   const built = join(directory, 'inspector');
@@ -55,12 +55,12 @@ export async function startRig(): Promise<Rig> {
   };
 }
 
-/** A page that notes whatever it should not have done. */
+/** A page that records its faults. */
 export interface WatchedPage {
   page: Page;
-  /** Errors of the console, scripts that threw, requests to other hosts, dialogs, and what the policy had to stop. */
+  /** Console errors, uncaught exceptions, requests to other hosts, dialogs, and violations of the security policy. */
   faults: string[];
-  /** Goes to a place of the inspector and waits until something stands there. */
+  /** Opens a path of the inspector and waits until an element is shown. */
   visit(path: string, shown?: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -95,7 +95,7 @@ export async function openPage({ browser, url }: Rig, options: BrowserContextOpt
   };
 }
 
-/** Takes a picture; with `TIDEMARK_TEST_PICTURES` it is kept for the documentation. */
+/** Takes a screenshot; with `TIDEMARK_TEST_PICTURES` it is saved for the documentation. */
 export async function picture(page: Page, name: string, options: { keepsPointer?: boolean } = {}): Promise<void> {
   if (!options.keepsPointer) await page.mouse.move(0, 0);
   const path = process.env.TIDEMARK_TEST_PICTURES ? { path: join(PICTURES, `${name}.png`) } : {};

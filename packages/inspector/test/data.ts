@@ -1,21 +1,21 @@
-/** Runs for the inspector's tests: one that failed after retries, one that waits, a long one, and one that attacks its readers. */
+/** Runs for the inspector's tests: a failed, a live, a long and a hostile one. */
 import { randomUUID } from 'node:crypto';
 import type { RunEventInput, Store } from '@tidemark/core';
 
 const BATCH = 1_000;
 
-/** The clock that a store of these runs is opened with: it stands where the event that is being written says. */
+/** The clock of the test store: returns the time of the event being written. */
 export class DataClock {
-  #stands: number | null = null;
+  #fixed: number | null = null;
 
-  readonly now = (): number => this.#stands ?? Date.now();
+  readonly now = (): number => this.#fixed ?? Date.now();
 
   async at<T>(moment: number, write: () => Promise<T>): Promise<T> {
-    this.#stands = moment;
+    this.#fixed = moment;
     try {
       return await write();
     } finally {
-      this.#stands = null;
+      this.#fixed = null;
     }
   }
 }
@@ -30,7 +30,7 @@ export const FAILED_RUN = 'order-1042';
 export const LIVE_RUN = 'research-7';
 export const TENANT = 'acme';
 
-/** Texts that would run, load or break something wherever they are taken for more than text. */
+/** Texts that would run, load or break something if they were not treated as text. */
 export const ATTACKS = [
   '<img src=x onerror=alert(1)>',
   '"><script>alert(2)</script>',
@@ -40,21 +40,21 @@ export const ATTACKS = [
   '\u202ereversed\u2028\u2029</style><style>*{display:none}',
 ];
 
-interface Told {
+interface EventSpec {
   type: string;
   step?: string;
   attempt?: number;
   payload?: Record<string, unknown>;
-  /** Milliseconds after the one before. */
+  /** Milliseconds after the previous event. */
   after?: number;
-  /** Milliseconds it was under way before it was stored. */
+  /** Milliseconds between emitting and storing. */
   late?: number;
 }
 
-function event(runId: string, told: Told, at: number, more: Partial<RunEventInput> = {}): RunEventInput {
+function event(runId: string, spec: EventSpec, at: number, more: Partial<RunEventInput> = {}): RunEventInput {
   return {
     eventId: randomUUID(),
-    eventType: told.type,
+    eventType: spec.type,
     emittedAt: new Date(at).toISOString(),
     runId,
     tenantId: TENANT,
@@ -63,30 +63,30 @@ function event(runId: string, told: Told, at: number, more: Partial<RunEventInpu
     planId: 'checkout',
     planVersion: '3.2.0',
     engineAttemptId: 1,
-    logicalAttemptId: told.attempt ?? 1,
-    ...(told.step === undefined ? {} : { stepId: told.step }),
-    ...(told.payload === undefined ? {} : { payload: told.payload }),
+    logicalAttemptId: spec.attempt ?? 1,
+    ...(spec.step === undefined ? {} : { stepId: spec.step }),
+    ...(spec.payload === undefined ? {} : { payload: spec.payload }),
     idempotencyKey: randomUUID(),
     ...more,
   } as RunEventInput;
 }
 
-/** Writes events one after the other, as their times say, ending so long ago. */
+/** Writes events one by one with their times; the last one is `ago` milliseconds old. */
 async function write(
   { store, clock }: DataStore,
   runId: string,
-  told: Told[],
+  specs: EventSpec[],
   { ago = 0, ...more }: Partial<RunEventInput> & { ago?: number } = {},
 ): Promise<void> {
-  let at = Date.now() - ago - told.reduce((sum, { after = 200 }) => sum + after, 0);
-  for (const one of told) {
-    at += one.after ?? 200;
-    const { late = 12 } = one;
-    await clock.at(at, () => store.runs.appendEvent(event(runId, one, at - late, more)));
+  let at = Date.now() - ago - specs.reduce((sum, { after = 200 }) => sum + after, 0);
+  for (const spec of specs) {
+    at += spec.after ?? 200;
+    const { late = 12 } = spec;
+    await clock.at(at, () => store.runs.appendEvent(event(runId, spec, at - late, more)));
   }
 }
 
-/** An order whose payment is declined twice, with a pause of an hour in between, and a total that was written wrong. */
+/** An order whose payment is declined twice, with a pause of an hour in between. */
 export async function writeFailedRun(store: DataStore): Promise<void> {
   const labels = { channel: 'web', customer: 'c-881' };
   await write(
@@ -154,7 +154,7 @@ export async function writeLiveRun(store: DataStore): Promise<void> {
   );
 }
 
-/** A run that is still going: the next events of it. */
+/** Appends progress events to a run. */
 export async function appendProgress(store: Store, runId: string, count: number): Promise<void> {
   for (let at = 0; at < count; at++)
     await store.runs.appendEvent(
@@ -165,23 +165,23 @@ export async function appendProgress(store: Store, runId: string, count: number)
     );
 }
 
-/** A run of so many events: steps that start, tell how far they are, and end; the last one fails. */
+/** A run with `count` events: steps that start, report progress and end. The run fails at its end. */
 export async function writeLongRun({ store, clock }: DataStore, runId: string, count: number): Promise<void> {
   const scope = { planId: 'etl', projectId: 'warehouse', planVersion: '1.0.0' };
   const started = Date.now() - count * 2;
   const make = (seq: number): RunEventInput => {
     const step = `partition-${String(Math.floor(seq / 100)).padStart(5, '0')}`;
-    const place = seq % 100;
+    const position = seq % 100;
     if (seq === 1) return event(runId, { type: 'RunStarted' }, started, scope);
     if (seq === count)
       return event(runId, { type: 'RunFailed', payload: { errorCode: 'OUT_OF_SPACE' } }, started + seq * 2, scope);
-    const told: Told =
-      place === 2
+    const spec: EventSpec =
+      position === 2
         ? { type: 'StepStarted', step }
-        : place === 99
+        : position === 99
           ? { type: 'StepCompleted', step, payload: { rows: 9_700 } }
-          : { type: 'RowsCopied', step, payload: { table: 'orders', rows: place * 100, checksum: `c${seq}` } };
-    return event(runId, told, started + seq * 2, scope);
+          : { type: 'RowsCopied', step, payload: { table: 'orders', rows: position * 100, checksum: `c${seq}` } };
+    return event(runId, spec, started + seq * 2, scope);
   };
   for (let first = 1; first <= count; first += BATCH) {
     const batch = Array.from({ length: Math.min(BATCH, count - first + 1) }, (_, at) => make(first + at));
@@ -189,7 +189,7 @@ export async function writeLongRun({ store, clock }: DataStore, runId: string, c
   }
 }
 
-/** A run whose every field attacks: ids, types, keys, labels, names and values of the payload. */
+/** A run with an attack in every field: ids, types, keys, labels, and names and values of the payload. */
 export async function writeHostileRun(store: DataStore): Promise<string> {
   const all = ATTACKS.join(' ');
   const runId = `x${ATTACKS[0]}/..?#${ATTACKS[1]}`;
@@ -218,16 +218,16 @@ export async function writeHostileRun(store: DataStore): Promise<string> {
   return runId;
 }
 
-/** Small runs of every kind, so that lists have something to list. */
+/** Writes small runs of every kind for lists. */
 export async function writeManyRuns(store: DataStore, count: number): Promise<void> {
   const ends = ['RunCompleted', 'RunCompleted', 'RunFailed', 'RunPaused', 'RunCancelled', null];
   const plans = ['checkout', 'refund', 'research', 'etl', 'invoice'];
   for (let at = 0; at < count; at++) {
     const end = ends[at % ends.length];
-    const told: Told[] = [{ type: 'RunStarted' }, { type: 'StepStarted', step: 'fetch' }];
-    if (end) told.push({ type: 'StepCompleted', step: 'fetch', after: 400 + 211 * (at % 17) }, { type: end });
+    const specs: EventSpec[] = [{ type: 'RunStarted' }, { type: 'StepStarted', step: 'fetch' }];
+    if (end) specs.push({ type: 'StepCompleted', step: 'fetch', after: 400 + 211 * (at % 17) }, { type: end });
     const planId = plans[at % plans.length]!;
-    await write(store, `${planId}-${2_000 + at}`, told, {
+    await write(store, `${planId}-${2_000 + at}`, specs, {
       planId,
       tenantId: at % 4 === 0 ? 'globex' : TENANT,
       projectId: at % 3 === 0 ? 'lab' : 'shop',

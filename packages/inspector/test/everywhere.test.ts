@@ -1,4 +1,4 @@
-/** What every view has: the box to any id, shortcuts, the live stream, dark, phone, and its own defence. */
+/** Features of every view: jump dialog, shortcuts, live stream, dark theme, phone layout, security policy. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible } from './accessible.ts';
 import { PHONE, picture, type Rig } from './browser.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => rig?.stop());
 
 describe('everywhere', { timeout: 90_000 }, () => {
-  it('jumps to any id from one box', async () => {
+  it('jumps to any id from one dialog', async () => {
     const { page, visit } = await newPage();
     await visit('/runs', '.rows [role=row]');
     await page.keyboard.press('Control+k');
@@ -30,7 +30,7 @@ describe('everywhere', { timeout: 90_000 }, () => {
     expect(await page.locator('[aria-selected=true] [role=gridcell]').first().innerText()).toBe('7');
   });
 
-  it('shows every shortcut on one sheet', async () => {
+  it('lists all shortcuts', async () => {
     const { page, visit } = await newPage();
     await visit(RUN, '.card');
     await page.keyboard.press('?');
@@ -44,7 +44,7 @@ describe('everywhere', { timeout: 90_000 }, () => {
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
   });
 
-  it('goes on after the server was gone for a while, without gap or repeat', async () => {
+  it('resumes after a server restart without gaps or repeats', async () => {
     const { page, visit, faults } = await newPage();
     await visit(`/runs/${LIVE_RUN}?tenant=${TENANT}`, '.rows [role=row]');
     await page.getByText('live', { exact: true }).waitFor();
@@ -56,11 +56,11 @@ describe('everywhere', { timeout: 90_000 }, () => {
     await page.getByText('live', { exact: true }).waitFor();
     await page.getByText(`${head + 3} events`).waitFor();
     await page.getByRole('row', { name: new RegExp(`^${head + 3} `) }).waitFor();
-    // The browser itself writes a line for each request that found no server.
+    // The browser logs an error for each request that found no server.
     faults.splice(0, faults.length, ...faults.filter((fault) => !fault.includes('net::ERR_')));
   });
 
-  it('opens the stream anew when nothing is heard for too long', async () => {
+  it('reopens the stream after a long silence', async () => {
     const { page, visit } = await newPage();
     let streams = 0;
     page.on('request', (request) => {
@@ -78,7 +78,7 @@ describe('everywhere', { timeout: 90_000 }, () => {
     await page.getByText('live', { exact: true }).waitFor();
   });
 
-  it('is as readable in the dark', async () => {
+  it('is accessible in the dark theme', async () => {
     const { page, visit } = await newPage({ colorScheme: 'dark' });
     for (const path of ['/runs', `${RUN}&tab=timeline`, `${RUN}&tab=state`, `${RUN}&tab=proof`]) {
       await visit(path, '.view');
@@ -104,14 +104,14 @@ describe('everywhere', { timeout: 90_000 }, () => {
     await picture(page, 'phone');
   });
 
-  it('is kept from running anything by rules of its own', async () => {
+  it('is protected by a content security policy', async () => {
     const response = await fetch(`${rig.url}/runs/some/where`, { headers: { accept: 'text/html' } });
     const rules = response.headers.get('content-security-policy');
     expect(rules).toContain("default-src 'none'");
     expect(rules).toContain("require-trusted-types-for 'script'");
     const { page, visit, faults } = await newPage();
     await visit('/runs', '.rows [role=row]');
-    // Shows that a violation would be noticed.
+    // Proves that a violation is detected.
     const stopped = await page.evaluate(() => {
       try {
         document.body.innerHTML = '<p>not by text</p>';
@@ -125,7 +125,7 @@ describe('everywhere', { timeout: 90_000 }, () => {
     faults.splice(0);
   });
 
-  it('takes a run whose every field attacks for text', async () => {
+  it('shows a run with an attack in every field as text', async () => {
     const runId = await writeHostileRun(rig);
     const { page, visit } = await newPage();
     await visit('/runs', '.rows [role=row]');

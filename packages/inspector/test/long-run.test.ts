@@ -6,7 +6,7 @@ import { watchedPages } from './pages.ts';
 
 const EVENTS = 20_000;
 const RUN = `/runs/etl-nightly?tenant=${TENANT}&open=none`;
-/** However long the run is. */
+/** The maximum number of elements on the page, for a run of any length. */
 const MOST_ELEMENTS = 1_500;
 
 let rig: Rig;
@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => rig?.stop());
 
-/** A row that is rendered may still lie beyond the edge of its list. */
+/** A rendered row may be outside the visible part of its list. */
 async function expectInView(page: WatchedPage['page'], name: RegExp): Promise<void> {
   const bottomOf = async (locator: ReturnType<typeof page.locator>) => {
     const box = await locator.boundingBox();
@@ -30,7 +30,7 @@ async function expectInView(page: WatchedPage['page'], name: RegExp): Promise<vo
 }
 
 describe('a run of 20 000 events', { timeout: 60_000 }, () => {
-  it('opens at its end and keeps few elements wherever one looks', async () => {
+  it('opens at its end and keeps few elements at any scroll position', async () => {
     const { page, visit } = await newPage();
     await visit(RUN, 'text=OUT_OF_SPACE');
     await expectInView(page, /^20,000 /);
@@ -38,7 +38,7 @@ describe('a run of 20 000 events', { timeout: 60_000 }, () => {
     expect(await elements()).toBeLessThan(MOST_ELEMENTS);
     await page.getByRole('grid').hover();
     for (let wheel = 0; wheel < 12; wheel++) await page.mouse.wheel(0, -20_000);
-    // The wheel turns on for a while after its last event, and would take the list away from its middle.
+    // Wheel scrolling continues for a while after its last event, and would move the list.
     const scrollToMiddle = async () => {
       await page.getByRole('grid').evaluate((grid) => {
         grid.scrollTop = grid.scrollHeight / 2;
@@ -51,7 +51,7 @@ describe('a run of 20 000 events', { timeout: 60_000 }, () => {
     await expectInView(page, /^20,000 /);
   });
 
-  it('is linked to at any event', async () => {
+  it('can be linked to at any event', async () => {
     const { page, visit } = await newPage();
     await visit(`${RUN}&seq=12345`, '.rows [role=row]');
     await expectInView(page, /^12,345 /);
@@ -59,7 +59,7 @@ describe('a run of 20 000 events', { timeout: 60_000 }, () => {
     await page.getByRole('heading', { name: '#20000 RunFailed' }).waitFor();
   });
 
-  it('is searched to its end, a page at a time', async () => {
+  it('is searched to its end, page by page', async () => {
     const { page, visit } = await newPage();
     await visit(`${RUN}&q=c15042`, 'text=1 found');
     // The one row is a placeholder until its event is read.
@@ -68,19 +68,19 @@ describe('a run of 20 000 events', { timeout: 60_000 }, () => {
       .toEqual([expect.stringContaining('15,042')]);
   });
 
-  it('has its steps in a timeline, and its state at any point, with who wrote what', async () => {
+  it('has a timeline, and a state at any point with the event that wrote each value', async () => {
     const { page, visit } = await newPage();
     await visit(`${RUN}&tab=timeline`, '.bar');
     await page.getByText('200 tries').waitFor();
     expect(await page.locator('.bar').count()).toBeLessThan(60);
     await visit(`${RUN}&tab=state&at=11002`, 'text=State after event 11,002');
-    await page.getByText('point at a value to see who wrote it').waitFor();
+    await page.getByText('point at a value to see which event wrote it').waitFor();
     expect(await page.locator('.changes').innerText()).toContain('partition-00110');
   });
 });
 
 describe('a server that asks for a key', { timeout: 60_000 }, () => {
-  it('gets it from the reader, and only then shows anything', async () => {
+  it('shows nothing until the reader enters it', async () => {
     const server = createServer({
       store: rig.store,
       inspector: rig.built,
@@ -99,7 +99,7 @@ describe('a server that asks for a key', { timeout: 60_000 }, () => {
       await locked.page.keyboard.press('Enter');
       await locked.page.getByText('1 run', { exact: true }).waitFor();
       await locked.page.getByText('live', { exact: true }).waitFor();
-      // The browser itself writes a line for each answer that is a refusal.
+      // The browser logs an error for each refused request.
       expect(locked.faults.filter((fault) => !/status of 40[13]/.test(fault))).toEqual([]);
     } finally {
       await locked.close();

@@ -8,7 +8,7 @@ import { createServer, type TidemarkServer } from '@tidemark/server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { buildInspector } from '../../../scripts/inspector.ts';
 
-/** All that a first visit loads. */
+/** The maximum size of a first visit. */
 const MOST_BYTES = 120_000;
 
 const directory = mkdtempSync(join(tmpdir(), 'tidemark-page-'));
@@ -27,19 +27,19 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-it('loads no more than 120 KB, zipped', () => {
+it('loads at most 120 KB, compressed', () => {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const bytes = files.map(({ parentPath, name }) => gzipSync(readFileSync(join(parentPath, name))).length);
   expect(bytes.length).toBeGreaterThan(2);
   expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(MOST_BYTES);
 });
 
-it('names no other host', () => {
+it('references no other host', () => {
   const page = readFileSync(join(directory, 'index.html'), 'utf8');
   expect(page).not.toMatch(/(src|href)="(https?:)?\/\//);
 });
 
-/** The answer to a path exactly as it is written here; `fetch` would tidy it up first. */
+/** Requests a path exactly as written; `fetch` would normalise it. */
 function statusOf(path: string): Promise<number> {
   return new Promise((resolve, reject) => {
     get({ host: '127.0.0.1', port: new URL(url).port, path }, (response) => {
@@ -51,7 +51,7 @@ function statusOf(path: string): Promise<number> {
 
 const HTML = { accept: 'text/html' };
 
-it('gives the page for every place within it, and the API for the rest', async () => {
+it('serves the page for its own paths, and the API for the rest', async () => {
   for (const path of ['/', '/runs', '/runs/a%2Fb?tenant=x', '/kv/some.key'])
     expect(await (await fetch(url + path, { headers: HTML })).text()).toContain('<div id="app">');
   expect(await (await fetch(`${url}/`)).text(), 'the start page, whatever is accepted').toContain('<div id="app">');
@@ -61,7 +61,7 @@ it('gives the page for every place within it, and the API for the rest', async (
   expect(await (await fetch(`${url}/healthz`, { headers: HTML })).json()).toEqual({ ok: true });
 });
 
-it('lets hashed files be kept for ever and the page be asked for each time', async () => {
+it('caches hashed files for ever and the page not at all', async () => {
   const page = await fetch(url, { headers: HTML });
   expect(page.headers.get('cache-control')).toBe('no-store');
   const again = await fetch(url, { headers: { ...HTML, 'if-none-match': page.headers.get('etag')! } });
@@ -73,12 +73,12 @@ it('lets hashed files be kept for ever and the page be asked for each time', asy
   expect(file.headers.get('x-content-type-options')).toBe('nosniff');
 });
 
-it('gives nothing from outside the directory', async () => {
+it('serves nothing from outside the directory', async () => {
   for (const path of ['/../package.json', '/%2e%2e/package.json', '/assets/../../package.json', '//etc/passwd'])
     expect(await statusOf(path)).toBe(404);
 });
 
-it('is not there when the server is told so', async () => {
+it('is not served when the inspector is disabled', async () => {
   const bare = createServer({ store, inspector: false });
   const address = await bare.listen();
   expect((await fetch(address, { headers: HTML })).status).toBe(404);

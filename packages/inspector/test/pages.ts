@@ -1,9 +1,8 @@
-/** The pages of one test: closed after it, and found to have done nothing they should not. */
 import type { BrowserContextOptions } from 'playwright-core';
 import { afterEach, expect } from 'vitest';
 import { openPage, type Rig, type WatchedPage } from './browser.ts';
 
-/** Opens pages of a rig for a test; after it they are closed, and none may have done what it should not. */
+/** Opens pages for a test. Closes them after it, and fails if they recorded faults. */
 export function watchedPages(rig: () => Rig): (options?: BrowserContextOptions, at?: Rig) => Promise<WatchedPage> {
   const open: WatchedPage[] = [];
   afterEach(async () => {

@@ -1,4 +1,4 @@
-/** One run: its events, timeline, state over time, proof and file. */
+/** One run: events, timeline, state over time, proof and file. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible } from './accessible.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => rig?.stop());
 
 describe('a run', { timeout: 60_000 }, () => {
-  it('opens at the failed step, with what it says beside the list', async () => {
+  it('opens at the failed step, with its details beside the list', async () => {
     const { page, visit } = await newPage();
     await visit(RUN, '.card');
     expect(await page.locator('.card h2').innerText()).toBe('#12 StepFailed');
@@ -30,7 +30,7 @@ describe('a run', { timeout: 60_000 }, () => {
     await picture(page, 'failed-step');
   });
 
-  it('holds several events open side by side, and a link brings them back', async () => {
+  it('keeps several events open, also after a reload', async () => {
     const { page, visit } = await newPage();
     await visit(RUN, '.card');
     await page.getByRole('row', { name: /StockSeen/ }).click();
@@ -66,7 +66,7 @@ describe('a run', { timeout: 60_000 }, () => {
     await expect.poll(async () => JSON.parse(await clipboard()).runSeq).toBe(12);
   });
 
-  it('filters and searches inside, with patterns too', async () => {
+  it('filters and searches events by text and pattern', async () => {
     const { page, visit } = await newPage();
     await visit(RUN, '.rows [role=row]');
     const rows = page.locator('.rows [role=row]');
@@ -83,7 +83,7 @@ describe('a run', { timeout: 60_000 }, () => {
     await page.getByText(/Invalid regular expression/).waitFor();
   });
 
-  it('follows what is written, and stops while it is paused', async () => {
+  it('shows new events live, except while paused', async () => {
     const { page, visit } = await newPage();
     await visit(`/runs/${LIVE_RUN}?tenant=${TENANT}`, '.rows [role=row]');
     await page.getByText('live', { exact: true }).waitFor();
@@ -101,7 +101,7 @@ describe('a run', { timeout: 60_000 }, () => {
     expect(new Set(await seqs()).size).toBe(before + 4);
   });
 
-  it('shows a redacted event as such', async () => {
+  it('shows that an event was redacted', async () => {
     const { page, visit } = await newPage();
     const runs = rig.store.runs;
     const { runSeq } = await runs
@@ -113,12 +113,12 @@ describe('a run', { timeout: 60_000 }, () => {
       reason: 'asked by the customer',
     });
     await visit(`/runs/secret-1?tenant=${TENANT}&open=1`, '.card');
-    await page.getByText('The payload was taken out by privacy team').waitFor();
+    await page.getByText('The payload was redacted by privacy team').waitFor();
     expect(await page.locator('body').innerText()).not.toContain('4242');
     await runs.deleteRun('secret-1', { tenantId: TENANT });
   });
 
-  it('draws each try of each step, with idle times cut short', async () => {
+  it('draws each attempt of each step, with idle times shortened', async () => {
     const { page, visit } = await newPage();
     await visit(`${RUN}&tab=timeline`, '.bar');
     await expect.poll(() => page.locator('.bar').count()).toBe(5);
@@ -138,7 +138,7 @@ describe('a run', { timeout: 60_000 }, () => {
     await visit(`${RUN}&tab=state&at=12`, '.state-columns');
     await page.getByText('State after event 12').waitFor();
     expect(await page.locator('.changes').innerText()).toMatch(/\/steps\/1\/status\s+"RUNNING"\s+"FAILED"/);
-    await page.getByText('point at a value to see who wrote it').waitFor();
+    await page.getByText('point at a value to see which event wrote it').waitFor();
     await page.locator('.state-tab .json-line', { hasText: 'insufficient funds' }).hover();
     await expect
       .poll(() => page.locator('.blame').innerText())
@@ -152,7 +152,7 @@ describe('a run', { timeout: 60_000 }, () => {
     await expect
       .poll(() => page.locator('.blame').innerText())
       .toMatch(/\/steps\/1\/status[\s\S]*#12[\s\S]*#10[\s\S]*#7/);
-    await page.getByRole('button', { name: 'Let go' }).click();
+    await page.getByRole('button', { name: 'Unpin' }).click();
     await page.locator('.state-tab .json-line', { hasText: 'insufficient funds' }).focus();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
@@ -169,10 +169,10 @@ describe('a run', { timeout: 60_000 }, () => {
     await page.locator('.blame').waitFor();
   });
 
-  it('plays the state from the first event on', async () => {
+  it('plays the state from the first event', async () => {
     const { page, visit } = await newPage();
     await visit(`${RUN}&tab=state`, '.state-columns');
-    // Each is shown for a moment only: what was there is noted where it cannot be missed.
+    // Each state is shown only briefly, so an observer in the page records them.
     const shown = await page.evaluateHandle(() => {
       const seen: string[] = [];
       new MutationObserver(() => {
@@ -190,16 +190,16 @@ describe('a run', { timeout: 60_000 }, () => {
   it('proves the chain and the stored snapshot', async () => {
     const { page, visit } = await newPage();
     await visit(`${RUN}&tab=proof`, '.verdict');
-    await page.getByText('The chain over 15 events holds').waitFor();
+    await page.getByText('The hash chain over 15 events is valid').waitFor();
     await page.getByText('Log and stored snapshot agree at event 15').waitFor();
-    await page.getByText('1 event did not fit the state they met').waitFor();
+    await page.getByText('Invalid transitions: 1').waitFor();
     const { head } = await rig.store.runs.verify(FAILED_RUN, { tenantId: TENANT });
     await page.getByText(head).waitFor();
     await expectAccessible(page);
     await picture(page, 'proof');
   });
 
-  it('is exported as a file that the page opens again without the server', async () => {
+  it('is exported as a file that the page opens without the server', async () => {
     const { page, visit } = await newPage();
     await visit(RUN, '.card');
     const [download] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('e')]);
@@ -209,7 +209,7 @@ describe('a run', { timeout: 60_000 }, () => {
 
     await visit('/file', 'text=Open a run from a file');
     await expectAccessible(page);
-    // Whatever asked for a run would be an error on the console; the count of things to attend to may still be looked for.
+    // A request for a run would log an error; other requests, such as the attention count, are allowed.
     await page.route('**/v1/runs/*/**', (route) => route.abort());
     await page.locator('input[type=file]').setInputFiles(path);
     await page.getByText('from a file, read only').waitFor();
@@ -221,10 +221,10 @@ describe('a run', { timeout: 60_000 }, () => {
     await page.keyboard.press('2');
     await expect.poll(() => page.locator('.bar').count()).toBe(5);
     await page.keyboard.press('4');
-    await page.getByText('A file proves nothing by itself').waitFor();
+    await page.getByText('A file cannot be verified by itself').waitFor();
   });
 
-  it('shows where a sequence was never written', async () => {
+  it('shows sequences that were never written', async () => {
     const { page, visit } = await newPage();
     const events = await rig.store.runs.fetchEvents(FAILED_RUN, { tenantId: TENANT });
     const lines = events.filter(({ runSeq }) => runSeq !== 4).map((event) => `${JSON.stringify(event)}\n`);
@@ -234,28 +234,28 @@ describe('a run', { timeout: 60_000 }, () => {
     await page.getByRole('row', { name: /^4 This sequence was never written/ }).waitFor();
   });
 
-  it('says what is wrong with a file that is no run', async () => {
+  it('rejects a file that is not a run', async () => {
     const { page, visit } = await newPage();
     await visit('/file', 'text=Open a run from a file');
     await page
       .locator('input[type=file]')
       .setInputFiles({ name: 'x.ndjson', mimeType: '', buffer: Buffer.from('{"a":1}\n') });
-    await page.getByText('A line of the file is no event of a run').waitFor();
+    await page.getByText('A line of the file is not an event of a run').waitFor();
   });
 
-  it('tells that there is no such run', async () => {
+  it('reports a missing run', async () => {
     const { visit } = await newPage();
     await visit('/runs/nothing-here', 'text=There is no such run');
     await visit(`/runs/nothing-here?tenant=${TENANT}`, 'text=There is no such run');
   });
 
-  it('finds its way where two tenants have a run of the same id', async () => {
+  it('needs the tenant if two tenants have a run with the same id', async () => {
     const { page, visit, faults } = await newPage();
     for (const tenantId of ['left', 'right'])
       await rig.store.runs.handle('twin', { tenantId }).append('RunStarted', { of: tenantId });
     await visit('/runs/twin', '[role=alert]');
     expect(await page.getByRole('alert').innerText()).toContain('tenant');
-    // The browser itself writes a line for each answer that is a refusal.
+    // The browser logs an error for each refused request.
     expect(faults.splice(0)).toEqual([expect.stringContaining('409')]);
     await visit('/runs/twin?tenant=right&open=1', '.card');
     await page.locator('.card .json-line', { hasText: 'of: "right"' }).first().waitFor();

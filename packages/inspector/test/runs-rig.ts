@@ -1,4 +1,4 @@
-/** A server with runs of every kind behind a browser, for the tests of the views of runs. */
+/** Starts a rig with runs of every kind, for the tests of the run views. */
 import { type Rig, startRig } from './browser.ts';
 import { writeFailedRun, writeLiveRun, writeManyRuns } from './data.ts';
 

@@ -1,4 +1,4 @@
-/** The list of runs: filters, keys, and what happens while runs move on. */
+/** The list of runs: filters, keys and live updates. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectAccessible } from './accessible.ts';
 import { picture, type Rig } from './browser.ts';
@@ -39,7 +39,7 @@ describe('runs', { timeout: 60_000 }, () => {
     await page.getByText('92 runs').waitFor();
   });
 
-  it('looks for a text in ids, scopes and labels', async () => {
+  it('searches ids, scopes and labels', async () => {
     const { page, visit } = await newPage();
     await visit('/runs', '.rows [role=row]');
     await page.keyboard.press('/');
@@ -49,15 +49,15 @@ describe('runs', { timeout: 60_000 }, () => {
     expect(await page.locator('.rows [role=row]').innerText()).toContain(FAILED_RUN);
   });
 
-  it('says what to do where no run fits', async () => {
+  it('offers to clear the filters when no run matches', async () => {
     const { page, visit } = await newPage();
-    await visit('/runs?tenant=nobody', 'text=No run fits these filters');
+    await visit('/runs?tenant=nobody', 'text=No run matches these filters');
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Clear the filters' }).click();
     await page.getByText('92 runs').waitFor();
   });
 
-  it('goes through the list and opens a run by keys alone', async () => {
+  it('navigates the list and opens a run with the keyboard', async () => {
     const { page, visit } = await newPage();
     await visit('/runs', '.rows [role=row]');
     for (const key of ['j', 'j', 'k', 'j', 'Enter']) await page.keyboard.press(key);
@@ -66,7 +66,7 @@ describe('runs', { timeout: 60_000 }, () => {
     await page.getByText('92 runs').waitFor();
   });
 
-  it('holds new runs back until they are asked for, and changes rows in place', async () => {
+  it('shows new runs on request, and updates rows in place', async () => {
     const { page, visit } = await newPage();
     await visit('/runs', '.rows [role=row]');
     await page.getByText('live', { exact: true }).waitFor();
@@ -80,7 +80,7 @@ describe('runs', { timeout: 60_000 }, () => {
     await rig.store.runs.deleteRun('new-1', { tenantId: TENANT });
   });
 
-  it('leaves what is being typed alone when runs move on', async () => {
+  it('keeps typed text when runs change', async () => {
     const { page, visit } = await newPage();
     await visit('/runs', '.rows [role=row]');
     await page.getByText('live', { exact: true }).waitFor();

@@ -27,13 +27,13 @@ beforeAll(async () => {
 afterAll(() => rig?.stop());
 
 describe('no sessions', { timeout: 60_000 }, () => {
-  it('teach how the first one comes about', async () => {
+  it('show how to create the first one', async () => {
     const { page, visit } = await newPage();
     await visit('/sessions', 'text=store.agents.saveTask');
     await expectAccessible(page);
     await visit('/pauses', 'text=mintPauseToken');
     await expectAccessible(page);
-    await visit('/sessions/nobody', 'text=There is nothing of this session yet');
+    await visit('/sessions/nobody', 'text=This session has no data yet');
   });
 });
 
@@ -43,7 +43,7 @@ describe('sessions', { timeout: 60_000 }, () => {
     await writeSession(rig.store);
   });
 
-  it('are listed, the most recently active first, and searched', async () => {
+  it('are listed, most recently active first, and searched', async () => {
     const { page, visit } = await newPage();
     await visit('/sessions', '.rows [role=row]');
     await page.getByText('121 sessions').waitFor();
@@ -54,13 +54,13 @@ describe('sessions', { timeout: 60_000 }, () => {
     await page.keyboard.type('chat-11');
     await page.getByText('10 sessions').waitFor();
     expect(page.url()).toContain('q=chat-11');
-    await page.getByPlaceholder('Text in the id …').fill('support');
+    await page.getByPlaceholder('Search by id …').fill('support');
     await page.getByText('1 session', { exact: true }).waitFor();
     await page.getByRole('row', { name: /support-42/ }).click();
     await page.getByRole('heading', { level: 1, name: SESSION }).waitFor();
   });
 
-  it('read as a conversation, which goes on as it is written', async () => {
+  it('are shown as a live conversation', async () => {
     const { page, visit } = await newPage();
     await visit(PAGE, '.said');
     const said = page.locator('.said');
@@ -80,10 +80,10 @@ describe('sessions', { timeout: 60_000 }, () => {
     await expectAccessible(page);
   });
 
-  it('are steered from the page, once even when the answer is lost', async () => {
+  it('are steered once, even when the response is lost', async () => {
     const { page, visit, faults } = await newPage();
     await visit(`${PAGE}?tab=steering`, '.steer-box');
-    await page.getByPlaceholder('What to tell the task …').fill('hurry up');
+    await page.getByPlaceholder('Message to the task …').fill('hurry up');
     await page.getByText('--data \'{"text":"hurry up"}\'').waitFor();
     let lost = 0;
     await page.route('**/steering*', async (route) => {
@@ -102,7 +102,7 @@ describe('sessions', { timeout: 60_000 }, () => {
     faults.splice(0, faults.length, ...faults.filter((fault) => !fault.includes('net::ERR_')));
   });
 
-  it('show what is remembered, and how the next version differs', async () => {
+  it('show memory and the changes of the next version', async () => {
     const { page, visit } = await newPage();
     await visit(`${PAGE}?tab=memory`, '.memory-tab .card');
     await page.getByText('version 1', { exact: true }).waitFor();
@@ -119,7 +119,7 @@ describe('sessions', { timeout: 60_000 }, () => {
     await expectAccessible(page);
   });
 
-  it('show tasks, and a trace with what the planner and the flow told of it', async () => {
+  it('show tasks, and a trace with its planner and flow events', async () => {
     const { page, visit } = await newPage();
     await visit(`${PAGE}?tab=tasks`, '.task-columns .card');
     await expectAccessible(page);
@@ -134,24 +134,24 @@ describe('sessions', { timeout: 60_000 }, () => {
 });
 
 describe('the pause inbox', { timeout: 60_000 }, () => {
-  it('shows what waits, the next to expire first, and never the token', async () => {
+  it('shows waiting pauses, next to expire first, and never the token', async () => {
     const { page, visit } = await newPage();
     await visit('/pauses', '.pause-card');
     expect(await page.locator('.pause-card h2').allInnerTexts()).toEqual([
       'approve a refund of 129.00',
       'send the letter',
-      'nobody hears this',
+      'has no task',
     ]);
     await page.getByText(/1\d m \d\d s left/).waitFor();
-    await page.locator('.pause-card').last().getByText('nobody would hear an answer').waitFor();
-    await page.getByText('Look at what it holds').first().click();
+    await page.locator('.pause-card').last().getByText('cannot be answered here').waitFor();
+    await page.getByText('Show its content').first().click();
     await page.locator('.json-line', { hasText: '12900' }).waitFor();
     expect(await page.content()).not.toContain(TOKEN);
     await expectAccessible(page);
     await picture(page, 'pauses');
   });
 
-  it('is on the attention page while somebody can still answer', async () => {
+  it('lists expiring pauses on the attention page', async () => {
     const { page, visit } = await newPage();
     await visit('/', '.concern');
     const concern = page.locator('.concern', { hasText: 'approve a refund' });
@@ -161,7 +161,7 @@ describe('the pause inbox', { timeout: 60_000 }, () => {
     expect(page.url()).toContain('tab=pauses');
   });
 
-  it('approves and rejects by steering, and leaves the pause to whoever holds the token', async () => {
+  it('approves and rejects by steering, without consuming the pause', async () => {
     const { page, visit } = await newPage();
     await visit('/pauses', '.pause-card');
     const [refund, letter] = [page.locator('.pause-card').first(), page.locator('.pause-card').nth(1)];
@@ -177,12 +177,12 @@ describe('the pause inbox', { timeout: 60_000 }, () => {
     ]);
     await expectAccessible(page);
     expect(await rig.store.agents.loadPlannerState(TOKEN)).toMatchObject({ amount: 12_900 });
-    await page.getByText('1 resumed lately').waitFor();
+    await page.getByText('1 resumed recently').waitFor();
   });
 });
 
 describe('artifacts', { timeout: 60_000 }, () => {
-  it('show text as text and pictures as pixels, and run nothing', async () => {
+  it('show text as text and images as pixels, and run nothing', async () => {
     const { page, visit } = await newPage();
     await visit(`${PAGE}?tab=artifacts`, '.shelf [role=row]');
     await page.getByText('6 artifacts').waitFor();
@@ -218,7 +218,7 @@ describe('artifacts', { timeout: 60_000 }, () => {
 });
 
 describe('every view of sessions', { timeout: 120_000 }, () => {
-  it('works on a phone and in the dark', async () => {
+  it('works on a phone and in the dark theme', async () => {
     const { page, visit } = await newPage({ viewport: PHONE, hasTouch: true, colorScheme: 'dark' });
     for (const path of ['/sessions', '/pauses', PAGE, ...TABS.map((tab) => `${PAGE}?tab=${tab}`)]) {
       await visit(path, '.view');
@@ -228,7 +228,7 @@ describe('every view of sessions', { timeout: 120_000 }, () => {
     }
   });
 
-  it('takes a session whose every part attacks for text', async () => {
+  it('shows a session with an attack in every field as text', async () => {
     await writeHostileSession(rig.store);
     const { page, visit } = await newPage();
     await visit('/sessions?q=script', '.rows [role=row]');

@@ -1,4 +1,4 @@
-/** Records and jobs for the inspector's tests: some of every kind, a few that are stuck, and some that attack their readers. */
+/** Records and jobs for the inspector's tests: some of every kind, some stuck, some hostile. */
 import { ATTACKS, type DataClock, type DataStore } from './data.ts';
 
 const MINUTE = 60_000;
@@ -10,7 +10,7 @@ function ago<T>(clock: DataClock, minutes: number, write: () => Promise<T>): Pro
   return clock.at(Date.now() - minutes * MINUTE, write);
 }
 
-/** A job in every state; the second is held by a worker that fell silent, the third has failed for good. */
+/** Writes a job in every state. The second is held by an unresponsive worker, the third has failed permanently. */
 export async function writeJobs({ store: { jobs }, clock }: DataStore): Promise<void> {
   const taskType = 'email-send';
   const claimOf = (number: number) => ({ taskType, taskId: `mail-${number}`, claimId: `claim-${number}` });
@@ -44,7 +44,7 @@ export async function writeRecords({ store: { kv } }: DataStore): Promise<void> 
   await kv.put('cache.logo', { bytes: Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0xff]) });
 }
 
-/** More records than are looked at in one go. */
+/** Writes more records than the tree reads at once. */
 export async function writeManyRecords({ store: { kv } }: DataStore, prefix: string, count: number): Promise<void> {
   const numbers = Array.from({ length: count }, (_, at) => String(at).padStart(6, '0'));
   for (let start = 0; start < count; start += 500)
@@ -53,7 +53,7 @@ export async function writeManyRecords({ store: { kv } }: DataStore, prefix: str
 
 export const HOSTILE_KEY = `x.${ATTACKS[0]}`;
 
-/** Records and jobs whose keys, names, values and errors attack. */
+/** Writes records and jobs with attacks in keys, names, values and errors. */
 export async function writeHostileRecords({ store: { kv, jobs } }: DataStore): Promise<void> {
   await kv.put(HOSTILE_KEY, {
     ...Object.fromEntries(ATTACKS.map((text) => [text, text])),

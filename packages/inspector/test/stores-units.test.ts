@@ -8,7 +8,7 @@ import { formsOf, textIn } from '../src/kv/decoders.ts';
 import { changesOf, draftOf, flawOf, NEW_FIELD } from '../src/kv/draft.ts';
 
 describe('fields', () => {
-  it('are read in the form that tells most', () => {
+  it('use the most specific format', () => {
     expect(formsOf({ text: '1770000000000' })[0]).toBe('time');
     expect(formsOf({ text: '2026-02-03T04:05:06Z' })[0]).toBe('time');
     expect(formsOf({ text: '-12.50' })[0]).toBe('number');
@@ -17,12 +17,12 @@ describe('fields', () => {
     expect(formsOf({ base64: '/w==' })).toEqual(['hex', 'base64']);
   });
 
-  it('show numbers beyond 2^53 digit by digit', () => {
+  it('show numbers beyond 2^53 as their exact digits', () => {
     expect(textIn('number', { text: '1234567' })).toBe('1,234,567');
     expect(textIn('number', { text: '12345678901234567891' })).toBe('12345678901234567891');
   });
 
-  it('have the same bytes in every form', () => {
+  it('have the same bytes in every format', () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, at) => at);
     expect(bytesOfWire({ base64: base64Of(bytes) })).toEqual(bytes);
     expect(textIn('hex', { text: 'é' })).toBe('c3a9');
@@ -32,13 +32,13 @@ describe('fields', () => {
 describe('a draft of a record', () => {
   const base = { a: { text: '1' }, b: { base64: '/w==' }, ['__proto__']: { text: 'odd' } };
 
-  it('writes only what differs, so that nobody else’s fields are touched', () => {
+  it('writes only changed fields', () => {
     const draft = draftOf(base).map((field) => (field.name === 'a' ? { ...field, content: '2' } : field));
     expect(changesOf(draft, base)).toEqual({ a: { text: '2' } });
     expect(changesOf(draftOf(base), base)).toEqual({});
   });
 
-  it('takes fields out and adds new ones, whatever their names', () => {
+  it('removes and adds fields with any name', () => {
     const draft = draftOf(base).map((field) => ({ ...field, isRemoved: field.name === '__proto__' }));
     const changes = changesOf([...draft, { ...NEW_FIELD, name: 'constructor', content: 'x' }], base);
     expect(Object.entries(changes)).toEqual([
@@ -47,7 +47,7 @@ describe('a draft of a record', () => {
     ]);
   });
 
-  it('says what is wrong before anything is sent', () => {
+  it('reports invalid fields before anything is sent', () => {
     expect(flawOf(draftOf(base))).toBeNull();
     expect(flawOf(draftOf({ a: { base64: 'not base64' } }))).toContain('not base64');
     expect(flawOf([NEW_FIELD])).toContain('name');
@@ -63,16 +63,16 @@ describe('the outlook of a job', () => {
     ...{ createdAt: now - 90_000, updatedAt: now - 90_000, timeoutAt: now - 30_000, retryCount: 0, maxRetries: 3 },
   };
 
-  it('tells of a silent worker, and what the sweep will do', () => {
-    expect(outlookOf(job, now).why).toBe('The lease of w1 ended 30.0 s ago without a sign of life.');
+  it('explains an ended lease and the next sweep', () => {
+    expect(outlookOf(job, now).why).toBe('The lease of w1 ended 30.0 s ago without a heartbeat.');
     expect(outlookOf(job, now).next).toContain('retry 1 of 3');
-    expect(outlookOf({ ...job, retryCount: 3 }, now).next).toContain('fails it for good');
+    expect(outlookOf({ ...job, retryCount: 3 }, now).next).toContain('fails it permanently');
   });
 
-  it('tells of a job that is well, one that waits and one that is dead', () => {
+  it('explains held, waiting and failed jobs', () => {
     expect(outlookOf({ ...job, timeoutAt: now + 5_000 }, now).why).toContain('holds it for another 5.0 s');
     expect(outlookOf({ ...job, state: 'pending', runAt: now + 5_000 }, now).next).toContain('in 5.0 s');
-    expect(outlookOf({ ...job, state: 'pending' }, now).why).toContain('No worker has taken it for 1 m 30 s');
+    expect(outlookOf({ ...job, state: 'pending' }, now).why).toContain('No worker has claimed it for 1 m 30 s');
     expect(outlookOf({ ...job, state: 'failed', error: 'no box', retryCount: 1 }, now).why).toContain(
       'after 1 retry: no box',
     );
@@ -82,7 +82,7 @@ describe('the outlook of a job', () => {
 describe('a conversation', () => {
   const ids = { sessionId: 's', taskId: 't' };
 
-  it('has both sides in the order they were told, questions before answers of the same moment', () => {
+  it('merges both sides in order, steering events first at equal times', () => {
     const steering: SteeringEvent[] = [
       {
         ...ids,
@@ -92,21 +92,21 @@ describe('a conversation', () => {
         createdAt: '2026-01-01T00:00:01Z',
       },
     ];
-    const told = conversationOf(
+    const messages = conversationOf(
       [
         { ...ids, updateId: '1', updateType: 'RESULT', content: 'yes', createdAt: '2026-01-01T00:00:01Z' },
         { ...ids, updateId: '2', updateType: 'THINKING', content: 'hm', createdAt: '2026-01-01T00:00:00Z' },
       ],
       steering,
     );
-    expect(told.map(({ words, isAside }) => [words, isAside])).toEqual([
+    expect(messages.map(({ words, isAside }) => [words, isAside])).toEqual([
       ['hm', true],
       ['hello', false],
       ['yes', false],
     ]);
   });
 
-  it('finds the words in whatever is sent', () => {
+  it('finds the text in any content', () => {
     expect(wordsOf({ message: 'hi' })).toBe('hi');
     expect(wordsOf({ a: [1] })).toBe('{a: [1]}');
     expect(wordsOf({})).toBe('');
@@ -117,7 +117,7 @@ describe('a conversation', () => {
 describe('artifacts', () => {
   const kindOf = (mimeType: string | null, filename: string | null = null) => previewKindOf({ mimeType, filename });
 
-  it('are pictures only where a picture can hold no script', () => {
+  it('are shown as images only if the type cannot contain scripts', () => {
     expect(kindOf('image/png')).toBe('image');
     expect(kindOf('IMAGE/PNG; x="<script>"')).toBe('image');
     expect(kindOf('image/svg+xml')).toBe('text');

@@ -29,14 +29,14 @@ const textOf = async (key: string, field: string) => {
 };
 
 describe('an empty store', { timeout: 60_000 }, () => {
-  it('teaches how to write the first of everything', async () => {
+  it('shows how to write the first record, job and artifact', async () => {
     const { page, visit } = await newPage();
     await visit('/kv', 'text=tidemark kv put config.limits');
     await expectAccessible(page);
     await visit('/jobs', 'text=tidemark jobs add');
     await expectAccessible(page);
     await visit('/artifacts', 'text=tidemark artifacts put');
-    await visit('/attention', 'text=Everything moves');
+    await visit('/attention', 'text=No problems found');
     await expectAccessible(page);
     await visit('/', 'text=No runs yet');
   });
@@ -45,7 +45,7 @@ describe('an empty store', { timeout: 60_000 }, () => {
 describe('records', { timeout: 60_000 }, () => {
   beforeAll(() => writeRecords(rig));
 
-  it('show as a tree of their names, with counts', async () => {
+  it('are shown as a tree of their names, with counts', async () => {
     const { page, visit } = await newPage();
     await visit('/kv', '.rows [role=row]');
     await page.getByText('7 records').waitFor();
@@ -62,24 +62,24 @@ describe('records', { timeout: 60_000 }, () => {
     await page.getByText('1 record', { exact: true }).waitFor();
   });
 
-  it('decode each field in the form that tells most, and in any other', async () => {
+  it('show each field in the most specific format, and in any other', async () => {
     const { page, visit } = await newPage();
     await visit('/kv?key=config.limits', '.fields');
     await page.getByText('2026-02-03T04:05:06.000Z').first().waitFor();
     await page.locator('.fields .json-line', { hasText: 'burst' }).first().waitFor();
     await expectAccessible(page);
     await picture(page, 'records');
-    await page.getByLabel('Form of max').selectOption('hex');
+    await page.getByLabel('Format of max').selectOption('hex');
     await page.getByText('3530 30').waitFor();
     await visit('/kv?key=cache.logo', '.fields');
     await page.getByText('8950 4e47 ff').waitFor();
-    await page.getByLabel('Form of bytes').selectOption('base64');
+    await page.getByLabel('Format of bytes').selectOption('base64');
     await page.getByText('iVBOR/8=').waitFor();
     await visit('/kv?key=locks.reindex', '.fields');
     await page.getByText(/1\d m \d\d s left/).waitFor();
   });
 
-  it('light up when somebody writes', async () => {
+  it('are highlighted when they change', async () => {
     const { page, visit } = await newPage();
     await visit('/kv?key=config.features', '.fields');
     await page.getByText('live', { exact: true }).waitFor();
@@ -91,7 +91,7 @@ describe('records', { timeout: 60_000 }, () => {
     await page.getByRole('row', { name: 'new', exact: true }).waitFor({ state: 'detached' });
   });
 
-  it('are written on the revision that was read, and nobody else’s write is lost', async () => {
+  it('are written only on the revision that was read, so that no concurrent write is lost', async () => {
     const { page, visit } = await newPage();
     await visit('/kv?key=config.limits', '.fields');
     await page.getByRole('button', { name: 'Edit' }).click();
@@ -102,7 +102,7 @@ describe('records', { timeout: 60_000 }, () => {
     await page.getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Value of max').fill('700');
     await rig.store.kv.setFields('config.limits', { max: 650, window: '2m' });
-    await page.getByText(/has moved on to revision/).waitFor();
+    await page.getByText(/is now at revision/).waitFor();
     await page.getByRole('button', { name: /Write on revision/ }).click();
     const conflict = page.getByRole('region', { name: 'Conflict' });
     await conflict.getByText('both changed').waitFor();
@@ -116,7 +116,7 @@ describe('records', { timeout: 60_000 }, () => {
     expect(await textOf('config.limits', 'window')).toBe('2m');
   });
 
-  it('are written once when the answer is lost and the write is sent again', async () => {
+  it('are written once when the response is lost and the write is retried', async () => {
     const { page, visit, faults } = await newPage();
     await visit('/kv?key=config.limits', '.fields');
     await page.getByRole('button', { name: 'Edit' }).click();
@@ -137,7 +137,7 @@ describe('records', { timeout: 60_000 }, () => {
     faults.splice(0, faults.length, ...faults.filter((fault) => !fault.includes('net::ERR_')));
   });
 
-  it('are deleted once their key was typed, and only as they were seen', async () => {
+  it('are deleted after their key was typed, unless they have changed', async () => {
     const { page, visit } = await newPage();
     await rig.store.kv.put('tmp.one', { a: 1 });
     await visit('/kv?key=tmp.one', '.fields');
@@ -159,7 +159,7 @@ describe('records', { timeout: 60_000 }, () => {
     expect(await rig.store.kv.get('tmp.one')).toBeNull();
   });
 
-  it('count honestly where there are more than were looked at', async () => {
+  it('show a minimum count until all keys are read', async () => {
     await writeManyRecords(rig, 'many.', 10_400);
     const { page, visit } = await newPage();
     await visit('/kv?prefix=many.', '.rows [role=row]');
@@ -167,7 +167,7 @@ describe('records', { timeout: 60_000 }, () => {
     await page.keyboard.press('Tab');
     await page.getByRole('grid').focus();
     await page.keyboard.press('End');
-    await page.getByText('10,000 looked at: look on').click();
+    await page.getByText('10,000 loaded: load more').click();
     await page.getByText('10,400 records').waitFor();
     expect(await page.locator('.rows [role=row]').count()).toBeLessThan(80);
     await visit('/kv', '.rows [role=row]');
@@ -178,7 +178,7 @@ describe('records', { timeout: 60_000 }, () => {
 describe('jobs and what needs attention', { timeout: 60_000 }, () => {
   beforeAll(() => writeJobs(rig));
 
-  it('stand on a board by state', async () => {
+  it('are shown on a board by state', async () => {
     const { page, visit } = await newPage();
     await visit('/jobs', '.board');
     const column = (state: string) => page.getByRole('region', { name: `${state} jobs` });
@@ -198,18 +198,18 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     expect(page.url()).toContain('type=video-encode');
   });
 
-  it('bring a stuck job before the eyes from the start page on, with why and what comes next', async () => {
+  it('list a stuck job on the start page, with the reason and what happens next', async () => {
     const { page, visit } = await newPage();
     await visit('/', '.concern');
     await page.getByRole('heading', { level: 1, name: 'Attention' }).waitFor();
     expect(await page.locator('nav .nav-count').innerText()).toMatch(/^\d+$/);
     const stuck = page.locator('.concern', { hasText: STUCK_JOB });
-    await stuck.getByText(/The lease of w2 ended 4\d m \d\d s ago without a sign of life/).waitFor();
+    await stuck.getByText(/The lease of w2 ended 4\d m \d\d s ago without a heartbeat/).waitFor();
     await stuck.getByText('The next sweep sends it back to pending, retry 1 of 3.').waitFor();
     await stuck.getByText('tidemark sweep --store').waitFor();
-    const untaken = page.getByRole('region', { name: 'Jobs that nobody takes' });
+    const untaken = page.getByRole('region', { name: 'Jobs that no worker claims' });
     await untaken.getByText('2 jobs').waitFor();
-    await untaken.getByText(/No worker has taken the oldest for 1 h 1\d m/).waitFor();
+    await untaken.getByText(/No worker has claimed the oldest job for 1 h 1\d m/).waitFor();
     await expectAccessible(page);
     await picture(page, 'attention');
     await stuck.getByRole('link').click();
@@ -218,7 +218,7 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     await picture(page, 'stuck-job');
   });
 
-  it('requeue a dead job, once', async () => {
+  it('requeue a failed job once', async () => {
     const { page, visit } = await newPage();
     await visit('/attention', '.concern');
     const dead = page.locator('.concern', { hasText: DEAD_JOB });
@@ -230,7 +230,7 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     await dead.waitFor({ state: 'detached' });
   });
 
-  it('take a job back from a silent worker, as a sweep would', async () => {
+  it('take a job back from an unresponsive worker, as a sweep would', async () => {
     const { page, visit } = await newPage();
     await visit('/attention', '.concern');
     const stuck = page.locator('.concern', { hasText: STUCK_JOB });
@@ -244,14 +244,14 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     await stuck.getByRole('button', { name: 'Take it back now' }).waitFor({ state: 'detached' });
   });
 
-  it('tell of settings that endanger what is stored', async () => {
+  it('list settings that put data at risk', async () => {
     const store = memoryStore();
     const server = createServer({ store, inspector: rig.built, port: 0 });
     try {
       const url = await server.listen();
       const { page, visit } = await newPage({}, { ...rig, url });
       await visit('/', '.concern');
-      await page.getByRole('region', { name: 'Settings that endanger what is stored' }).waitFor();
+      await page.getByRole('region', { name: 'Settings that put data at risk' }).waitFor();
       await page.getByText('tidemark doctor').first().waitFor();
     } finally {
       await server.close();
@@ -259,7 +259,7 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     }
   });
 
-  it('cancel a job after asking, and follow what workers do', async () => {
+  it('cancel a job after confirmation, and update live', async () => {
     const { page, visit } = await newPage();
     await visit('/jobs?job=email-send/mail-7', '.job-panel .outlook');
     await page.getByText('live', { exact: true }).waitFor();
@@ -267,13 +267,13 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     await page.getByRole('dialog').getByText('tidemark jobs cancel email-send/mail-7').waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Cancel the job' }).click();
-    await page.locator('.job-panel').getByText('Somebody cancelled it.').waitFor();
+    await page.locator('.job-panel').getByText('It was cancelled.').waitFor();
     await page.getByRole('region', { name: 'cancelled jobs' }).getByText('mail-7').waitFor();
     await rig.store.jobs.enqueue({ taskType: 'email-send', taskId: 'mail-8' });
     await page.getByRole('region', { name: 'pending jobs' }).getByText('mail-8').waitFor();
   });
 
-  it('keep to the tenant that the address names, while attention looks at all of them', async () => {
+  it('show only the tenant in the address, while the attention page covers all tenants', async () => {
     const { kv, jobs } = rig.store.forTenant('globex');
     const job = { taskType: 'invoice', taskId: 'i-1' };
     await kv.put('only.here', { a: 1 });
@@ -295,7 +295,7 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     expect(await rig.store.jobs.get(job)).toBeNull();
   });
 
-  it('tell of runs that failed since the last visit, until they are marked as seen', async () => {
+  it('list runs that failed since the last visit, until they are marked as seen', async () => {
     const first = await newPage();
     await first.visit('/attention', '.concern');
     const run = rig.store.runs.handle('broken-1', { tenantId: 'acme' });
@@ -310,7 +310,7 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     await failed.waitFor({ state: 'detached' });
   });
 
-  it('tell of a stored snapshot that is behind', async () => {
+  it('list a stored snapshot that is behind', async () => {
     const run = rig.store.runs.handle('slow-1', { tenantId: 'acme' });
     await run.append('RunStarted');
     await rig.store.runs.getSnapshot('slow-1', { tenantId: 'acme' });
@@ -325,7 +325,7 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
       .waitFor();
   });
 
-  it('work on a phone and in the dark', async () => {
+  it('work on a phone and in the dark theme', async () => {
     const { page, visit } = await newPage({ viewport: PHONE, hasTouch: true, colorScheme: 'dark' });
     for (const path of ['/attention', '/kv?key=config.limits', '/jobs?job=email-send/mail-2', '/artifacts']) {
       await visit(path, '.view');
@@ -335,7 +335,7 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     }
   });
 
-  it('are found by their keys, wherever one is', async () => {
+  it('are found by their keys from any view', async () => {
     const { page, visit } = await newPage();
     await visit('/runs', 'h1');
     await page.keyboard.press('Control+k');
@@ -350,7 +350,7 @@ describe('jobs and what needs attention', { timeout: 60_000 }, () => {
     await page.getByRole('heading', { level: 1, name: 'Records' }).waitFor();
   });
 
-  it('take records and jobs whose every part attacks for text', async () => {
+  it('show records and jobs with an attack in every field as text', async () => {
     await writeHostileRecords(rig);
     const { page, visit } = await newPage();
     await visit('/kv?prefix=x.', '.rows [role=row]');

@@ -11,7 +11,7 @@ import { LogSearch } from '../src/runs/log-search.ts';
 import type { RunSource } from '../src/runs/source.ts';
 import { TimeAxis } from '../src/runs/time-axis.ts';
 
-function told(runSeq: number, eventType: string, more: Partial<RunEventRecord> = {}): RunEventRecord {
+function eventAt(runSeq: number, eventType: string, more: Partial<RunEventRecord> = {}): RunEventRecord {
   const at = new Date(1_000 * runSeq).toISOString();
   const scope = { tenantId: 't', projectId: 'p', environmentId: 'e', planId: 'plan', planVersion: '1' };
   const ids = { eventId: `e${runSeq}`, idempotencyKey: `k${runSeq}`, engineAttemptId: 1, logicalAttemptId: 1 };
@@ -19,7 +19,7 @@ function told(runSeq: number, eventType: string, more: Partial<RunEventRecord> =
 }
 
 describe('differences', () => {
-  it('name each path that changed, and what came or went as a whole', () => {
+  it('name each changed path, and added or removed values as a whole', () => {
     const before = { status: 'RUNNING', steps: [{ id: 'a', n: 1 }], 'a/b': 1 };
     const after = { status: 'FAILED', steps: [{ id: 'a', n: 2 }, { id: 'b' }], error: { code: 'X' } };
     expect(differences(before, after)).toEqual([
@@ -31,7 +31,7 @@ describe('differences', () => {
     ]);
   });
 
-  it('are shown in one line that ends where it gets long', () => {
+  it('are shown in one line of limited length', () => {
     expect(shortText({ a: [1, 'x'], b: null }, 80)).toBe('{a: [1, "x"], b: null}');
     expect(shortText({ text: 'y'.repeat(1_000_000) }, 20)).toHaveLength(21);
   });
@@ -39,28 +39,28 @@ describe('differences', () => {
 
 describe('the failed event', () => {
   const failed = (seq: number, stepId: string, logicalAttemptId = 1) =>
-    told(seq, 'StepFailed', { stepId, logicalAttemptId });
+    eventAt(seq, 'StepFailed', { stepId, logicalAttemptId });
   const started = (seq: number, stepId: string, logicalAttemptId = 1) =>
-    told(seq, 'StepStarted', { stepId, logicalAttemptId });
+    eventAt(seq, 'StepStarted', { stepId, logicalAttemptId });
 
   it('is the failed step, not the failure of the run that follows from it', () => {
-    expect(failureAmong([started(1, 'a'), failed(2, 'a'), told(3, 'RunFailed')])?.runSeq).toBe(2);
+    expect(failureAmong([started(1, 'a'), failed(2, 'a'), eventAt(3, 'RunFailed')])?.runSeq).toBe(2);
   });
-  it('is not a step that was tried again', () => {
-    expect(failureAmong([failed(1, 'a'), started(2, 'a', 2), told(3, 'RunFailed')])?.runSeq).toBe(3);
+  it('is not a step that was retried', () => {
+    expect(failureAmong([failed(1, 'a'), started(2, 'a', 2), eventAt(3, 'RunFailed')])?.runSeq).toBe(3);
   });
-  it('is none in a run that completed', () => {
-    expect(failureAmong([failed(1, 'a'), told(2, 'RunCompleted')])).toBeNull();
+  it('is null for a completed run', () => {
+    expect(failureAmong([failed(1, 'a'), eventAt(2, 'RunCompleted')])).toBeNull();
   });
 });
 
-describe('tries of steps', () => {
+describe('attempts of steps', () => {
   it('end with their step, or with the run', () => {
     const events = [
-      told(1, 'StepStarted', { stepId: 'a' }),
-      told(2, 'StepFailed', { stepId: 'a', payload: { errorCode: 'X' } }),
-      told(3, 'StepStarted', { stepId: 'a', logicalAttemptId: 2 }),
-      told(4, 'RunCancelled'),
+      eventAt(1, 'StepStarted', { stepId: 'a' }),
+      eventAt(2, 'StepFailed', { stepId: 'a', payload: { errorCode: 'X' } }),
+      eventAt(3, 'StepStarted', { stepId: 'a', logicalAttemptId: 2 }),
+      eventAt(4, 'RunCancelled'),
     ];
     expect(attemptsOf(events)).toMatchObject([
       { stepId: 'a', attempt: 1, status: 'FAILED', start: 1_000, end: 2_000, error: 'X', seq: 1 },
@@ -74,22 +74,22 @@ describe('the time axis', () => {
     { start: 0, end: 10_000 },
     { start: 3_610_000, end: 3_620_000 },
   ];
-  it('cuts a long time without work short', () => {
+  it('shortens a long idle time', () => {
     const axis = new TimeAxis(spans, true);
     expect(axis.gaps).toMatchObject([{ ms: 3_600_000 }]);
-    expect(axis.place(10_000)).toBeCloseTo(0.485);
-    expect(axis.place(3_610_000)).toBeCloseTo(0.515);
-    expect(axis.place(3_620_000)).toBeCloseTo(1);
+    expect(axis.position(10_000)).toBeCloseTo(0.485);
+    expect(axis.position(3_610_000)).toBeCloseTo(0.515);
+    expect(axis.position(3_620_000)).toBeCloseTo(1);
   });
-  it('shows it whole when asked to', () => {
+  it('shows idle times in full when not collapsed', () => {
     const axis = new TimeAxis(spans, false);
     expect(axis.gaps).toEqual([]);
-    expect(axis.place(10_000)).toBeLessThan(0.01);
+    expect(axis.position(10_000)).toBeLessThan(0.01);
   });
-  it('never goes back', () => {
+  it('is monotonic', () => {
     const axis = new TimeAxis([...spans, { start: 5_000, end: 7_000 }, { start: 3_615_000, end: 3_900_000 }], true);
-    const places = Array.from({ length: 1_000 }, (_, at) => axis.place(at * 4_000));
-    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    const positions = Array.from({ length: 1_000 }, (_, at) => axis.position(at * 4_000));
+    expect(positions).toEqual(positions.toSorted((a, b) => a - b));
   });
 });
 
@@ -97,8 +97,8 @@ describe('a run file', () => {
   const file = (events: RunEventRecord[]) => new Blob([events.map((event) => `${JSON.stringify(event)}\n`).join('')]);
   const types = ['RunStarted', 'Ping', 'Ping', 'Ping', 'RunCompleted'];
 
-  it('gives the events after a sequence, also where sequences are missing', async () => {
-    const events = types.map((type, at) => told(at < 2 ? at + 1 : at + 10, type));
+  it('returns the events after a sequence, also with missing sequences', async () => {
+    const events = types.map((type, at) => eventAt(at < 2 ? at + 1 : at + 10, type));
     const { source, runId } = await openRunFile(file(events));
     expect(runId).toBe('r');
     expect(await source.head()).toBe(14);
@@ -110,7 +110,7 @@ describe('a run file', () => {
     expect(await seqs(14, 5)).toEqual([]);
   });
 
-  it('may be what `tidemark runs export` writes', async () => {
+  it('may be the output of `tidemark runs export`', async () => {
     const store = memoryStore();
     const run = store.runs.handle('r', { tenantId: 't', labels: { shop: 'x' } });
     await run.append('RunStarted', { by: 'ada' });
@@ -123,23 +123,23 @@ describe('a run file', () => {
     await store.close();
   });
 
-  it('is folded to the state at any of them', async () => {
-    const { source } = await openRunFile(file(types.map((type, at) => told(at + 1, type))));
+  it('is folded to the state at any event', async () => {
+    const { source } = await openRunFile(file(types.map((type, at) => eventAt(at + 1, type))));
     const { signal } = new AbortController();
     expect((await source.snapshot(4, signal)).status).toBe('RUNNING');
     expect((await source.snapshot(undefined, signal)).status).toBe('COMPLETED');
   });
 
-  it('is refused in words when it is something else', async () => {
+  it('is rejected if it is not a run', async () => {
     await expect(openRunFile(new Blob([]))).rejects.toThrow('The file is empty');
-    await expect(openRunFile(new Blob(['[1,2]\n']))).rejects.toThrow('no event of a run');
+    await expect(openRunFile(new Blob(['[1,2]\n']))).rejects.toThrow('not an event of a run');
   });
 });
 
-describe('what is written while a run is read', () => {
-  /** A run that grows: what is appended during a read is heard of, and not in that read. */
+describe('events written while a run is read', () => {
+  /** A growing run. Events appended during a read are received live but are not in that read. */
   function growingRun() {
-    const events = [told(1, 'RunStarted'), told(2, 'StepStarted', { stepId: 'a' })];
+    const events = [eventAt(1, 'RunStarted'), eventAt(2, 'StepStarted', { stepId: 'a' })];
     let onRead = () => {};
     const source: RunSource = {
       head: async () => events.length,
@@ -149,12 +149,12 @@ describe('what is written while a run is read', () => {
         onRead();
         return { events: read, size: 0 };
       },
-      snapshot: () => Promise.reject(new Error('Nobody asks for it here')),
+      snapshot: () => Promise.reject(new Error('Not used here')),
     };
-    const append = (hear: (event: RunEventRecord) => void, isHeard = true) => {
-      const event = told(events.length + 1, 'Ping');
+    const append = (receive: (event: RunEventRecord) => void, isReceived = true) => {
+      const event = eventAt(events.length + 1, 'Ping');
       events.push(event);
-      if (isHeard) hear(event);
+      if (isReceived) receive(event);
     };
     const duringRead = (work: () => void) => {
       onRead = () => {
@@ -165,29 +165,29 @@ describe('what is written while a run is read', () => {
     return { source, append, duringRead };
   }
 
-  it('is in the history, once and in order', async () => {
+  it('are in the history, once and in order', async () => {
     const { source, append, duringRead } = growingRun();
     const history = new RunHistory(source);
-    const hear = (event: RunEventRecord) => history.hear(event);
-    duringRead(() => append(hear));
+    const receive = (event: RunEventRecord) => history.receive(event);
+    duringRead(() => append(receive));
     await history.read();
     expect(history.events.map(({ runSeq }) => runSeq)).toEqual([1, 2, 3]);
-    append(hear);
-    append(hear, false);
-    append(hear);
+    append(receive);
+    append(receive, false);
+    append(receive);
     await vi.waitFor(() => expect(history.isWhole.value).toBe(true));
     expect(history.events.map(({ runSeq }) => runSeq)).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
-  it('is found by a search, once', async () => {
+  it('are found by a search once', async () => {
     const { source, append, duringRead } = growingRun();
-    duringRead(() => append((event) => search.hear(event)));
+    duringRead(() => append((event) => search.receive(event)));
     const search = new LogSearch(source, ({ eventType }) => eventType === 'Ping');
     await vi.waitFor(() => expect(search.isDone.value).toBe(true));
     expect(search.seqs.value).toEqual([3]);
-    append((event) => search.hear(event));
-    append((event) => search.hear(event), false);
-    append((event) => search.hear(event));
+    append((event) => search.receive(event));
+    append((event) => search.receive(event), false);
+    append((event) => search.receive(event));
     await vi.waitFor(() => expect(search.isDone.value).toBe(true));
     expect(search.seqs.value).toEqual([3, 4, 5, 6]);
   });
@@ -206,7 +206,7 @@ describe('a list window', () => {
   });
   afterEach(() => vi.unstubAllGlobals());
 
-  /** An element that scrolls as far as its height lets it, as a browser's does. */
+  /** Simulates an element that scrolls within its height. */
   function shown(count: number) {
     const list = new ListWindow(28, signal(count));
     let top = 0;
@@ -235,9 +235,9 @@ describe('a list window', () => {
       expect(index).toBeGreaterThanOrEqual(first);
       expect(index).toBeLessThan(last);
       expect(last - first).toBeLessThan(60);
-      const place = offset + (index - first) * 28 - element.scrollTop;
-      expect(place).toBeGreaterThanOrEqual(-1);
-      expect(place).toBeLessThanOrEqual(HEIGHT - 27);
+      const top = offset + (index - first) * 28 - element.scrollTop;
+      expect(top).toBeGreaterThanOrEqual(-1);
+      expect(top).toBeLessThanOrEqual(HEIGHT - 27);
     }
     list.scrollToEnd();
     expect(list.isAtEnd).toBe(true);

@@ -1,6 +1,6 @@
 /**
- * The blobs primitive on JetStream: chunks under an upload of their own, then a record under the hash that names the upload.
- * Uploads that no record names are removed a day later.
+ * The blobs primitive on JetStream: chunks under their own upload, then a record under the hash that names the upload.
+ * Uploads that no record names are removed after a day.
  */
 import { TidemarkError } from '@tidemark/core';
 import {
@@ -28,7 +28,7 @@ export interface BlobParts {
   random: (length: number) => Uint8Array;
 }
 
-/** Chunks that are published and not yet, or only perhaps, named by a record. */
+/** Published chunks that no record names yet, or for which this is unknown. */
 interface StagedUpload {
   upload: string;
   info: ReadonlyMap<string, Uint8Array>;
@@ -36,14 +36,14 @@ interface StagedUpload {
   isNamed: boolean;
 }
 
-/** The records of blobs have a space of their own, and one tenant, so that they are listed over all tenants. */
+/** The records of blobs have their own space and a single tenant, so that they can be listed across all tenants. */
 const SPACE = 'blobs' as RecordSpace;
 const EVERYBODY = 'all';
-/** Notes of removals under way, by upload: what a crash leaves is found by them. */
+/** Records of removals in progress, by upload. They let a later sweep finish a removal that a crash interrupted. */
 const NOTES = 'removals';
 const NOTED_FOR_MS = 24 * 60 * 60_000;
 const ABANDONED_AFTER_MS = 24 * 60 * 60_000;
-/** Chunks read ahead. */
+/** Number of chunks read ahead. */
 const AHEAD = 4;
 
 export class NatsBlobs implements Blobs {
@@ -80,16 +80,16 @@ export class NatsBlobs implements Blobs {
     };
   }
 
-  /** Names the upload by a record, or renews the record that is there. */
+  /** Writes a record that names the upload, or renews the existing record. */
   async #keep(name: RecordName, staged: StagedUpload, call: EngineCall): Promise<boolean> {
     const { records, clock } = this.#parts;
     for (;;) {
       const renewedAt = fieldsOf({ renewedAt: clock() });
       const renewed = await records.write({ name, mode: 'merge', expect: { exists: true }, set: renewedAt }, call);
       if (renewed.applied) return true;
-      // Once named, an upload goes with its record; one this old may be under removal as abandoned.
+      // A named upload is removed with its record. An upload this old may already be under removal as abandoned.
       if (staged.isNamed || staged.startedAt < clock() - ABANDONED_AFTER_MS / 2) return false;
-      // Set before the write, whose outcome may stay unknown: what may be named must not be discarded.
+      // Set before the write, whose outcome may stay unknown: an upload that may be named must not be discarded.
       staged.isNamed = true;
       const set = new Map([...staged.info, ...renewedAt]);
       if ((await records.write({ name, mode: 'merge', expect: { exists: false }, set }, call)).applied) return true;
@@ -156,12 +156,12 @@ export class NatsBlobs implements Blobs {
     return applied;
   }
 
-  /** Removes chunks that a crashed removal left behind after it had removed the record. */
+  /** Removes chunks that an interrupted removal left behind after it had removed the record. */
   async #finishRemovals(call: EngineCall): Promise<void> {
     const { records } = this.#parts;
     const notes = await records.scan(SPACE, NOTES, { prefix: '', after: null, limit: 1_000 }, call);
     if (notes.length === 0) return;
-    // A removal that is under way elsewhere may not have come to its record yet.
+    // A removal in progress elsewhere may not have removed its record yet.
     const named = await this.#named(call);
     for (const { key: upload } of notes) {
       if (named.has(upload)) continue;
@@ -174,7 +174,7 @@ export class NatsBlobs implements Blobs {
     return this.#parts.records.clear(SPACE, EVERYBODY, nameOf(tenantId, '').key, call);
   }
 
-  /** Uploads whose process ended before it could name them. */
+  /** Removes uploads whose process ended before it could name them. */
   async #removeAbandoned(call: EngineCall): Promise<void> {
     const subjects = await this.#parts.messages.subjects(`${this.#uploads}.*.0`, call);
     const old = subjects
@@ -185,14 +185,14 @@ export class NatsBlobs implements Blobs {
     for (const upload of old) if (!named.has(upload)) await this.#remove(upload, call);
   }
 
-  /** Uploads that a record names. */
+  /** Returns the uploads that a record names. */
   async #named(call: EngineCall): Promise<ReadonlySet<string>> {
     const named = new Set<string>();
     let after: string | null = null;
     do {
       const page = await this.#parts.records.scan(SPACE, EVERYBODY, { prefix: '', after, limit: 1_000 }, call);
       for (const record of page) {
-        // Which upload it names cannot be known: nothing may be removed as unnamed.
+        // The upload that it names is unknown, so nothing can be removed as unnamed.
         if (record.damaged) throw corruptValue('artifact', record.key.split('\0')[1]!);
         named.add(textOf(record, 'upload'));
       }
@@ -214,7 +214,7 @@ export class NatsBlobs implements Blobs {
   }
 }
 
-/** Tenants have no NUL, so keys sort by tenant, then hash. */
+/** Tenants contain no NUL, so keys sort by tenant, then hash. */
 function nameOf(tenantId: string, sha256: string): RecordName {
   return { space: SPACE, tenantId: EVERYBODY, key: `${tenantId}\0${sha256}` };
 }

@@ -1,13 +1,16 @@
-/** Everything about the servers and streams that weakens the promise, and how to mend it (GEN-6). What cannot be seen is `unknown`. */
+/**
+ * Checks for everything about the servers and streams that weakens durability, and how to fix it (GEN-6). A check that
+ * cannot see its facts reports `unknown`.
+ */
 import { type DoctorFinding, type Durability, TidemarkError } from '@tidemark/core';
 import { type EngineCall, shownUrl } from '@tidemark/core/engine';
 import type { Link } from './connection/link.ts';
-import { isOld, type SyncedServer, syncOf } from './connection/sync.ts';
+import { isOld, readSync, type SyncedServer } from './connection/sync.ts';
 import { STREAM_KINDS, type StreamInfo, safeConfig, streamInfo, streamName, weaknessesOf } from './streams/streams.ts';
 
 type Finding = Omit<DoctorFinding, 'check'>;
 
-/** What the doctor looks at. */
+/** The facts that the doctor examines. */
 interface Examined {
   prefix: string;
   version: string;
@@ -27,7 +30,7 @@ export async function examine(
   call: EngineCall,
 ): Promise<Examination> {
   const [servers, streams] = await Promise.all([
-    syncOf(monitoring),
+    readSync(monitoring),
     Promise.all(STREAM_KINDS.map((kind) => streamInfo(link, streamName(prefix, kind), call))),
   ]);
   const examined: Examined = { prefix, version: link.version, streams, servers };
@@ -44,8 +47,8 @@ export async function examine(
 }
 
 /**
- * Replicas count only where each syncs before it acknowledges: a cluster that loses power as a whole, or a server that comes back
- * without what it had acknowledged, otherwise loses acknowledged writes.
+ * Replicas count only if each syncs before it acknowledges. Otherwise acknowledged writes are lost when the whole
+ * cluster loses power, or when a server returns without writes that it had acknowledged.
  */
 function durabilityOf(examined: Examined): Durability {
   if (examined.streams.some(({ config }) => config.storage !== 'file')) return 'none';
@@ -94,7 +97,7 @@ function syncOfAll({ version, streams, servers }: Examined): SyncedServer['sync'
   return seen ? 'always' : 'unknown';
 }
 
-/** The servers that hold a stream; none are named outside of a cluster. */
+/** Returns the servers that hold a stream; empty outside a cluster. */
 function membersOf({ cluster }: StreamInfo): string[] {
   if (!cluster?.replicas?.length) return [];
   return [...(cluster.leader ? [cluster.leader] : []), ...cluster.replicas.map(({ name }) => name)];
@@ -139,8 +142,8 @@ function replicas({ streams }: Examined): Finding {
 }
 
 /**
- * A server that meets damage in a block drops it with everything after it, and says so only in its log. A stream with messages of
- * no subject is one whose index it could not rebuild: reads by subject find nothing there.
+ * A server that finds a damaged block drops it and everything after it, and reports that only in its log. A stream that
+ * has messages but no subjects could not rebuild its index: reads by subject find nothing there.
  */
 function lostMessages({ streams }: Examined): Finding {
   const damaged = streams.filter(({ state }) => state.lost || (state.messages > 0 && !state.num_subjects));
@@ -178,7 +181,7 @@ function options({ prefix, streams }: Examined, at: number): Finding {
   return {
     status: weak.some(({ loses }) => loses) ? 'fail' : 'warn',
     message: `${config.name}: ${weak.map(({ problem }) => problem).join('; ')}`,
-    fix: `Mend it with \`nats stream edit ${config.name}\`; what cannot be edited needs a new stream, under another prefix`,
+    fix: `Change it with \`nats stream edit ${config.name}\`; settings that cannot be edited need a new stream, under another prefix`,
   };
 }
 

@@ -1,7 +1,7 @@
-/** What failures of NATS mean to a caller, and whether the write may have happened (GEN-8). */
+/** Translates failures of NATS, and decides whether the write may have happened (GEN-8). */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 
-/** An answer of JetStream that is an error, with its stable number. */
+/** An error answer of JetStream, with its stable code. */
 export class RefusedByServer extends Error {
   override readonly name = 'RefusedByServer';
   readonly code: number;
@@ -12,34 +12,34 @@ export class RefusedByServer extends Error {
   }
 }
 
-/** Nobody took the request: nothing was done. So it is while a leader is elected. */
+/** No server received the request, as during a leader election: nothing was done. */
 export class NobodyAnswers extends Error {
   override readonly name = 'NobodyAnswers';
 }
 
-/** The request went out and no answer came back: it may have been carried out. */
+/** The request was sent and no answer arrived: it may have been carried out. */
 export class AnswerLost extends Error {
   override readonly name = 'AnswerLost';
 }
 
 export const NO_MESSAGE = 10037;
 export const WRONG_LAST_SEQUENCE = 10071;
-/** Also said for a while by a member of a cluster that knows of a stream and has not made its own copy yet. */
+/** Also returned for a while by a member of a cluster that has not created its copy of a new stream yet. */
 export const NO_STREAM = 10059;
 export const STREAM_EXISTS = 10058;
-/** Of a server that is alone. */
+/** Returned by a single server. */
 export const NO_REPLICAS = 10074;
-/** Another stream has the subjects, or the same one, made between two looks of the server. */
+/** Another stream has the subjects, or another process created this stream between two checks of the server. */
 export const SUBJECTS_TAKEN = 10065;
-/** Of a consumer that went away. */
+/** The consumer no longer exists. */
 export const NO_CONSUMER = 10014;
 
-/** Another message of the same id is on its way. */
+/** Another message with the same id is being stored. */
 export const IN_PROCESS = 10158;
 
 /** Out of memory, storage or the limits of an account or stream. */
 const OUT_OF_ROOM = new Set([10002, 10023, 10028, 10047, 10077, 10122]);
-/** Servers that cannot be told apart from ones that are still starting or electing: nothing was done, and it may soon be otherwise. */
+/** Errors of servers that may still be starting or electing a leader: nothing was done, and a retry may succeed. */
 const NOT_NOW = new Set([
   10005, // too few peers to place a stream on
   10007, // not assigned
@@ -53,18 +53,18 @@ const NOT_NOW = new Set([
   10119, // a consumer is offline
   IN_PROCESS,
   10163, // the last sequence of the subject is not known yet
-  10164, // a message before this one is on its way
+  10164, // a message before this one is being stored
   10194, // a stream is offline, with a reason
   10195, // a consumer is offline, with a reason
 ]);
 const TOO_LARGE = 10054;
 
-/** Whether the same request may simply be sent again, since nothing was done. */
+/** Whether nothing was done and the same request may be retried. */
 export function isPassing(error: unknown): boolean {
   return error instanceof NobodyAnswers || (error instanceof RefusedByServer && NOT_NOW.has(error.code));
 }
 
-/** A failure as the caller of a store hears it; nothing was written. */
+/** Translates a failure for the caller; nothing was written. */
 export function translate(error: unknown): unknown {
   if (isTidemarkError(error)) return error;
   if (error instanceof NobodyAnswers || error instanceof AnswerLost) return unavailable(error);

@@ -1,6 +1,7 @@
 /**
- * The journal primitive on JetStream: one subject per journal, one message per commit, published against the sequence of the commit
- * before it. So the server itself keeps sequences dense and lets one writer through; keys are checked against an index of them all.
+ * The journal primitive on JetStream: one subject per journal, one message per commit, published with the sequence of
+ * the previous commit as a condition. So the server itself keeps sequences dense and accepts one writer; keys are
+ * checked against an index of all of them.
  */
 import {
   decodeCursor,
@@ -44,7 +45,7 @@ import type { StoredMessage } from './messages/messages.ts';
 import type { Writer } from './messages/writer.ts';
 import { nameOfSubject } from './streams/subjects.ts';
 
-/** Journals are kept apart by what they are read for: runs are listed and fed, the others are not. */
+/** A stream of journals. Runs are separate from other journals because they are listed and have a feed. */
 export interface JournalPart {
   reader: JournalReader;
   writer: Writer;
@@ -64,7 +65,7 @@ export class NatsJournal implements Journal {
   readonly #clock: () => number;
   readonly #signals: Signals;
   readonly #indexes = new LruMap<string, JournalIndex>(MAX_INDEXED_KEYS, ({ size }) => size + 1);
-  readonly #turns = new KeyedMutex();
+  readonly #journalMutex = new KeyedMutex();
 
   constructor(runs: JournalPart, others: JournalPart, signals: Signals, context: JournalContext) {
     this.#runs = runs;
@@ -80,10 +81,11 @@ export class NatsJournal implements Journal {
   commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
     const hashes = commit.entries.map(({ key }) => hashOfKey(key));
     const id = idOf(name);
-    return this.#turns.run(id, call, async () => {
+    return this.#journalMutex.run(id, call, async () => {
       let index = this.#indexes.get(id);
       if (!index) {
-        // A journal that is thought new is written to without a look; the server knows better if it is not.
+        // Writes to a journal that is expected to be new without reading it; the server refuses the commit if it is
+        // not.
         index = await this.#part(name.space).reader.index(name, commit.known === 0 ? 'empty' : 'whole', call);
         this.#indexes.set(id, index);
       }
@@ -106,7 +108,7 @@ export class NatsJournal implements Journal {
     });
   }
 
-  /** Publishes the commit; gives its time, `null` when somebody else wrote first. */
+  /** Publishes the commit and returns its time, or `null` when another writer was first. */
   async #publish(
     name: JournalName,
     index: JournalIndex,
@@ -126,13 +128,13 @@ export class NatsJournal implements Journal {
     };
     const { headers, body } = encodeCommit({ head, state, entries }, hashes, subject.hashed ? name : null);
     const content = await reader.fitting(subject.text, headers, body, writer.largestBody, call);
-    const place = await writer.publish({ subject: subject.text, expected: index.last, ...content }, call);
-    if (place === null) return null;
-    index.add(head, state, hashes, place);
+    const streamSeq = await writer.publish({ subject: subject.text, expected: index.last, ...content }, call);
+    if (streamSeq === null) return null;
+    index.add(head, state, hashes, streamSeq);
     return time;
   }
 
-  /** The journal as it stands now, which is why the commit was not taken. */
+  /** Returns the current state of the journal, which is why the commit was refused. */
   async #refusal(
     name: JournalName,
     index: JournalIndex,
@@ -164,7 +166,7 @@ export class NatsJournal implements Journal {
   find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]> {
     const id = idOf(name);
     const { reader } = this.#part(name.space);
-    return this.#turns.run(id, call, async () => {
+    return this.#journalMutex.run(id, call, async () => {
       let index = this.#indexes.get(id);
       if (index) await reader.refresh(name, index, call);
       else index = await reader.index(name, 'whole', call);
@@ -195,9 +197,9 @@ export class NatsJournal implements Journal {
     this.#indexes.delete(idOf(name));
     for (;;) {
       const spilledUpTo = await reader.spill.writtenUpTo(call);
-      const { head, last, rewrites, restoring } = await reader.headWithPlace(name, call);
+      const { head, last, rewrites, restoring } = await reader.headWithPosition(name, call);
       if (head === null) {
-        // A removal that was cut short may have left what stood before the end.
+        // An interrupted removal may have left messages before the end.
         if (last > 0) await reader.removeBefore(name, last, spilledUpTo, call);
         return 0;
       }
@@ -210,24 +212,26 @@ export class NatsJournal implements Journal {
         [HEADER.rewrites]: rewritesHeader(rewrites),
         [HEADER.name]: subject.hashed ? headerJson([name.tenantId, name.name]) : undefined,
       };
-      const place = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
-      if (place === null) continue;
-      // The end stands first: a crash from here on leaves bytes behind, never half a journal.
-      await reader.removeBefore(name, place, spilledUpTo, call).catch((error) => Promise.reject(outcomeUnknown(error)));
+      const published = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
+      if (published === null) continue;
+      // The end is stored first: a crash from here on leaves bytes behind, never half a journal.
+      await reader
+        .removeBefore(name, published, spilledUpTo, call)
+        .catch((error) => Promise.reject(outcomeUnknown(error)));
       this.announce(name);
       return head.seq;
     }
   }
 
-  /** Each step is a message; the tombstone it carries hides it until the last step, which is a commit like any other. */
+  /** Each step is a message. Its tombstone hides it until the last step, which is an ordinary commit. */
   restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
     const { reader, writer } = this.#part(name.space);
-    return this.#turns.run(id, call, async () => {
-      const { head, tombstone, last, rewrites, restoring } = await reader.headWithPlace(name, call);
+    return this.#journalMutex.run(id, call, async () => {
+      const { head, tombstone, last, rewrites, restoring } = await reader.headWithPosition(name, call);
       const isKnown = tombstone === step.known.tombstone && (restoring ? head!.seq : 0) === step.known.seq;
       if (!isKnown || (head && !restoring)) return false;
-      // Parts stay: some may be those of another who restores the same.
+      // Parts stay: some may belong to another process that is restoring the same journal.
       if (!restoring && last > 0) await reader.removeBefore(name, last, null, call);
       this.#indexes.delete(id);
       const subject = subjectOfJournal(reader.subject, name);
@@ -239,15 +243,15 @@ export class NatsJournal implements Journal {
         { tombstone: step.tombstone, first, isLast: step.isLast },
       );
       const content = await reader.fitting(subject.text, headers, body, writer.largestBody, call);
-      const place = await writer.publish({ subject: subject.text, expected: last, ...content }, call);
-      if (place !== null && step.isLast) this.announce(name);
-      return place !== null;
+      const published = await writer.publish({ subject: subject.text, expected: last, ...content }, call);
+      if (published !== null && step.isLast) this.announce(name);
+      return published !== null;
     });
   }
 
   rewrite(name: JournalName, seq: number, body: { from: string; to: string }, call: EngineCall): Promise<boolean> {
     const id = idOf(name);
-    return this.#turns.run(id, call, () => {
+    return this.#journalMutex.run(id, call, () => {
       this.#indexes.delete(id);
       return rewriteEntry(this.#part(name.space), name, seq, body, call);
     });
@@ -259,7 +263,7 @@ export class NatsJournal implements Journal {
     this.#indexes.delete(idOf(name));
     for (;;) {
       const spilledUpTo = await reader.spill.writtenUpTo(call);
-      const { head, tombstone, last } = await reader.headWithPlace(name, call);
+      const { head, tombstone, last } = await reader.headWithPosition(name, call);
       if (head === null && tombstone === null) {
         if (last > 0) await reader.removeBefore(name, last, spilledUpTo, call);
         return 0;
@@ -268,9 +272,11 @@ export class NatsJournal implements Journal {
         [HEADER.end]: REMOVED,
         [HEADER.name]: subject.hashed ? headerJson([name.tenantId, name.name]) : undefined,
       };
-      const place = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
-      if (place === null) continue;
-      await reader.removeBefore(name, place, spilledUpTo, call).catch((error) => Promise.reject(outcomeUnknown(error)));
+      const published = await writer.publish({ subject: subject.text, expected: last, headers, body: '' }, call);
+      if (published === null) continue;
+      await reader
+        .removeBefore(name, published, spilledUpTo, call)
+        .catch((error) => Promise.reject(outcomeUnknown(error)));
       this.announce(name);
       return head?.seq ?? 0;
     }
@@ -291,7 +297,7 @@ export class NatsJournal implements Journal {
   }
 
   clear(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
-    return this.#part(space).reader.removeMarks(space, tenantId, call);
+    return this.#part(space).reader.removeMarkers(space, tenantId, call);
   }
 
   tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]> {
@@ -304,21 +310,22 @@ export class NatsJournal implements Journal {
 
   async feed(space: JournalSpace, after: string | null, limit: number, call: EngineCall) {
     const { reader } = this.#part(space);
-    let [place, skip] = after === null ? [0, 0] : decodeCursor<[number, number]>(after, isFeedCursor);
+    let [streamSeq, skip] = after === null ? [0, 0] : decodeCursor<[number, number]>(after, isFeedCursor);
     const found: { cursor: string; name: JournalName; entry: JournalEntry }[] = [];
-    for await (const message of reader.allAfter(skip > 0 ? place : place + 1, call)) {
-      if (message.seq !== place) skip = 0;
-      place = message.seq;
+    for await (const message of reader.allAfter(skip > 0 ? streamSeq : streamSeq + 1, call)) {
+      if (message.seq !== streamSeq) skip = 0;
+      streamSeq = message.seq;
       const commit = readCommitHead(message.headers);
       if (!commit) continue;
       const named = nameOfSubject(reader.subject, message.subject, message.headers[HEADER.name]);
       if (named.space !== space) continue;
       const name = { space, tenantId: named.tenantId, name: named.name };
-      reader.noteBefore(name, commit, Number(message.headers[HEADER.expected]));
+      reader.rememberBefore(name, commit, Number(message.headers[HEADER.expected]));
       const { count, entries } = await this.#fedBy(name, message, commit, skip, limit - found.length, call);
       for (const [at, entry] of entries.entries()) {
-        // Inside a commit the cursor says how many of its entries were given; after it, only where it is.
-        const cursor = encodeCursor([place, skip + at + 1 === count ? 0 : skip + at + 1]);
+        // Inside a commit, the cursor counts the entries returned from it; after the commit, it is only the commit's
+        // position.
+        const cursor = encodeCursor([streamSeq, skip + at + 1 === count ? 0 : skip + at + 1]);
         found.push({ cursor, name: { ...name }, entry });
       }
       if (found.length === limit) break;
@@ -326,7 +333,10 @@ export class NatsJournal implements Journal {
     return found;
   }
 
-  /** The entries of a commit in the feed, after so many of them; the last step of a restore stands for the whole journal. */
+  /**
+   * Returns the entries of a commit in the feed after the first `skip`. The last step of a restore yields the whole
+   * journal.
+   */
   async #fedBy(
     name: JournalName,
     message: StoredMessage,
@@ -350,7 +360,7 @@ export class NatsJournal implements Journal {
     return this.#signals.wait(name ? idOf(name) : space, call);
   }
 
-  /** Wakes those who wait for this journal, or any of its space. */
+  /** Wakes waiters for this journal, or for any journal of its space. */
   announce(name: JournalName): void {
     this.#signals.notify(idOf(name));
     this.#signals.notify(name.space);
@@ -361,14 +371,17 @@ export class NatsJournal implements Journal {
   }
 }
 
-/** The head of a step: times are those of its entries, and in the end of the whole journal. `before` is its `rewrites` so far. */
+/**
+ * Returns the head of a step. Its times are those of its entries, and in the last step those of the whole journal.
+ * `before` is its `rewrites` so far.
+ */
 function restoredHead({ head, entries, isLast }: JournalRestore, before: number): CommitHead {
   const firstSeq = entries[0]?.seq ?? head.seq + 1;
   const rewrites = isLast ? Math.max(before, head.rewrites) + 1 : before;
   return { firstSeq, count: entries.length, time: head.updatedAt, createdAt: head.createdAt, rewrites };
 }
 
-/** Of a journal that is not there. */
+/** The position of an absent journal. */
 const NO_POSITION = { seq: 0, rewrites: 0 };
 
 function isFeedCursor(values: unknown[]): boolean {

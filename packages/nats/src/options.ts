@@ -1,30 +1,36 @@
-/** What the NATS store can be told, with the default of each option and what it costs. */
+/** The options of the NATS store. */
 import type { Authenticator, TlsOptions } from '@nats-io/nats-core';
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
 import { checkInteger, type UrlReadings } from '@tidemark/core/engine';
 
 export interface NatsOptions extends StoreOptions {
   /**
-   * `nats://user:password@host:port`; several servers of a cluster are parted by commas. Options below may stand in its query:
-   * `?prefix=app&replicas=3`.
+   * `nats://user:password@host:port`. Several servers of a cluster are separated by commas. The query may contain
+   * `prefix`, `replicas` and `monitoring`: `?prefix=app&replicas=3`.
    */
   url: string;
-  /** Begins the name of every stream and subject; several stores can share an account. Default `tidemark`. */
+  /**
+   * The start of the name of every stream and subject, so that several stores can share an account. Default `tidemark`.
+   */
   prefix?: string;
-  /** On how many servers each stream is kept, when it is made. Default 3 in a cluster, 1 on a single server. */
+  /** Number of replicas of each new stream. Default 3 in a cluster, 1 on a single server. */
   replicas?: 1 | 3 | 5;
-  /** How to log in where the URL does not say it: an authenticator of the driver. */
+  /** An authenticator of the driver, for logins that the URL cannot express. Default: the login of the URL, if any. */
   authenticator?: Authenticator;
+  /** TLS options of the driver. Default: TLS only if the server requires it. */
   tls?: TlsOptions;
-  /** Where each server shows its settings (`http://host:8222`); without it the doctor cannot see when they sync. */
+  /** The monitoring address of each server (`http://host:8222`). Without it the doctor cannot see when servers sync. */
   monitoring?: readonly string[];
-  /** `require` refuses servers on which an acknowledged write could be lost in a power cut (GEN-9). */
+  /**
+   * `require` makes opening fail with `DURABILITY_TOO_WEAK` on servers where a power cut could lose an acknowledged
+   * write. By default the store opens anyway; `doctor` reports the weakness.
+   */
   durability?: 'require';
 }
 
 const DEFAULT_PREFIX = 'tidemark';
 
-/** What may also stand in the query of the URL. */
+/** Options that are also read from the query of the URL. */
 export const URL_OPTIONS: UrlReadings = { prefix: 'text', replicas: 'number', monitoring: 'list' };
 
 export function checkPrefix(prefix: string | undefined): string {
@@ -40,10 +46,10 @@ export function checkReplicas(replicas: number | undefined): number | undefined 
   throw invalidArgument('replicas', '1, 3 or 5', replicas);
 }
 
-/** The servers of a URL, and the login of the first one that has one. */
-export function serversOf(url: string): { servers: string[]; user?: string; pass?: string; token?: string } {
+/** Returns the servers of a URL, and the first login in it. */
+export function parseServers(url: string): { servers: string[]; user?: string; pass?: string; token?: string } {
   const parts = url.replace(/^(nats|tls):\/\//, '').split(',');
-  const servers = parts.map((part) => addressOf(part.replace(/^(nats|tls):\/\//, ''), url));
+  const servers = parts.map((part) => parseAddress(part.replace(/^(nats|tls):\/\//, ''), url));
   const login = servers.find(({ username }) => username !== '');
   const user = login && decodeURIComponent(login.username);
   const pass = login?.password ? decodeURIComponent(login.password) : undefined;
@@ -53,7 +59,7 @@ export function serversOf(url: string): { servers: string[]; user?: string; pass
   };
 }
 
-function addressOf(part: string, url: string): URL {
+function parseAddress(part: string, url: string): URL {
   const address = URL.parse(`nats://${part.replace(/(?<!\/)\/+$/, '')}`);
   if (address && address.hostname !== '') return address;
   throw invalidArgument('url', 'a URL such as nats://localhost:4222', url);

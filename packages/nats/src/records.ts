@@ -1,6 +1,7 @@
 /**
- * The records primitive on JetStream: one subject per record, its last message the record, its sequence the revision. A step reads,
- * decides and publishes against the revision it read; times are the writer's clock.
+ * The records primitive on JetStream: one subject per record. Its last message is the record, and that message's
+ * sequence is the revision. A step reads, decides and publishes on the condition that the revision has not changed.
+ * Times are those of the writer's clock.
  */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
@@ -27,9 +28,9 @@ import {
   sleep,
   startsAnew,
 } from '@tidemark/core/engine';
-import { isOver, type Link, PAUSE_MS } from './connection/link.ts';
+import { isOver, type Link, RETRY_DELAY_MS } from './connection/link.ts';
 import { outcomeUnknown } from './errors.ts';
-import { removeMarks, removeMarksOf } from './messages/delete-markers.ts';
+import { removeMarkers, removeMarkersUnder } from './messages/delete-markers.ts';
 import { HEADER } from './messages/headers.ts';
 import { messageSum } from './messages/message-sums.ts';
 import type { Messages, StoredMessage } from './messages/messages.ts';
@@ -53,9 +54,9 @@ import { nameOfSubject, type Subject, tenantFilter } from './streams/subjects.ts
 
 const MAX_TRIES = 200;
 const EAGER_TRIES = 8;
-/** How many records a scan asks for at a time. */
+/** Number of records that a scan reads at a time. */
 const SCAN_STEP = 200;
-/** How many request ids a message holds: more than must be remembered, so that they leave in groups. */
+/** Most request ids in a message: more than must be remembered, so that they leave in groups. */
 const MOST_REQUESTS = 2 * REMEMBERED_REQUESTS;
 
 export interface RecordParts {
@@ -63,9 +64,9 @@ export interface RecordParts {
   messages: Messages;
   writer: Writer;
   spill: Spill;
-  /** Request ids that left their record; absent of the records that are such ids themselves. */
+  /** Request ids that have left their record; absent for the records that are such ids themselves. */
   kept?: KeptRequests;
-  /** The records of the space `requests`, in a stream of their own. */
+  /** The records of the space `requests`, in their own stream. */
   requests?: NatsRecords;
   clock: () => number;
 }
@@ -74,7 +75,7 @@ export class NatsRecords implements Records {
   readonly #parts: RecordParts;
   readonly #mirror: RecordMirror;
   readonly #reader: RecordReader;
-  readonly #turns = new KeyedMutex();
+  readonly #subjectMutex = new KeyedMutex();
 
   constructor(parts: RecordParts) {
     this.#parts = parts;
@@ -86,7 +87,7 @@ export class NatsRecords implements Records {
     return this.#homeOf(names[0]).#reader.get(names, call);
   }
 
-  /** Where a record is kept. */
+  /** Returns the records that hold a name. */
   #homeOf(name: RecordName | undefined): NatsRecords {
     return name?.space === 'requests' ? (this.#parts.requests ?? this) : this;
   }
@@ -100,8 +101,9 @@ export class NatsRecords implements Records {
     const home = this.#homeOf(write.name);
     if (home !== this) return home.write(write, call);
     const subject = this.#reader.subjectOf(write.name);
-    return this.#turns.run(subject.text, call, async () => {
-      // What was seen last is as good as what is there, if the server takes a write against it; a refusal never rests on it.
+    return this.#subjectMutex.run(subject.text, call, async () => {
+      // The cached record is good enough for a write, which the server refuses if it is outdated. A refusal is never
+      // based on it.
       const seen = this.#reader.seen(subject);
       const quick = seen && (await this.#attempt(write, subject, seen, false, call));
       if (quick) return quick;
@@ -109,7 +111,7 @@ export class NatsRecords implements Records {
         const outcome = await this.#attempt(write, subject, await this.#reader.find(subject, call), true, call);
         if (outcome) return outcome;
         if (isOver(call)) break;
-        if (tries > EAGER_TRIES) await sleep(PAUSE_MS);
+        if (tries > EAGER_TRIES) await sleep(RETRY_DELAY_MS);
       }
       throw new TidemarkError(
         'OVERLOADED',
@@ -118,7 +120,10 @@ export class NatsRecords implements Records {
     });
   }
 
-  /** Decides and publishes; `null` when another writer came between, or a refusal would rest on what is only remembered. */
+  /**
+   * Decides and publishes. Returns `null` when another writer was faster, or when a refusal would be based on a cached
+   * record.
+   */
   async #attempt(
     write: RecordWrite,
     subject: Subject,
@@ -148,7 +153,7 @@ export class NatsRecords implements Records {
     return { applied: true, record: this.#reader.copy(state), existed };
   }
 
-  /** Whether this very request was carried out before. */
+  /** Whether this request was already carried out. */
   async #isAnswered(
     { name, requestId, requestIsNew }: RecordWrite,
     { requests }: Found,
@@ -159,7 +164,9 @@ export class NatsRecords implements Records {
     return (await this.#parts.kept?.has(name, requestId, requests.leftAt, call)) ?? false;
   }
 
-  /** What the next message holds, whether it is a record or the end of one. Ids that leave are kept before it is written. */
+  /**
+   * Returns the request ids for the next message, a record or its end. Ids that leave are kept before it is written.
+   */
   async #requestsAfter(
     { name, requestId }: RecordWrite,
     { ids, leftAt }: HeldRequests,
@@ -192,7 +199,7 @@ export class NatsRecords implements Records {
     }
     const parts = await spill.write(subject.text, body, call);
     const revision = await publish({ headers: { ...headers, [HEADER.parts]: parts }, body: '' });
-    if (revision !== null) await spill.removeBefore(subject.text, parts, call).catch(left);
+    if (revision !== null) await spill.removeBefore(subject.text, parts, call).catch(ignore);
     return revision;
   }
 
@@ -205,26 +212,29 @@ export class NatsRecords implements Records {
   ): Promise<number | null> {
     const headers = endHeaders(name, end, subject.hashed);
     const removeSpilled = await this.#spilledBefore(subject, spilled, call);
-    const place = await this.#parts.writer.publish(
+    const seq = await this.#parts.writer.publish(
       { subject: subject.text, expected: revision, headers, body: endBody(requests) },
       call,
     );
-    if (place !== null) await removeSpilled();
-    return place;
+    if (seq !== null) await removeSpilled();
+    return seq;
   }
 
   /**
-   * Returns what removes the parts of the version that is about to be replaced. How far those reach is read before the
-   * new version is published: a later look could find, and remove, the parts of a writer that came after it.
+   * Returns a function that removes the spilled parts of the version that is about to be replaced. Their last sequence
+   * is read before the new version is published: a later read could include, and remove, the parts of a newer writer.
    */
   async #spilledBefore(subject: Subject, spilled: boolean, call: EngineCall): Promise<() => Promise<void>> {
     if (!spilled) return async () => {};
     const { spill } = this.#parts;
     const upTo = await spill.writtenUpTo(call);
-    return () => spill.removeUpTo(subject.text, upTo, call).catch(left);
+    return () => spill.removeUpTo(subject.text, upTo, call).catch(ignore);
   }
 
-  /** Conditions first; then each in order, conditional again: there is no step over several subjects. */
+  /**
+   * Checks all conditions first, then applies the writes in order, each conditional again: there is no transaction over
+   * several subjects.
+   */
   async batch(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
     const records = await Promise.all(writes.map(({ name }) => this.#find(name, call)));
     const before = records.map((found) => this.#reader.live(found));
@@ -241,10 +251,10 @@ export class NatsRecords implements Records {
       try {
         const outcome = await this.write(write, call);
         outcomes.push(outcome);
-        // Another came between: what follows rests on what did not happen.
+        // Another writer was faster: later writes depend on this one.
         if (!outcome.applied) break;
       } catch (error) {
-        // Whatever this one came to, those before it are written.
+        // The writes before this one are stored, even if it is not.
         throw outcomes.length > 0 && !isTidemarkError(error, 'OUTCOME_UNKNOWN') ? outcomeUnknown(error) : error;
       }
     }
@@ -274,7 +284,9 @@ export class NatsRecords implements Records {
     return this.#scan('kv', tenantId, range.limit, next, call);
   }
 
-  /** The records behind what the mirror lists, a step at a time: some are gone, or have expired, when they are read. */
+  /**
+   * Yields the records that the mirror lists, a step at a time. Some are removed, or have expired, when they are read.
+   */
   async #scan<Listed extends { key: string }>(
     space: RecordSpace,
     tenantId: string,
@@ -304,8 +316,8 @@ export class NatsRecords implements Records {
   watch(space: RecordSpace, tenantId: string, prefix: string, signal: AbortSignal): AsyncIterable<RecordChange> {
     const { link, messages } = this.#parts;
     const queue = new ChangeQueue(signal);
-    // Bodies that were spilled take time to read: the changes after them wait.
-    let turn = Promise.resolve();
+    // Spilled bodies take time to read: later changes wait for them.
+    let pending = Promise.resolve();
     const follower = new Follower(link, {
       messages,
       filter: tenantFilter(messages.subject, space, tenantId),
@@ -314,7 +326,7 @@ export class NatsRecords implements Records {
       onMessage: (message) => {
         const key = nameOfSubject(messages.subject, message.subject, message.headers[HEADER.name]).name;
         if (!key.startsWith(prefix)) return;
-        turn = turn.then(async () => {
+        pending = pending.then(async () => {
           const change = await this.#changeOf(key, message).catch(() => null);
           if (change) queue.push(change);
         });
@@ -328,7 +340,7 @@ export class NatsRecords implements Records {
     const { end } = readRecordHead(message.headers);
     if (end !== null) return { key, type: end, record: null };
     const state = await this.#reader.stateOf(message, {});
-    // Its parts went with a newer version, which will be reported itself.
+    // Its parts were removed with a newer version, which will be reported itself.
     return state && { key, type: 'put', record: this.#reader.copy(state) };
   }
 
@@ -338,7 +350,7 @@ export class NatsRecords implements Records {
     for (const { name, revision, hasRequests } of this.#mirror.expired(limit)) {
       const { requests } = hasRequests ? await this.#find(name, call) : { requests: NO_REQUESTS };
       const expired = { revision, requests, spilled: true };
-      // Refused when the record was written anew since; what was read of it then does not matter.
+      // Refused when the record was written again since; the state read before does not matter then.
       if ((await this.#end(name, this.#reader.subjectOf(name), expired, 'expire', call)) !== null) removed++;
     }
     return removed;
@@ -357,26 +369,27 @@ export class NatsRecords implements Records {
       const name = { space, tenantId, key };
       const subject = this.#reader.subjectOf(name);
       this.#reader.forget(subject);
-      const place = await this.#end(name, subject, { revision, requests: NO_REQUESTS, spilled: true }, 'delete', call);
-      // One that was written meanwhile is found again. Versions before the mark go at once: they hold what was in it.
-      if (place !== null) await messages.purge(subject.text, place, call);
+      const seq = await this.#end(name, subject, { revision, requests: NO_REQUESTS, spilled: true }, 'delete', call);
+      // A record written meanwhile is found again. Versions before the delete marker are purged at once: they hold its
+      // content.
+      if (seq !== null) await messages.purge(subject.text, seq, call);
     }
     if (found.length === 0) {
-      await removeMarks(messages, tenantFilter(messages.subject, space, tenantId), call);
+      await removeMarkersUnder(messages, tenantFilter(messages.subject, space, tenantId), call);
       await this.#parts.kept?.erase(tenantId, call);
     }
     return found.map(({ key }) => key);
   }
 
-  /** Removes the marks of records whose keys begin with a prefix, all of which are gone. */
+  /** Removes the delete markers of records under a prefix, all of which are removed. */
   async clear(space: RecordSpace, tenantId: string, prefix: string, call: EngineCall): Promise<void> {
     await this.#mirror.caughtUp(call);
-    await removeMarksOf(this.#parts.messages, this.#mirror.marked(space, tenantId, prefix), call);
+    await removeMarkers(this.#parts.messages, this.#mirror.markersUnder(space, tenantId, prefix), call);
   }
 
-  /** Removes the marks of records that are long gone. */
-  removeMarks(limit: number, call: EngineCall): Promise<number> {
-    return this.#mirror.removeMarks(limit, call);
+  /** Removes old delete markers of records. */
+  removeMarkers(limit: number, call: EngineCall): Promise<number> {
+    return this.#mirror.removeMarkers(limit, call);
   }
 
   stop(): void {
@@ -384,8 +397,8 @@ export class NatsRecords implements Records {
   }
 }
 
-/** Parts that could not be removed are, with the next version; the write they belonged to stands. */
-function left(): void {}
+/** Ignores the failure: the next version removes the parts, and the write itself is stored. */
+function ignore(): void {}
 
 async function* stopping(changes: AsyncIterable<RecordChange>, stop: () => void): AsyncIterable<RecordChange> {
   try {

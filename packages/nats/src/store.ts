@@ -34,12 +34,16 @@ import { NatsRecords } from './records.ts';
 import { prepareStreams, type StreamKind, streamName, streamSubject } from './streams/streams.ts';
 
 /**
- * Opens a store on NATS with JetStream, server 2.9 or newer.
+ * Opens a store on NATS with JetStream, server 2.9 or newer. Creates its streams if they do not exist.
  *
+ * @throws `INVALID_ARGUMENT` for an option it cannot use, `UNAVAILABLE` when no server can be reached,
+ * `DURABILITY_TOO_WEAK` for unsafe streams, or under `durability: 'require'`.
  * @example
+ * ```ts
  * const store = await natsStore('nats://localhost:4222');
  * await store.runs.handle('order-42').append('RunStarted');
  * await store.close();
+ * ```
  */
 export async function natsStore(options: string | NatsOptions): Promise<Store> {
   const given = withUrlOptions(typeof options === 'string' ? { url: options } : options, URL_OPTIONS, []);
@@ -58,12 +62,12 @@ export async function natsStore(options: string | NatsOptions): Promise<Store> {
   }
 }
 
-/** What `open('nats://…')` calls. */
+/** Opens a store by URL, for `open('nats://…')`. */
 export function openUrl(url: string, options: Omit<NatsOptions, 'url'>): Promise<Store> {
   return natsStore({ ...options, url });
 }
 
-/** A cluster elects a leader for every new stream. */
+/** Allows a cluster to elect a leader for every new stream. */
 const OPEN_WITHIN_MS = 30_000;
 
 async function assemble(context: StoreContext, link: Link, prefix: string, options: NatsOptions): Promise<Store> {
@@ -111,7 +115,7 @@ async function assemble(context: StoreContext, link: Link, prefix: string, optio
   const artifacts = keyedArtifacts(context, ports.records, ports.blobs, { stepwise: true });
   const cleaner = new Cleaner([
     (call, limit) => records.removeExpired(limit, call),
-    (call, limit) => records.removeMarks(limit, call),
+    (call, limit) => records.removeMarkers(limit, call),
     artifactSweep(artifacts, clock),
   ]);
   const keyedRuns = new KeyedRuns(ports.journal, ports.records);

@@ -1,4 +1,6 @@
-/** Cases about time on a clock that the kit moves: records, leases and runs on NATS go by the clock of their writer. */
+/**
+ * Cases about time on a clock that the kit controls: records, leases and runs on NATS use the clock of their writer.
+ */
 import { ALL_CASES, isTimed, registerConformance, type StoreUnderTest } from '@tidemark/conformance';
 import { afterAll, describe, it } from 'vitest';
 import { natsStore } from '../src/index.ts';
@@ -21,6 +23,6 @@ async function onInjectedClock(): Promise<StoreUnderTest> {
   };
 }
 
-describe.skipIf(WITHOUT_NATS)('On a clock that is moved', () => {
+describe.skipIf(WITHOUT_NATS)('On a controlled clock', () => {
   registerConformance({ describe, it, afterAll }, 'The store', onInjectedClock, { cases: ALL_CASES.filter(isTimed) });
 });

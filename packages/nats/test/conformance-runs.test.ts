@@ -1,4 +1,4 @@
-/** The conformance kit on one server, for runs and all that the files beside this one leave out. */
+/** The conformance kit on one server, for runs and everything that the other files exclude. */
 import { registerKit } from './kit.ts';
 import { onSharedServer } from './servers.ts';
 

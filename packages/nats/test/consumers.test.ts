@@ -1,4 +1,4 @@
-/** Consumers that pass over messages, as those of 2.9.10 do when subjects are purged while others are written to. */
+/** Consumers that skip messages, like those of 2.9.10 when subjects are purged while others are written to. */
 import type { Msg } from '@nats-io/nats-core';
 import type { Store } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,7 +9,7 @@ import { streamName, streamSubject } from '../src/streams/streams.ts';
 import { WITHOUT_NATS } from './servers.ts';
 import { newStreams, openLink, openStore, runEvent, WITHIN_MS } from './stores.ts';
 
-/** A delivery as it is numbered by a consumer that passed over so many before it. */
+/** Renumbers a delivery as if the consumer had skipped some before it. */
 function renumbered(msg: Msg, passedOver = 1): Msg {
   const tokens = msg.reply!.split('.');
   const at = tokens.length >= 11 ? 8 : 6;
@@ -17,7 +17,7 @@ function renumbered(msg: Msg, passedOver = 1): Msg {
   return new Proxy(msg, { get: (own, name) => (name === 'reply' ? tokens.join('.') : Reflect.get(own, name)) });
 }
 
-/** From now on, consumers of this link pass over their delivery of that number. */
+/** Makes consumers of this link skip their delivery of that number. */
 function passingOver(link: Link, delivery: number): Link {
   const listen = link.listen.bind(link);
   link.listen = (onMessage) => {
@@ -30,7 +30,7 @@ function passingOver(link: Link, delivery: number): Link {
   return link;
 }
 
-/** Five messages of five runs, and what reads them. */
+/** Stores five messages of five runs, and returns their readers. */
 async function fiveMessages(): Promise<{ store: Store; link: Link; messages: Messages; filter: string }> {
   const { url, prefix } = newStreams();
   const store = await openStore({ url, prefix });
@@ -40,8 +40,8 @@ async function fiveMessages(): Promise<{ store: Store; link: Link; messages: Mes
   return { store, link, messages, filter: `${messages.subject}.>` };
 }
 
-describe.skipIf(WITHOUT_NATS)('a message that a consumer passed over', () => {
-  it.each([1, 3])('is given by a follower in its place, as delivery %i', async (delivery) => {
+describe.skipIf(WITHOUT_NATS)('a message that a consumer skipped', () => {
+  it.each([1, 3])('is delivered by a follower in order, as delivery %i', async (delivery) => {
     const { link, messages, filter } = await fiveMessages();
     const seen: number[] = [];
     const follower = new Follower(passingOver(link, delivery), {
@@ -55,7 +55,7 @@ describe.skipIf(WITHOUT_NATS)('a message that a consumer passed over', () => {
     await expect.poll(() => seen).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('is given by a follower of what is new that was stored while its consumer was made', async () => {
+  it('is delivered by a follower of new messages, if stored while its consumer was created', async () => {
     const { link, messages, filter, store } = await fiveMessages();
     const ask = link.ask.bind(link);
     link.ask = async (subject, ...rest) => {
@@ -69,7 +69,7 @@ describe.skipIf(WITHOUT_NATS)('a message that a consumer passed over', () => {
     await expect.poll(() => seen).toEqual([6]);
   });
 
-  it('is given by a follower that is asked for it, as the last', async () => {
+  it('is delivered by a follower on request, as the last', async () => {
     const { link, messages, filter } = await fiveMessages();
     const seen: number[] = [];
     const follower = new Follower(passingOver(link, 5), {
@@ -85,7 +85,7 @@ describe.skipIf(WITHOUT_NATS)('a message that a consumer passed over', () => {
     expect(seen).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it.each([1, 3, 5])('is given by a walk in its place, as delivery %i', async (delivery) => {
+  it.each([1, 3, 5])('is delivered by a walk in order, as delivery %i', async (delivery) => {
     const { link, messages, filter } = await fiveMessages();
     const seen: number[] = [];
     const call = { deadline: Date.now() + WITHIN_MS };
@@ -95,7 +95,7 @@ describe.skipIf(WITHOUT_NATS)('a message that a consumer passed over', () => {
   });
 });
 
-/** Counts the messages that are asked for one by one. */
+/** Counts the messages that are read one by one. */
 function countingQuestions(link: Link): () => number {
   let questions = 0;
   const ask = link.ask.bind(link);
@@ -106,7 +106,7 @@ function countingQuestions(link: Link): () => number {
   return () => questions;
 }
 
-/** The first consumer of this link passes over all messages between two sequences, as after a purge of a subject. */
+/** Makes the first consumer of this link skip all messages between two sequences, as after a purge of a subject. */
 function jumping(link: Link, after: number, to: number): Link {
   const listen = link.listen.bind(link);
   let isFirst = true;
@@ -124,7 +124,7 @@ function jumping(link: Link, after: number, to: number): Link {
   return link;
 }
 
-describe.skipIf(WITHOUT_NATS)('many messages that a consumer passed over', () => {
+describe.skipIf(WITHOUT_NATS)('many messages that a consumer skipped', () => {
   const ALL = Array.from({ length: 60 }, (_, at) => at + 1);
 
   async function sixtyMessages() {
@@ -146,7 +146,7 @@ describe.skipIf(WITHOUT_NATS)('many messages that a consumer passed over', () =>
     expect(questions()).toBeLessThan(12);
   });
 
-  it('are given by another consumer of a follower', async () => {
+  it('are delivered by another consumer of a follower', async () => {
     const { link, messages, filter, questions } = await sixtyMessages();
     const seen: number[] = [];
     const onMessage = ({ seq }: { seq: number }) => seen.push(seq);
@@ -158,7 +158,7 @@ describe.skipIf(WITHOUT_NATS)('many messages that a consumer passed over', () =>
 });
 
 describe.skipIf(WITHOUT_NATS)('a gap in a stream', () => {
-  it('is asked about once, however often it is read over', async () => {
+  it('is queried once, however often it is read over', async () => {
     const { store, link, messages, filter } = await fiveMessages();
     for (const runId of ['2', '4']) await store.runs.deleteRun(runId);
     const last = await messages.lastSeq({ deadline: Date.now() + WITHIN_MS });
@@ -174,7 +174,7 @@ describe.skipIf(WITHOUT_NATS)('a gap in a stream', () => {
     expect(questions(), 'the second walk knows the gaps').toBe(2);
   });
 
-  it('is not asked about by itself where there are many', async () => {
+  it('is not queried individually where there are many', async () => {
     const { store, link, messages, filter } = await fiveMessages();
     for (let n = 0; n < 40; n++) await store.runs.appendEvent(runEvent(`more-${n}`));
     for (let n = 0; n < 40; n += 2) await store.runs.deleteRun(`more-${n}`);

@@ -1,9 +1,9 @@
-/** One value of each layer is replaced in its stream by a changed one under the old checksum (KV-12, RUN-14). */
+/** Replaces one value of each layer in its stream by a changed one with the old checksum (KV-12, RUN-14). */
 import { connect } from '@nats-io/transport-node';
 import { expect, it } from 'vitest';
 import { checkLayer, fillLayers, LAYERS, type Layer } from '../../../faults/damage-layers.ts';
 import { HEADER, headersFor, readHeaders } from '../src/messages/headers.ts';
-import { serversOf } from '../src/options.ts';
+import { parseServers } from '../src/options.ts';
 import { streamName } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore } from './stores.ts';
@@ -30,7 +30,7 @@ async function change(url: string, prefix: string, layer: Layer): Promise<boolea
     const isIt = layer === 'artifact' || message?.subject.endsWith('.default.sick');
     if (!message || !isIt || !body.includes(from)) continue;
     const { [HEADER.expected]: _, [HEADER.once]: __, ...headers } = readHeaders(Buffer.from(message.hdrs!, 'base64'));
-    const { servers, ...login } = serversOf(url);
+    const { servers, ...login } = parseServers(url);
     const connection = await connect({ servers, ...login });
     const changed = Buffer.from(body.replace(from, to), 'latin1');
     await connection.request(message.subject, changed, { timeout: 5_000, headers: headersFor(headers) });
@@ -40,7 +40,7 @@ async function change(url: string, prefix: string, layer: Layer): Promise<boolea
   return false;
 }
 
-it.skipIf(WITHOUT_NATS).each(LAYERS)('damage of one %s is nobody else’s', async (layer) => {
+it.skipIf(WITHOUT_NATS).each(LAYERS)('damage of one %s affects nothing else', async (layer) => {
   const { url, prefix } = newStreams();
   await fillLayers(await openStore({ url, prefix }));
   expect(await change(url, prefix, layer)).toBe(true);

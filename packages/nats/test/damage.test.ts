@@ -1,4 +1,4 @@
-/** Messages of a run are purged past the store: its run is quarantined, and everything else goes on (RUN-20). */
+/** Messages of a run are purged without the store: its run is quarantined, and everything else continues (RUN-20). */
 import type { StoreAlert } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { fillRuns, SICK } from '../../../faults/damage-check.ts';
@@ -7,13 +7,14 @@ import { streamName } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore } from './stores.ts';
 
-describe.skipIf(WITHOUT_NATS)('commits that were purged past the store', () => {
-  it('cost their run alone', async () => {
+describe.skipIf(WITHOUT_NATS)('commits purged without the store', () => {
+  it('affect only their run', async () => {
     const { url, prefix } = newStreams();
     await fillRuns(await openStore({ url, prefix }));
     const alerts: StoreAlert[] = [];
     const store = await openStore({ url, prefix, onAlert: (alert) => alerts.push(alert) });
-    // The two runs were written in turn: before the sixth message lie three events of the first. Single messages cannot be deleted.
+    // The two runs were written alternately: three events of the first are before the sixth message. Single messages
+    // cannot be deleted.
     const filter = `${prefix}.runs.runs.default.${SICK.runId}`;
     const { purged } = await askServer<{ purged: number }>(url, `STREAM.PURGE.${streamName(prefix, 'runs')}`, {
       filter,
@@ -32,7 +33,7 @@ describe.skipIf(WITHOUT_NATS)('commits that were purged past the store', () => {
 describe('a body that cannot be read', () => {
   const head = { firstSeq: 4, count: 2, time: 7, createdAt: 1, rewrites: 0 };
 
-  it.each(['', '{', '[[]]\n', '[[["k",1]]]\nx'])('gives its entries without bodies: %s', (body) => {
+  it.each(['', '{', '[[]]\n', '[[["k",1]]]\nx'])('returns its entries without bodies: %s', (body) => {
     expect(readEntries(head, Buffer.from(body)).map((entry) => [entry.seq, entry.body])).toEqual([
       [4, ''],
       [5, ''],

@@ -1,4 +1,7 @@
-/** What the doctor says of servers and streams with each weakness, and which streams are refused at once (GEN-6, GEN-9). */
+/**
+ * The doctor's findings for servers and streams with each weakness, and the streams that are refused at once (GEN-6,
+ * GEN-9).
+ */
 import type { DoctorFinding, Store } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startKind } from '../../../scripts/servers/index.ts';
@@ -24,7 +27,7 @@ async function started(start: () => Promise<Setting>): Promise<Setting> {
   return setting;
 }
 
-/** A change to a safe stream, and what is said of it. */
+/** A change to a safe stream, and the expected message. */
 const UNSAFE: [change: Partial<StreamConfig>, said: RegExp][] = [
   [{ storage: 'memory' }, /storage is memory/],
   [{ discard: 'old' }, /discard is old/],
@@ -37,7 +40,7 @@ const UNSAFE: [change: Partial<StreamConfig>, said: RegExp][] = [
   [{ no_ack: true }, /no_ack is true/],
 ];
 
-describe.skipIf(WITHOUT_NATS)('a stream that is there already', () => {
+describe.skipIf(WITHOUT_NATS)('an existing stream', () => {
   it.each(UNSAFE)('with %j is refused', async (change, said) => {
     const { url, prefix } = newStreams();
     const made = await askServer<{ error?: unknown }>(url, `STREAM.CREATE.${streamName(prefix, 'runs')}`, {
@@ -51,13 +54,13 @@ describe.skipIf(WITHOUT_NATS)('a stream that is there already', () => {
     });
   });
 
-  it('with other replicas than were asked for is refused', async () => {
+  it('with other replicas than configured is refused', async () => {
     const { url, prefix } = newStreams();
     await openStore({ url, prefix });
     await expect(natsStore({ url, prefix, replicas: 3 })).rejects.toMatchObject({ code: 'DURABILITY_TOO_WEAK' });
   });
 
-  it('and is made unsafe later fails the doctor', async () => {
+  it('that is made unsafe later fails the doctor', async () => {
     const { url, prefix } = newStreams();
     const store = await openStore({ url, prefix });
     expect(await findingOf(store, 'stream runs')).toMatchObject({ status: 'ok' });
@@ -92,7 +95,7 @@ describe.skipIf(WITHOUT_NATS)('the doctor', () => {
     });
   });
 
-  it('sees by its monitoring that a server syncs, and without it does not know', { timeout: 60_000 }, async () => {
+  it('detects by its monitoring that a server syncs, and reports unknown without it', { timeout: 60_000 }, async () => {
     const { options } = await started(onSyncedServer);
     const store = await openStore({ ...options, durability: 'require' });
     expect(store.info.durability).toBe('host-crash');
@@ -105,7 +108,7 @@ describe.skipIf(WITHOUT_NATS)('the doctor', () => {
     await expect(natsStore({ url: options.url, durability: 'require' })).rejects.toMatchObject({ current: 'unknown' });
   });
 
-  it('fails a server that could sync and does it later', { timeout: 60_000 }, async () => {
+  it('fails a server that could sync at once but does it later', { timeout: 60_000 }, async () => {
     const server = await startKind(await natsOf('2.10'));
     onTestFinished(() => server.stop());
     const store = await openStore({ url: server.url, monitoring: [`http://127.0.0.1:${server.started!.ports[1]}`] });
@@ -116,7 +119,7 @@ describe.skipIf(WITHOUT_NATS)('the doctor', () => {
     });
   });
 
-  it('calls three synced replicas safe from the loss of one, and names one that is away', {
+  it('reports that three synced replicas survive the loss of one, and names one that is disconnected', {
     timeout: 120_000,
   }, async () => {
     const { options } = await started(() => onOwnCluster('2.10'));
@@ -127,7 +130,7 @@ describe.skipIf(WITHOUT_NATS)('the doctor', () => {
     expect(partly.info.durability).toBe('unknown');
   });
 
-  it('names a replica that is away', { timeout: 120_000 }, async () => {
+  it('names a disconnected replica', { timeout: 120_000 }, async () => {
     const cluster = await startNatsCluster('installed');
     onTestFinished(() => cluster.stop());
     const prefix = newPrefix();

@@ -1,4 +1,4 @@
-/** What is left in the streams after an erasure: every subject and message is looked at without our store. */
+/** Inspects every subject and message without the store after an erasure. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,7 +9,7 @@ import { STREAM_KINDS, streamName } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore, runEvent } from './stores.ts';
 
-/** One login may do everything, the other remove nothing. */
+/** One login may do everything, the other may not purge. */
 const PURGE_DENIED = `
   accounts: { APP: { jetstream: enabled, users: [
     { user: admin, password: admin },
@@ -21,7 +21,7 @@ interface Answer {
   message?: { subject: string; hdrs?: string; data?: string };
 }
 
-/** Subjects of messages in which a text stands. */
+/** Returns the subjects of messages that contain a text. */
 async function messagesWith(url: string, prefix: string, text: string): Promise<string[]> {
   const found: string[] = [];
   for (const kind of STREAM_KINDS) {
@@ -38,7 +38,9 @@ async function messagesWith(url: string, prefix: string, text: string): Promise<
 }
 
 describe.skipIf(WITHOUT_NATS)('eraseTenant', () => {
-  it('leaves the tenant in no subject, header or body, and its neighbour whole', { timeout: 120_000 }, async () => {
+  it('leaves the tenant in no subject, header or body, and keeps other tenants intact', {
+    timeout: 120_000,
+  }, async () => {
     const { url, prefix } = newStreams();
     const store = await openStore({ url, prefix });
     const other = await openStore({ url, prefix });
@@ -58,7 +60,7 @@ describe.skipIf(WITHOUT_NATS)('eraseTenant', () => {
     }
   });
 
-  it('takes long ids away too, which subjects only have the hash of', { timeout: 60_000 }, async () => {
+  it('removes long ids too, of which subjects contain only the hash', { timeout: 60_000 }, async () => {
     const { url, prefix } = newStreams();
     const store = await openStore({ url, prefix });
     const tenantId = `doomed ${'é'.repeat(250)}`;
@@ -79,14 +81,14 @@ describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
   const large = { n: SECRET.repeat(25_000) };
   const numbered = { tenantId: 'default', limit: 1_000 };
 
-  /** Four events with the secret, three of them in one commit that is too large for one message. */
+  /** Stores four events with the secret, three of them in one commit that is too large for one message. */
   async function newRun(store: Store): Promise<void> {
     await store.runs.appendEvent(runEvent('r', 'small', { n: SECRET }));
     await store.runs.appendEvents(['a', 'b', 'c'].map((key) => runEvent('r', key, large)));
     await store.runs.appendEvent(runEvent('r', 'harmless'));
   }
 
-  it('leaves the payload in no message, whole or in parts, and the run goes on for every client', async () => {
+  it('leaves the payload in no message, whole or in parts, and every client can still use the run', async () => {
     const { url, prefix } = newStreams();
     const [store, other] = [await openStore({ url, prefix }), await openStore({ url, prefix })];
     await newRun(store);
@@ -112,7 +114,7 @@ describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
     }
   });
 
-  it('that could not remove what it replaced is unknown, and finished when it is sent again', {
+  it('fails with an unknown outcome if it could not remove the replaced commits, and a retry completes it', {
     timeout: 60_000,
   }, async () => {
     const kind = await natsOf('installed', () => PURGE_DENIED);
@@ -132,7 +134,7 @@ describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
     expect(await confined.runs.verify('r', { tenantId: 'default' })).toMatchObject({ ok: true, events: 6 });
   });
 
-  it('finds its moment beside a writer of another process, and nothing of either is lost', async () => {
+  it('succeeds beside a writer of another process, and loses nothing of either', async () => {
     const { url, prefix } = newStreams();
     const [store, other] = [await openStore({ url, prefix }), await openStore({ url, prefix })];
     for (const key of ['a', 'b', 'c']) await store.runs.appendEvent(runEvent('r', key, { n: SECRET }));
@@ -143,8 +145,8 @@ describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
         await sleep(50);
       }
     })();
-    const patient = { ...ORDER, timeoutMs: 30_000 };
-    for (const runSeq of [1, 2, 3]) expect(await store.runs.redactEvent('r', runSeq, patient)).toBe(true);
+    const options = { ...ORDER, timeoutMs: 30_000 };
+    for (const runSeq of [1, 2, 3]) expect(await store.runs.redactEvent('r', runSeq, options)).toBe(true);
     isWriting = false;
     await writing;
     expect(written).toBeGreaterThan(3);
@@ -152,7 +154,7 @@ describe.skipIf(WITHOUT_NATS)('redactEvent', () => {
     expect(await store.runs.verify('r', { tenantId: 'default' })).toMatchObject({ ok: true, events: written });
   });
 
-  it('refuses a run that is too long for one message by what it may have', { timeout: 60_000 }, async () => {
+  it('refuses a run that is too long for one message, and names the limit', { timeout: 60_000 }, async () => {
     const store = await openStore(newStreams());
     const payload = { text: 'x'.repeat(500_000) };
     for (let at = 0; at < 35; at++) await store.runs.appendEvent(runEvent('long', `key-${at}`, payload));

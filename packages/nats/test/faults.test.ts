@@ -1,4 +1,4 @@
-/** What callers are told when servers or the way to them fail, and that it was true (GEN-3, GEN-8). */
+/** The errors that callers get when servers or connections fail, and that they are true (GEN-3, GEN-8). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,7 +9,7 @@ import { natsStore } from '../src/index.ts';
 import { sharedServer, WITHOUT_NATS } from './servers.ts';
 import { keysOf, newStreams, openStore, runEvent } from './stores.ts';
 
-/** The code of the error a call ends with, and how long it took; a call that succeeds fails the test. */
+/** Returns the code of a call's error and how long it took. Fails the test if the call succeeds. */
 async function failureOf(call: Promise<unknown>): Promise<{ code: string; outcome: string; ms: number }> {
   const began = performance.now();
   const error: unknown = await call.then(
@@ -20,7 +20,7 @@ async function failureOf(call: Promise<unknown>): Promise<{ code: string; outcom
   return { code: error.code, outcome: error.outcome, ms: performance.now() - began };
 }
 
-/** A store on streams of its own, behind a proxy, and one that goes straight to the same streams. */
+/** Opens a store behind a proxy, and one that connects directly to the same streams. */
 async function behindProxy(timeoutMs?: number): Promise<{ proxy: FaultProxy; store: Store; direct: Store }> {
   const { url, prefix } = newStreams();
   const proxy = await FaultProxy.before(url);
@@ -44,7 +44,7 @@ async function untilAppended(store: Store, event = runEvent('r'), limitMs = 20_0
 }
 
 describe.skipIf(WITHOUT_NATS)('an acknowledgement that is lost after the message was stored (F8)', () => {
-  it('is settled by the subject: the append is answered as it was stored, once', async () => {
+  it('is settled by the subject: the append returns the stored event, once', async () => {
     const { proxy, store, direct } = await behindProxy();
     await store.runs.appendEvent(runEvent('r', 'first'));
     const event = runEvent('r', 'lost-reply-key');
@@ -72,7 +72,7 @@ describe.skipIf(WITHOUT_NATS)('an acknowledgement that is lost after the message
     expect(await keysOf(direct, 'new')).toEqual(['begins-the-run']);
   });
 
-  it('is OUTCOME_UNKNOWN when time runs out before it can be settled, and the key settles it later', async () => {
+  it('fails with OUTCOME_UNKNOWN when time runs out, and a retry with the same key settles it', async () => {
     const { proxy, store, direct } = await behindProxy(1_000);
     await store.runs.appendEvent(runEvent('r', 'first'));
     proxy.goSilent();
@@ -89,8 +89,8 @@ describe.skipIf(WITHOUT_NATS)('an acknowledgement that is lost after the message
   });
 });
 
-describe.skipIf(WITHOUT_NATS)('a server of its own', () => {
-  it('that is away is UNAVAILABLE, also to who opens a store, and works again by itself', {
+describe.skipIf(WITHOUT_NATS)('a separate server', () => {
+  it('that cannot be reached fails with UNAVAILABLE, also when a store is opened, and works again by itself', {
     timeout: 60_000,
   }, async () => {
     const server = await startOwnServer('nats');
@@ -109,7 +109,7 @@ describe.skipIf(WITHOUT_NATS)('a server of its own', () => {
     expect(await store.ping()).toBe(true);
   });
 
-  it('goes on with tails, watches, lists and scans after it was killed and revived', { timeout: 60_000 }, async () => {
+  it('continues tails, watches, lists and scans after it was killed and restarted', { timeout: 60_000 }, async () => {
     const server = await startOwnServer('nats');
     onTestFinished(() => server.stop());
     const store = await openStore({ url: server.url });
@@ -148,11 +148,11 @@ describe.skipIf(WITHOUT_NATS)('a server of its own', () => {
 });
 
 describe.skipIf(WITHOUT_NATS)('writers of several clients on one run', () => {
-  it('write each event once, in dense sequences, whoever is first', async () => {
+  it('store each event once, in dense sequences, whichever is first', async () => {
     const { url, prefix } = newStreams(sharedServer());
     const stores = await Promise.all([1, 2, 3].map(() => openStore({ url, prefix })));
     const sent = Array.from({ length: 60 }, (_, at) => runEvent('r', `key-${at}`));
-    // Every event is sent by two of the three.
+    // Two of the three clients send each event.
     const results = await Promise.all(
       sent.flatMap((event, at) => [0, 1].map((plus) => stores[(at + plus) % 3]!.runs.appendEvent(event))),
     );
@@ -162,20 +162,20 @@ describe.skipIf(WITHOUT_NATS)('writers of several clients on one run', () => {
   });
 });
 
-describe.skipIf(WITHOUT_NATS)('servers that are killed under load (F2, F13)', () => {
+describe.skipIf(WITHOUT_NATS)('servers killed under load (F2, F13)', () => {
   const killing = async (...args: string[]) => {
     const { code, output } = await runQuietly(process.execPath, ['scripts/run.js', 'faults/nats-kill', ...args]);
     expect(code, output).toBe(0);
     return output;
   };
 
-  it('have lost nothing they acknowledged, and the client recovers: one server', { timeout: 120_000 }, async () => {
+  it('lose no acknowledged write, and the client recovers: one server', { timeout: 120_000 }, async () => {
     expect(await killing('--rounds', '3', '--nodes', '1')).toMatch(
       /one server: 3 rounds, [1-9]\d* acked, .* 0 lost, 0 duplicated, 0 problems/,
     );
   });
 
-  it('have lost nothing they acknowledged, and the client recovers: leaders of a cluster', {
+  it('lose no acknowledged write, and the client recovers: leaders of a cluster', {
     timeout: 180_000,
   }, async () => {
     expect(await killing('--rounds', '2', '--nodes', '3')).toMatch(

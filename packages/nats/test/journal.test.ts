@@ -1,11 +1,11 @@
-/** Long runs, large commits and removals, as several clients see them. */
+/** Long runs, large commits and removals, seen by several clients. */
 import type { Store } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { streamName } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { keysOf, newStreams, openStore, runEvent } from './stores.ts';
 
-/** Events `from` to `to` of a run, a thousand a commit. */
+/** Appends events `from` to `to` to a run, a thousand per commit. */
 async function appendMany(store: Store, runId: string, from: number, to: number): Promise<void> {
   for (let at = from; at <= to; at += 1_000) {
     const last = Math.min(to, at + 999);
@@ -23,8 +23,8 @@ async function subjectsOf(url: string, prefix: string, space: string): Promise<s
   return Object.keys(state.subjects ?? {});
 }
 
-describe.skipIf(WITHOUT_NATS)('a writer who is new to a long run', () => {
-  it('knows all its keys from checkpoints and what came after them', { timeout: 60_000 }, async () => {
+describe.skipIf(WITHOUT_NATS)('a new writer of a long run', () => {
+  it('reads all its keys from checkpoints and the commits after them', { timeout: 60_000 }, async () => {
     const { url, prefix } = newStreams();
     const store = await openStore({ url, prefix });
     await appendMany(store, 'long', 1, 9_000);
@@ -45,7 +45,7 @@ describe.skipIf(WITHOUT_NATS)('a writer who is new to a long run', () => {
     expect(await store.runs.verify('long')).toMatchObject({ ok: true, events: 10_501 });
   });
 
-  it('knows them without checkpoints too', { timeout: 60_000 }, async () => {
+  it('reads them without checkpoints too', { timeout: 60_000 }, async () => {
     const { url, prefix } = newStreams();
     await appendMany(await openStore({ url, prefix }), 'long', 1, 5_000);
     await expect.poll(() => subjectsOf(url, prefix, 'checkpoints')).toHaveLength(1);
@@ -53,13 +53,13 @@ describe.skipIf(WITHOUT_NATS)('a writer who is new to a long run', () => {
     const other = await openStore({ url, prefix });
     expect(await other.runs.appendEvent(runEvent('long', 'key-1'))).toMatchObject({ runSeq: 1, idempotent: true });
     expect(await other.runs.appendEvent(runEvent('long', 'new'))).toMatchObject({ runSeq: 5_001, persisted: true });
-    // It writes for the next one what it had to read.
+    // It writes a checkpoint for the next writer.
     await expect.poll(() => subjectsOf(url, prefix, 'checkpoints')).toHaveLength(1);
   });
 });
 
-describe.skipIf(WITHOUT_NATS)('a commit that is larger than a message may be', () => {
-  it('is stored in parts, read back whole, and goes whole with its run', { timeout: 60_000 }, async () => {
+describe.skipIf(WITHOUT_NATS)('a commit larger than a message', () => {
+  it('is stored in parts, read back whole, and removed whole with its run', { timeout: 60_000 }, async () => {
     const { url, prefix } = newStreams();
     const store = await openStore({ url, prefix, timeoutMs: 20_000 });
     const filler = 'x'.repeat(200_000);
@@ -80,7 +80,7 @@ describe.skipIf(WITHOUT_NATS)('a commit that is larger than a message may be', (
 });
 
 describe.skipIf(WITHOUT_NATS)('a run of many commits', () => {
-  it('is read in pages from anywhere, by one who wrote it and by one who did not', { timeout: 60_000 }, async () => {
+  it('is read in pages from any position, by its writer and by another client', { timeout: 60_000 }, async () => {
     const { url, prefix } = newStreams();
     const store = await openStore({ url, prefix });
     for (let at = 1; at <= 120; at++) await store.runs.appendEvent(runEvent('r', `key-${at}`));
@@ -109,7 +109,9 @@ describe.skipIf(WITHOUT_NATS)('a run of many commits', () => {
 });
 
 describe.skipIf(WITHOUT_NATS)('a store of many runs', () => {
-  it('is listed whole by one who comes later, and by one who was there', { timeout: 120_000 }, async () => {
+  it('is listed completely by a client that connects later, and by one that was connected', {
+    timeout: 120_000,
+  }, async () => {
     const { url, prefix } = newStreams();
     const store = await openStore({ url, prefix, timeoutMs: 60_000 });
     const before = store.runs.listRuns({ limit: 1 });
@@ -134,8 +136,8 @@ describe.skipIf(WITHOUT_NATS)('a store of many runs', () => {
   });
 });
 
-describe.skipIf(WITHOUT_NATS)('a session that was removed', () => {
-  it('is begun again from nothing, also by those who knew it before', async () => {
+describe.skipIf(WITHOUT_NATS)('a removed session', () => {
+  it('starts again empty, also for clients that knew it before', async () => {
     const { url, prefix } = newStreams();
     const [store, other] = [await openStore({ url, prefix }), await openStore({ url, prefix })];
     const update = (updateId: string) => ({

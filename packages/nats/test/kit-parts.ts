@@ -1,10 +1,10 @@
-/** The store under test on streams of its own; used outside of tests too. */
+/** Opens stores under test on their own streams. Also used outside tests. */
 import type { StoreUnderTest } from '@tidemark/conformance';
 import { type NatsOptions, natsStore } from '../src/index.ts';
 import { newPrefix, removeStreams } from './servers.ts';
 
 export async function openUnderTest(options: NatsOptions): Promise<StoreUnderTest> {
-  // Many processes share two cores: a slow answer is none of the faults that are looked for here.
+  // Many processes share two cores: slow answers are not the faults that this test looks for.
   const given = { timeoutMs: 20_000, ...options, prefix: newPrefix() };
   const open = () => natsStore(given);
   const store = await open();

@@ -1,10 +1,10 @@
-/** Registers the conformance kit for servers of one kind: most cases at the same time, the rest alone. */
+/** Registers the conformance kit for one kind of server: most cases in parallel, the rest alone. */
 import { ALL_CASES, registerConformance, sharesStore } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { openUnderTest } from './kit-parts.ts';
 import { type Setting, WITHOUT_NATS } from './servers.ts';
 
-/** Fewer than by default, since several settings try others each time. */
+/** Fewer than the default, since several settings each try different ones. */
 const MODEL_RUNS = 20;
 
 export function registerKit(title: string, start: () => Promise<Setting>, holds: (domain: string) => boolean): void {

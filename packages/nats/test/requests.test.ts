@@ -1,11 +1,11 @@
-/** What the kit cannot see of request ids on NATS: which are in the record, which in a stream of their own, and for how long. */
+/** Request ids on NATS beyond the kit: which are in the record, which in a separate stream, and for how long. */
 import { describe, expect, it } from 'vitest';
 import { safeConfig, streamName, weaknessesOf } from '../src/streams/streams.ts';
 import { askServer, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openStore } from './stores.ts';
 
 describe.skipIf(WITHOUT_NATS)('request ids', () => {
-  it('are in their record up to the 32nd, then all but the last 16 are in a stream that the server empties', async () => {
+  it('stay in their record up to the 32nd, then all but the last 16 move to a stream with expiry', async () => {
     const streams = newStreams();
     const { kv } = await openStore(streams);
     const kept = async () => {
@@ -21,7 +21,7 @@ describe.skipIf(WITHOUT_NATS)('request ids', () => {
     expect((await kv.get('k'))!.revision).toBe((await write(1)).revision);
   });
 
-  it('outlive their record in the mark that it leaves, also when the cleaner of another process ended it', async () => {
+  it('outlive their record in its delete marker, also when the cleaner of another process removed it', async () => {
     const streams = newStreams();
     let now = Date.now();
     const store = await openStore({ ...streams, clock: () => now });
@@ -33,7 +33,7 @@ describe.skipIf(WITHOUT_NATS)('request ids', () => {
     expect(await store.kv.get('k')).toBeNull();
   });
 
-  it('are refused a stream that drops them early, and warn of one that keeps them for ever', () => {
+  it('refuse a stream that drops them early, and warn of one that keeps them for ever', () => {
     const safe = safeConfig('tidemark', 'requests', 1);
     const weak = (max_age: number) => weaknessesOf({ ...safe, max_age }, safe).map(({ loses }) => loses);
     expect([weak(safe.max_age), weak(safe.max_age / 2), weak(0), weak(2 * safe.max_age)]).toEqual([

@@ -1,14 +1,14 @@
-/** The NATS servers that tests use, and streams of their own on them. */
+/** The NATS servers that tests use, and separate streams on them. */
 import { randomUUID } from 'node:crypto';
 import { connect } from '@nats-io/transport-node';
 import { neededServers, offeredUrl, startKind, startOwnServer } from '../../../scripts/servers/index.ts';
 import { startNatsCluster } from '../../../scripts/servers/nats-cluster.ts';
 import { type NatsVersion, natsOf } from '../../../scripts/servers/nats-versions.ts';
 import type { NatsOptions } from '../src/index.ts';
-import { serversOf } from '../src/options.ts';
+import { parseServers } from '../src/options.ts';
 import { STREAM_KINDS, streamName } from '../src/streams/streams.ts';
 
-/** Whether this run of the tests leaves NATS out on purpose. */
+/** Whether this test run deliberately excludes NATS. */
 export const WITHOUT_NATS = !neededServers().includes('nats');
 
 /** The server that all tests share. */
@@ -18,7 +18,7 @@ export function sharedServer(): string {
   return url;
 }
 
-/** Where the kit runs, and what ends it. */
+/** The servers that the kit runs on, and how to stop them. */
 export interface Setting {
   options: NatsOptions;
   version: string;
@@ -29,20 +29,20 @@ export async function onSharedServer(): Promise<Setting> {
   return { options: { url: sharedServer() }, version: 'shared', stop: async () => {} };
 }
 
-/** One server of its own, as Debian 12 has it. */
+/** Starts a server of the version in Debian 12. */
 async function onOwnServer(): Promise<Setting> {
   const server = await startOwnServer('nats');
   return { options: { url: server.url }, version: server.version, stop: () => server.stop() };
 }
 
-/** A cluster of three; servers that can, sync before they acknowledge. */
+/** Starts a cluster of three. Servers that support it sync before they acknowledge. */
 export async function onOwnCluster(version: NatsVersion): Promise<Setting> {
   const cluster = await startNatsCluster(version, version === 'installed' ? '' : 'sync_interval: always');
   const { url, monitoring } = cluster;
   return { options: { url, monitoring, replicas: 3 }, version: cluster.version, stop: () => cluster.stop() };
 }
 
-/** One server of its own that syncs before it acknowledges. */
+/** Starts a server that syncs before it acknowledges. */
 export async function onSyncedServer(): Promise<Setting> {
   const kind = await natsOf(
     '2.10',
@@ -54,14 +54,14 @@ export async function onSyncedServer(): Promise<Setting> {
   return { options: { url: server.url, monitoring }, version: server.version, stop: () => server.stop() };
 }
 
-/** A prefix that no other test has, so that its streams are its own. */
+/** Returns a prefix that no other test uses, for separate streams. */
 export function newPrefix(): string {
   return `test_${randomUUID().replaceAll('-', '')}`;
 }
 
-/** Asks the JetStream of a server something, without our store. */
+/** Sends a request to the JetStream API of a server, without the store. */
 export async function askServer<T>(url: string, subject: string, question: unknown = ''): Promise<T> {
-  const { servers, ...login } = serversOf(url);
+  const { servers, ...login } = parseServers(url);
   const connection = await connect({ servers, ...login });
   try {
     const data = typeof question === 'string' ? question : JSON.stringify(question);
@@ -76,7 +76,7 @@ export async function removeStreams(url: string, prefix: string): Promise<void> 
   for (const kind of STREAM_KINDS) await askServer(url, `STREAM.DELETE.${streamName(prefix, kind)}`);
 }
 
-/** Where `npm run test:matrix` runs the kit. */
+/** The setups on which `npm run test:matrix` runs the kit. */
 export const SETTINGS: Record<string, () => Promise<Setting>> = {
   'NATS 2.9, one server': onOwnServer,
   'NATS 2.9, three servers': () => onOwnCluster('installed'),

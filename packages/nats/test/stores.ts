@@ -1,4 +1,4 @@
-/** Stores that are closed, and streams that go, when the test ends. */
+/** Stores that are closed, and streams that are removed, when the test ends. */
 import type { Store } from '@tidemark/core';
 import { onTestFinished } from 'vitest';
 import { Link } from '../src/connection/link.ts';
@@ -7,7 +7,7 @@ import { newPrefix, removeStreams, sharedServer } from './servers.ts';
 
 export { runEvent } from '../../../faults/run-event.ts';
 
-/** A prefix on a server whose streams go when the test ends. */
+/** Returns a prefix on a server whose streams are removed when the test ends. */
 export function newStreams(url = sharedServer()): { url: string; prefix: string } {
   const prefix = newPrefix();
   onTestFinished(() => removeStreams(url, prefix).catch(() => {}));
@@ -20,7 +20,7 @@ export async function openStore(options: NatsOptions): Promise<Store> {
   return store;
 }
 
-/** How long calls of tests that go below the store may take. */
+/** Time limit of calls in tests below the store. */
 export const WITHIN_MS = 10_000;
 
 export async function openLink(url: string): Promise<Link> {
@@ -29,7 +29,7 @@ export async function openLink(url: string): Promise<Link> {
   return link;
 }
 
-/** The keys of a run's events, which must be numbered 1, 2, 3 … */
+/** Returns the keys of a run's events, which must be numbered 1, 2, 3 … */
 export async function keysOf(store: Store, runId: string): Promise<string[]> {
   const keys: string[] = [];
   for await (const { runSeq, idempotencyKey } of store.runs.readEvents(runId, { tenantId: 'default', limit: 1_000 })) {

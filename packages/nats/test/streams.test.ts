@@ -1,4 +1,4 @@
-/** The streams of a store that several processes open at once, or whose subjects somebody else has. */
+/** The streams of a store that several processes open at once, or whose subjects another stream has. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { RefusedByServer } from '../src/errors.ts';
 import { natsStore } from '../src/index.ts';
@@ -6,7 +6,7 @@ import { prepareStreams, STREAM_KINDS, safeConfig, streamInfo, streamName } from
 import { askServer, newPrefix, WITHOUT_NATS } from './servers.ts';
 import { newStreams, openLink, openStore, runEvent, WITHIN_MS } from './stores.ts';
 
-/** Prepares streams on a server that carries each request out and then, where one is played, answers with a refusal. */
+/** Prepares streams on a server that carries out each request but answers with the given refusal, if any. */
 async function preparedWith(refusalOf: (subject: string) => Error | false): Promise<void> {
   const { url, prefix } = newStreams();
   const link = await openLink(url);
@@ -25,7 +25,7 @@ async function preparedWith(refusalOf: (subject: string) => Error | false): Prom
 }
 
 describe.skipIf(WITHOUT_NATS)('streams', () => {
-  it('are made once by eight clients that open an empty server at once, and all of them come up', async () => {
+  it('are created once by eight clients that open an empty server at once, and all of them succeed', async () => {
     for (let round = 0; round < 20; round++) {
       const { url, prefix } = newStreams();
       const stores = await Promise.all(Array.from({ length: 8 }, () => openStore({ url, prefix })));
@@ -37,15 +37,13 @@ describe.skipIf(WITHOUT_NATS)('streams', () => {
   it.each([
     [10058, 'stream name already in use with a different configuration'],
     [10065, 'subjects overlap with an existing stream'],
-  ])(
-    'that another was quicker to make are taken as they are, though the server refuses with %i',
-    async (code, says) => {
-      // The server looks for the name and for the subjects under two locks; in between, another's request is carried out.
-      await preparedWith((subject) => subject.startsWith('STREAM.CREATE.') && new RefusedByServer(code, says));
-    },
-  );
+  ])('that another client created first are used, though the server refuses with %i', async (code, says) => {
+    // The server checks the name and the subjects under two locks; in between, another client's request is carried
+    // out.
+    await preparedWith((subject) => subject.startsWith('STREAM.CREATE.') && new RefusedByServer(code, says));
+  });
 
-  it('that a member of a cluster does not know yet, though they are made, are waited for', async () => {
+  it('that exist but are unknown to a member of a cluster are waited for', async () => {
     const asked: string[] = [];
     await preparedWith((subject) => {
       if (!subject.startsWith('STREAM.INFO.')) return false;
@@ -57,14 +55,14 @@ describe.skipIf(WITHOUT_NATS)('streams', () => {
     expect(asked).toHaveLength(4 * STREAM_KINDS.length);
   });
 
-  it('of more replicas than one are refused at once by a server that is alone', async () => {
+  it('with more than one replica are refused at once by a single server', async () => {
     await expect(natsStore({ ...newStreams(), replicas: 3 })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       field: 'replicas',
     });
   });
 
-  it('whose subjects a stranger has are refused by the name of the option', async () => {
+  it('whose subjects another stream has are refused with the name of the option', async () => {
     const { url, prefix } = newStreams();
     const stranger = newPrefix();
     await askServer(url, `STREAM.CREATE.${stranger}`, { name: stranger, subjects: [`${prefix}.>`] });

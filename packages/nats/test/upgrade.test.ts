@@ -1,4 +1,6 @@
-/** The directories of NATS servers that hold stores of released versions open and go on with the code of today (UPG-1). */
+/**
+ * Directories of NATS servers with stores of released versions can be opened and used with the current code (UPG-1).
+ */
 import { join } from 'node:path';
 import type { Store } from '@tidemark/core';
 import { describe, it, onTestFinished } from 'vitest';
@@ -26,11 +28,11 @@ async function opened(fixture: Fixture): Promise<{ store: Store; archive: string
 
 describe.skipIf(WITHOUT_NATS)('a directory', () => {
   describe.each(fixturesOf('nats'))('of version $version', (fixture) => {
-    it('holds what was written', async () => {
+    it('holds the data that was written', async () => {
       await checkContents((await opened(fixture)).store, fixture);
     });
 
-    it('goes on where it was', async () => {
+    it('can be written to', async () => {
       const { store, archive } = await opened(fixture);
       await checkContinuing(store, fixture, archive);
     });

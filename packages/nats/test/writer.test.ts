@@ -1,4 +1,4 @@
-/** What a writer makes of answers that a cluster gives under load. */
+/** How a writer handles the answers of a cluster under load. */
 import type { Msg } from '@nats-io/nats-core';
 import { describe, expect, it } from 'vitest';
 import { Messages } from '../src/messages/messages.ts';
@@ -22,7 +22,7 @@ async function newWriters(count: number) {
 }
 
 describe.skipIf(WITHOUT_NATS)('a writer', () => {
-  it('that hears of the message of another in place of its own has lost, however many versions follow at once', async () => {
+  it('reports a lost race even when more versions follow immediately', async () => {
     const [ours, theirs] = (await newWriters(2)) as [Writers, Writers];
     const { link, writer, subject } = ours;
     const ask = link.ask.bind(link);
@@ -30,11 +30,11 @@ describe.skipIf(WITHOUT_NATS)('a writer', () => {
     link.ask = async (to, ...rest) => {
       if (to === subject) {
         const seq = await theirs.writer.publish({ subject, expected: 0, headers: {}, body: 'theirs' }, call());
-        // As a cluster answers when two messages of one id meet.
+        // A cluster answers like this when two messages with one id meet.
         return { data: Buffer.from(JSON.stringify({ seq, duplicate: true })) } as unknown as Msg;
       }
       const answer = await ask(to, ...rest);
-      // Right after the first look so many versions are written that the one it found is dropped.
+      // Right after the first read, enough versions are written that the one it found is dropped.
       if (to.includes('STREAM.MSG.GET') && ++looks === 1) {
         let last = (await theirs.messages.last(subject, call()))!.seq;
         for (let version = 0; version < 8; version++)

@@ -1,11 +1,12 @@
--- Runs: a head per run, the append-only log, stored snapshots, and what keeps the feed in order.
--- @name stands for a table or function in the configured schema; {partitioned} for PARTITION BY HASH (run_id), where wanted.
+-- Runs: a head per run, the append-only log, stored snapshots, and the order of the feed.
+-- @name is a table or function in the configured schema; {partitioned} becomes PARTITION BY HASH (run_id) when
+-- configured.
 
--- The clock of the store in milliseconds: the server's, at this very moment and not at the start of the transaction.
+-- The store's clock in milliseconds: the server's current time, not the start of the transaction.
 CREATE FUNCTION @tidemark_now() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
 AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
--- The head of each run, locked by every append until its commit: its order is the order of the log.
+-- The head of each run. Every append locks it until its commit, so its order is the order of the log.
 CREATE TABLE @runs (
   tenant_id      text COLLATE "C" NOT NULL,
   run_id         text COLLATE "C" NOT NULL,
@@ -16,14 +17,14 @@ CREATE TABLE @runs (
   status         text,
   last_seq       bigint NOT NULL,
   link           bytea  NOT NULL,
-  -- The link before the last commit: what the events of that commit are linked to.
+  -- The link before the last commit, to which the events of that commit are linked.
   link_before    bytea  NOT NULL,
   created_at     bigint NOT NULL,
   updated_at     bigint NOT NULL,
   labels         jsonb  NOT NULL,
   parent_run_id  text,
   removed        jsonb,
-  -- Where the last event stands in the feed: no later one of the run may stand before it.
+  -- The feed position of the last event. Later events of the run must not come before it.
   feed_epoch     integer NOT NULL,
   feed_xid       xid8   NOT NULL,
   PRIMARY KEY (run_id, tenant_id)
@@ -34,15 +35,15 @@ CREATE INDEX runs_by_status ON @runs (status, created_at);
 
 CREATE SEQUENCE @run_events_position;
 
--- Which life of the database an event was stored in. Transaction ids start anew when a dump is restored elsewhere;
--- then a new epoch begins, so that cursors of the feed stay in order.
+-- The epoch in which an event was stored. Transaction ids restart when a dump is restored elsewhere; a new epoch then
+-- keeps cursors of the feed in order.
 CREATE TABLE @feed_epochs (
   epoch      integer PRIMARY KEY,
   started_at bigint NOT NULL
 );
 INSERT INTO @feed_epochs (epoch, started_at) VALUES (1, @tidemark_now());
 
--- The log. Payloads are json, not jsonb: what was sent comes back byte for byte.
+-- The log. Payloads are json, not jsonb, so that they are returned byte for byte.
 CREATE TABLE @run_events (
   tenant_id          text COLLATE "C" NOT NULL,
   run_id             text COLLATE "C" NOT NULL,
@@ -64,7 +65,7 @@ CREATE TABLE @run_events (
   commit_index       integer NOT NULL,
   link               bytea   NOT NULL,
   epoch              integer NOT NULL,
-  -- The transaction that stored it, or that of the event before it in its run if that is younger.
+  -- The transaction that stored it, or that of the run's previous event if that is younger.
   xid                xid8    NOT NULL,
   position           bigint  NOT NULL DEFAULT nextval('@run_events_position'),
   PRIMARY KEY (run_id, tenant_id, run_seq),
@@ -73,7 +74,7 @@ CREATE TABLE @run_events (
 
 CREATE INDEX run_events_in_feed ON @run_events (epoch, xid, position);
 
--- Events are never changed, and go only with their whole run, after the store has marked it as removed.
+-- Events are never changed. They are deleted only with their whole run, after the store has marked it as removed.
 CREATE FUNCTION @refuse_event_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' AND EXISTS (

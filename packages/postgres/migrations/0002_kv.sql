@@ -1,6 +1,6 @@
 -- KV: records, their fields, and the sequence that revisions come from.
 
--- A record; from `expires_at` on it is as good as absent. `requests` holds the last request ids as a JSON array.
+-- A record is invisible from `expires_at` on. `requests` holds the last request ids as a JSON array.
 CREATE TABLE @kv_records (
   tenant_id  text COLLATE "C" NOT NULL,
   key        text COLLATE "C" NOT NULL,
@@ -21,5 +21,5 @@ CREATE TABLE @kv_fields (
   PRIMARY KEY (tenant_id, key, field)
 );
 
--- Revisions of all records; it only grows, so that no key ever sees a revision twice.
+-- Revisions of all records. It only grows, so that no revision of a key is reused.
 CREATE SEQUENCE @kv_revision;

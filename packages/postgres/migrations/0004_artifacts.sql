@@ -1,6 +1,6 @@
--- Artifacts: references in scopes, and bytes once per tenant and SHA-256 (AGT-11).
+-- Artifacts: references in scopes, and bytes stored once per tenant and SHA-256 (AGT-11).
 
--- References. `scope_tenant_id` is the tenant as the caller named it; `tenant_id` is the one that owns the row.
+-- References. `scope_tenant_id` is the tenant as the caller named it; `tenant_id` owns the row.
 CREATE TABLE @artifacts (
   tenant_id       text COLLATE "C" NOT NULL,
   id              text COLLATE "C" NOT NULL,
@@ -25,7 +25,7 @@ CREATE INDEX artifacts_by_trace ON @artifacts (tenant_id, trace_id, id) WHERE tr
 CREATE INDEX artifacts_by_bytes ON @artifacts (tenant_id, sha256);
 CREATE INDEX artifacts_by_expiry ON @artifacts (expires_at) WHERE expires_at IS NOT NULL;
 
--- Bytes by their hash: in the directory beside the database, or in the chunks of the upload that brought them.
+-- Bytes by their hash: in the directory beside the database, or in the chunks of the upload that stored them.
 CREATE TABLE @artifact_blobs (
   tenant_id  text COLLATE "C" NOT NULL,
   sha256     text COLLATE "C" NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE @artifact_blobs (
   CHECK ((place = 'table') = (upload_id IS NOT NULL))
 );
 
--- Uploads under way; one that is no longer renewed was left behind by a crash and is swept.
+-- Uploads in progress. A crash leaves uploads that are no longer renewed; a sweep removes them.
 CREATE TABLE @artifact_uploads (
   tenant_id  text COLLATE "C" NOT NULL,
   upload_id  text COLLATE "C" NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE @artifact_uploads (
   PRIMARY KEY (tenant_id, upload_id)
 );
 
--- The bytes of an upload, at most 256 KiB a chunk, counted from 0.
+-- The bytes of an upload in chunks of at most 256 KiB, numbered from 0.
 CREATE TABLE @artifact_chunks (
   tenant_id text COLLATE "C" NOT NULL,
   upload_id text COLLATE "C" NOT NULL,

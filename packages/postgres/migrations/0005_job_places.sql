@@ -1,6 +1,6 @@
--- Jobs: where each stands in the index that claims and sweeps go by.
+-- Jobs: the index that claims and sweeps use.
 
--- A place of a job; its words are in packages/core/src/jobs/places.ts. Changed in the same step as the record.
+-- An index entry of a job; packages/core/src/jobs/places.ts defines its format. Changed in the same step as the record.
 CREATE TABLE @kv_places (
   tenant_id text COLLATE "C" NOT NULL,
   place     text COLLATE "C" NOT NULL,
@@ -10,7 +10,7 @@ CREATE TABLE @kv_places (
 
 CREATE INDEX kv_places_by_key ON @kv_places (tenant_id, key);
 
--- Where tenants are kept apart already, here too.
+-- If row-level security is already in force, apply it here too.
 DO $$
 BEGIN
   IF to_regprocedure('@confine_tenants()') IS NOT NULL THEN PERFORM @confine_tenants(); END IF;

@@ -1,10 +1,10 @@
--- Redaction: the payload of an event can be taken out for good, and the event then says by whom, when and why.
+-- Redaction: the payload of an event can be removed for good. The event then records who did it, when and why.
 
--- JSON: the SHA-256 of the payload that was, by which the chain still holds, with `at`, `by` and `reason`.
+-- JSON: the SHA-256 of the removed payload, with which the chain still verifies, and `at`, `by` and `reason`.
 ALTER TABLE @run_events ADD COLUMN redaction text;
 
--- Events go only with their whole run, after the store has marked it as removed. Of changes exactly one passes: the
--- payload goes and the redaction comes, once, and all else stays as it is.
+-- Events are deleted only with their whole run, after the store has marked it as removed. Exactly one change is
+-- allowed, once: the payload is removed and the redaction is set. All other columns stay.
 CREATE OR REPLACE FUNCTION @refuse_event_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' AND EXISTS (
@@ -27,10 +27,10 @@ BEGIN
   RAISE EXCEPTION 'run_events is append-only: events are only redacted, with redactEvent, and only whole runs are removed, with deleteRun';
 END $$;
 
--- Finds all that a tenant has, to list tenants and to erase one.
+-- For listing tenants and for erasing one.
 CREATE INDEX runs_by_tenant ON @runs (tenant_id, run_id);
 
--- Where updates are refused by privilege too, these two columns are let through to the trigger.
+-- If updates are refused by privilege too, allow these two columns; the trigger checks them.
 DO $$
 BEGIN
   IF to_regprocedure('@confine_tenants()') IS NOT NULL THEN

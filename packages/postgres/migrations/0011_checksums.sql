@@ -1,21 +1,21 @@
 -- oldest reader: 9
--- Checksums: CRC-32 of a value, begun with where it belongs. A row from before has none until it is written again. Documents
+-- Checksums: CRC-32 of a value, seeded with its key. A row from before has none until it is written again. Documents
 -- carry theirs in the white space at the end of their JSON text.
 
--- Of the whole record: the sums of its fields, its revision and its expiry added up.
+-- Of the whole record: the total of the sums of its fields, its revision and its expiry.
 ALTER TABLE @kv_records ADD COLUMN sum integer;
 ALTER TABLE @kv_fields ADD COLUMN sum integer;
 
--- Of what stands beside the document.
+-- Of the columns beside the document.
 ALTER TABLE @memory_states ADD COLUMN sum integer;
 ALTER TABLE @planner_pauses ADD COLUMN sum integer;
 ALTER TABLE @remote_bindings ADD COLUMN sum integer;
 
--- Of the bytes; for bytes outside the database one sum per 256 KiB, four bytes each.
+-- Of the bytes. Bytes outside the database have one sum per 256 KiB, four bytes each.
 ALTER TABLE @artifact_chunks ADD COLUMN sum integer;
 ALTER TABLE @artifact_blobs ADD COLUMN sums bytea;
 
--- A process of an older version that still writes here knows of no sums: what it changes has none.
+-- A process of an older version may still write here without checksums: rows that it changes lose theirs.
 CREATE FUNCTION @drop_sum() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.sum := NULL;

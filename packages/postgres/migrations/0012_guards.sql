@@ -1,12 +1,13 @@
 -- oldest reader: 7
--- Append-only past the first triggers: partitions cannot be truncated, and a redaction cannot be forged.
+-- Stronger append-only guards: partitions cannot be truncated, and a redaction cannot be forged.
 
--- The login that took the payload out, as the server knows it; `by` in `redaction` is what the caller of redactEvent said.
+-- The login that redacted the event, as the server knows it. `by` in `redaction` is the name that the caller of
+-- redactEvent passed.
 ALTER TABLE @run_events ADD COLUMN redacted_as text;
 
--- Events go only with their whole run, after the store has marked it as removed. One change passes: a redaction. It carries
--- the hash of the payload it removes, so that the chain still holds, and leaves everything else as it is. Whoever makes it,
--- the run counts it and the event records the login.
+-- Events are deleted only with their whole run, after the store has marked it as removed. One change is allowed: a
+-- redaction. It carries the hash of the payload it removes, so that the chain still verifies, and changes nothing else.
+-- The run counts every redaction, and the event records the login that made it.
 CREATE OR REPLACE FUNCTION @refuse_event_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   rest record;
@@ -21,7 +22,7 @@ BEGIN
     rest.payload := OLD.payload;
     rest.redaction := OLD.redaction;
     rest.redacted_as := OLD.redacted_as;
-    -- As text: json has no equality.
+    -- Compared as text, because json has no equality.
     IF rest::text = OLD::text AND NEW.redaction::json ->> 'payloadHash'
       = encode(sha256(convert_to(coalesce(OLD.payload::text, ''), 'UTF8')), 'hex')
     THEN
@@ -33,9 +34,9 @@ BEGIN
   RAISE EXCEPTION 'run_events is append-only: events are only redacted, with redactEvent, and only whole runs are removed, with deleteRun';
 END $$;
 
--- The store's own way to redact, with the rights of the owner of the tables, so that no other role needs to change events.
--- It serves roles that may append, and under row-level security only within the tenants of the transaction. Returns
--- changed, known (the first redaction stays) or missing.
+-- Redacts with the rights of the owner of the tables, so that no other role needs to change events. Available to roles
+-- that may append, and under row-level security only within the tenants of the transaction. Returns changed, known
+-- (already redacted; the first redaction stays) or missing.
 CREATE FUNCTION @redact_event(of_tenant text, of_run text, of_seq bigint, with_redaction text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -46,14 +47,14 @@ BEGIN
   IF NOT has_table_privilege(caller, '@run_events', 'INSERT') THEN
     RAISE EXCEPTION 'role % may not redact events', caller USING ERRCODE = 'insufficient_privilege';
   END IF;
-  -- The owner may be a superuser, for whom there are no policies. The function is only there with row-level security.
+  -- The owner may be a superuser, who bypasses policies. The function exists only with row-level security.
   IF to_regprocedure('@allowed_tenants()') IS NOT NULL THEN
     IF caller <> 'tidemark_admin' AND NOT of_tenant = ANY (@allowed_tenants()) THEN
       RETURN outcome;
     END IF;
   END IF;
   PERFORM set_config('tidemark.tenants', json_build_array(of_tenant)::text, true);
-  -- The head first, as every writer of the run does.
+  -- The head first, like every writer of the run.
   PERFORM 1 FROM @runs r WHERE r.run_id = of_run AND r.tenant_id = of_tenant AND r.removed IS NULL FOR UPDATE;
   IF FOUND THEN
     UPDATE @run_events e SET payload = NULL, redaction = with_redaction
@@ -68,8 +69,8 @@ BEGIN
   RETURN outcome;
 END $$;
 
--- A truncate trigger of a partitioned table does not hold for its partitions, and is not copied to new ones. Call this again
--- after adding a partition by hand; doctor names partitions without it.
+-- A truncate trigger of a partitioned table does not apply to its partitions, and is not copied to new ones. Call this
+-- again after adding a partition by hand; doctor names partitions without it.
 CREATE FUNCTION @guard_partitions() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   part regclass;
@@ -86,7 +87,7 @@ END $$;
 
 SELECT @guard_partitions();
 
--- Where row-level security is in force already, its roles lose the right to change events, now and after the next call of
+-- If row-level security is already in force, its roles lose the right to change events, now and after the next call of
 -- confine_tenants, whose stored text still grants it.
 DO $$
 BEGIN

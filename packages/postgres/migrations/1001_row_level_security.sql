@@ -1,7 +1,7 @@
--- Row-level security: a transaction reaches the tenants it names in tidemark.tenants, and no others.
--- Taken with the option rowLevelSecurity. The roles are the cluster's; logins become members of them.
+-- Row-level security: a transaction can access only the tenants that it names in tidemark.tenants. Applied with the
+-- option rowLevelSecurity. The roles belong to the cluster; logins become members of them.
 
--- Roles that nobody logs in as. Who may not create roles is told what an administrator has to run first.
+-- Roles without login. If the migration may not create roles, the error names the statements an administrator must run.
 DO $$
 DECLARE
   missing text[] := ARRAY(
@@ -14,7 +14,7 @@ BEGIN
     BEGIN
       EXECUTE format('CREATE ROLE %I NOLOGIN', role);
     EXCEPTION
-      -- Another database of the cluster made it meanwhile.
+      -- Another database of the cluster created it meanwhile.
       WHEN duplicate_object OR unique_violation THEN NULL;
       WHEN insufficient_privilege THEN
         RAISE EXCEPTION 'row-level security needs roles that % may not create; let an administrator run: %', current_user,
@@ -24,14 +24,14 @@ BEGIN
   END LOOP;
 END $$;
 
--- The tenants this transaction speaks of: a JSON array, set with SET LOCAL. Not set, or empty: none.
+-- The tenants of this transaction: a JSON array, set with SET LOCAL. Unset or empty means no tenants.
 CREATE OR REPLACE FUNCTION @allowed_tenants() RETURNS text[] LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT ARRAY(SELECT pg_catalog.json_array_elements_text(nullif(pg_catalog.current_setting('tidemark.tenants', true), '')::json))
 $$;
 
--- Puts every table of the schema that has a tenant under the policy, and lets the roles at it. It may be called again:
--- a later migration that adds a table ends with it. Tables get no default privileges, so that one which was forgotten
--- is closed and not open to all tenants. Partitions get none at all: policies hold through their parent only.
+-- Puts every table of the schema that has a tenant under the policy and grants the roles access. May be called again: a
+-- later migration that adds a table ends with it. There are no default privileges, so that a forgotten table is closed
+-- rather than open to all tenants. Partitions get no privileges: policies apply only through their parent.
 CREATE OR REPLACE FUNCTION @confine_tenants() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   home regnamespace := (SELECT relnamespace FROM pg_class WHERE oid = '@run_events'::regclass);
@@ -45,8 +45,8 @@ BEGIN
     IF EXISTS (SELECT 1 FROM pg_policy WHERE polrelid = tenant_table AND polname = 'tenants_of_transaction') THEN
       EXECUTE format('DROP POLICY tenants_of_transaction ON %s', tenant_table);
     END IF;
-    -- Both subselects are evaluated once a statement. The role is compared by name and not by membership: a login
-    -- that may take the admin role is confined until it does.
+    -- Both subselects are evaluated once per statement. The role is compared by name, not by membership: a login that
+    -- may take the admin role is confined until it does.
     EXECUTE format(
       'CREATE POLICY tenants_of_transaction ON %s USING (
          tenant_id = ANY ((SELECT @allowed_tenants())::text[]) OR (SELECT current_user = ''tidemark_admin''))',
@@ -54,7 +54,7 @@ BEGIN
     EXECUTE format('GRANT SELECT ON %s TO tidemark_reader', tenant_table);
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO tidemark_writer, tidemark_admin', tenant_table);
   END LOOP;
-  -- Append-only by privilege too: redactions pass through redact_event, and the trigger lets whole runs go.
+  -- Append-only by privilege too: redactions go through redact_event, and the trigger allows whole runs to be deleted.
   REVOKE UPDATE ON @run_events FROM tidemark_writer, tidemark_admin;
   GRANT SELECT ON @feed_epochs, @tidemark_migrations TO tidemark_reader, tidemark_writer, tidemark_admin;
   GRANT INSERT ON @feed_epochs TO tidemark_admin;

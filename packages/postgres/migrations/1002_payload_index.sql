@@ -1,8 +1,9 @@
--- An index over payloads for queries of your own. Taken with the option payloadIndex:
---   SELECT run_id, run_seq FROM run_events WHERE searchable(payload) @> '{"orderId": 42}'
+-- An index over payloads for your own queries. Applied with the option payloadIndex:
+-- SELECT run_id, run_seq FROM run_events WHERE searchable(payload) @> '{"orderId": 42}'
 
--- A payload as jsonb. Payloads are json, which holds what jsonb cannot (NUL characters, lone surrogates, numbers out of
--- range): those are stored all the same, and not found by this index. Not parallel safe: catching errors needs a subtransaction.
+-- Returns a payload as jsonb. Payloads are json, which can hold values that jsonb cannot (NUL characters, lone
+-- surrogates, numbers out of range). Those are stored all the same, but not found by this index. Not parallel safe:
+-- catching errors needs a subtransaction.
 CREATE FUNCTION @searchable(payload json) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 BEGIN
   RETURN payload::jsonb;

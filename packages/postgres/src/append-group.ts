@@ -1,4 +1,4 @@
-/** A group of appends as the append statement takes them, and its answer as outcomes of each append. */
+/** Encodes a group of appends for the append statement, and decodes its result to the outcome of each append. */
 
 import { RUN_STATUSES, type RunStatus } from '@tidemark/core';
 import {
@@ -23,21 +23,24 @@ const PARAMETERS = [...EVENT_PARAMETERS, ...RUN_PARAMETERS].map(([, type]) => ty
 const OWN_FROM = EVENT_PARAMETERS.findIndex(([name]) => name === columnOf(OWN_FIELDS[0]));
 const LEAF_FROM = OWN_FROM + OWN_FIELDS.length;
 
-/** The appends of a group that speak of the same run. */
+/** The appends of a group to the same run. */
 interface RunGroup {
   appends: RunAppend[];
-  /** Events with a key that is new in this group, in order; later ones of the same key are their duplicates. */
+  /** Events whose key is new in this group, in order. Later events with the same key are duplicates. */
   events: PreparedEvent[];
-  /** Their keys; only looked for where a run has several. */
+  /** Their keys; `null` while the run has only one event. */
   keys: Set<string> | null;
-  /** Whether its events name several projects or environments: then some must be refused, which is the exact way's business. */
+  /**
+   * Whether its events name several projects or environments. Some must then be refused, which only the exact append
+   * can do.
+   */
   mixed: boolean;
 }
 
-/** How an append of the group went: placed, or left for the exact way. */
+/** The outcome of an append: its placed events, or `left` for the exact append. */
 export type GroupOutcome = PlacedEvent[] | 'left';
 
-/** A row of the answer, as an array: run_no, and either before_seq and updated_at or the columns of a stored event. */
+/** A result row as an array: run_no, and either before_seq and updated_at or the columns of a stored event. */
 export type AnswerRow = readonly unknown[];
 
 export class AppendGroup {
@@ -59,7 +62,7 @@ export class AppendGroup {
     }
   }
 
-  /** Every tenant the group speaks of. */
+  /** All tenants of the group. */
   get tenants(): string[] {
     return [...new Set(this.#appends.map((append) => append.run.tenantId))];
   }
@@ -96,7 +99,7 @@ export class AppendGroup {
     return columns.map((column) => column.finish());
   }
 
-  /** What the answer means for each append. */
+  /** Returns the outcome of each append. */
   outcomes(answer: readonly AnswerRow[]): GroupOutcome[] {
     const written = new Map<number, { before: number; at: number }>();
     const stored = new Map<number, Map<string, StoredRunEvent>>();
@@ -107,8 +110,8 @@ export class AppendGroup {
     }
     const outcomes = new Map<RunAppend, GroupOutcome>();
     for (const [runNo, group] of this.#runs.entries()) {
-      const places = placesIn(group, written.get(runNo), stored.get(runNo));
-      for (const append of group.appends) outcomes.set(append, placedBy(append, places));
+      const positions = keyPositions(group, written.get(runNo), stored.get(runNo));
+      for (const append of group.appends) outcomes.set(append, placedBy(append, positions));
     }
     return this.#appends.map((append) => outcomes.get(append)!);
   }
@@ -132,7 +135,10 @@ function push(columns: readonly BinaryArray[], from: number, values: readonly (s
   for (let at = 0; at < values.length; at++) columns[from + at]!.push(values[at]!);
 }
 
-/** The status a run has afterwards, for each it may have before: none first, then as `RUN_STATUSES`. Empty when none can change. */
+/**
+ * The status of a run afterwards, for each status it may have before: none first, then as `RUN_STATUSES`. Empty when no
+ * event can change it.
+ */
 function statusesAfter(events: readonly PreparedEvent[]): string {
   if (!events.some((event) => isRunType(event.eventType))) return '';
   const statuses = [null, ...RUN_STATUSES];
@@ -147,53 +153,53 @@ function keep(stored: Map<number, Map<string, StoredRunEvent>>, runNo: number, e
   stored.set(runNo, ofRun.set(event.idempotencyKey, event));
 }
 
-/** Where a key of the group stands: stored before, or written now for the first event that carries it. */
-type Place = StoredRunEvent | { first: PreparedEvent; runSeq: number; persistedAt: number; commitIndex: number };
+/** The position of a key: stored before, or written now for the first event that carries it. */
+type KeyPosition = StoredRunEvent | { first: PreparedEvent; runSeq: number; persistedAt: number; commitIndex: number };
 
-/** Where each key of a run stands; what is new was written in its order. */
-function placesIn(
+/** Returns the position of each key of a run. New events were written in order. */
+function keyPositions(
   group: RunGroup,
   written: { before: number; at: number } | undefined,
   stored: ReadonlyMap<string, StoredRunEvent> | undefined,
-): Map<string, Place> {
-  const places = new Map<string, Place>();
+): Map<string, KeyPosition> {
+  const positions = new Map<string, KeyPosition>();
   let commitIndex = 0;
   for (const event of group.events) {
     const known = stored?.get(event.idempotencyKey);
-    if (known) places.set(event.idempotencyKey, known);
+    if (known) positions.set(event.idempotencyKey, known);
     else if (written) {
       commitIndex++;
       const runSeq = written.before + commitIndex;
-      places.set(event.idempotencyKey, { first: event, runSeq, persistedAt: written.at, commitIndex });
+      positions.set(event.idempotencyKey, { first: event, runSeq, persistedAt: written.at, commitIndex });
     }
   }
-  return places;
+  return positions;
 }
 
-/** The places of an append's events, or `left` when one of them has none yet. */
-function placedBy(append: RunAppend, places: ReadonlyMap<string, Place>): GroupOutcome {
+/** Returns the placed events of an append, or `left` when one of them was not stored. */
+function placedBy(append: RunAppend, positions: ReadonlyMap<string, KeyPosition>): GroupOutcome {
   const placed: PlacedEvent[] = [];
   for (const event of append.events) {
-    const place = places.get(event.idempotencyKey);
-    if (!place) return 'left';
-    const { runSeq, persistedAt } = place;
-    placed.push({ runSeq, persistedAt, duplicateOf: duplicateOf(event, place) });
+    const position = positions.get(event.idempotencyKey);
+    if (!position) return 'left';
+    const { runSeq, persistedAt } = position;
+    placed.push({ runSeq, persistedAt, duplicateOf: duplicateOf(event, position) });
   }
   return placed;
 }
 
-/** The stored event that this one repeats, `null` when it is the stored one itself. */
-function duplicateOf(event: PreparedEvent, place: Place): StoredRunEvent | null {
-  if (!('first' in place)) return place;
-  if (place.first === event) return null;
-  const { leaf, ...body } = place.first;
-  const { runSeq, persistedAt, commitIndex } = place;
+/** Returns the stored event that this one duplicates, or `null` when it is the stored event itself. */
+function duplicateOf(event: PreparedEvent, position: KeyPosition): StoredRunEvent | null {
+  if (!('first' in position)) return position;
+  if (position.first === event) return null;
+  const { leaf, ...body } = position.first;
+  const { runSeq, persistedAt, commitIndex } = position;
   return { ...body, runSeq, persistedAt, commitIndex, link: leaf };
 }
 
 const LINK = EVENT_COLUMNS.indexOf('link');
 
-/** A stored event of the answer: every column as text, its link in hex. */
+/** Decodes a stored event of the result: every column as text, its link in hex. */
 function storedOf(columns: readonly (string | null)[]): StoredRunEvent {
   return eventOfRow([...columns.slice(0, LINK), Buffer.from(columns[LINK]!, 'hex'), ...columns.slice(LINK + 1)]);
 }

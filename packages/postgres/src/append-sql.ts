@@ -1,19 +1,19 @@
 /**
- * The statement that appends a group of events, many runs at once, in one round trip (RUN-2 to RUN-8, RUN-17). It does
- * the whole of a run or nothing of it; what it leaves undone is settled one append at a time.
+ * The statement that appends a group of events to many runs in one round trip (RUN-2 to RUN-8, RUN-17). It writes all
+ * of a run's events or none; the exact append handles the rest one at a time.
  */
 import { EVENT_FIELDS, type EventField, type EventFieldName, RUN_STATUSES } from '@tidemark/core';
 import { OWN_FIELDS, ROW_FIELDS } from '@tidemark/core/engine';
 import { columnOf, EVENT_COLUMNS } from '@tidemark/sql';
 import type { ElementType } from './binary-arrays.ts';
 
-/** Statuses by their place in the list the client sends for each run; the first place stands for none. */
-const places = RUN_STATUSES.map((status) => `'${status}'`).join(', ');
+/** Statuses by their index in the list that the client sends for each run. The first index means no status. */
+const statusList = RUN_STATUSES.map((status) => `'${status}'`).join(', ');
 
 /**
- * The stored event of a run with a key: one look-up in the index of keys. Asked for equality, the planner may take the
- * index of sequences and read a whole run for each key, where it believes that runs are short; a range in the order of
- * keys, with sorts switched off for our sessions, leaves it no choice.
+ * Selects the stored event of a run with a key by one look-up in the index of keys. With an equality condition, the
+ * planner may believe that runs are short, use the index of sequences and read a whole run for each key. A range
+ * ordered by key, with sorts disabled in our sessions, forces the right index.
  */
 export function storedAtKey(runId: string, tenantId: string, key: string): string {
   return `(
@@ -25,10 +25,10 @@ export function storedAtKey(runId: string, tenantId: string, key: string): strin
 }
 
 /**
- * The place in the feed a head moves to: that of this transaction, never behind the one it had. A transaction may be
- * older than the one whose lock it waited for, and the feed keeps the order of runs.
+ * The feed position a head moves to: that of this transaction, but never before its current one. A transaction may be
+ * older than the one whose lock it waited for, and the feed keeps the order of each run.
  */
-export const FEED_PLACE = `
+export const FEED_POSITION = `
       feed_xid = CASE WHEN r.feed_epoch = (SELECT max(epoch) FROM @feed_epochs)
         THEN greatest(r.feed_xid, pg_current_xact_id()) ELSE pg_current_xact_id()
       END,
@@ -54,7 +54,9 @@ export function columnType(field: EventFieldName): ElementType {
 /** A name and the type of its values. */
 type Parameter = readonly [name: string, type: ElementType];
 
-/** What is sent of each event: its run and its place in it, as if all of a run were new, and its leaf and roll (RUN-17). */
+/**
+ * The columns of each event: its run, its index in the run as if all events were new, and its leaf and roll (RUN-17).
+ */
 export const EVENT_PARAMETERS: readonly Parameter[] = [
   ['run_no', 'int4'],
   ['place_sent', 'int4'],
@@ -66,7 +68,7 @@ export const EVENT_PARAMETERS: readonly Parameter[] = [
   ['roll', 'bytea'],
 ];
 
-/** What is sent of each run besides. */
+/** The columns of each run. */
 export const RUN_PARAMETERS: readonly Parameter[] = [
   ['run_no', 'int4'],
   ['project_id', 'text'],
@@ -82,22 +84,22 @@ function unnested(parameters: readonly Parameter[], from: number): string {
 
 const names = (parameters: readonly Parameter[]) => parameters.map(([name]) => name).join(', ');
 
-/** The status of a run that is there already, looked up by what it was. */
+/** The new status of an existing run, selected by its current one. */
 const NEXT_STATUS = `(
         SELECT CASE WHEN n.statuses = '' THEN r.status
-          ELSE nullif(split_part(n.statuses, ',', coalesce(array_position(ARRAY[${places}], r.status), 0) + 1), '')
+          ELSE nullif(split_part(n.statuses, ',', coalesce(array_position(ARRAY[${statusList}], r.status), 0) + 1), '')
         END
         FROM news n WHERE n.run_id = excluded.run_id AND n.tenant_id = excluded.tenant_id
       )`;
 
-/** A run of which some is stored already and whose status could change is left alone: what its new events make of it depends on which they are. */
+/** Skips a run with stored events whose status could change: the result depends on which of the events are new. */
 const LEFT_ALONE = `
       AND (i.run_no NOT IN (SELECT run_no FROM stored) OR i.run_no IN (SELECT run_no FROM runs_sent WHERE statuses = ''))`;
 
-/** The fields that an append writes: a redaction comes later. */
+/** The fields that an append writes. A redaction is set later. */
 const WRITTEN = ROW_FIELDS.filter((field) => field !== 'redaction');
 
-/** Values of fields that are not sent with the event. */
+/** Fields that are not sent with the event. */
 const OF_HEAD: Partial<Record<EventFieldName, string>> = {
   runSeq: 'h.before_seq + n.place',
   persistedAt: 'h.updated_at',
@@ -112,23 +114,23 @@ function writtenValue(field: EventFieldName): string {
 }
 
 const appendSql = (change: { status: string; leftAlone: string }) => `
-  -- 1. What was sent: events, and the runs they belong to.
+  -- 1. The input: events and their runs.
   WITH input AS MATERIALIZED (
     SELECT * FROM ${unnested(EVENT_PARAMETERS, 1)} WITH ORDINALITY AS i (${names(EVENT_PARAMETERS)}, ord)
   ),
   runs_sent AS MATERIALIZED (
     SELECT * FROM ${unnested(RUN_PARAMETERS, EVENT_PARAMETERS.length + 1)} AS s (${names(RUN_PARAMETERS)})
   ),
-  -- 2. Keys that are stored already.
+  -- 2. Events whose key is already stored.
   stored AS MATERIALIZED (
     SELECT i.ord, i.run_no, ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}
     FROM input i
     CROSS JOIN LATERAL ${storedAtKey('i.run_id', 'i.tenant_id', 'i.idempotency_key')} AS e
-    -- Of a run that is gone, or not all there again, no key answers.
+    -- Ignores runs that are removed or still being restored.
     WHERE (SELECT r.removed FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id) IS NULL
   ),
-  -- 3. What is new, in places without gaps. The client rolled the leaves of a run as if all were new; where some are not,
-  -- they are rolled here.
+  -- 3. The new events, numbered without gaps. The client rolled the leaves of a run as if all were new. If some are
+  -- not, they are rolled again here.
   fresh AS MATERIALIZED (
     SELECT i.*,
       i.place_sent - (SELECT count(*) FROM stored e WHERE e.run_no = i.run_no AND e.ord < i.ord) AS place,
@@ -142,12 +144,12 @@ const appendSql = (change: { status: string; leftAlone: string }) => `
     SELECT f.*, @tidemark_roll(f.leaf) OVER (PARTITION BY f.run_no ORDER BY f.place) FROM fresh f WHERE f.events < f.sent
   ),
   news AS MATERIALIZED (
-    -- All runs that were sent, so that the planner expects many and joins them by their hash; "events" where there are some.
+    -- All runs of the input, so that the planner expects many and uses a hash join. "events" is NULL if none is new.
     SELECT s.run_no, e.tenant_id, e.run_id, e.plan_id, e.plan_version, e.events, e.linked_by AS last_roll,
       s.project_id, s.environment_id, s.statuses, s.labels, s.parent_run_id
     FROM runs_sent s LEFT JOIN rolled e ON e.run_no = s.run_no AND e.place = e.events
   ),
-  -- 4. Heads move, in one order for everybody so that no two writers wait for each other. The lock stays until the commit.
+  -- 4. Moves the heads, always in the same order to avoid deadlocks. The locks are held until the commit.
   moved AS (
     INSERT INTO @runs AS r (
       tenant_id, run_id, project_id, environment_id, plan_id, plan_version, status, last_seq, link, link_before,
@@ -167,9 +169,9 @@ const appendSql = (change: { status: string; leftAlone: string }) => `
       last_seq = r.last_seq + excluded.last_seq,
       link = sha256(r.link || excluded.link_before || int8send(r.last_seq + excluded.last_seq)),
       link_before = r.link,
-      -- Read after the lock was taken: time never runs backwards along the log.
+      -- Read after the lock was taken, so that time never runs backwards along the log.
       updated_at = greatest(r.updated_at, @tidemark_now()),
-      ${FEED_PLACE}
+      ${FEED_POSITION}
     WHERE r.removed IS NULL AND r.project_id = excluded.project_id AND r.environment_id = excluded.environment_id
     RETURNING r.run_id, r.tenant_id, r.last_seq, r.link_before, r.updated_at, r.feed_epoch, r.feed_xid
   ),
@@ -179,14 +181,14 @@ const appendSql = (change: { status: string; leftAlone: string }) => `
       CASE WHEN m.last_seq = n.events THEN ${FIRST_LINK_BYTES} ELSE m.link_before END AS before_link
     FROM moved m JOIN news n ON n.run_id = m.run_id AND n.tenant_id = m.tenant_id
   ),
-  -- 5. Events take the places before the new head, each linked to what was before the commit.
+  -- 5. Inserts the events up to the new head, each linked to the link before the commit.
   written AS (
     INSERT INTO @run_events (tenant_id, run_id, ${WRITTEN.map(columnOf).join(', ')}, epoch, xid)
     SELECT h.tenant_id, h.run_id, ${WRITTEN.map(writtenValue).join(', ')}, h.feed_epoch, h.feed_xid
     FROM heads h JOIN rolled n ON n.run_no = h.run_no
     ORDER BY n.ord
   )
-  -- 6. The answer: a row per run that was written, and one per key that was stored before.
+  -- 6. The result: a row per written run, and one per key that was already stored.
   SELECT run_no, before_seq, updated_at, NULL::text[] AS stored, (SELECT set_config('synchronous_commit', 'on', true))
   FROM heads
   UNION ALL
@@ -197,6 +199,6 @@ function asText(column: string): string {
   return column === 'link' ? "encode(link, 'hex')" : `${column}::text`;
 }
 
-/** For groups whose events may change the status of a run, and for those that cannot. */
+/** For groups whose events may change the status of a run, and for those whose events cannot. */
 export const APPEND = appendSql({ status: NEXT_STATUS, leftAlone: LEFT_ALONE });
 export const APPEND_KEEPING_STATUS = appendSql({ status: 'r.status', leftAlone: '' });

@@ -1,6 +1,6 @@
 /**
- * Arrays in the server's binary format. A parameter that is a Buffer is sent as such: nothing is escaped here and
- * nothing is parsed there, which a statement with two dozen arrays of a whole group notices.
+ * Arrays in the server's binary format. A Buffer parameter is sent as is: nothing is escaped here or parsed there,
+ * which matters for a statement with two dozen arrays of a whole group.
  */
 
 /** Element types of the server by their object ids. */
@@ -11,7 +11,7 @@ export type ElementType = keyof typeof OIDS;
 const HEADER_BYTES = 20;
 const INITIAL_BYTES = 1_024;
 
-/** One array that grows at its end. Text, JSON and digests (as latin1 text) come as strings, integers as numbers. */
+/** An array that grows at its end. Text, JSON and digests (as latin1 text) are strings, integers are numbers. */
 export class BinaryArray {
   readonly #type: ElementType;
   #bytes = Buffer.allocUnsafe(INITIAL_BYTES);
@@ -42,7 +42,7 @@ export class BinaryArray {
   }
 
   #pushText(value: string, encoding: 'utf8' | 'latin1'): void {
-    // No character takes more than three bytes a unit.
+    // A UTF-16 unit takes at most three bytes.
     this.#reserve(4 + value.length * 3);
     const size = this.#bytes.write(value, this.#end + 4, encoding);
     this.#bytes.writeInt32BE(size, this.#end);
@@ -56,7 +56,7 @@ export class BinaryArray {
     this.#bytes = grown;
   }
 
-  /** The parameter; one dimension that starts at 1, or none when it is empty. */
+  /** Returns the parameter: one dimension that starts at 1, or no dimension when empty. */
   finish(): Buffer {
     const header =
       this.#length === 0 ? [0, 0, OIDS[this.#type]] : [1, Number(this.#hasNull), OIDS[this.#type], this.#length, 1];

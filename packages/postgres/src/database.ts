@@ -1,6 +1,6 @@
 /**
- * The server as the store uses it: reads on any connection, writes in a transaction of their own at read committed,
- * each with a commit that is synced (GEN-9), and with row-level security confined to the tenants they speak of.
+ * The server as the store uses it: reads on any connection; writes each in a transaction at read committed, with a
+ * synced commit (GEN-9). Under row-level security, both are confined to the tenants they name.
  */
 import { TidemarkError } from '@tidemark/core';
 import { DEFAULT_TENANT, type EngineCall, sleep } from '@tidemark/core/engine';
@@ -10,7 +10,7 @@ import { isSerializationFailure, isUniqueViolation, sqlState, translateRead, tra
 import { type Client, PLANNING, types } from './pool.ts';
 import type { Dialect } from './sql.ts';
 
-/** Whose rows a transaction may see: those of some tenants, or, for the operator's view, all. */
+/** The tenants that a transaction may see; `all` for the operator's view. */
 export type Reach = readonly string[] | 'all';
 
 const MOST_TRIES = 20;
@@ -20,12 +20,12 @@ export interface DatabaseSettings {
   pool: pg.Pool;
   /** How long a statement may take. */
   timeoutMs: number;
-  /** Whether connections are real sessions, which keep prepared statements, and not a pooler's loans. */
+  /** Whether connections are real sessions, which keep prepared statements, rather than borrowed from a pooler. */
   sessions: boolean;
   dialect: Dialect;
-  /** Confine every transaction to the tenants it speaks of. */
+  /** Confine every transaction to the tenants it names. */
   rowLevelSecurity: boolean;
-  /** The role that may see all tenants, for the operator's view under row-level security. */
+  /** The role that may see all tenants, for the operator's view under row-level security; `null` if there is none. */
   adminRole: string | null;
 }
 
@@ -78,7 +78,10 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     return this.transaction(reachOf(call, tenantId), call, (client) => work(new OpenTransaction(client, this.dialect)));
   }
 
-  /** Runs work in a transaction, again from the start when it gave way to another; its outcome is known or `OUTCOME_UNKNOWN`. */
+  /**
+   * Runs work in a transaction, from the start again after a serialization failure. Rejects with `OUTCOME_UNKNOWN` when
+   * it is unknown whether the commit happened.
+   */
   async transaction<T>(reach: Reach, call: EngineCall, work: (client: Client) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
@@ -86,7 +89,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
       } catch (error) {
         const over =
           tries >= MOST_TRIES || call.signal?.aborted || (call.deadline !== undefined && Date.now() >= call.deadline);
-        // Until COMMIT is sent nothing is written, whatever breaks.
+        // Before COMMIT is sent, nothing is written, whatever fails.
         if (!isSerializationFailure(error) || over)
           throw error instanceof CommitFailure ? error.meaning() : translateRead(error);
       }
@@ -121,7 +124,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** The statement by a name, so that a session parses it once; its plan is made anew now and then, as tables grow. */
+  /** Names the statement, so that a session parses it once. Discards its plans now and then, because tables grow. */
   async #prepared<Q extends { text: string }>(client: Client, query: Q): Promise<Q & { name: string }> {
     const uses = (this.#uses.get(client) ?? 0) + 1;
     this.#uses.set(client, uses);
@@ -137,7 +140,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** Stated for each transaction: the defaults of role or database must not weaken it, and a pooler keeps nothing. */
+  /** Set in each transaction: the defaults of role or database must not weaken it, and a pooler keeps no settings. */
   #settingsOf(reach: Reach, mode: string): string {
     const settings = mode === 'READ WRITE' ? ['SET LOCAL synchronous_commit = on'] : [];
     if (!this.#settings.sessions) {
@@ -145,7 +148,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
       settings.push(`SET LOCAL statement_timeout = ${this.#settings.timeoutMs}`);
     }
     if (this.#settings.rowLevelSecurity) {
-      // Without the admin role the operator's view is that of the default tenant, in which its KV and agents live.
+      // Without the admin role, the operator's view is the default tenant, which holds its KV and agents.
       if (reach === 'all' && this.#settings.adminRole)
         settings.push(`SET LOCAL ROLE ${quoteName(this.#settings.adminRole)}`);
       else
@@ -157,8 +160,8 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
   }
 
   /**
-   * One statement that writes and commits by itself, in one round trip. It must set `synchronous_commit` itself; under
-   * row-level security, and behind a pooler, it is wrapped in a transaction that carries the settings.
+   * Runs one write statement that commits by itself, in one round trip. It must set `synchronous_commit` itself. Under
+   * row-level security, and behind a pooler, it is wrapped in a transaction with the settings.
    */
   async statement(text: string, values: readonly unknown[], reach: Reach): Promise<unknown[][]> {
     const query = { text: this.dialect.script(text), values: values as unknown[], rowMode: 'array' as const };
@@ -179,7 +182,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** Races are passed on as the server reports them, as without row-level security: the caller knows another way. */
+  /** Rethrows races unchanged, as without row-level security: the caller has a fallback. */
   async #confinedStatement(query: pg.QueryArrayConfig, reach: Reach): Promise<unknown[][]> {
     try {
       return await this.#inside(reach, 'READ WRITE', async (client) => (await client.query(query)).rows as unknown[][]);
@@ -189,7 +192,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** Work inside a transaction of the caller's, which may have a list of tenants of its own: it is put back afterwards. */
+  /** Runs work inside the caller's transaction and then restores the caller's own list of tenants. */
   async joined<T>(client: pg.ClientBase, tenants: readonly string[], work: () => Promise<T>): Promise<T> {
     if (!this.#settings.rowLevelSecurity) return work();
     const { rows } = await client.query("SELECT current_setting('tidemark.tenants', true) AS before");
@@ -198,26 +201,26 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     try {
       return await work();
     } finally {
-      // Refused in a transaction that has failed, whose rollback puts it back as well.
+      // Fails in an aborted transaction, whose rollback restores the list as well.
       await confine(rows[0].before ?? '').catch(() => {});
     }
   }
 }
 
-/** Whose rows a call may touch: those of the tenant it names, of its view's tenant, or all for the operator's. */
+/** Returns the tenants of a call: the tenant it names, its view's tenant, or all for the operator. */
 function reachOf(call: EngineCall, tenantId?: string): Reach {
   if (tenantId !== undefined) return [tenantId];
   return call.tenantId === undefined || call.tenantId === null ? 'all' : [call.tenantId];
 }
 
-/** PostgreSQL also takes arrays. */
+/** PostgreSQL also accepts arrays. */
 type Parameter = SqlValue | readonly SqlValue[];
 
 export class OpenTransaction implements SqlRunTransaction {
   readonly #client: pg.ClientBase;
   readonly #dialect: Dialect;
 
-  /** The client may be a caller's own, which reads values its own way. */
+  /** The client may be the caller's, with its own type parsers. */
   constructor(client: pg.ClientBase, dialect: Dialect) {
     this.#client = client;
     this.#dialect = dialect;
@@ -238,7 +241,7 @@ export class OpenTransaction implements SqlRunTransaction {
   }
 }
 
-/** A COMMIT whose answer was lost or bad. */
+/** A COMMIT whose reply was lost or is an error. */
 class CommitFailure extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
@@ -249,7 +252,10 @@ class CommitFailure extends Error {
   }
 }
 
-/** A cancelled wait for a synchronous standby is reported as success with a warning; to us it is not known (GEN-8). */
+/**
+ * The server reports a cancelled wait for a synchronous standby as success with a warning. The store treats it as
+ * unknown (GEN-8).
+ */
 class SyncNotices {
   readonly #client: Client;
   #cancelled = false;
@@ -285,7 +291,7 @@ function quoteName(name: string): string {
 
 const names = new Map<string, string>();
 
-/** A name for a statement of ours; there are a handful. */
+/** Returns a name for a statement. There are only a handful. */
 function nameOf(text: string): string {
   const name = names.get(text) ?? `tidemark_${names.size + 1}`;
   names.set(text, name);

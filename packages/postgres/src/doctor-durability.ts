@@ -1,18 +1,21 @@
-/** The doctor's look at what an acknowledged write survives (GEN-6, GEN-9). */
+/** Doctor checks of what an acknowledged write survives (GEN-6, GEN-9). */
 import { type Durability, TidemarkError } from '@tidemark/core';
 import pg from 'pg';
 import { SEE_OTHERS } from './doctor-sessions.ts';
 import { all, type ExaminedServer, type Finding, ok, one, type Row, settingOf, withServer } from './examined-server.ts';
 import type { Dialect } from './sql.ts';
 
-/** What an acknowledged write survives: each is committed with synchronous_commit on, whatever the defaults say. */
+/**
+ * Returns what an acknowledged write survives. Every write commits with synchronous_commit on, whatever the defaults
+ * are.
+ */
 export function durabilityOf(pool: pg.Pool, dialect: Dialect): Promise<Durability> {
   return withServer(pool, dialect, async (server) => {
     try {
       const settings = [await settingOf(server, 'fsync'), await settingOf(server, 'full_page_writes')];
       if (settings.includes(null)) return 'unknown';
       if (settings.includes('off') || (await unloggedTables(server)).length > 0) return 'process-crash';
-      // Whether or not a standby can be seen from here, the disk of this server is known to hold the write.
+      // Even if no standby is visible, the write is known to be on this server's disk.
       return (await standbysOf(server)).following > 0 ? 'node-loss' : 'host-crash';
     } catch (error) {
       if (error instanceof pg.DatabaseError) return 'unknown';
@@ -66,7 +69,10 @@ export async function loggedTables(server: ExaminedServer): Promise<Finding> {
   };
 }
 
-/** Weaker than `on` where it matters: writes of the store state it themselves, so this is about transactions they join. */
+/**
+ * Reports a default weaker than `on`. The store's own writes set it themselves, so this affects transactions that they
+ * join.
+ */
 export async function synchronousCommit(server: ExaminedServer): Promise<Finding> {
   const { effective } = await one(server, `SELECT current_setting('synchronous_commit') AS effective`);
   const overrides = await all(
@@ -125,7 +131,9 @@ async function unloggedTables(server: ExaminedServer): Promise<string[]> {
   return tables.map(({ relname }) => relname);
 }
 
-/** The standbys that commits wait for: how many are streaming, and how many sessions of theirs this login may not look at. */
+/**
+ * The standbys that commits wait for: how many are streaming, and how many of their sessions this login may not see.
+ */
 async function standbysOf(
   server: ExaminedServer,
 ): Promise<{ names: string | null; following: number; hidden: number }> {

@@ -1,7 +1,7 @@
-/** The doctor's look at what keeps events from being changed: the triggers of the log and of each of its partitions. */
+/** Doctor checks of the triggers that protect events, on the log and on each of its partitions. */
 import { all, type ExaminedServer, type Finding, ok } from './examined-server.ts';
 
-/** Triggers that are missing or switched off, by table. A partition has its own trigger against TRUNCATE. */
+/** Triggers that are missing or disabled, by table. A partition has its own trigger against TRUNCATE. */
 const MISSING_GUARDS = `
   WITH logs AS (
     SELECT c.oid FROM pg_class c WHERE c.relnamespace = $1::regnamespace AND c.relname = 'run_events'

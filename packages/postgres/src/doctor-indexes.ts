@@ -1,7 +1,7 @@
 /**
- * Compares the indexes of the schema with their tables, in both directions, by two extensions of PostgreSQL where they are
- * installed: amcheck finds rows that an index lacks, pageinspect entries of an index whose row is gone, as after the write of a page was
- * lost. Both read a page at a time, with locks that let writers go on.
+ * Compares the indexes of the schema with their tables in both directions, with two extensions of PostgreSQL if
+ * installed. amcheck finds rows that an index lacks; pageinspect finds index entries whose row is missing, as after a
+ * lost page write. Both read a page at a time, with locks that do not block writers.
  */
 import type { DoctorFinding } from '@tidemark/core';
 import type pg from 'pg';
@@ -23,8 +23,8 @@ const INDEXES = `
    ORDER BY 1`;
 
 /**
- * Entries of the leaves of an index whose row has no line pointer. The first item of a leaf that has a right neighbour is a bound
- * and no entry. A line pointer that is dead waits for VACUUM, which removes the entry first.
+ * Index entries whose row has no line pointer. The first item of a leaf that has a right neighbour is a bound, not an
+ * entry. A dead line pointer waits for VACUUM, which removes the entry first.
  */
 const DANGLING = `
   WITH leaves AS (
@@ -46,7 +46,7 @@ const DANGLING = `
 
 interface IndexCheck {
   extension: string;
-  /** What all indexes are found to do. */
+  /** The property that the check confirms for all indexes. */
   promise: string;
   /** Returns the problem of an index, or `null`. */
   look(pool: pg.Pool, index: Index): Promise<string | null>;
@@ -97,7 +97,7 @@ async function examineAll(
   return { status: 'fail', message: damaged.join('; '), fix: 'REINDEX, or restore the database from a backup' };
 }
 
-/** Entries that lead nowhere twice: VACUUM may come between the reads of the index and of the table. */
+/** Returns entries without a row in two consecutive checks: VACUUM may run between reading the index and the table. */
 async function lostRows(pool: pg.Pool, { name, table_name }: Index): Promise<string | null> {
   const read = async () => {
     const { rows } = await pool.query<{ tid: string }>(DANGLING, [name, table_name]);

@@ -1,12 +1,12 @@
-/** The doctor's look at sessions: who holds things up, how we are connected, and whether there is room. */
+/** Doctor checks of sessions: long transactions, the kind of connection, and free connections. */
 import type pg from 'pg';
 import { all, type ExaminedServer, type Finding, ok, one } from './examined-server.ts';
 
-/** An open transaction is worth a word from here on. */
+/** An open transaction is reported from this age on. */
 const LONG_SECONDS = 10;
 const CLOCK_OFFSET_MS = 1_000;
 const MANY_CONNECTIONS = 0.8;
-/** Shown to logins that may not look at the sessions of others, in place of what they run. */
+/** Matches sessions whose query this login may not see. */
 const HIDDEN = "query = '<insufficient privilege>' AND datname IS NOT NULL";
 export const SEE_OTHERS = 'GRANT pg_read_all_stats to this login, to let it see the sessions of others';
 
@@ -30,7 +30,9 @@ export async function idleTransactions(server: ExaminedServer): Promise<Finding>
   return ok('none that lasts');
 }
 
-/** The feed shows events of transactions older than every open one that writes, in any database of the server. */
+/**
+ * The feed shows only events of transactions older than every open writing transaction, in any database of the server.
+ */
 export async function feedHorizon(server: ExaminedServer): Promise<Finding> {
   const [oldest] = await all(
     server,
@@ -65,8 +67,8 @@ export async function feedHorizon(server: ExaminedServer): Promise<Finding> {
 }
 
 /**
- * Whether connections are a pooler's loans: while another connection is inside a transaction, ours must still have the
- * same backend, and never the other's.
+ * Detects a pooler in transaction mode: while another connection is inside a transaction, ours must keep its backend
+ * and never get the other's.
  */
 export async function pooler(server: ExaminedServer): Promise<Finding> {
   if (server.pool.options.max < 2)
@@ -79,7 +81,7 @@ export async function pooler(server: ExaminedServer): Promise<Finding> {
     const after = await backendOf(server.client);
     if (before === after && before !== theirs) return ok('none: connections are sessions');
   } finally {
-    // Closed, for it is still in its transaction.
+    // Closed, because it is still in its transaction.
     other.release(true);
   }
   return ok(
@@ -95,7 +97,7 @@ export async function clock(server: ExaminedServer): Promise<Finding> {
   const before = Date.now();
   const { now } = await one(server, 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float AS now');
   const after = Date.now();
-  // Within the round trip nobody can tell.
+  // A difference smaller than the round trip cannot be measured.
   const offset = Math.round(now < before ? now - before : Math.max(0, now - after));
   if (Math.abs(offset) <= CLOCK_OFFSET_MS) return ok('agrees with that of this process');
   return {

@@ -1,4 +1,4 @@
-/** The doctor's look at what keeps tenants apart: policies, and the login they should bind. */
+/** Doctor checks of tenant isolation: the policies, and whether they bind the login. */
 import { all, type ExaminedServer, type Finding, ok, one } from './examined-server.ts';
 
 export async function rowLevelSecurity(server: ExaminedServer): Promise<Finding> {

@@ -1,4 +1,7 @@
-/** Everything about a server and its settings that weakens the promise, and how to mend it (GEN-6). What cannot be read is `unknown`. */
+/**
+ * Checks for everything about a server and its settings that weakens durability, and how to fix it (GEN-6). A check
+ * that cannot read its facts reports `unknown`.
+ */
 import type { DoctorFinding } from '@tidemark/core';
 import type pg from 'pg';
 import { dataChecksums, loggedTables, mustBe, synchronousCommit, synchronousStandbys } from './doctor-durability.ts';

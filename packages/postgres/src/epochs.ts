@@ -1,11 +1,12 @@
-/** The epoch of the feed: a new one begins when this database's transactions count from lower than those it has stored. */
+/** The epoch of the feed. A new one begins when the database's transaction ids are lower than those it has stored. */
 import type pg from 'pg';
 import type { Confinement } from './roles.ts';
 import type { Dialect } from './sql.ts';
 
 /**
- * Restored from a dump into another cluster, stored transaction ids may lie ahead of the present: the feed would stand
- * still. Under row-level security only the operator's role sees all events, so only a login that may take it can tell.
+ * After a dump is restored into another cluster, stored transaction ids may be ahead of the current one, and the feed
+ * would stall. Under row-level security only the operator's role sees all events, so only a login that may take it can
+ * check.
  */
 export async function beginEpoch(
   client: pg.ClientBase,
@@ -13,7 +14,7 @@ export async function beginEpoch(
   { rowLevelSecurity, adminRole }: Confinement,
 ): Promise<void> {
   if (rowLevelSecurity && adminRole === null) return;
-  // Several statements in one message are one transaction.
+  // Several statements in one message run in one transaction.
   await client.query(
     dialect.script(`
       ${adminRole === null ? '' : `SET LOCAL ROLE ${adminRole};`}

@@ -1,13 +1,13 @@
-/** What PostgreSQL's own errors mean to a caller, and whether the write may have happened (GEN-8). */
+/** Translates PostgreSQL's errors, and decides whether the write may have happened (GEN-8). */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 
-/** SQLSTATE of a server error, `null` for errors of the connection itself. */
+/** Returns the SQLSTATE of a server error, or `null` for errors of the connection itself. */
 export function sqlState(error: unknown): string | null {
   const code = (error as { code?: unknown; severity?: unknown } | null)?.code;
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && 'severity' in (error as object) ? code : null;
 }
 
-/** Whether the same transaction may simply be tried again: it was rolled back for the sake of another. */
+/** Whether the same transaction can be retried: it was rolled back in favour of another. */
 export function isSerializationFailure(error: unknown): boolean {
   const state = sqlState(error);
   return state === '40001' || state === '40P01';
@@ -17,15 +17,15 @@ export function isUniqueViolation(error: unknown): boolean {
   return sqlState(error) === '23505';
 }
 
-/** States in which the server has certainly rolled back. */
+/** States after which the server has certainly rolled back. */
 const ROLLED_BACK = /^(08P01|22|23|25|26|28|34|38|39|3B|3D|3F|40001|40P01|42|53|54|55|57014|P0|0A)/;
 
-/** A failure while nothing was being written. */
+/** Translates a failure while nothing was being written. */
 export function translateRead(error: unknown): unknown {
   return translate(error, 'rejected');
 }
 
-/** A failure while a write was under way: what the server did not refuse itself may have been committed. */
+/** Translates a failure during a write: unless the server itself refused it, it may have been committed. */
 export function translateWrite(error: unknown): unknown {
   return translate(error, 'unknown');
 }
@@ -70,10 +70,10 @@ function refusal(state: string, message: string, cause: unknown): TidemarkError 
   return new TidemarkError('STORAGE_ERROR', `PostgreSQL refused: ${message}`, { cause });
 }
 
-/** As Node names what is wrong with an encrypted connection, certificates above all. */
+/** Node's error codes for TLS failures, mostly about certificates. */
 const NOT_TRUSTED = /^(CERT_|ERR_TLS_|ERR_SSL_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|EPROTO$)/;
 
-/** Lost sockets, refused and distrusted connections, time limits of the driver, and servers that are starting or stopping. */
+/** Lost sockets, refused or untrusted connections, driver timeouts, and servers that are starting or stopping. */
 function isConnectionFailure(error: unknown, state: string | null): boolean {
   if (state !== null) return /^(08|57P)/.test(state);
   const code = (error as { code?: unknown }).code;

@@ -1,4 +1,7 @@
-/** The exact way to append: lock the head, look the keys up, decide, write. For fences, refusals, races and callers' transactions. */
+/**
+ * The exact append: lock the head, look up the keys, decide, write. For fences, refusals, races and callers'
+ * transactions.
+ */
 import {
   type AppendPlan,
   digestBytes,
@@ -14,7 +17,7 @@ import {
   type StoredRunEvent,
 } from '@tidemark/core/engine';
 import { EVENT_COLUMNS, HEAD_COLUMNS, lockHead, NOW, valuesOfHead } from '@tidemark/sql';
-import { columnType, FEED_PLACE, storedAtKey } from './append-sql.ts';
+import { columnType, FEED_POSITION, storedAtKey } from './append-sql.ts';
 import type { OpenTransaction } from './database.ts';
 
 const MOST_RACES = 20;
@@ -32,7 +35,7 @@ const NEW_HEAD = `
   ON CONFLICT (run_id, tenant_id) DO NOTHING`;
 
 const MOVE_HEAD = `
-  UPDATE @runs r SET status = ?, last_seq = ?, link = ?, link_before = ?, updated_at = ?,${FEED_PLACE}
+  UPDATE @runs r SET status = ?, last_seq = ?, link = ?, link_before = ?, updated_at = ?,${FEED_POSITION}
   WHERE run_id = ? AND tenant_id = ?`;
 
 const ADD_EVENTS = `
@@ -41,7 +44,7 @@ const ADD_EVENTS = `
     ${ROW_FIELDS.map((field) => `?::${columnType(field)}[]`).join(', ')}
   ) AS e WHERE r.tenant_id = ? AND r.run_id = ?`;
 
-/** Appends inside an open transaction and returns the plan it carried out; throws why nothing may be written. */
+/** Appends inside an open transaction and returns the plan it carried out. Throws when nothing may be written. */
 export async function appendExactly(tx: OpenTransaction, append: RunAppend): Promise<AppendPlan> {
   const { run } = append;
   for (let race = 0; race < MOST_RACES; race++) {
@@ -57,7 +60,7 @@ export async function appendExactly(tx: OpenTransaction, append: RunAppend): Pro
   throw new Error(`Run ${run.runId} could not be locked`);
 }
 
-/** Writes events at the place in the feed that the head of their run has. */
+/** Writes events at the feed position of their run's head. */
 export async function addEvents(
   tx: OpenTransaction,
   { tenantId, runId }: RunKey,
@@ -74,7 +77,7 @@ async function findKeys(tx: OpenTransaction, { run, events }: RunAppend): Promis
   return new Map(rows.map((row) => eventOfRow(row)).map((event) => [event.idempotencyKey, event]));
 }
 
-/** False when another has made the run since we looked. */
+/** Returns false when another writer has created the run since we looked. */
 async function writeHead(tx: OpenTransaction, before: RunHead | null, head: RunHead): Promise<boolean> {
   const linkBefore = digestBytes(before?.link ?? FIRST_LINK);
   if (before === null) return (await tx.run(NEW_HEAD, [...valuesOfHead(head), linkBefore])) === 1;

@@ -1,4 +1,4 @@
-/** What the doctor's checks have in common: the server they look at, and findings as they put them. */
+/** Shared by the doctor's checks: the server they examine, and the shape of findings. */
 import type { DoctorFinding } from '@tidemark/core';
 import type pg from 'pg';
 import { translateRead } from './errors.ts';
@@ -30,7 +30,7 @@ export async function withServer<T>(
   }
 }
 
-/** A setting as this session has it; `null` where the server does not show it. */
+/** Returns a setting of this session, or `null` if the server does not show it. */
 export async function settingOf(server: ExaminedServer, name: string): Promise<string | null> {
   return (await one(server, 'SELECT current_setting($1, true) AS setting', [name])).setting;
 }

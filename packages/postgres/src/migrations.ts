@@ -1,4 +1,4 @@
-/** Brings a schema up to date: numbered SQL files, each with its version in one transaction, under one lock. */
+/** Migrates a schema: numbered SQL files, each in one transaction with its version, under one lock. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { TidemarkError } from '@tidemark/core';
 import { withUrlOptions } from '@tidemark/core/engine';
@@ -10,20 +10,20 @@ export interface Migration {
   version: number;
   name: string;
   sql: string;
-  /** The oldest schema version whose library still works beside this migration. */
+  /** The oldest schema version whose library still works with this migration. */
   oldestReader: number;
 }
 
-/** What decides the shape of the tables. */
+/** The options that decide the shape of the tables. */
 export type MigrationOptions = Pick<PostgresOptions, 'schema' | 'partitions' | 'rowLevelSecurity' | 'payloadIndex'>;
 
 const DIRECTORY = new URL('../migrations/', import.meta.url);
-/** Migrations from here on are taken only when their option is on. */
+/** Migrations that are applied only when their option is on. */
 const OPTIONAL: Record<number, keyof MigrationOptions> = { 1001: 'rowLevelSecurity', 1002: 'payloadIndex' };
-/** One for all schemas: set-ups of one database wait for each other. */
+/** One for all schemas: migrations of one database wait for each other. */
 const LOCK = 7_420_042;
 
-/** The migrations for these options in order, with every name in place: what is run is what is printed. */
+/** Returns the migrations for these options in order, with all names filled in. */
 export function planMigrations(options: MigrationOptions = {}): Migration[] {
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
   return readdirSync(DIRECTORY)
@@ -48,28 +48,28 @@ export function planMigrations(options: MigrationOptions = {}): Migration[] {
 
 const PARTITIONED = / \{partitioned\}( \{fillfactor\})?$/;
 
-/** Partitioned tables get their partitions right after them; plain ones room for heads to change in place. */
+/** Creates partitions right after their table; plain tables get a fill factor, so that heads can change in place. */
 function withPartitions(sql: string, partitions: number | undefined): string {
   if (partitions === undefined)
     return sql.replaceAll(' {partitioned}', '').replaceAll(' {fillfactor}', ' WITH (fillfactor = 80)');
   return sql
     .split(';')
     .map((statement) => {
-      const mark = PARTITIONED.exec(statement);
-      if (!mark) return statement;
+      const match = PARTITIONED.exec(statement);
+      if (!match) return statement;
       const table = /CREATE TABLE @(\w+) /.exec(statement)![1]!;
-      const fill = mark[1] ? ' WITH (fillfactor = 80)' : '';
+      const fill = match[1] ? ' WITH (fillfactor = 80)' : '';
       const parts = Array.from(
         { length: partitions },
         (_, part) =>
           `CREATE TABLE @${table}_p${part} PARTITION OF @${table} FOR VALUES WITH (MODULUS ${partitions}, REMAINDER ${part})${fill}`,
       );
-      return [`${statement.slice(0, mark.index)} PARTITION BY HASH (run_id)`, ...parts].join(';\n');
+      return [`${statement.slice(0, match.index)} PARTITION BY HASH (run_id)`, ...parts].join(';\n');
     })
     .join(';');
 }
 
-/** The whole plan as one script, for people who run it themselves. Options may also stand in the query of the store's URL. */
+/** Returns all migrations as one script, to be run by hand. Options may also be in the query of `url`. */
 export function migrationScript(given: MigrationOptions & { url?: string } = {}): string {
   const options: MigrationOptions = withUrlOptions({ ...given, url: given.url ?? '' }, URL_OPTIONS);
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
@@ -101,14 +101,14 @@ interface Applied {
   oldest_reader: number;
 }
 
-/** Applies what is missing. Any number of processes may start at once: one does it, the others find it done. */
+/** Applies the missing migrations. Any number of processes may start at once: one migrates while the others wait. */
 export async function migrate(client: pg.ClientBase, options: MigrationOptions): Promise<void> {
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
   const plan = planMigrations(options);
   if (isComplete(await appliedMigrations(client, dialect), plan, dialect)) return;
   for (const migration of [null, ...plan]) {
-    // The lock goes with the transaction, so that it also works behind a pooler. Read committed, whatever the default:
-    // an older snapshot would not show what was done by those who held the lock before.
+    // The lock belongs to the transaction, so that it also works behind a pooler. Read committed, whatever the default:
+    // an older snapshot would not show migrations by earlier holders of the lock.
     await client.query(
       `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(${LOCK})`,
     );
@@ -126,7 +126,7 @@ export async function migrate(client: pg.ClientBase, options: MigrationOptions):
   }
 }
 
-/** Whether nothing is missing; refuses a schema that only a newer library can work with. */
+/** Whether no migration is missing. Throws `SCHEMA_MISMATCH` for a schema that only a newer library can use. */
 function isComplete(applied: readonly Applied[], plan: readonly Migration[], dialect: Dialect): boolean {
   const known = Math.max(...plan.map(({ version }) => version).filter((version) => !(version in OPTIONAL)));
   const newest = Math.max(0, ...applied.map(({ version }) => version).filter((version) => !(version in OPTIONAL)));
@@ -151,7 +151,7 @@ async function appliedMigrations(client: pg.ClientBase, dialect: Dialect): Promi
   ).rows;
 }
 
-/** Refuses to work on a schema that lacks a migration, where setting up is somebody else's business. */
+/** Throws `SCHEMA_MISMATCH` if a migration is missing. For stores opened with `migrate: false`. */
 export async function checkMigrated(client: pg.ClientBase, options: MigrationOptions): Promise<void> {
   const dialect = new Dialect(checkSchema(options.schema ?? DEFAULT_SCHEMA));
   if (isComplete(await appliedMigrations(client, dialect), planMigrations(options), dialect)) return;

@@ -1,6 +1,6 @@
 /**
- * Hints that something was stored: at once inside this process, between processes by NOTIFY, gathered and sent outside
- * of any write. One listener a process; where there can be none, or a hint is lost, readers look by themselves.
+ * Hints that something was stored: immediate within this process, and by batched NOTIFY between processes, sent outside
+ * any write. Each process has one listener. Without one, or when a hint is lost, readers poll.
  */
 import { type EngineCall, type RunKey, Signals } from '@tidemark/core/engine';
 import pg from 'pg';
@@ -11,8 +11,8 @@ export function topicOf(run: RunKey): string {
   return `run\0${run.tenantId}\0${run.runId}`;
 }
 
-/** At most one NOTIFY in this time, whatever is written. */
-const GATHER_MS = 20;
+/** At most one NOTIFY is sent in this time. */
+const BATCH_MS = 20;
 const RECONNECT_MS = 1_000;
 
 export class Notifications {
@@ -31,7 +31,7 @@ export class Notifications {
     this.#channel = `tidemark_${schema}`;
   }
 
-  /** Wakes this process at once, and others a moment later. */
+  /** Wakes waiters in this process at once, and in other processes a moment later. */
   announce(runs: readonly RunKey[]): void {
     if (runs.length === 0) return;
     for (const run of runs) this.#signals.notify(topicOf(run));
@@ -39,7 +39,7 @@ export class Notifications {
     this.tellOthers();
   }
 
-  /** Wakes those who wait for a topic in this process, and everybody in others. */
+  /** Wakes waiters for a topic in this process, and all waiters in others. */
   notify(topic: string): void {
     this.#signals.notify(topic);
     this.tellOthers();
@@ -49,9 +49,9 @@ export class Notifications {
     if (this.#closed || this.#listenUrl === null) return;
     this.#sending ??= setTimeout(() => {
       this.#sending = undefined;
-      // A hint that cannot be sent costs latency only.
+      // A lost hint only costs latency.
       this.#pool.query('SELECT pg_notify($1, $2)', [this.#channel, String(process.pid)]).catch(() => {});
-    }, GATHER_MS);
+    }, BATCH_MS);
   }
 
   /** Resolves at the next hint, when the call's deadline passes, or when its signal aborts. */
@@ -72,7 +72,7 @@ export class Notifications {
       if (this.#listener !== listener) return;
       this.#listener = null;
       listener.end().catch(() => {});
-      // Whatever was announced meanwhile was missed: everybody looks again.
+      // Hints during the reconnect were missed: wake everyone.
       this.#signals.notifyAll();
       if (this.#closed) return;
       this.#reconnect = setTimeout(() => {

@@ -1,39 +1,48 @@
-/** What the PostgreSQL store can be told, with the default of each option and what it costs. */
+/** The options of the PostgreSQL store. */
 import { invalidArgument, type StoreOptions } from '@tidemark/core';
 import type { UrlReadings } from '@tidemark/core/engine';
 
 export interface PostgresOptions extends StoreOptions {
-  /** `postgres://user:password@host:port/database`; options below may stand in its query: `?schema=app&maxConnections=20`. */
+  /**
+   * `postgres://user:password@host:port/database`. The query may contain most of the options below:
+   * `?schema=app&maxConnections=20`.
+   */
   url: string;
-  /** The schema all tables live in; made when it is not there. Default `tidemark`. */
+  /** The schema of all tables. Created if it does not exist. Default `tidemark`. */
   schema?: string;
-  /** How many hash partitions runs and their events are made of; decided by the first migration. Default none. */
+  /** Number of hash partitions for runs and their events, fixed by the first migration. Default: not partitioned. */
   partitions?: number;
   /**
-   * Row-level security: a `forTenant` view can then reach no other tenant's rows, whatever the code does. Costs a
-   * transaction around each read. Default off.
+   * Enables row-level security: the server keeps a `forTenant` view from reading or writing other tenants' rows. Costs
+   * a transaction around each read. Default false.
    */
   rowLevelSecurity?: boolean;
-  /** Connections at most. Default 10. */
+  /** The maximum number of connections. Default 10. */
   maxConnections?: number;
-  /** How long to wait for a connection. Default 5 000 ms. */
+  /** How long to wait for a connection, in milliseconds. Default 5 000. */
   connectionTimeoutMs?: number;
   /**
-   * Where to LISTEN when `url` goes through a pooler that cannot; without it live tails poll there. By default the
-   * same as `url`.
+   * The URL for LISTEN when `url` goes through a pooler that does not support it. Without it, live tails poll there.
+   * Defaults to `url`.
    */
   listenUrl?: string;
-  /** Bring the schema up to date when opening. Default true; switch off where a deployment step does it. */
+  /** Whether to migrate the schema when opening. Default true. Set it to false where a deployment step migrates. */
   migrate?: boolean;
-  /** Also index payloads for `@>` queries of your own (GIN on jsonb); costs much at every append. Default off. */
+  /**
+   * Adds an index of payloads for your own `@>` queries (GIN on jsonb). Makes every append much more expensive. Default
+   * false.
+   */
   payloadIndex?: boolean;
-  /** `require` refuses a server on which an acknowledged write could be lost in a power cut (GEN-9). */
+  /**
+   * `require` makes opening fail with `DURABILITY_TOO_WEAK` on a server where a power cut could lose an acknowledged
+   * write. By default the store opens anyway; `doctor` reports the weakness.
+   */
   durability?: 'require';
 }
 
 export const DEFAULT_SCHEMA = 'tidemark';
 
-/** What may also stand in the query of the URL. */
+/** Options that are also read from the query of the URL. */
 export const URL_OPTIONS: UrlReadings = {
   schema: 'text',
   partitions: 'number',
@@ -45,7 +54,7 @@ export const URL_OPTIONS: UrlReadings = {
   migrate: 'switch',
 };
 
-/** Names that need no quoting rules of their own: a schema is chosen by people who run the store. */
+/** Throws `INVALID_ARGUMENT` unless the name is safe to use in quotes without escaping. */
 export function checkSchema(schema: string): string {
   if (/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) return schema;
   throw invalidArgument('schema', 'a lowercase SQL name of at most 63 letters, digits and underscores', schema);

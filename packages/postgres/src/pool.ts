@@ -1,4 +1,7 @@
-/** Connections: bounded in number and time, never fatal when idle ones break, and read the way the store needs. */
+/**
+ * Connections: bounded in number and time, with the type parsers that the store needs. An idle connection that breaks
+ * does not end the process.
+ */
 import { TidemarkError } from '@tidemark/core';
 import pg from 'pg';
 import type { PostgresOptions } from './options.ts';
@@ -9,7 +12,7 @@ const INT8 = 20;
 const JSON_OID = 114;
 const JSONB_OID = 3802;
 
-/** int8 as numbers that are known to be exact (RUN-16); JSON as the text it is. */
+/** Parses int8 to numbers that are exact (RUN-16), and leaves JSON as text. */
 export const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
     if (oid === INT8) return safeInteger;
@@ -26,12 +29,12 @@ function safeInteger(text: string): number {
 }
 
 /**
- * How our statements are planned. Each has its index: a plan made while a table was small must not read all of it, or sort
- * a whole run, later. They are short, so compiling them costs more than it saves.
+ * Planner settings for our statements. Each statement has its index: a plan made while a table was small must not later
+ * read all of it, or sort a whole run. The statements are short, so JIT compilation costs more than it saves.
  */
 export const PLANNING = { enable_seqscan: 'off', enable_sort: 'off', jit: 'off' } as const;
 
-/** What is set when a session starts; poolers in transaction mode know none of it, and are told with each transaction. */
+/** Settings of a new session. Poolers in transaction mode lose them, so each transaction sets them again. */
 const SESSION = Object.entries({
   default_transaction_isolation: 'read\\ committed',
   idle_in_transaction_session_timeout: '60000',
@@ -40,7 +43,7 @@ const SESSION = Object.entries({
   .map(([name, value]) => `-c ${name}=${value}`)
   .join(' ');
 
-/** A pool for the store. `sessions` tells whether connections are real sessions, not a pooler's loans. */
+/** Creates the store's pool. `sessions` is true when connections are real sessions, not borrowed from a pooler. */
 export async function connectPool(
   options: PostgresOptions,
   timeoutMs: number,
@@ -51,7 +54,7 @@ export async function connectPool(
     max: options.maxConnections ?? 10,
     connectionTimeoutMillis: options.connectionTimeoutMs ?? 5_000,
     idleTimeoutMillis: 30_000,
-    // The server's own limit, statement_timeout, ends a statement for certain; the driver's only stops waiting for it.
+    // The server's limit, statement_timeout, really ends a statement; the driver's only stops waiting for it.
     query_timeout: timeoutMs + 1_000,
     keepAlive: true,
     types,
@@ -70,7 +73,7 @@ export async function connectPool(
 
 function makePool(config: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool(config);
-  // An idle connection that breaks is replaced; without a listener it would end the process.
+  // A broken idle connection is replaced. Without a listener the error would end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;

@@ -1,4 +1,6 @@
-/** Row-level security as a login finds it: whether policies are in force, and whether it may take the operator's role. */
+/**
+ * Row-level security as seen by the login: whether policies are in force, and whether it may take the operator's role.
+ */
 import type pg from 'pg';
 import type { Dialect } from './sql.ts';
 
@@ -6,9 +8,9 @@ const ADMIN_ROLE = 'tidemark_admin';
 const ROW_LEVEL_SECURITY = 1001;
 
 export interface Confinement {
-  /** Policies are in force, whether this process asked for them or another did: every transaction must name its tenants. */
+  /** Policies are in force, whether or not this process asked for them: every transaction must name its tenants. */
   rowLevelSecurity: boolean;
-  /** The role of the operator's view, if there are policies and this login may take it. */
+  /** The role for the operator's view; `null` without policies or if this login may not take it. */
   adminRole: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** How runs are stored on PostgreSQL, where it differs from other SQL engines. */
+/** The PostgreSQL-specific parts of the shared run engine. */
 import type { RunKey, StoredRedaction } from '@tidemark/core/engine';
 import {
   EVENT_COLUMNS,
@@ -8,11 +8,11 @@ import {
   type SqlInteger,
   type SqlTransaction,
 } from '@tidemark/sql';
-import { FEED_PLACE, FIRST_LINK_BYTES } from './append-sql.ts';
+import { FEED_POSITION, FIRST_LINK_BYTES } from './append-sql.ts';
 import type { OpenTransaction } from './database.ts';
 import { addEvents } from './exact-append.ts';
 
-/** Roles that append cannot change events themselves: the function does it with the rights of the owner, and counts it. */
+/** Roles that append cannot change events. The function redacts with the owner's rights, and counts it. */
 const REDACT = 'SELECT @redact_event(?, ?, ?, ?) AS outcome';
 
 const columns = EVENT_COLUMNS.join(', ');
@@ -37,10 +37,10 @@ export const RUN_DIALECT: RunDialect<OpenTransaction> = {
   removeStep: 1_000,
   headColumns: ', link_before, feed_epoch, feed_xid',
   headValues: `, ${FIRST_LINK_BYTES}, (SELECT max(epoch) FROM @feed_epochs), pg_current_xact_id()`,
-  headMoves: `,${FEED_PLACE}`,
+  headMoves: `,${FEED_POSITION}`,
   headShows: `, link_before = coalesce((${LINK_BEFORE}), ${FIRST_LINK_BYTES})`,
 
-  /** Under a lock that is held to the commit: numbers of a sequence alone may be committed out of order. */
+  /** Takes the number under a lock held until the commit: sequence numbers alone may be committed out of order. */
   async takeReleaseNumber(tx: SqlTransaction): Promise<number> {
     await tx.all("SELECT pg_advisory_xact_lock('@run_releases'::regclass::oid::bigint)", []);
     const [row] = await tx.all<{ number: SqlInteger }>("SELECT nextval('@run_releases') AS number", []);
@@ -60,7 +60,7 @@ export const RUN_DIALECT: RunDialect<OpenTransaction> = {
 
   addEvents,
 
-  async placeAnew(tx: OpenTransaction, { runId, tenantId }: RunKey): Promise<void> {
+  async moveToFeedEnd(tx: OpenTransaction, { runId, tenantId }: RunKey): Promise<void> {
     await tx.run(PLACE_ANEW, [runId, tenantId, runId, tenantId]);
   },
 };

@@ -1,4 +1,4 @@
-/** The run engine on PostgreSQL: groups of appends in one statement, everything it leaves undone by the exact way. */
+/** The run engine on PostgreSQL: groups of appends in one statement, and the exact append for those it skips. */
 import { invalidArgument, isTidemarkError } from '@tidemark/core';
 import {
   compareKeys,
@@ -35,8 +35,8 @@ import { RUN_DIALECT } from './run-dialect.ts';
 export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   readonly #notifications: Notifications;
   readonly #records: SqlRecords;
-  /** One connection a run is enough: those who wait for its head would keep others from theirs. */
-  readonly #turns = new KeyedMutex();
+  /** One connection per run: appends that wait for a run's head must not use up the connections of other runs. */
+  readonly #runMutex = new KeyedMutex();
   readonly #group: GroupCommit<RunAppend, PlacedEvent[]>;
 
   constructor(context: StoreContext, database: Database, notifications: Notifications, records: SqlRecords) {
@@ -46,7 +46,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     this.#group = new GroupCommit((take) => this.#commit(take()), { maxGroup: 500 });
   }
 
-  /** A fence speaks of the head as it is, which the group statement does not know. */
+  /** A fence is compared with the current head, which the group statement cannot do. */
   protected override submit(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
     if (append.sameCommit) return this.#appendWith(append, append.sameCommit, call);
     return append.expectedSeq === undefined ? this.#group.submit(append, call) : this.#appendOne(append, call);
@@ -69,7 +69,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     try {
       return group.outcomes(await this.database.statement(statement, group.parameters(), group.tenants));
     } catch (error) {
-      // A key was stored, or a lock taken, between look and write: nothing of the group was written.
+      // A key was stored, or a lock taken, since the statement began: nothing of the group was written.
       if (!isUniqueViolation(error) && !isSerializationFailure(error)) throw translateWrite(error);
       return appends.map(() => 'left');
     }
@@ -92,7 +92,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
       return plan.placed;
     };
     call.phase ??= 'waiting';
-    const placed = await this.#turns.run(topicOf(run), call, () => {
+    const placed = await this.#runMutex.run(topicOf(run), call, () => {
       call.phase = 'begun';
       return settleRaces(() => this.database.write(write, call, run.tenantId));
     });
@@ -101,6 +101,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     return placed;
   }
 
+  /** Appends with the caller's client, inside the caller's transaction. */
   protected override async appendInside(
     appends: readonly RunAppend[],
     transaction: unknown,
@@ -113,7 +114,7 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
     const tx = new OpenTransaction(client, this.database.dialect);
     try {
       await this.database.joined(client, tenants, async () => {
-        // In one order for everybody, as the group statement locks.
+        // In the same order as the group statement locks, to avoid deadlocks.
         for (const append of [...appends].sort(byLockOrder)) {
           outcomes.set(append, (await appendExactly(tx, append)).placed);
         }
@@ -129,14 +130,15 @@ export class PostgresRuns extends SqlRuns<OpenTransaction, Database> {
   }
 
   async feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]> {
-    const isPlace = (values: unknown[]) =>
+    const isFeedPosition = (values: unknown[]) =>
       values.length === 3 &&
       isEpoch(values[0]) &&
       typeof values[1] === 'string' &&
       Number.isSafeInteger(values[2]) &&
       /^\d{1,19}$/.test(values[1]);
-    const place = after === null ? ([0, '0', 0] as const) : decodeCursor<[number, string, number]>(after, isPlace);
-    const rows = await this.database.readArrays(SELECT_FEED, [...place, limit], call);
+    const position =
+      after === null ? ([0, '0', 0] as const) : decodeCursor<[number, string, number]>(after, isFeedPosition);
+    const rows = await this.database.readArrays(SELECT_FEED, [...position, limit], call);
     return rows.map((row) => feedEntry(encodeCursor(row.slice(0, 3)), row, 3));
   }
 
@@ -160,8 +162,8 @@ function isEpoch(value: unknown): boolean {
 }
 
 /**
- * The link before the commit of an event `e`, asked for in the order of sequences, so that the planner does not read a whole
- * run for it by the index of keys.
+ * The link before the commit of an event `e`, ordered by sequence, so that the planner does not read a whole run
+ * through the index of keys.
  */
 const LINK_BEFORE = `
   SELECT b.link FROM @run_events b
@@ -170,8 +172,8 @@ const LINK_BEFORE = `
   ORDER BY b.run_seq LIMIT 1`;
 
 /**
- * In the order of transactions, and never beyond the oldest one still open: an event that is about to be committed
- * behind a reader's cursor would be skipped for ever. Earlier epochs are complete.
+ * In transaction order, and never beyond the oldest transaction still open: otherwise a reader would forever skip an
+ * event that is committed behind its cursor. Earlier epochs are complete.
  */
 const SELECT_FEED = `
   SELECT e.epoch, e.xid::text, e.position, ${feedColumns(LINK_BEFORE)}

@@ -1,4 +1,4 @@
-/** Shared SQL in PostgreSQL's words: `@name` becomes a name in the store's schema, `?` a numbered parameter. */
+/** Translates shared SQL for PostgreSQL: `@name` becomes a name in the store's schema, `?` a numbered parameter. */
 export class Dialect {
   readonly schema: string;
   readonly #translated = new Map<string, string>();
@@ -7,12 +7,12 @@ export class Dialect {
     this.schema = schema;
   }
 
-  /** A name in the store's schema. */
+  /** Qualifies a name with the store's schema. */
   name(name: string): string {
     return `"${this.schema}".${name}`;
   }
 
-  /** A statement with parameters. */
+  /** Translates a statement with parameters. */
   statement(sql: string): string {
     let text = this.#translated.get(sql);
     if (text === undefined) {
@@ -23,7 +23,7 @@ export class Dialect {
     return text;
   }
 
-  /** A script without parameters. */
+  /** Translates a script without parameters. */
   script(sql: string): string {
     return sql.replaceAll(/@(?=[a-z_])(\w+)/g, (_, name: string) => this.name(name));
   }

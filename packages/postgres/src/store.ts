@@ -1,4 +1,4 @@
-/** The PostgreSQL store: all domains on one schema, durable by statement and not by hope. */
+/** The PostgreSQL store: all domains on one schema. */
 import { type Durability, invalidArgument, type Store } from '@tidemark/core';
 import { assembleStore, type EngineCall, StoreContext, withUrlOptions } from '@tidemark/core/engine';
 import { SQL_ABILITIES, sqlAgents, sqlArtifacts, sqlCleaner, sqlRecords, sqlTenancy } from '@tidemark/sql';
@@ -18,12 +18,16 @@ import { PostgresRuns } from './runs.ts';
 import { Dialect } from './sql.ts';
 
 /**
- * Opens a store on PostgreSQL 14 or newer.
+ * Opens a store on PostgreSQL 14 or newer, and migrates its schema unless `migrate` is false.
  *
+ * @throws `INVALID_ARGUMENT` for an option it cannot use, `UNAVAILABLE` when the server cannot be reached,
+ * `SCHEMA_MISMATCH` for a schema of another version, `DURABILITY_TOO_WEAK` under `durability: 'require'`.
  * @example
+ * ```ts
  * const store = await postgresStore('postgres://localhost/app');
  * await store.runs.handle('order-42').append('RunStarted');
  * await store.close();
+ * ```
  */
 export async function postgresStore(options: string | PostgresOptions): Promise<Store> {
   const given = withUrlOptions(typeof options === 'string' ? { url: options } : options, URL_OPTIONS);
@@ -47,7 +51,7 @@ export async function postgresStore(options: string | PostgresOptions): Promise<
   }
 }
 
-/** What `open('postgres://…')` calls. */
+/** Opens a store by URL, for `open('postgres://…')`. */
 export function openUrl(url: string, options: Omit<PostgresOptions, 'url'>): Promise<Store> {
   return postgresStore({ ...options, url });
 }

@@ -1,4 +1,4 @@
-/** Arrays in the server's binary format arrive as they were pushed. */
+/** Arrays in the server's binary format arrive unchanged. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { offeredUrl } from '../../../scripts/servers/index.ts';
@@ -25,7 +25,7 @@ describe('a binary array', () => {
     expect(await received('text', texts)).toEqual(texts);
   });
 
-  test('carries JSON as it is written', async () => {
+  test('carries JSON unchanged', async () => {
     expect(await received('json', ['{"b": 1,  "a": "\\u0000"}', null])).toEqual(['{"b": 1,  "a": "\\u0000"}', null]);
   });
 

@@ -1,4 +1,4 @@
-/** Cases about time on a server whose clock the kit moves: the store reads it through one function of its schema. */
+/** Cases about time on a server whose clock the kit controls: the store reads it through one function of its schema. */
 import { ALL_CASES, isTimed, registerConformance, type StoreUnderTest } from '@tidemark/conformance';
 import pg from 'pg';
 import { afterAll, describe, it } from 'vitest';
@@ -32,7 +32,7 @@ async function onMovedClock(): Promise<StoreUnderTest> {
   };
 }
 
-describe.skipIf(WITHOUT_POSTGRES)('On a server whose clock is moved', () => {
+describe.skipIf(WITHOUT_POSTGRES)('On a server with a controlled clock', () => {
   const cases = ALL_CASES.filter((it) => isTimed(it) && it.domain !== 'artifacts');
   registerConformance({ describe, it, afterAll }, 'The store', onMovedClock, { cases });
 });

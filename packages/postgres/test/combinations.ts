@@ -1,4 +1,6 @@
-/** The ways PostgreSQL is run that change what the store's statements meet, and a store opened in each of them. */
+/**
+ * Combinations of server version and settings that affect the store's statements, and a store opened in each of them.
+ */
 import type { StoreUnderTest } from '@tidemark/conformance';
 import { startKind, startOwnServer } from '../../../scripts/servers/index.ts';
 import { pgbouncer } from '../../../scripts/servers/pgbouncer.ts';
@@ -8,7 +10,7 @@ import { type PostgresOptions, postgresStore } from '../src/index.ts';
 import { createDatabase, through, withClient } from './servers.ts';
 
 export interface Combination {
-  /** `installed` is the one this machine has: 15 on Debian 12. */
+  /** `installed` is the version of this machine: 15 on Debian 12. */
   version: PostgresVersion | 'installed';
   partitions: 8 | undefined;
   rowLevelSecurity: boolean;
@@ -46,9 +48,9 @@ export function describeCombination({ version, partitions, rowLevelSecurity, poo
 }
 
 export interface Setting {
-  /** The version the server says it has. */
+  /** The version that the server reports. */
   version: string;
-  /** A handle for the kit on one more database of this setting. */
+  /** Opens another database of this setting for the kit. */
   openUnderTest(): Promise<StoreUnderTest>;
   stop(): Promise<void>;
 }
@@ -76,11 +78,11 @@ export async function startCombination(combination: Combination): Promise<Settin
   };
 }
 
-/** Sets a database up, under row-level security as its owner, and gives the options the store is opened with there. */
+/** Sets up a database, under row-level security as its owner, and returns the options to open the store with. */
 async function prepareDatabase(server: string, way: string, combination: Combination): Promise<PostgresOptions> {
   const { rowLevelSecurity, partitions } = combination;
   const url = await createDatabase(server);
-  // Three processes share two cores: a slow answer is none of the faults that are looked for here.
+  // Three processes share two cores: slow answers are not the faults that this test looks for.
   const options = { rowLevelSecurity, timeoutMs: 20_000, ...(partitions === undefined ? {} : { partitions }) };
   if (!rowLevelSecurity) return { ...options, url: through(url, way) };
   await (await postgresStore({ ...options, url })).close();
@@ -90,7 +92,7 @@ async function prepareDatabase(server: string, way: string, combination: Combina
   return { ...options, url: application.href, migrate: false };
 }
 
-/** What applications log in as: owner of nothing, and able to take the roles that the migration made. */
+/** The login of applications: owns nothing, and may take the roles that the migration created. */
 const APPLICATION_ROLE = `
   DO $$ BEGIN
     IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'tidemark_app') THEN
@@ -107,18 +109,18 @@ async function underTest(options: PostgresOptions): Promise<StoreUnderTest> {
       return postgresStore(options);
     },
   };
-  // An application's role may not pass by the triggers.
+  // An application's role cannot bypass the triggers.
   if (!options.rowLevelSecurity) under.damage = (...place) => damage(options.url, ...place);
   return under;
 }
 
-/** Changes a stored value as a failing disk would: no trigger sees it. */
-async function damage(url: string, ...place: [tenantId: string, key: string, field: string]): Promise<void> {
+/** Changes a stored value as a failing disk would, without firing triggers. */
+async function damage(url: string, ...field: [tenantId: string, key: string, field: string]): Promise<void> {
   await withClient(url, async (client) => {
     await client.query('BEGIN');
     await client.query('SET LOCAL session_replication_role = replica');
     const sql = "UPDATE tidemark.kv_fields SET value = '\\x00' WHERE tenant_id = $1 AND key = $2 AND field = $3";
-    await client.query(sql, place);
+    await client.query(sql, field);
     await client.query('COMMIT');
   });
 }

@@ -1,4 +1,4 @@
-/** Many processes on one database: one order for all of them, and one set of tables however many set it up. */
+/** Many processes on one database: they agree on one order, and the tables are set up once. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkHistory } from '../../../faults/history.ts';
@@ -44,13 +44,13 @@ describe.skipIf(WITHOUT_POSTGRES)('eight processes', () => {
   });
 
   it(
-    'with 50 writers each give one run a dense order that every reader sees once (RUN-2, RUN-3, RUN-6)',
+    'with 50 writers each append to one run in a dense order that every reader sees once (RUN-2, RUN-3, RUN-6)',
     LIMIT,
     async () => {
       const url = await newDatabase();
       const programs = startProcesses(url, WRITERS);
       await Promise.all(programs.map((program) => program.line('open')));
-      for (const program of programs) program.tell('go');
+      for (const program of programs) program.writeLine('go');
       const lines = await Promise.all(programs.map((program) => program.line('{')));
       await Promise.all(programs.map((program) => program.ended));
       const reports = lines.map((line) => JSON.parse(line) as ChildReport);
@@ -67,13 +67,13 @@ describe.skipIf(WITHOUT_POSTGRES)('eight processes', () => {
 });
 
 describe.skipIf(WITHOUT_POSTGRES)('a process killed while it sets up the database', () => {
-  /** Slows every CREATE down, so that the kill hits the middle of a migration. */
+  /** Slows down every CREATE, so that the kill hits the middle of a migration. */
   const SLOW = `
     CREATE FUNCTION slow_down() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.03); END $$;
     CREATE EVENT TRIGGER slow_down ON ddl_command_start WHEN TAG IN ('CREATE TABLE', 'CREATE INDEX') EXECUTE FUNCTION slow_down()`;
 
   it.each([0, 1, 2, 3])(
-    'after %i migrations leaves nothing half done: the next one completes it (F20)',
+    'after %i migrations leaves nothing half done: the next process completes it (F20)',
     LIMIT,
     async (count) => {
       const url = await newDatabase();

@@ -1,4 +1,4 @@
-/** The whole conformance kit on one of the five combinations that `npm test` covers; `npm run test:matrix` has all. */
+/** The whole conformance kit on one of the five combinations of `npm test`. `npm run test:matrix` runs all. */
 import { PAIRWISE } from './combinations.ts';
 import { registerCombination } from './conformance.ts';
 

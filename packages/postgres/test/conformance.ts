@@ -1,10 +1,10 @@
-/** Registers the conformance kit for one combination: most cases at the same time, the rest alone. */
+/** Registers the conformance kit for one combination: most cases in parallel, the rest alone. */
 import { ALL_CASES, registerConformance, sharesStore } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { type Combination, describeCombination, type Setting, startCombination } from './combinations.ts';
 import { WITHOUT_POSTGRES } from './databases.ts';
 
-/** Fewer than by default, since five combinations try others each time. */
+/** Fewer than the default, since five combinations each try different ones. */
 const MODEL_RUNS = 20;
 
 export function registerCombination(combination: Combination): void {

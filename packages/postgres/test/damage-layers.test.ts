@@ -1,4 +1,4 @@
-/** One value of each layer is changed in its table, past the store and its triggers (KV-12, RUN-14). */
+/** Damages one value of each layer in its table, without the store and its triggers (KV-12, RUN-14). */
 import { expect, it } from 'vitest';
 import { checkLayer, fillLayers, LAYERS, type Layer } from '../../../faults/damage-layers.ts';
 import { newDatabase, openClient, openStore, WITHOUT_POSTGRES } from './databases.ts';
@@ -13,7 +13,7 @@ const DAMAGES: Record<Layer, string> = {
   artifact: `UPDATE tidemark.artifact_chunks SET bytes = overlay(bytes PLACING 'S' FROM 1) WHERE bytes LIKE 'sick%'`,
 };
 
-it.skipIf(WITHOUT_POSTGRES).each(LAYERS)('damage of one %s is nobody else’s', async (layer) => {
+it.skipIf(WITHOUT_POSTGRES).each(LAYERS)('damage of one %s affects nothing else', async (layer) => {
   const url = await newDatabase();
   const store = await openStore(url);
   const client = await openClient(url);

@@ -1,15 +1,17 @@
-/** A superuser changes one event with the triggers off: its run is quarantined, and everything else goes on (RUN-20). */
+/**
+ * A superuser changes one event with the triggers off: its run is quarantined, and everything else continues (RUN-20).
+ */
 import type { StoreAlert } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { checkDamage, fillRuns } from '../../../faults/damage-check.ts';
 import { newDatabase, openClient, openStore, runEvent, WITHOUT_POSTGRES } from './databases.ts';
 
-describe.skipIf(WITHOUT_POSTGRES)('an event that was changed past the store', () => {
+describe.skipIf(WITHOUT_POSTGRES)('an event changed without the store', () => {
   it.each([
     ['payload', `'{"n":"changed"}'`],
     ['link', `decode(repeat('00', 32), 'hex')`],
     ['emitted_at', `'never'`],
-  ])('in its %s costs its run alone', async (column, value) => {
+  ])('in its %s affects only its run', async (column, value) => {
     const url = await newDatabase();
     const alerts: StoreAlert[] = [];
     const store = await openStore(url, { onAlert: (alert) => alerts.push(alert) });
@@ -31,7 +33,7 @@ describe.skipIf(WITHOUT_POSTGRES)('an event that was changed past the store', ()
     expect(alerts).toMatchObject([{ code: 'RUN_QUARANTINED', runId: 'sick', fromSeq: 3 }]);
   });
 
-  it('is named to its tenant and to the operator only, under row-level security too', async () => {
+  it('is reported only to its tenant and to the operator, under row-level security too', async () => {
     const url = await newDatabase();
     const store = await openStore(url, { rowLevelSecurity: true });
     const client = await openClient(url);

@@ -1,4 +1,4 @@
-/** Databases and stores that go when the test ends, and what is put into them. */
+/** Databases and stores that are removed when the test ends, and helpers to fill and read them. */
 import type { FeedItem, Store } from '@tidemark/core';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
@@ -8,7 +8,7 @@ import { createDatabase, dropDatabase } from './servers.ts';
 
 export { runEvent } from '../../../faults/run-event.ts';
 
-/** Whether this run of the tests leaves PostgreSQL out on purpose. */
+/** Whether this test run deliberately excludes PostgreSQL. */
 export const WITHOUT_POSTGRES = !neededServers().includes('postgres');
 
 /** The server that all tests share. */
@@ -18,21 +18,21 @@ export function sharedServer(): string {
   return url;
 }
 
-/** An empty database that goes when the test ends. */
+/** Creates an empty database that is dropped when the test ends. */
 export async function newDatabase(server = sharedServer()): Promise<string> {
   const url = await createDatabase(server);
   onTestFinished(() => dropDatabase(url));
   return url;
 }
 
-/** A store that is closed when the test ends. */
+/** Opens a store that is closed when the test ends. */
 export async function openStore(url: string, options: Omit<PostgresOptions, 'url'> = {}): Promise<Store> {
   const store = await postgresStore({ ...options, url });
   onTestFinished(() => store.close());
   return store;
 }
 
-/** A plain client that is closed when the test ends. */
+/** Opens a plain client that is closed when the test ends. */
 export async function openClient(url: string): Promise<pg.Client> {
   const client = new pg.Client(url);
   client.on('error', () => {});
@@ -41,7 +41,7 @@ export async function openClient(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** The keys of a run's events, which must be numbered 1, 2, 3 … */
+/** Returns the keys of a run's events, which must be numbered 1, 2, 3 … */
 export async function keysOf(store: Store, runId: string): Promise<string[]> {
   const keys: string[] = [];
   for await (const { runSeq, idempotencyKey } of store.runs.readEvents(runId, { limit: 10_000 })) {
@@ -52,8 +52,8 @@ export async function keysOf(store: Store, runId: string): Promise<string[]> {
 }
 
 /**
- * What the feed has after a cursor, and the cursor to go on from. It waits a while for so many items: tests beside this
- * one share the server, and their open transactions hold the feed back.
+ * Returns the feed after a cursor, and the next cursor. Waits a while for `count` items: tests in parallel share the
+ * server, and their open transactions hold the feed back.
  */
 export async function readFeed(
   store: Store,
@@ -61,7 +61,7 @@ export async function readFeed(
   after?: string,
 ): Promise<{ items: FeedItem[]; next: string | undefined }> {
   const items: FeedItem[] = [];
-  const patience = AbortSignal.timeout(10_000);
+  const timeout = AbortSignal.timeout(10_000);
   for (let next = after; ; ) {
     const page = await store.runs.feedPage({
       limit: 3,
@@ -70,7 +70,7 @@ export async function readFeed(
     });
     items.push(...page.items);
     const atEnd = page.next === undefined || page.next === next;
-    if (atEnd && (items.length >= count || patience.aborted)) return { items, next };
+    if (atEnd && (items.length >= count || timeout.aborted)) return { items, next };
     next = page.next;
   }
 }

@@ -1,4 +1,4 @@
-/** The doctor names every setting that weakens the promise, on servers that really have it (GEN-6, GEN-9). */
+/** The doctor names every setting that weakens durability, on servers that really have it (GEN-6, GEN-9). */
 import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,7 +30,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     await withClient(url, (client) => client.query(sql));
   }
 
-  /** A database of its own that belongs to a login. */
+  /** Creates a database owned by a login. */
   async function databaseOf(role: string): Promise<string> {
     const url = new URL(await newDatabase(server.url));
     await superuser(`ALTER DATABASE ${url.pathname.slice(1)} OWNER TO ${role}`);
@@ -52,7 +52,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     });
   }
 
-  it('finds nothing to mend on a server as it should be, where an acknowledged write survives a power cut', async () => {
+  it('finds nothing to fix on a well-configured server, where an acknowledged write survives a power cut', async () => {
     const store = await openAs('app');
     const { ok, durability, findings } = await store.doctor();
     expect(findings.filter(({ status }) => status !== 'ok')).toEqual([]);
@@ -78,7 +78,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     await expect(postgresStore({ url, durability: 'require' })).rejects.toMatchObject({ code: 'DURABILITY_TOO_WEAK' });
   });
 
-  it('warns of synchronous_commit that is off by role, and of the one the session would have', async () => {
+  it('warns of synchronous_commit that is off for the role, and of the session default', async () => {
     const url = await databaseOf('app');
     await superuser('ALTER ROLE app SET synchronous_commit = off');
     onTestFinished(() => superuser('ALTER ROLE app RESET synchronous_commit'));
@@ -90,7 +90,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
         'synchronous_commit is off for role app: writes of the store state it themselves, but a transaction of yours that events join can be lost in a crash',
       fix: 'ALTER ROLE app RESET synchronous_commit',
     });
-    // The store's own writes are as durable as ever.
+    // The store's own writes are still durable.
     expect(store.info.durability).toBe('host-crash');
   });
 
@@ -107,7 +107,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     expect(store.info.durability).toBe('process-crash');
   });
 
-  it('warns of a superuser, and fails one that row-level security should bind', async () => {
+  it('warns of a superuser, and fails a superuser that row-level security should bind', async () => {
     const url = await newDatabase(server.url);
     const superusers = { check: 'login role', fix: 'Connect as a login of its own, NOSUPERUSER NOBYPASSRLS' };
     const store = await openStore(url);
@@ -124,7 +124,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     });
   });
 
-  it('warns of a login that owns the tables it is confined in, and fails a table that is not forced', async () => {
+  it('warns of a login that owns the tables it is confined in, and fails a table without FORCE', async () => {
     const url = await newDatabase(server.url);
     await openStore(url, { rowLevelSecurity: true });
     await superuser('GRANT tidemark_writer, tidemark_admin TO app');
@@ -172,7 +172,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     });
   });
 
-  it('says unknown, not ok, of sessions its login may not see', async () => {
+  it('reports unknown, not ok, for sessions that its login may not see', async () => {
     await openClient(server.url);
     const store = await openAs('modest');
     for (const check of ['idle transactions', 'feed horizon']) {
@@ -185,7 +185,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     }
   });
 
-  it('names the foreign transaction that holds the feed back, by process, application and age', async () => {
+  it('names the transaction of another client that holds the feed back, by process, application and age', async () => {
     const store = await openAs('app');
     const foreign = await openClient(server.url);
     await foreign.query("SET application_name = 'nightly report'; BEGIN; SELECT pg_current_xact_id()");
@@ -219,7 +219,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
     }, 60_000);
     afterAll(() => standby?.stop());
 
-    it('fails a replica, which takes no writes', async () => {
+    it('fails a replica, which accepts no writes', async () => {
       const pool = new pg.Pool({ connectionString: standby.url });
       onTestFinished(() => pool.end());
       const findings = await examine(pool, new Dialect('pg_catalog'));
@@ -231,7 +231,7 @@ describe.skipIf(WITHOUT_POSTGRES)('doctor', () => {
       });
     });
 
-    it('claims to survive the loss of a node only while a synchronous standby follows', async () => {
+    it('reports survival of a node loss only while a synchronous standby follows', async () => {
       const store = await openAs('app');
       expect(await findingOf(store, 'synchronous standbys')).toMatchObject({
         status: 'ok',
@@ -257,7 +257,7 @@ async function findingOf(store: Store, check: string): Promise<DoctorFinding | u
   return (await store.doctor()).findings.find((finding) => finding.check === check);
 }
 
-/** A server takes a moment to read its settings again. */
+/** Retries: a server takes a moment to reload its settings. */
 function eventually(store: Store, check: string, status: DoctorFinding['status']): Promise<DoctorFinding> {
   return vi.waitFor(async () => {
     const finding = await findingOf(store, check);
@@ -266,7 +266,7 @@ function eventually(store: Store, check: string, status: DoctorFinding['status']
   }, 10_000);
 }
 
-/** A server that follows another. */
+/** Starts a standby of another server. */
 function standbyOf(primary: string): ServerKind {
   return {
     ...postgres,

@@ -1,4 +1,4 @@
-/** What is left in the tables after an erasure or a redaction, looked at by a plain client. */
+/** Inspects the tables with a plain client after an erasure or a redaction. */
 import type pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { contentsOf, fillTenant } from '../../../faults/tenant-contents.ts';
@@ -8,7 +8,7 @@ const TABLES = `
   SELECT oid::regclass::text AS name FROM pg_class
   WHERE relnamespace = 'tidemark'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition`;
 
-/** Tables with how many of their rows hold a text. */
+/** Returns the tables with the number of rows that contain a text. */
 async function rowsWith(client: pg.Client, text: string): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
   for (const { name } of (await client.query(TABLES)).rows) {
@@ -22,7 +22,7 @@ async function rowsWith(client: pg.Client, text: string): Promise<Record<string,
 describe.skipIf(WITHOUT_POSTGRES)('eraseTenant', () => {
   for (const partitions of [undefined, 3]) {
     const where = partitions === undefined ? '' : ' nor partition';
-    it(`leaves no row in any table${where}, and its neighbour whole`, { timeout: 60_000 }, async () => {
+    it(`leaves no row in any table${where}, and keeps other tenants intact`, { timeout: 60_000 }, async () => {
       const url = await newDatabase();
       const store = await openStore(url, partitions === undefined ? {} : { partitions });
       const client = await openClient(url);
@@ -40,7 +40,7 @@ describe.skipIf(WITHOUT_POSTGRES)('eraseTenant', () => {
 });
 
 describe.skipIf(WITHOUT_POSTGRES)('redactEvent', () => {
-  it('is the one change that the log lets pass (RUN-15)', { timeout: 30_000 }, async () => {
+  it('is the one change that the triggers allow (RUN-15)', { timeout: 30_000 }, async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     const client = await openClient(url);

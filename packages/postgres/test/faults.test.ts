@@ -1,4 +1,4 @@
-/** What callers are told when the server or the way to it fails, and that it was true (GEN-3, GEN-8). */
+/** The errors that callers get when the server or the connection fails, and that they are true (GEN-3, GEN-8). */
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { FaultProxy } from '../../../faults/proxy.ts';
@@ -8,7 +8,7 @@ import type { RunningServer } from '../../../scripts/servers/start.ts';
 import { keysOf, newDatabase, openClient, openStore, runEvent, WITHOUT_POSTGRES } from './databases.ts';
 import { through, withClient } from './servers.ts';
 
-/** The code of the error a call ends with, and how long it took; a call that succeeds fails the test. */
+/** Returns the code of a call's error and how long it took. Fails the test if the call succeeds. */
 async function failureOf(call: Promise<unknown>): Promise<{ code: string; outcome: string; ms: number }> {
   const began = performance.now();
   const error: unknown = await call.then(
@@ -30,7 +30,7 @@ async function proxyTo(url: string): Promise<FaultProxy> {
   return proxy;
 }
 
-/** Appends until it works, as a caller would who is told that it may. */
+/** Retries an append until it succeeds, as a caller may. */
 async function untilAppended(store: Store, event = runEvent('r'), limitMs = 10_000): Promise<void> {
   const limit = performance.now() + limitMs;
   for (;;) {
@@ -45,7 +45,7 @@ async function untilAppended(store: Store, event = runEvent('r'), limitMs = 10_0
 }
 
 describe.skipIf(WITHOUT_POSTGRES)('a reply that is lost after the commit (F8)', () => {
-  it('is OUTCOME_UNKNOWN, and the key tells what became of the append', async () => {
+  it('fails with OUTCOME_UNKNOWN, and a retry with the same key settles it', async () => {
     const url = await newDatabase();
     const proxy = await proxyTo(url);
     const store = await openStore(through(url, proxy.port));
@@ -60,7 +60,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a reply that is lost after the commit (F8)', 
     expect(await keysOf(direct, 'r')).toEqual(['first', 'lost-reply-key']);
   });
 
-  it('is OUTCOME_UNKNOWN for a fenced append too, whose COMMIT is a message of its own', async () => {
+  it('fails with OUTCOME_UNKNOWN for a fenced append too, whose COMMIT is a separate message', async () => {
     const url = await newDatabase();
     const proxy = await proxyTo(url);
     const store = await openStore(through(url, proxy.port));
@@ -75,7 +75,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a reply that is lost after the commit (F8)', 
 });
 
 describe.skipIf(WITHOUT_POSTGRES)('a connection that goes silent (F9)', () => {
-  it('ends calls at their time limit, writes as unknown, and is replaced once the way is clear', async () => {
+  it('ends calls at their time limit, writes as unknown, and is replaced once the network works again', async () => {
     const url = await newDatabase();
     const proxy = await proxyTo(url);
     const store = await openStore(through(url, proxy.port), { timeoutMs: 2_000, connectionTimeoutMs: 2_000 });
@@ -93,7 +93,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a connection that goes silent (F9)', () => {
     expect(await keysOf(await openStore(url), 'r')).toEqual(['before', 'into-the-silence']);
   });
 
-  it('and slow connections are only slow (F10)', async () => {
+  it('only delays calls when it is slow (F10)', async () => {
     const url = await newDatabase();
     const proxy = await proxyTo(url);
     const store = await openStore(through(url, proxy.port));
@@ -103,7 +103,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a connection that goes silent (F9)', () => {
   });
 });
 
-describe.skipIf(WITHOUT_POSTGRES)('a lock that somebody else holds', () => {
+describe.skipIf(WITHOUT_POSTGRES)('a lock that another client holds', () => {
   it('ends the append at its time limit, and nothing is written later', async () => {
     const url = await newDatabase();
     const store = await openStore(url, { timeoutMs: 1_500 });
@@ -121,7 +121,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a lock that somebody else holds', () => {
     expect(await keysOf(store, 'r')).toEqual(['a', 'c']);
   });
 
-  it('past the server’s lock_timeout is UNAVAILABLE, and nothing is written', async () => {
+  it('past the server’s lock_timeout fails with UNAVAILABLE, and nothing is written', async () => {
     const url = await newDatabase();
     await withClient(url, (client) =>
       client.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET lock_timeout = 200`),
@@ -137,8 +137,8 @@ describe.skipIf(WITHOUT_POSTGRES)('a lock that somebody else holds', () => {
   });
 });
 
-describe.skipIf(WITHOUT_POSTGRES)('a pool that is used up (F18)', () => {
-  it('makes 50 slow calls on two connections wait in bounds, each with an answer', async () => {
+describe.skipIf(WITHOUT_POSTGRES)('an exhausted pool (F18)', () => {
+  it('makes 50 slow calls on two connections wait within bounds, and answers each', async () => {
     const url = await newDatabase();
     const store = await openStore(url, { maxConnections: 2, connectionTimeoutMs: 300, timeoutMs: 1_000 });
     await store.runs.appendEvent(runEvent('r', 'a'));
@@ -164,13 +164,13 @@ describe.skipIf(WITHOUT_POSTGRES)('a pool that is used up (F18)', () => {
   });
 });
 
-describe.skipIf(WITHOUT_POSTGRES)('a server that takes no writes', () => {
-  it('is UNAVAILABLE to writers, while reads go on (F12)', async () => {
+describe.skipIf(WITHOUT_POSTGRES)('a server that accepts no writes', () => {
+  it('fails writes with UNAVAILABLE, while reads continue (F12)', async () => {
     const url = await newDatabase();
     const name = new URL(url).pathname.slice(1);
     const store = await openStore(url);
     await store.runs.appendEvent(runEvent('r', 'a'));
-    // As after a failover: connections break, and what answers at the old address is read-only.
+    // As after a failover: connections break, and the server at the old address is read-only.
     await withClient(url, async (client) => {
       await client.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
       await client.query(TERMINATE);
@@ -180,14 +180,14 @@ describe.skipIf(WITHOUT_POSTGRES)('a server that takes no writes', () => {
   });
 });
 
-describe.skipIf(WITHOUT_POSTGRES)('a server of its own', () => {
+describe.skipIf(WITHOUT_POSTGRES)('a separate server', () => {
   let server: RunningServer;
   beforeAll(async () => {
     server = await startOwnServer('postgres');
   }, 60_000);
   afterAll(() => server?.stop());
 
-  it('whose wait for a synchronous standby is cancelled makes an append OUTCOME_UNKNOWN', {
+  it('fails an append with OUTCOME_UNKNOWN when its wait for a synchronous standby is cancelled', {
     timeout: 60_000,
   }, async () => {
     const url = await newDatabase(server.url);
@@ -218,7 +218,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a server of its own', () => {
     expect((await keysOf(store, 'r')).length).toBe(3);
   });
 
-  it('that ends idle connections does not end the process, and the store goes on', async () => {
+  it('that ends idle connections does not end the process, and the store recovers', async () => {
     const url = await newDatabase(server.url);
     const store = await openStore(url);
     await Promise.all(Array.from({ length: 5 }, (_, at) => store.runs.appendEvent(runEvent('r', String(at)), {})));
@@ -227,7 +227,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a server of its own', () => {
     expect((await keysOf(store, 'r')).length).toBe(6);
   });
 
-  it('with too few connections for everybody is UNAVAILABLE and works when there is room again (F19)', async () => {
+  it('with too few connections fails with UNAVAILABLE and works when there is room again (F19)', async () => {
     const url = await newDatabase(server.url);
     const store = await openStore(url);
     const name = new URL(url).pathname.slice(1);
@@ -244,8 +244,8 @@ describe.skipIf(WITHOUT_POSTGRES)('a server of its own', () => {
   });
 });
 
-describe.skipIf(WITHOUT_POSTGRES)('a server that is killed and started again under load (F2)', () => {
-  it('has lost nothing it acknowledged, and the client recovers by itself', { timeout: 120_000 }, async () => {
+describe.skipIf(WITHOUT_POSTGRES)('a server killed and restarted under load (F2)', () => {
+  it('loses no acknowledged write, and the client recovers by itself', { timeout: 120_000 }, async () => {
     const { code, output } = await runQuietly(process.execPath, [
       'scripts/run.js',
       'faults/postgres-kill',

@@ -1,4 +1,4 @@
-/** Attacks on the log by the owner of the tables, whom triggers refuse and privileges do not (RUN-15). */
+/** Attacks on the log by the owner of the tables, who has all privileges and is refused by triggers (RUN-15). */
 import type pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { planMigrations } from '../src/index.ts';
@@ -36,7 +36,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the owner of the tables', () => {
     expect(await store.runs.verify('r')).toMatchObject({ ok: true, events: 2 });
   });
 
-  it('guards a partition that is added later with one call, and doctor asks for it', async () => {
+  it('guards a partition added later with one call, and doctor asks for it', async () => {
     const { store, client } = await attacked(2);
     const finding = async () => (await store.doctor()).findings.find(({ check }) => check === 'append-only');
     expect(await finding()).toMatchObject({ status: 'ok' });
@@ -55,7 +55,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the owner of the tables', () => {
     await expect(client.query('TRUNCATE tidemark.run_events_p1b')).rejects.toThrow('append-only');
   });
 
-  it('is named by doctor when it switches a trigger off', async () => {
+  it('is named by doctor when it disables a trigger', async () => {
     const { store, client } = await attacked();
     await client.query('ALTER TABLE tidemark.run_events DISABLE TRIGGER run_events_never_change');
     const { findings } = await store.doctor();
@@ -65,7 +65,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the owner of the tables', () => {
     });
   });
 
-  it('cannot redact without the hash of the payload, and a redaction counts and names the login', async () => {
+  it('cannot redact without the hash of the payload, and a redaction is counted and records the login', async () => {
     const { store, client } = await attacked();
     const redact = (redaction: unknown) =>
       client.query("UPDATE tidemark.run_events SET payload = NULL, redaction = $1 WHERE run_id = 'r' AND run_seq = 1", [
@@ -96,8 +96,8 @@ describe.skipIf(WITHOUT_POSTGRES)('the owner of the tables', () => {
 /** The newest schema that version 0.1 knows, besides those of options. */
 const SCHEMA_OF_0_1 = 7;
 
-describe('a schema that today’s library has upgraded', () => {
-  it('is refused by version 0.1, which does not know that runs count their rewrites (UPG-1)', () => {
+describe('a schema that the current library has upgraded', () => {
+  it('is refused by version 0.1, which does not know `rewrites` (UPG-1)', () => {
     const plan = planMigrations().map(({ name, oldestReader }) => ({ name, oldestReader }));
     expect(plan).toContainEqual({ name: 'rewrites', oldestReader: SCHEMA_OF_0_1 + 1 });
     expect(plan.find(({ name }) => name === 'guards')!.oldestReader).toBeLessThanOrEqual(SCHEMA_OF_0_1);

@@ -10,7 +10,7 @@ interface Counts {
   keys: string[];
 }
 
-/** Notes the keys of a run's events; `duringFold` is waited for inside the transaction. */
+/** Records the keys of a run's events. `duringFold` is awaited inside the transaction. */
 function keysOf(duringFold: () => Promise<unknown> = async () => {}): Projection<Counts> {
   const schema: StandardSchema<object> = {
     '~standard': {
@@ -45,7 +45,7 @@ async function expectFollowed(store: Store, projection: Projection<Counts>, runI
 }
 
 describe.skipIf(WITHOUT_POSTGRES)('inline projections on PostgreSQL', () => {
-  it('are folded once when the reply to the COMMIT is lost and the append is sent again (F8)', async () => {
+  it('are folded once when the reply to the COMMIT is lost and the append is retried (F8)', async () => {
     const url = await newDatabase();
     const proxy = await FaultProxy.before(url);
     onTestFinished(() => proxy.close());
@@ -66,7 +66,7 @@ describe.skipIf(WITHOUT_POSTGRES)('inline projections on PostgreSQL', () => {
     await expectFollowed(store, projection, 'r');
   });
 
-  it('write nothing when the connection is lost while a handler works', async () => {
+  it('write nothing when the connection is lost during a handler', async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     const client = await openClient(url);
@@ -87,7 +87,7 @@ describe.skipIf(WITHOUT_POSTGRES)('inline projections on PostgreSQL', () => {
     await expectFollowed(store, projection, 'r');
   });
 
-  it('begin again when another stores the first state of the run meanwhile', async () => {
+  it('retry when another writer stores the first state of the run meanwhile', async () => {
     const url = await newDatabase();
     const [store, other] = [await openStore(url), await openStore(url)];
     await store.runs.appendEvent(runEvent('r', 'without'));
@@ -102,7 +102,7 @@ describe.skipIf(WITHOUT_POSTGRES)('inline projections on PostgreSQL', () => {
     await expectFollowed(store, projection, 'r');
   });
 
-  it('of many writers on one run leave connections to the writers of others', async () => {
+  it('of many writers on one run leave connections for other runs', async () => {
     const url = await newDatabase();
     const store = await openStore(url, { maxConnections: 2 });
     const projection = keysOf();
@@ -119,7 +119,7 @@ describe.skipIf(WITHOUT_POSTGRES)('inline projections on PostgreSQL', () => {
     expect(waited).toBeLessThan(Math.max(200, performance.now() - hotBegan));
   });
 
-  it('end their transaction at the time limit where a schema never answers', async () => {
+  it('end their transaction at the time limit when a schema never resolves', async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     const client = await openClient(url);
@@ -140,7 +140,7 @@ describe.skipIf(WITHOUT_POSTGRES)('inline projections on PostgreSQL', () => {
     expect(await store.runs.appendEvent(runEvent('r'))).toMatchObject({ runSeq: 1 });
   });
 
-  it('tell those who watch the states and those who tail the run, through other stores too', async () => {
+  it('notify watchers of the states and tails of the run, in other stores too', async () => {
     const url = await newDatabase();
     const [store, other] = [await openStore(url), await openStore(url)];
     const signal = AbortSignal.timeout(20_000);

@@ -1,4 +1,4 @@
-/** A database whose default isolation is not read committed: appends are as correct there, directly and through a pooler (RUN-3). */
+/** Appends in a database whose default isolation is not read committed, directly and through a pooler (RUN-3). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startKind } from '../../../scripts/servers/index.ts';
 import { pgbouncer } from '../../../scripts/servers/pgbouncer.ts';

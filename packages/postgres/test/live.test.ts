@@ -1,4 +1,4 @@
-/** Live tails in another process: soon by notification, and complete without. */
+/** Live tails in another process: prompt by notification, and complete without it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newDatabase, openStore, runEvent, WITHOUT_POSTGRES } from './databases.ts';
@@ -14,7 +14,7 @@ function startTail(url: string, count: number): Program {
 const LISTENERS = "FROM pg_stat_activity WHERE application_name = 'tidemark listener' AND datname = current_database()";
 
 describe.skipIf(WITHOUT_POSTGRES)('a tail in another process', () => {
-  it('has most events long before it would have looked by itself', { timeout: 60_000 }, async () => {
+  it('receives most events long before its next poll', { timeout: 60_000 }, async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     await store.runs.appendEvent(runEvent('r', 'first'));
@@ -22,7 +22,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a tail in another process', () => {
     await tail.line('first');
     const latencies: number[] = [];
     for (let at = 0; at < 10; at++) {
-      // Never in step with the tail's own look, which is every half second.
+      // Never in step with the tail's poll, which is every half second.
       await sleep(130 + at * 37);
       const sent = Date.now();
       await store.runs.appendEvent(runEvent('r', `e${at}`));
@@ -32,7 +32,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a tail in another process', () => {
     expect(latencies.sort((a, b) => a - b)[5]).toBeLessThan(200);
   });
 
-  it('misses nothing while its listener is ended again and again', { timeout: 60_000 }, async () => {
+  it('misses nothing while its listener is terminated repeatedly', { timeout: 60_000 }, async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     await store.runs.appendEvent(runEvent('r', 'first'));

@@ -37,7 +37,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the migration script', () => {
     expect(await keysOf(store, 'r')).toEqual(['a']);
   });
 
-  it('is asked for where a store that may not migrate finds nothing', async () => {
+  it('is requested in the error when a store that may not migrate finds no schema', async () => {
     const url = await newDatabase();
     const error: unknown = await openStore(url, { migrate: false }).catch((reason: unknown) => reason);
     expect(isTidemarkError(error, 'SCHEMA_MISMATCH')).toBe(true);
@@ -58,12 +58,12 @@ describe.skipIf(WITHOUT_POSTGRES)('two schemas in one database', () => {
   });
 });
 
-describe.skipIf(WITHOUT_POSTGRES)('a dump restored into another cluster, whose transactions count from lower', () => {
+describe.skipIf(WITHOUT_POSTGRES)('a dump restored into another cluster with lower transaction ids', () => {
   const keysIn = (items: readonly FeedItem[]) => items.map(({ event }) => event.idempotencyKey);
 
   it('keeps every event, its chain, and the feed’s cursors (F21)', { timeout: 90_000 }, async () => {
     const url = await newDatabase();
-    // Ids that the new cluster has not reached by far.
+    // Ids far ahead of the new cluster's.
     await withClient(url, async (client) => {
       await client.query('CREATE TABLE burnt (id int); SET synchronous_commit = off');
       await client.query('DO $$ BEGIN FOR i IN 1..5000 LOOP INSERT INTO burnt VALUES (i); COMMIT; END LOOP; END $$');

@@ -1,10 +1,10 @@
-/** The opt-in index over payloads: it finds what jsonb can hold, and stands in the way of nothing else. */
+/** The optional payload index: it finds everything that jsonb can hold, and does not affect other payloads. */
 import { describe, expect, it } from 'vitest';
 import { newDatabase, openClient, openStore, runEvent, WITHOUT_POSTGRES } from './databases.ts';
 
 describe.skipIf(WITHOUT_POSTGRES)('payloadIndex', () => {
   it.each([undefined, 4])(
-    'finds events by what their payload contains, through the index (partitions: %s)',
+    'finds events by the contents of their payload, through the index (partitions: %s)',
     async (partitions) => {
       const url = await newDatabase();
       const store = await openStore(url, { payloadIndex: true, ...(partitions ? { partitions } : {}) });
@@ -21,14 +21,14 @@ describe.skipIf(WITHOUT_POSTGRES)('payloadIndex', () => {
     },
   );
 
-  it('still takes and gives back payloads that jsonb cannot hold', async () => {
+  it('still stores and returns payloads that jsonb cannot hold', async () => {
     const store = await openStore(await newDatabase(), { payloadIndex: true });
     const payloads = [{ text: 'a\0b' }, { text: 'a\ud800b' }, { found: true }];
     await store.runs.appendEvents(payloads.map((payload) => ({ ...runEvent('odd'), payload })));
     expect((await store.runs.fetchEvents('odd')).map(({ payload }) => payload)).toEqual(payloads);
   });
 
-  it('is not there unless it is asked for', async () => {
+  it('does not exist by default', async () => {
     const url = await newDatabase();
     await openStore(url);
     const client = await openClient(url);

@@ -1,11 +1,11 @@
-/** Runs programs of this folder in processes of their own; what they print on standard output is theirs to agree on. */
+/** Runs programs of this folder in separate processes and reads their standard output. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { SOURCE_FLAGS } from '../../../scripts/processes.ts';
 
 export class Program {
   readonly child: ChildProcess;
-  /** Resolves when it has ended; rejects when it ended with an error. A signal is no error. */
+  /** Resolves when the process has ended. Rejects when it ended with an error; a signal is not an error. */
   readonly ended: Promise<void>;
   output = '';
   errors = '';
@@ -26,7 +26,7 @@ export class Program {
     this.ended.catch(() => {});
   }
 
-  /** Waits for a whole line that begins with this text, and gives the line. */
+  /** Waits for a whole line that begins with this text and returns it. */
   async line(start: string): Promise<string> {
     const found = () =>
       this.output
@@ -44,7 +44,7 @@ export class Program {
     });
   }
 
-  tell(line: string): void {
+  writeLine(line: string): void {
     this.child.stdin!.write(`${line}\n`);
   }
 

@@ -1,13 +1,19 @@
-/** A request that makes a record, beside a retry of itself: no row can be locked that is not there, so their id is what they meet at. */
+/**
+ * A request that creates a record, concurrent with its own retry. An absent row cannot be locked, so both insert the
+ * request id.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestName } from '@tidemark/core/engine';
 import { describe, expect, it } from 'vitest';
 import { newDatabase, openClient, openStore, WITHOUT_POSTGRES } from './databases.ts';
 
-describe.skipIf(WITHOUT_POSTGRES)('a retry that comes between a look and a write', () => {
+describe.skipIf(WITHOUT_POSTGRES)('a retry between a read and a write', () => {
   const name = { space: 'kv', tenantId: 'default', key: 'k' } as const;
 
-  /** Another process that has carried out the request and is about to commit; the record it made is deleted again by then. */
+  /**
+   * Another process that has carried out the request and is about to commit. The record it created is already deleted
+   * again.
+   */
   async function rival(url: string, id: string) {
     const client = await openClient(url);
     await client.query('BEGIN');
@@ -29,7 +35,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a retry that comes between a look and a write
     expect(await kv.get('k')).toBeNull();
   });
 
-  it('does not stand in the way when it was rolled back', async () => {
+  it('has no effect when it was rolled back', async () => {
     const url = await newDatabase();
     const { kv } = await openStore(url);
     const other = await rival(url, requestName(name, 'request').key);

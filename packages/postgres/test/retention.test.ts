@@ -1,4 +1,4 @@
-/** What may go and what may not: events stay as they are, removed runs and expired records really leave the tables. */
+/** Retention: events cannot be changed, and removed runs and expired records really leave the tables. */
 import { isTidemarkError } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { keysOf, newDatabase, openClient, openStore, runEvent, WITHOUT_POSTGRES } from './databases.ts';
@@ -9,7 +9,7 @@ describe.skipIf(WITHOUT_POSTGRES)('stored events', () => {
   it.each([
     ['changed', "UPDATE tidemark.run_events SET event_type = 'Forged'"],
     ['removed', 'DELETE FROM tidemark.run_events WHERE run_seq = 2'],
-  ])('cannot be %s behind the store’s back, not even by the owner (RUN-15)', async (_, sql) => {
+  ])('cannot be %s with plain SQL, not even by the owner (RUN-15)', async (_, sql) => {
     const url = await newDatabase();
     const store = await openStore(url);
     await store.runs.appendEvents([runEvent('r', 'a'), runEvent('r', 'b')]);
@@ -18,7 +18,7 @@ describe.skipIf(WITHOUT_POSTGRES)('stored events', () => {
     expect(await keysOf(store, 'r')).toEqual(['a', 'b']);
   });
 
-  it('cannot be truncated away (RUN-15)', async () => {
+  it('cannot be truncated (RUN-15)', async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     await store.runs.appendEvents([runEvent('r', 'a'), runEvent('r', 'b')]);
@@ -27,7 +27,7 @@ describe.skipIf(WITHOUT_POSTGRES)('stored events', () => {
     expect(await keysOf(store, 'r')).toEqual(['a', 'b']);
   });
 
-  it('of a removed run leave in steps, while appends to other runs go on without a wait (RUN-15)', {
+  it('of a removed run are removed in steps, while appends to other runs continue without waiting (RUN-15)', {
     timeout: 90_000,
   }, async () => {
     const url = await newDatabase();
@@ -56,7 +56,7 @@ describe.skipIf(WITHOUT_POSTGRES)('stored events', () => {
 });
 
 describe.skipIf(WITHOUT_POSTGRES)('expired records and pauses', () => {
-  it('are removed from the tables soon after', { timeout: 60_000 }, async () => {
+  it('are removed from the tables soon after they expire', { timeout: 60_000 }, async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     for (let at = 0; at < 20; at++) await store.kv.put(`k${at}`, { field: 'v' }, { ttl: 100 });

@@ -1,6 +1,6 @@
 /**
- * Row-level security as production has it: tables of an owner who is no superuser, and a login that owns nothing. The
- * server itself keeps tenants apart, whatever statement reaches it (GEN-10).
+ * Row-level security as in production: tables of an owner who is not a superuser, and a login that owns nothing. The
+ * server itself isolates tenants, whatever statement it receives (GEN-10).
  */
 import { createHash } from 'node:crypto';
 import { registerConformance, type StoreUnderTest } from '@tidemark/conformance';
@@ -15,7 +15,7 @@ import { urlOfDatabase, withClient } from './servers.ts';
 
 const PERMISSION_DENIED = '42501';
 
-/** The tables by which tenants are told apart. */
+/** The tables with a tenant column. */
 const TENANT_TABLES = `
   SELECT relname AS name, relrowsecurity AND relforcerowsecurity AS forced FROM pg_class c
   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id'
@@ -24,7 +24,7 @@ const TENANT_TABLES = `
 describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
   let server: RunningServer;
   let owner: string;
-  /** Member of tidemark_writer and tidemark_admin, as the store runs. */
+  /** Member of tidemark_writer and tidemark_admin, like the store's login. */
   let app: string;
   /** Member of tidemark_writer only. */
   let writer: string;
@@ -83,13 +83,13 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
   });
 
   describe('the migration', () => {
-    it('says what an administrator has to run where its login may not create roles', () => {
+    it('says what an administrator has to run when its login may not create roles', () => {
       expect((refusal as Error).message).toContain(
         'CREATE ROLE tidemark_writer NOLOGIN; CREATE ROLE tidemark_reader NOLOGIN; CREATE ROLE tidemark_admin NOLOGIN;',
       );
     });
 
-    it('enables and forces it on every table that has tenants, and lets nobody at partitions', async () => {
+    it('enables and forces it on every table that has tenants, and grants nothing on partitions', async () => {
       const client = await openClient(owner);
       const { rows } = await client.query(TENANT_TABLES);
       expect(rows.length).toBeGreaterThan(15);
@@ -100,7 +100,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       expect(open).toEqual([]);
     });
 
-    it('leaves a table that a later migration forgets closed, and confines it when told', async () => {
+    it('leaves a table that a later migration forgets closed, and confines it on request', async () => {
       const client = await openClient(owner);
       await client.query('BEGIN; CREATE TABLE tidemark.forgotten (tenant_id text)');
       const mayRead = async () =>
@@ -114,7 +114,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
     });
   });
 
-  it('holds for the places of jobs also where it was there before them', async () => {
+  it('covers the job index even if it was applied before that migration', async () => {
     const client = await openClient(owner);
     await client.query('BEGIN; DROP TABLE tidemark.kv_places');
     await client.query(planMigrations().find(({ name }) => name === 'job_places')!.sql);
@@ -127,14 +127,14 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       expect(await runsSeen(await openClient(owner))).toEqual([]);
     });
 
-    it.each(['', '[]'])('shows a writer no rows for the list %j, and is no error', async (list) => {
+    it.each(['', '[]'])('shows a writer no rows for the list %j, without an error', async (list) => {
       const client = await openClient(writer);
       await client.query('BEGIN');
       await client.query("SELECT set_config('tidemark.tenants', $1, true)", [list]);
       expect(await runsSeen(client)).toEqual([]);
     });
 
-    it('shows a writer, a reader and a login that could take the admin role the tenants of the list only', async () => {
+    it('shows a writer, a reader and a login that could take the admin role only the tenants of the list', async () => {
       for (const url of [writer, reader, app]) {
         const client = await openClient(url);
         await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'`);
@@ -146,7 +146,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       }
     });
 
-    it('shows the admin role everything, for as long as it is taken', async () => {
+    it('shows the admin role everything while it is taken', async () => {
       const client = await openClient(app);
       await client.query('BEGIN; SET LOCAL ROLE tidemark_admin');
       expect(await runsSeen(client)).toEqual(expect.arrayContaining(['a/shared', 'b/only-b', 'b/shared']));
@@ -154,7 +154,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       expect(await runsSeen(client)).toEqual([]);
     });
 
-    it('lets a writer neither write into, nor change, nor remove the rows of a tenant that is not in the list', async () => {
+    it('does not let a writer add, change or remove rows of a tenant that is not in the list', async () => {
       const client = await openClient(writer);
       await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'; SAVEPOINT start`);
       const insert = "INSERT INTO tidemark.kv_records (tenant_id, key, revision) VALUES ('b', 'k', 1)";
@@ -168,7 +168,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       await client.query('ROLLBACK');
     });
 
-    it('refuses to change or truncate events by privilege, to remove them by trigger (RUN-15)', async () => {
+    it('refuses to change or truncate events by privilege, and to remove them by trigger (RUN-15)', async () => {
       for (const [url, role] of [
         [writer, 'tidemark_writer'],
         [app, 'tidemark_admin'],
@@ -194,7 +194,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       }
     });
 
-    it('lets reader and strangers redact nothing, a writer only in the tenants of its list (RUN-15)', async () => {
+    it('lets readers and other logins redact nothing, and a writer only in the tenants of its list (RUN-15)', async () => {
       const store = await openStore(app, OPTIONS);
       const payload = { text: 'secret' };
       const targets = ['mine', 'theirs'].map((tenantId) => ({ ...runEvent('target', '1', payload), tenantId }));
@@ -234,7 +234,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       await client.query('ROLLBACK');
     });
 
-    it('evaluates the list once a statement', async () => {
+    it('evaluates the list once per statement', async () => {
       const client = await openClient(writer);
       await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'`);
       const { rows } = await client.query('EXPLAIN SELECT * FROM tidemark.runs');
@@ -244,9 +244,9 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
     });
   });
 
-  describe('the store', () => {
+  describe('a store', () => {
     it('leaves no list and no role behind on a pooled connection', async () => {
-      // One connection, so that every transaction follows the one before on it.
+      // One connection, so that all transactions share it.
       const store = await openStore(app, { ...OPTIONS, maxConnections: 1 });
       const runsOf = async (view: Store) => (await view.runs.listRuns()).items.map(({ runId }) => runId);
       expect(await runsOf(store.forTenant('a'))).toEqual(['shared']);
@@ -255,13 +255,13 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       expect(await runsOf(store.forTenant('a'))).toEqual(['shared']);
     });
 
-    it('takes a batch of two tenants from a login that may not take the admin role', async () => {
+    it('accepts a batch of two tenants from a login that may not take the admin role', async () => {
       const store = await openStore(writer, OPTIONS);
       const results = await store.runs.appendEvents([event('a', 'batch'), event('b', 'batch')]);
       expect(results.map(({ runSeq }) => runSeq)).toEqual([1, 1]);
     });
 
-    it('gives such a login the views of tenants, and as the plain store the default tenant', async () => {
+    it('shows such a login the views of tenants, and in the plain store the default tenant', async () => {
       const store = await openStore(writer, OPTIONS);
       expect(await store.forTenant('a').runs.fetchEvents('shared')).toHaveLength(1);
       await store.kv.put('key', { field: 'value' });
@@ -269,7 +269,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       expect((await store.runs.listRuns()).items.filter(({ tenantId }) => tenantId !== 'default')).toEqual([]);
     });
 
-    it('tells nobody of a run id that another tenant has', async () => {
+    it('does not reveal that another tenant has a run id', async () => {
       const store = await openStore(app, OPTIONS);
       const { runSeq, idempotent } = await store
         .forTenant('c')
@@ -284,7 +284,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       await client.query('ROLLBACK');
     });
 
-    it('gives way to a writer who was faster, as without row-level security', async () => {
+    it('handles a faster concurrent writer as without row-level security', async () => {
       const stores = [await openStore(app, OPTIONS), await openStore(writer, OPTIONS)];
       const same = event('a', 'race');
       const results = await Promise.all(Array.from({ length: 40 }, (_, at) => stores[at % 2]!.runs.appendEvent(same)));
@@ -292,7 +292,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       expect(results.filter(({ persisted }) => persisted)).toHaveLength(1);
     });
 
-    it("joins the caller's transaction, and puts the caller's own list back", async () => {
+    it("joins the caller's transaction, and restores the caller's own list", async () => {
       const store = await openStore(app, OPTIONS);
       const client = await openClient(writer);
       await client.query(`BEGIN; SET LOCAL tidemark.tenants = '["a"]'`);
@@ -304,7 +304,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       expect(await store.forTenant('b').runs.fetchEvents('joined')).toHaveLength(1);
     });
 
-    it('removes a whole run, events and all', async () => {
+    it('removes a whole run with its events', async () => {
       const store = await openStore(app, OPTIONS);
       const view = store.forTenant('gone');
       await view.runs.appendEvent(event('gone', 'run'));
@@ -318,7 +318,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       await client.query('ROLLBACK');
     });
 
-    it('heeds policies that are in force, even if it was not asked to', async () => {
+    it('obeys policies that are in force, even if it did not ask for them', async () => {
       const store = await openStore(app, { migrate: false });
       expect(await store.forTenant('a').runs.fetchEvents('shared')).toHaveLength(1);
     });
@@ -328,7 +328,7 @@ describe.skipIf(WITHOUT_POSTGRES)('under row-level security', () => {
       const epochs = async () =>
         (await admin.query('SELECT count(*)::int AS count FROM tidemark.feed_epochs')).rows[0].count;
       onTestFinished(async () => void (await admin.query('DELETE FROM tidemark.feed_epochs WHERE epoch > 1')));
-      // As after a restore from a server that had counted further.
+      // As after a restore from a server with higher transaction ids.
       await admin.query(
         "ALTER TABLE tidemark.run_events DISABLE TRIGGER USER; UPDATE tidemark.run_events SET xid = '999999999'::xid8 WHERE run_id = 'only-b' AND tenant_id = 'b'; ALTER TABLE tidemark.run_events ENABLE TRIGGER USER",
       );
@@ -342,7 +342,7 @@ function event(tenantId: string, runId: string) {
   return { ...runEvent(runId), tenantId };
 }
 
-/** Every run a client sees, as tenant/run, of the tenants these tests made. */
+/** Returns every run that a client sees, as tenant/run, of the tenants these tests created. */
 async function runsSeen(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query(
     "SELECT tenant_id || '/' || run_id AS name FROM tidemark.runs WHERE run_id IN ('shared', 'only-b') ORDER BY 1",

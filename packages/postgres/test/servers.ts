@@ -1,8 +1,8 @@
-/** Databases of their own on any server, and the ways to them; used outside of tests too. */
+/** Databases on any server, and the URLs to reach them. Also used outside tests. */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
-/** Makes an empty database on a server and gives its URL. */
+/** Creates an empty database on a server and returns its URL. */
 export async function createDatabase(server: string): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await withClient(server, (client) => client.query(`CREATE DATABASE ${name}`));
@@ -20,7 +20,7 @@ export function urlOfDatabase(server: string, name: string): string {
   return url.href;
 }
 
-/** The same database by another way, through a pooler or a proxy. */
+/** Returns the URL of the same database through a pooler or a proxy. */
 export function through(url: string, way: string | number): string {
   const changed = new URL(url);
   changed.port = typeof way === 'number' ? String(way) : new URL(way).port;
@@ -28,7 +28,7 @@ export function through(url: string, way: string | number): string {
   return changed.href;
 }
 
-/** Works with a plain client; it must not crash the process when the test ends its server. */
+/** Runs work with a plain client, which must not crash the process when the test stops its server. */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(url);
   client.on('error', () => {});

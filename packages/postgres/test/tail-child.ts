@@ -1,4 +1,4 @@
-/** Follows a run in a process of its own and prints each key with the moment it arrived. */
+/** Follows a run in a separate process and prints each key with its time of arrival. */
 import { postgresStore } from '@tidemark/postgres';
 
 const [url, runId, count] = process.argv.slice(2) as [string, string, string];

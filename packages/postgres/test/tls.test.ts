@@ -1,4 +1,4 @@
-/** Encrypted connections, as a connection string asks for them. */
+/** Encrypted connections by options of the connection string. */
 import { chmodSync, chownSync, copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ const encrypted: ServerKind = {
   name: 'postgres-tls',
   prepare: async (place: Place) => {
     const program = await postgres.prepare!(place);
-    // The server takes only a key that nobody else can read.
+    // The server accepts only a key that no other user can read.
     for (const name of ['server.pem', 'server.key']) {
       const copy = join(place.directory, 'data', name);
       copyFileSync(pathOf(name), copy);
@@ -40,7 +40,7 @@ describe.skipIf(WITHOUT_POSTGRES)('over TLS', () => {
   }, 60_000);
   afterAll(() => server?.stop());
 
-  it('serves whoever knows the authority', async () => {
+  it('serves a client that trusts the authority', async () => {
     const store = await openStore(`${server.url}?sslmode=verify-full&sslrootcert=${pathOf('ca.pem')}`);
     const tail = store.runs.tail('r', { tenantId: 'default' })[Symbol.asyncIterator]();
     const next = tail.next();
@@ -49,7 +49,7 @@ describe.skipIf(WITHOUT_POSTGRES)('over TLS', () => {
     await tail.return?.();
   });
 
-  it('is refused by a client that does not know the authority, and says so', async () => {
+  it('is refused by a client that does not trust the authority, and says so', async () => {
     await expect(postgresStore({ url: `${server.url}?sslmode=verify-full` })).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(/certificate/),

@@ -1,4 +1,4 @@
-/** The caller's own transactions, and the feed that must wait for them. */
+/** The caller's own transactions, and the feed, which waits for them. */
 import type { FeedItem, Store } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { keysOf, newDatabase, openClient, openStore, readFeed, runEvent, WITHOUT_POSTGRES } from './databases.ts';
@@ -6,7 +6,7 @@ import { keysOf, newDatabase, openClient, openStore, readFeed, runEvent, WITHOUT
 const placesOf = (items: readonly FeedItem[]) => items.map(({ event }) => `${event.runId}/${event.runSeq}`);
 
 describe.skipIf(WITHOUT_POSTGRES)('an append that joins the caller’s transaction', () => {
-  it('is committed with the caller’s own rows', async () => {
+  it('is committed with the caller’s rows', async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     const client = await openClient(url);
@@ -21,7 +21,7 @@ describe.skipIf(WITHOUT_POSTGRES)('an append that joins the caller’s transacti
     expect((await client.query('SELECT id FROM orders')).rows).toEqual([{ id: 1 }]);
   });
 
-  it('is undone with them, and its sequence is given out again (RUN-2)', async () => {
+  it('is rolled back with them, and its sequence is issued again (RUN-2)', async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     const client = await openClient(url);
@@ -60,7 +60,7 @@ describe.skipIf(WITHOUT_POSTGRES)('an append that joins the caller’s transacti
 });
 
 describe.skipIf(WITHOUT_POSTGRES)('the feed', () => {
-  it('never passes a transaction that is still open, and then gives everything once', async () => {
+  it('never passes an open transaction, and then returns every event once', async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     const client = await openClient(url);
@@ -80,7 +80,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the feed', () => {
     expect((await readFeed(store, 0, after.next)).items).toEqual([]);
   });
 
-  it('goes past a transaction that was rolled back', async () => {
+  it('continues past a transaction that was rolled back', async () => {
     const url = await newDatabase();
     const store = await openStore(url);
     const client = await openClient(url);
@@ -96,7 +96,7 @@ describe.skipIf(WITHOUT_POSTGRES)('the feed', () => {
     const store = await openStore(url);
     const client = await openClient(url);
     await client.query('BEGIN');
-    // As a caller's own write would, this gives the transaction its id.
+    // Assigns the transaction its id, as the caller's own write would.
     await client.query('SELECT pg_current_xact_id()');
     await store.runs.appendEvent(runEvent('r'));
     await store.runs.appendEvents([runEvent('r')], { transaction: client });

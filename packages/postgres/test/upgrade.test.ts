@@ -1,4 +1,4 @@
-/** Dumps of stores that released versions wrote are restored, upgrade and go on with the code of today (UPG-1). */
+/** Dumps of stores that released versions wrote can be restored, upgraded and used with the current code (UPG-1). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ describe.skipIf(WITHOUT_POSTGRES)('a dump', () => {
   let server: RunningServer;
   beforeAll(async () => {
     server = await startOwnServer('postgres');
-    // Roles are the cluster's and not part of a dump.
+    // Roles belong to the cluster and are not part of a dump.
     await withClient(server.url, (client) =>
       client.query('CREATE ROLE tidemark_reader; CREATE ROLE tidemark_writer; CREATE ROLE tidemark_admin'),
     );
@@ -40,12 +40,12 @@ describe.skipIf(WITHOUT_POSTGRES)('a dump', () => {
   }
 
   describe.each(fixturesOf('postgres'))('of a $name store of version $version', (fixture) => {
-    it('holds what was written', async () => {
+    it('holds the data that was written', async () => {
       const { url } = await restored(fixture);
       await checkContents(await openStore(url, OPTIONS[fixture.name]), fixture);
     });
 
-    it('goes on where it was', async () => {
+    it('can be written to', async () => {
       const { url, archive } = await restored(fixture);
       await checkContinuing(await openStore(url, OPTIONS[fixture.name]), fixture, archive);
     });

@@ -1,6 +1,7 @@
 /**
- * One of several processes on one run: opens the store, says so, and after a line on standard input appends from many
- * callers while a reader follows by watermark. Prints its notes with the host's monotonic clock, which all processes share.
+ * One of several processes on one run: opens the store, prints that, and after a line on standard input appends from
+ * many callers while a reader follows by watermark. Prints its notes with the host's monotonic clock, which all
+ * processes share.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,7 +17,7 @@ const RUN = 'hot';
 export type TimedNote = Note & { at: string };
 export interface ChildReport {
   notes: TimedNote[];
-  /** Every sequence the watermark reader got, in order. */
+  /** Every sequence that the watermark reader received, in order. */
   read: number[];
 }
 

@@ -1,7 +1,7 @@
--- Adds a piece to an upload, which expires as a whole. Answers 0 when it has expired: pieces that were there are lost.
+-- Adds a piece to an upload, which expires as a whole. Returns 0 when it has expired and its earlier pieces are lost.
 --
 -- KEYS  upload
--- ARGV  number of the piece, its bytes, milliseconds an upload lives
+-- ARGV  index of the piece, its bytes, milliseconds an upload lives
 
 local length = redis.call('LLEN', KEYS[1])
 if length ~= tonumber(ARGV[1]) then return 0 end

@@ -1,4 +1,4 @@
--- Does what one caller asks for; if it fails, its answer is the error, and the others go on.
+-- Runs the work of one caller. If it fails, returns the error as its answer, so that the other callers' work continues.
 
 local function attempt(work, ...)
   local done, reply = pcall(work, ...)

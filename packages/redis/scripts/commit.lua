@@ -1,13 +1,14 @@
--- Appends entries to a journal if its last sequence is the one the writer knows and none of their keys is stored;
--- otherwise writes nothing and answers with the head as it stands and the entries that are there already. A writer that sends
--- a number of rewrites is refused when the journal has another. Commits of several callers travel together; one that fails
--- fails alone.
+-- Appends entries to a journal if its last sequence is the one the writer knows and none of their keys is stored.
+-- Otherwise writes nothing and returns the current head and the entries that are already stored. A writer that sends a
+-- number of rewrites is refused when the journal's differs. Commits of several callers share one script; one that fails
+-- does not affect the others.
 --
--- KEYS  of each commit: head, log; for runs also feed; for the first commit of a run also list, list of the tenant, names;
---       for the first commit of any journal also journals of the tenant, tenants
--- ARGV  of each commit: how many keys, how many entries, known, rewrites or '', state, tenant, name, then key and body of each
---       entry
--- The head is a hash: '\0head' holds `seq createdAt updatedAt`, a line end and the owner's state; every key its sequence.
+-- KEYS  of each commit: head, log; for runs also feed; for the first commit of a run also list, list of the tenant,
+--       names; for the first commit of any journal also journals of the tenant, tenants
+-- ARGV  of each commit: how many keys, how many entries, known, rewrites or '', state, tenant, name, then key and body
+--       of each entry
+-- The head is a hash: '\0head' holds `seq createdAt updatedAt`, a line end and the owner's state; every key its
+-- sequence.
 
 local HEAD, GONE, REWRITES = '\0head', '\0tombstone', '\0rewrites'
 

@@ -1,4 +1,4 @@
--- Records whose time is over and that are still in the indexes.
+-- Returns records that have expired and are still in the indexes.
 --
 -- KEYS  expiring
 -- ARGV  how many at most

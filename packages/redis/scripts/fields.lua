@@ -1,4 +1,4 @@
--- One field of each of several records, with its checksum.
+-- Returns one field of each of several records, with its checksum.
 --
 -- KEYS  records
 -- ARGV  the field of each

@@ -1,6 +1,7 @@
--- Removes a journal with its tombstone and every index it stands in; answers how many entries it had.
+-- Removes a journal with its tombstone and all its index entries. Returns how many entries it had.
 --
--- KEYS  head, log, journals of the tenant, tenants; for runs also list, list of the tenant, names, log of what is put back
+-- KEYS  head, log, journals of the tenant, tenants; for runs also list, list of the tenant, names, log of restored
+--       entries
 -- ARGV  tenant, name
 
 local head = redis.call('HGET', KEYS[1], '\0head')

@@ -1,4 +1,4 @@
--- Takes a record that has expired out of the indexes. One that was written anew stays, and is due when it says so itself.
+-- Removes an expired record from the indexes. A record that was written again stays, and is removed when it expires.
 --
 -- KEYS  record, names, expiring; for a job also jobs and remembered places
 -- ARGV  key, member of `expiring`, job type or ''

@@ -1,4 +1,4 @@
--- Makes uploaded pieces a blob, or renews the age and version of the one that is there.
+-- Turns uploaded pieces into a blob, or renews the time and version of the blob that is already stored.
 --
 -- KEYS  info, bytes, upload, blobs
 -- ARGV  member of `blobs`, size, version, checksums of the pieces

@@ -1,7 +1,7 @@
--- Answers the life of each entry asked for: '' for one that was never restored, nil for one that is gone.
+-- Returns the life of each requested entry: '' if it was never restored, nil if it does not exist.
 --
 -- KEYS  logs
--- ARGV  the number of a log among the keys and a sequence, for each entry
+-- ARGV  for each entry: the index of its log in KEYS, and its sequence
 
 local lives = {}
 for at = 1, #ARGV, 2 do

@@ -1,5 +1,5 @@
--- Where a job stands in the index: the rule of core/jobs/places.ts, in the same step as the record. `STATES` and `HELD` come from
--- core's table of states (scripts.ts).
+-- Computes the index entries of a job by the rule of core/jobs/places.ts, in the same step as the record. `STATES` and
+-- `HELD` come from core's table of states (scripts.ts).
 
 local DIGITS = 15
 
@@ -36,7 +36,7 @@ local function placesOf(record, jobType)
   return places
 end
 
--- Brings the places of a record up to date: `jobs` is the index, `remembered` a hash of what stands in it.
+-- Updates the index entries of a record. `jobs` is the index, `remembered` a hash of the entries that are in it.
 local function place(record, jobs, remembered, key, jobType)
   local before = redis.call('HGET', remembered, key) or ''
   local after = table.concat(placesOf(record, jobType), '\n')

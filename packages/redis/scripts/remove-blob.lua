@@ -1,5 +1,5 @@
--- Removes a blob that was not stored again since it was read; answers whether it did. The time is part of what was read
--- because writers of an older release renew that alone.
+-- Removes a blob unless it was stored again since it was read. Returns whether it did. The time is compared too,
+-- because writers of an older release renew only the time.
 --
 -- KEYS  info, bytes, blobs
 -- ARGV  member of `blobs`, time and version as they were read

@@ -1,10 +1,11 @@
--- Removes a journal, or what was put back of one, and answers how many entries there were. A tombstone, if one is given, stays
--- behind in its head, with the number of rewrites. With a sequence it is removed only while that is its last one, else the
--- answer is minus the last one; with a number of rewrites only while that is its own, else the answer is that number as text.
+-- Removes a journal, or the restored part of one, and returns how many entries there were. A given tombstone stays in
+-- its head, with the number of rewrites. If a sequence is given, removes only while it is the last one, else returns
+-- minus the last one. If a number of rewrites is given, removes only while it is the journal's, else returns the
+-- journal's as text.
 --
--- KEYS  head, log; for runs also list, list of the tenant, names, log of what is put back, how many events were removed; for others
---       journals, tenants
--- ARGV  tombstone or '', tenant, name, last sequence or '', '1' for a run that keeps its place among the names, rewrites or ''
+-- KEYS  head, log; for runs also list, list of the tenant, names, log of restored entries, number of removed events;
+--       for others journals, tenants
+-- ARGV  tombstone or '', tenant, name, last sequence or '', '1' for a run that stays among the names, rewrites or ''
 
 local REWRITES = '\0rewrites'
 local stored = redis.call('HMGET', KEYS[1], '\0head', '\0restored', REWRITES)

@@ -1,5 +1,6 @@
--- Request ids that have left their record, or soon leave it unseen when it expires. They are a sorted set beside the names of
--- the records, `…kv-requests:acme` for `…kv-names:acme`: key and request id, by the time they may be forgotten.
+-- Request ids that have left their record, or will leave it unnoticed when it expires. They are a sorted set beside the
+-- names of the records, `…kv-requests:acme` for `…kv-names:acme`: key and request id, scored by the time they may be
+-- removed.
 
 local REMEMBERED_REQUESTS, REQUEST_KEPT_MS, FORGET_AT_ONCE = 16, 300000, 32
 
@@ -11,7 +12,7 @@ local function isKept(step)
   return redis.call('ZSCORE', requestsOf(step.names), step.key .. '\0' .. step.request) ~= false
 end
 
--- Keeps ids, each after a NUL, for five minutes from now; forgets some whose time is over.
+-- Keeps ids, each after a NUL, for five minutes from now. Removes some expired ones.
 local function keepRequests(step, ids, now)
   if ids == '' then return end
   local requests, forgetAt = requestsOf(step.names), now + REQUEST_KEPT_MS

@@ -1,12 +1,12 @@
--- Puts entries of a journal back behind those put back before, if the tombstone and how far it is are the ones the writer
--- knows; otherwise does nothing and answers 0. Entries gather in a log of their own; with the last step it takes the place of
--- the journal's log, and the journal is there with its head, its lists and its places in the feed, and a number of rewrites
--- past the one given and every one it had.
+-- Restores entries of a journal after those restored before, if the tombstone and the progress are the ones the writer
+-- knows. Otherwise does nothing and returns 0. Entries are collected in a separate log. The last step makes it the
+-- journal's log and makes the journal visible with its head, its lists and its feed entries. Its number of rewrites is
+-- then higher than the given one and any it had before.
 --
--- KEYS  head, log, log of what is put back, feed, list, list of the tenant, names, journals of the tenant, tenants
--- ARGV  known tombstone or '', known number of entries, tombstone, '1' for the last step, head, its creation time, its last
---       sequence, tenant, name, life, rewrites, then sequence, time, key and body of each entry
--- Entries and their places in the feed carry the life the journal has from now on: places from before the removal have another.
+-- KEYS  head, log, log of restored entries, feed, list, list of the tenant, names, journals of the tenant, tenants
+-- ARGV  known tombstone or '', known number of entries, tombstone, '1' for the last step, head, its creation time, its
+--       last sequence, tenant, name, life, rewrites, then sequence, time, key and body of each entry
+-- Entries and their feed entries carry the new life of the journal: feed entries from before the removal have another.
 
 local HEAD, GONE, RESTORED, REWRITES = '\0head', '\0tombstone', '\0restored', '\0rewrites'
 local FED_AT_ONCE = 1000

@@ -1,9 +1,10 @@
--- Copies a journal page by page with another body in one entry, and puts the copy in its place with the last page. Streams
--- cannot be changed; meanwhile nobody waits, and what is committed comes along. Answers the last sequence copied, or 'done',
--- 'gone' where the entry is not there or is another, 'again' where another copy was put in place meanwhile.
+-- Copies a journal page by page with a new body in one entry, and replaces the journal with the copy after the last
+-- page. Streams cannot be changed in place. Writers do not wait, and their commits are copied too. Returns the last
+-- sequence copied, or 'done', 'gone' if the entry is missing or differs, 'again' if another copy has replaced the
+-- journal meanwhile.
 --
 -- KEYS  head, log, copy
--- ARGV  rewrites known, after which sequence, how many, sequence of the entry, its body, the body to be, life of the copy
+-- ARGV  rewrites known, after which sequence, how many, sequence of the entry, its body, its new body, life of the copy
 
 local HEAD, GONE, REWRITES = '\0head', '\0tombstone', '\0rewrites'
 

@@ -1,11 +1,11 @@
--- The step most are: sets fields of a record on a condition, and nothing else. Its time to live, its requests and its
--- places among jobs stay as they are; `write.lua` has the general one. Steps of several callers travel together.
+-- The most common step: sets fields of a record on a condition, and nothing else. Its time to live, its requests and
+-- its job index entries stay unchanged. `write.lua` is the general step. Steps of several callers share one script.
 --
 -- KEYS  of each step: record, names, counter of revisions
--- ARGV  of each step: its shape and key, then expected fields with values, absent fields, set fields with values. The shape
---       is four characters: '1' or '0' if the record must exist or not, else ' '; how many fields are expected, how many
---       must be absent, how many are set, their checksums counted; a count over 9 goes on in ASCII
--- Answers 8 * revision + 4 * applied + 2 * existed of each step, or the error that kept it from being carried out.
+-- ARGV  of each step: its shape and key, then expected fields with values, absent fields, set fields with values. The
+--       shape is four characters: '1' or '0' if the record must exist or not, else ' '; the number of expected fields,
+--       of absent fields, and of set fields including their checksums. Counts over 9 continue in ASCII order
+-- Returns 8 * revision + 4 * applied + 2 * existed of each step, or the error that prevented it.
 
 local META, ZERO = '\0', 48
 local call, try, match, byte = redis.call, redis.pcall, string.match, string.byte
@@ -20,8 +20,8 @@ local function meets(record, expected, absent, set)
   return true
 end
 
--- The counters that were used, with the revision each gave last and how many it does not know of yet. Steps of one script
--- share what it costs to move one.
+-- The counters that were used, with the last revision taken from each and the number not yet added to it. Steps of one
+-- script share the cost of updating a counter.
 local given, owed, used = {}, {}, {}
 
 local function nextRevision(counter)
@@ -39,7 +39,7 @@ local function nextRevision(counter)
 end
 
 local function carryOut(record, names, counter, shape, exists, expected, absent, set, ends)
-  -- Of these commands only the first that reads and the first that writes can fail.
+  -- Of these commands, only the first read and the first write can fail.
   local read = try('HMGET', record, META, ARGV[expected])
   if read.err then return read end
   local meta = read[1]

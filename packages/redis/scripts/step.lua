@@ -1,7 +1,8 @@
 -- One conditional step on a record: the rules of core/kv/conditions.ts.
 --
--- A record is a hash of its fields; the field '\0' holds `revision` or `revision:expiresAt`, then the last request ids,
--- each after a NUL; `requests.lua` has those that leave it. The key itself expires, one millisecond early because Redis shows a key up to and with its last one.
+-- A record is a hash of its fields. The field '\0' holds `revision` or `revision:expiresAt`, then the last request ids,
+-- each after a NUL; `requests.lua` keeps those that leave it. The key itself expires one millisecond early, because
+-- Redis shows a key up to and including its last millisecond.
 
 local META = '\0'
 
@@ -14,10 +15,10 @@ local function clock()
   return now
 end
 
--- Reads the arguments of a step from ARGV, beginning after `at`; gives it and where it ends.
--- `shape` is `mode,ttl,exists,revision,flags,expected,absent,set,dropped,stamped`, the last five counts of what follows:
--- expected fields with values, fields that must be absent, set with values, dropped, stamped with offsets. `flags` is 1 when
--- no fields are wanted back, plus 2 when the request id is new.
+-- Reads the arguments of a step from ARGV after `at`. Returns the step and the index of its last argument.
+-- `shape` is `mode,ttl,exists,revision,flags,expected,absent,set,dropped,stamped`. The last five are the counts of the
+-- arguments that follow: expected fields with values, fields that must be absent, set with values, dropped, stamped
+-- with offsets. `flags` is 1 when no fields are wanted back, plus 2 when the request id is new.
 local function stepAt(at)
   local step = { key = ARGV[at + 1], request = ARGV[at + 3], jobType = ARGV[at + 4] }
   local counts = {}
@@ -60,7 +61,7 @@ local function meets(step)
   return true
 end
 
--- The request ids that the record holds after the step, and those that leave it.
+-- Returns the request ids that the record holds after the step, and those that leave it.
 local function requestsAfter(step)
   if step.request == '' then return step.requests, '' end
   local requests = step.requests .. '\0' .. step.request
@@ -70,7 +71,7 @@ local function requestsAfter(step)
   return string.sub(requests, second), string.sub(requests, 1, second - 1)
 end
 
--- `requests` are those that leave with the record.
+-- `requests` are the ids that leave with the record.
 local function drop(step, requests)
   if requests ~= '' then keepRequests(step, requests, clock()) end
   redis.call('DEL', step.record)
@@ -132,7 +133,7 @@ local function change(step)
     drop(step, held)
     return
   end
-  -- The server removes the key without a word when it expires. What it holds and may still be retried then is kept from now on.
+  -- The server expires the key silently. Request ids in it that may still be retried by then are kept from now on.
   local changes = step.request ~= '' or expiresAt ~= step.expiresAt
   if expiresAt and held ~= '' and changes and expiresAt < clock() + REQUEST_KEPT_MS then
     keepRequests(step, held, clock())
@@ -144,7 +145,8 @@ local function change(step)
   if expiresAt ~= step.expiresAt or (expiresAt and step.mode == 'replace') then expire(step, expiresAt) end
 end
 
--- `{ applied, existed, revision of the change or 0, revision or 0, ttl or -1, fields }`, the fields only where they are wanted.
+-- Returns `{ applied, existed, revision of the change or 0, revision or 0, ttl or -1, fields }`, the fields only if
+-- they are wanted.
 local function outcomeOf(step, applied)
   local ttl = step.expiresAt and step.after and math.max(step.expiresAt - clock(), 1) or -1
   local existed = step.existed or (step.answered and step.mode == 'delete')

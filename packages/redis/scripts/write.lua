@@ -1,10 +1,10 @@
--- Carries out steps on records, each batch of them all or none, and answers how each step went. Batches of several callers
--- travel together; one that fails fails alone.
+-- Applies steps to records, each batch all or none, and returns the outcome of each step. Batches of several callers
+-- share one script; one that fails does not affect the others.
 --
 -- KEYS  of each batch: counter of revisions, expiring; then of each step record and names, and for a job also jobs and
 --       remembered places
--- ARGV  of each batch: how many steps; of each step: key, shape, request id or '', job type or '', what the shape counts,
---       member of `expiring`
+-- ARGV  of each batch: how many steps; of each step: key, shape, request id or '', job type or '', the arguments that
+--       the shape counts, member of `expiring`
 
 local keyAt, at = 0, 0
 

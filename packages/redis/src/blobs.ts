@@ -1,4 +1,7 @@
-/** The blobs primitive on Redis: a list of pieces per blob, uploaded beside it and put in place by one step. */
+/**
+ * The blobs primitive on Redis: a list of pieces per blob, uploaded under a temporary key and put in place by one
+ * script.
+ */
 import { TidemarkError } from '@tidemark/core';
 import {
   type BlobInfo,
@@ -15,7 +18,7 @@ import type { Layout } from './layout.ts';
 import { excluded, type LexicalRange, mergeLexical } from './lexical.ts';
 import { ADD_PIECE, KEEP_BLOB, REMOVE_BLOB } from './scripts.ts';
 
-/** What is left of an upload that was cut short goes after this time. */
+/** How long the remains of an interrupted upload stay. */
 const UPLOAD_LIVES_MS = 3_600_000;
 
 class RedisBlobs implements Blobs {
@@ -31,7 +34,8 @@ class RedisBlobs implements Blobs {
     const pieces: Uint8Array[] = [];
     let size = 0;
     for await (const chunk of source.chunks) {
-      // Redis keeps an empty list as none, and an artifact is bounded: it is held until its hash, its name, is known.
+      // Redis has no empty lists. Artifacts are bounded: the pieces are held in memory until their hash, their name, is
+      // known.
       if (chunk.length > 0) pieces.push(new Uint8Array(chunk));
       size += chunk.length;
     }
@@ -47,7 +51,7 @@ class RedisBlobs implements Blobs {
     };
   }
 
-  /** False when the pieces have expired on the way, because the upload took too long. */
+  /** Returns false when the pieces have expired because the upload took too long. */
   async #upload({ bucket, upload }: BlobKeys, pieces: readonly Uint8Array[], call: EngineCall): Promise<boolean> {
     for (const [at, piece] of pieces.entries()) {
       const args = [String(at), Buffer.from(piece), String(UPLOAD_LIVES_MS)];
@@ -127,7 +131,7 @@ class RedisBlobs implements Blobs {
     return (await this.#commands.write(bucket, REMOVE_BLOB, [info, bytes, blobs], [member, version], call)) === 1;
   }
 
-  /** Nothing is left once the blobs are gone; uploads that were cut short end by themselves. */
+  /** Nothing to clear once the blobs are gone: interrupted uploads expire by themselves. */
   async clear(): Promise<void> {}
 
   #keys(tenantId: string, sha256: string): BlobKeys {

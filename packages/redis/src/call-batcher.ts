@@ -1,13 +1,13 @@
 /**
- * Calls made in the same moment, or while others are under way, travel together: one script and one answer for all of them
- * costs less than one each. A lone call is sent at once.
+ * Batches calls made at the same time, or while others are in progress: one script and one reply for all of them cost
+ * less than one each. A single call is sent at once.
  */
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import type { Argument, Reply } from './connection.ts';
 import { overloaded, translate } from './errors.ts';
 
-/** Calls that may wait in a lane; beyond, callers hear `OVERLOADED` (GEN-3). */
+/** Most calls that may wait in a lane. Further calls fail with `OVERLOADED` (GEN-3). */
 const MOST_WAITING = 5_000;
 const MOST_BYTES = 256 * 1024;
 
@@ -20,13 +20,13 @@ interface Waiting {
 }
 
 export interface GroupSizes {
-  /** Calls that travel together. */
+  /** Most calls in one batch. */
   calls: number;
-  /** Groups under way: while the server works on one, others are on their way or being answered. */
+  /** Most batches in progress: while the server works on one, others are being sent or answered. */
   underWay: number;
 }
 
-/** Sends calls together; gives one answer each, in order. */
+/** Sends a batch of calls. Resolves to one reply per call, in order. */
 export type Send = (keys: string[], args: Argument[], call: EngineCall) => Promise<Reply>;
 
 export class CallBatcher {
@@ -50,7 +50,7 @@ export class CallBatcher {
     });
   }
 
-  /** After everybody who was woken in this turn has had his say. */
+  /** Sends after the current turn, so that callers woken in this turn can join. */
   #schedule(): void {
     if (this.#scheduled || this.#waiting.length === 0 || this.#underWay >= this.#sizes.underWay) return;
     this.#scheduled = true;
@@ -70,7 +70,7 @@ export class CallBatcher {
       for (const arg of waiting.args) args.push(arg);
       deadline = Math.max(deadline, waiting.call.deadline ?? Number.POSITIVE_INFINITY);
     }
-    // Bounded by the most patient caller; the signal of one must not stop the others.
+    // Bounded by the latest deadline; the signal of one caller must not stop the others.
     void this.#sendAll(group, keys, args, group.length === 1 ? group[0]!.call : { deadline });
   }
 
@@ -110,7 +110,7 @@ export class CallBatcher {
   }
 }
 
-/** What its caller has given up is not sent behind his back. */
+/** Whether the caller has given up: such a call must not be sent. */
 export function isOver({ deadline, signal, phase }: EngineCall, now = Date.now()): boolean {
   return phase === 'given up' || signal?.aborted === true || (deadline !== undefined && deadline <= now);
 }

@@ -1,6 +1,6 @@
 /**
- * A Redis Cluster: follows buckets to the masters of their slots. A command goes elsewhere, or is sent again, only on an answer
- * that says that it was not carried out.
+ * A Redis Cluster: routes buckets to the masters of their slots. A command is redirected or retried only when the reply
+ * proves that it was not carried out.
  */
 
 import { invalidArgument, TidemarkError } from '@tidemark/core';
@@ -11,26 +11,26 @@ import { isRefusedForNow, replyCode } from './errors.ts';
 import type { Address, Settings } from './options.ts';
 import type { Route, Servers } from './servers.ts';
 
-/** How long a command waits for its slot to be served again before the caller is told. */
-const PATIENCE_MS = 1_500;
-const PAUSE_MS = 25;
-const LOOK_AT_MOST_EVERY_MS = 50;
+/** How long a command waits for its slot to be served again before it fails. */
+const RETRY_FOR_MS = 1_500;
+const RETRY_DELAY_MS = 25;
+const REFRESH_AT_MOST_EVERY_MS = 50;
 
 export class Cluster implements Servers {
   readonly #settings: Settings;
   readonly #connections = new Map<string, Connection>();
   #slots: readonly number[] = [];
   #masters: readonly Connection[] = [];
-  /** Of each bucket. */
+  /** The connection of each bucket. */
   #owners: Connection[] = [];
-  #looking: Promise<void> | null = null;
-  #lookedAt = 0;
+  #refreshing: Promise<void> | null = null;
+  #refreshedAt = 0;
 
   private constructor(settings: Settings) {
     this.#settings = settings;
   }
 
-  /** Finds the cluster through the first of its nodes that answers. */
+  /** Discovers the cluster through the first of its nodes that answers. */
   static async open(settings: Settings): Promise<Cluster> {
     const cluster = new Cluster(settings);
     let failure: unknown;
@@ -50,19 +50,19 @@ export class Cluster implements Servers {
     throw failure;
   }
 
-  /** Says which key tells the slot of each bucket. */
+  /** Sets the key that determines the slot of each bucket. */
   async divide(keys: readonly string[]): Promise<void> {
     const asked = [...this.#connections.values()].find(({ isReady }) => isReady) ?? this.#masters[0]!;
     this.#slots = (await Promise.all(keys.map((key) => asked.send(['CLUSTER', 'KEYSLOT', key])))) as number[];
     await this.#readSlots(asked);
-    const until = Date.now() + PATIENCE_MS;
+    const until = Date.now() + RETRY_FOR_MS;
     while (this.#masters.some((master) => !master.isReady) && Date.now() < until) await sleep(5);
     const lost = this.#slots.findIndex((_, bucket) => this.#owners[bucket] === undefined);
     if (lost !== -1) throw unserved(keys[lost]!);
   }
 
   async reach<T>(bucket: number, call: EngineCall, work: (route: Route) => Promise<T>): Promise<T> {
-    const until = Math.min(call.deadline ?? Number.POSITIVE_INFINITY, Date.now() + PATIENCE_MS);
+    const until = Math.min(call.deadline ?? Number.POSITIVE_INFINITY, Date.now() + RETRY_FOR_MS);
     let asked: Connection | null = null;
     for (;;) {
       const connection: Connection = asked ?? this.#owners[bucket]!;
@@ -77,9 +77,9 @@ export class Cluster implements Servers {
         const target = moved ? this.#connectionTo(addressIn(error as Error, connection)) : null;
         if (code === 'ASK') asked = target;
         else if (target) this.#owners[bucket] = target;
-        if (code === 'MOVED') void this.#look();
-        if (code === null || code === 'READONLY') await this.#look();
-        if (!target?.isReady) await sleep(PAUSE_MS);
+        if (code === 'MOVED') void this.#refreshSlots();
+        if (code === null || code === 'READONLY') await this.#refreshSlots();
+        if (!target?.isReady) await sleep(RETRY_DELAY_MS);
       }
     }
   }
@@ -101,24 +101,24 @@ export class Cluster implements Servers {
     return connection;
   }
 
-  /** Asks a node that answers for the masters of all slots; many callers share one look. */
-  #look(): Promise<void> {
-    if (performance.now() - this.#lookedAt < LOOK_AT_MOST_EVERY_MS) return Promise.resolve();
-    this.#looking ??= this.#lookAround().finally(() => {
-      this.#looking = null;
-      this.#lookedAt = performance.now();
+  /** Reads the masters of all slots from a node that answers. Concurrent callers share one request. */
+  #refreshSlots(): Promise<void> {
+    if (performance.now() - this.#refreshedAt < REFRESH_AT_MOST_EVERY_MS) return Promise.resolve();
+    this.#refreshing ??= this.#readSlotsOfAnyNode().finally(() => {
+      this.#refreshing = null;
+      this.#refreshedAt = performance.now();
     });
-    return this.#looking;
+    return this.#refreshing;
   }
 
-  async #lookAround(): Promise<void> {
+  async #readSlotsOfAnyNode(): Promise<void> {
     for (const connection of this.#connections.values()) {
       if (!connection.isReady) continue;
       try {
         await this.#readSlots(connection);
         return;
       } catch {
-        // Another node may know.
+        // Try the next node.
       }
     }
   }
@@ -132,7 +132,7 @@ export class Cluster implements Servers {
     const masters = new Set<Connection>();
     const owners: Connection[] = [...this.#owners];
     for (const [first, last, [host, port]] of ranges) {
-      // An empty name is the one by which the node was reached.
+      // An empty host means the one by which the node was reached.
       const address = { host: host?.toString() || asked.address.host, port };
       const master = this.#connectionTo(address);
       masters.add(master);
@@ -144,7 +144,7 @@ export class Cluster implements Servers {
     this.#forgetNodes();
   }
 
-  /** A node that has left the cluster is not called for ever. */
+  /** Closes connections to nodes that have left the cluster. */
   #forgetNodes(): void {
     for (const [id, connection] of this.#connections) {
       if (connection.isReady || this.#masters.includes(connection)) continue;
@@ -154,7 +154,7 @@ export class Cluster implements Servers {
   }
 }
 
-/** A way on which every command is let into a slot that is on its way to this server. */
+/** A route that sends ASKING before every command, for a slot that is being migrated to this server. */
 function askingRoute(connection: Connection): Route {
   return {
     connection,
@@ -165,11 +165,11 @@ function askingRoute(connection: Connection): Route {
   };
 }
 
-/** `MOVED 3999 127.0.0.1:6381`; an empty name is the one by which the node was reached. */
+/** Parses `MOVED 3999 127.0.0.1:6381`. An empty host means the one by which the node was reached. */
 function addressIn(error: Error, from: Connection): Address {
-  const place = error.message.split(' ')[2] ?? '';
-  const cut = place.lastIndexOf(':');
-  return { host: place.slice(0, cut) || from.address.host, port: Number(place.slice(cut + 1)) };
+  const address = error.message.split(' ')[2] ?? '';
+  const cut = address.lastIndexOf(':');
+  return { host: address.slice(0, cut) || from.address.host, port: Number(address.slice(cut + 1)) };
 }
 
 function idOf({ host, port }: Address): string {

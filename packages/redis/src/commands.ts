@@ -1,4 +1,4 @@
-/** Commands and scripts to buckets: what fails comes as what it means to the caller (GEN-8). */
+/** Sends commands and scripts to buckets and translates their errors (GEN-8). */
 
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
@@ -11,7 +11,9 @@ import { companionOf } from './record-sums.ts';
 import { COMMIT, FIELDS, type Script, SET, WRITE } from './scripts.ts';
 import { LANES, type Route, type Servers } from './servers.ts';
 
-/** Of each lane. By trying, with 64 callers: while the server works on the group of one lane, the client prepares the other's. */
+/**
+ * Per lane. Measured with 64 callers: while the server works on the batch of one lane, the client prepares the other's.
+ */
 const COMMITS: GroupSizes = { calls: 32, underWay: 1 };
 const STEPS: GroupSizes = { calls: 64, underWay: 1 };
 const LOOKS: GroupSizes = { calls: 64, underWay: 1 };
@@ -19,9 +21,9 @@ const LOOKS: GroupSizes = { calls: 64, underWay: 1 };
 export class Commands {
   readonly #servers: Servers;
   readonly #replicas: Pick<Settings, 'waitReplicas' | 'waitReplicasMs'>;
-  /** The wait that the writes of a moment share, of each connection. */
+  /** The WAIT that concurrent writes share, per connection. */
   readonly #waits = new WeakMap<Connection, Promise<Reply>>();
-  /** What several callers ask for in one script, on a single server; in a Cluster the slots of one would hold up the others. */
+  /** Batchers per script, on a single server only. In a Cluster, one slow slot would delay the others in its batch. */
   readonly #batchers: ReadonlyMap<Script, readonly CallBatcher[]> | null;
   #underWay = 0;
 
@@ -38,22 +40,22 @@ export class Commands {
         ]);
   }
 
-  /** A command that changes nothing. */
+  /** Sends a command that changes nothing. */
   read(bucket: number, args: Argument[], call: EngineCall): Promise<Reply> {
     return this.#reach('read', bucket, call, (route) => route.send(args));
   }
 
-  /** A script that changes nothing. */
+  /** Runs a script that changes nothing. */
   look(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
     return this.#reach('read', bucket, call, (route) => evaluate(route, script, keys, args));
   }
 
-  /** A script that writes, sent once; sending it again is the caller's, by its key. */
+  /** Runs a script that writes. Sent once; the caller retries by its key. */
   write(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
     return this.#reach('write', bucket, call, (route) => this.#evaluate(route, script, keys, args, call));
   }
 
-  /** A script that answers several callers at once: this one's answer. */
+  /** Joins a script call shared with other callers, and resolves to this caller's reply. */
   share(bucket: number, script: Script, keys: string[], args: Argument[], call: EngineCall): Promise<Reply> {
     const batcher = this.#batchers?.get(script)?.[bucket % LANES];
     return batcher ? batcher.join(keys, args, call) : this.#alone(bucket, script, keys, args, call);
@@ -65,7 +67,7 @@ export class Commands {
     return reply;
   }
 
-  /** One field of a record, with its companion. */
+  /** Reads one field of a record, with its companion. */
   field(bucket: number, record: string, field: string, call: EngineCall): Promise<Reply> {
     const batcher = this.#batchers?.get(FIELDS)?.[bucket % LANES];
     return batcher ? batcher.join([record], [field], call) : this.read(bucket, pairOf(record, field), call);
@@ -76,12 +78,12 @@ export class Commands {
     return [await this.read(lane, pairOf(records[0]!, String(fields[0])), call)];
   }
 
-  /** A command that writes and may be repeated without harm. */
+  /** Sends a command that writes and is safe to repeat. */
   put(bucket: number, args: Argument[], call: EngineCall): Promise<Reply> {
     return this.#reach('write', bucket, call, (route) => route.send(args));
   }
 
-  /** Waits until nothing is under way, nor begun by what has just ended. */
+  /** Waits until nothing is in progress, including work started by calls that have just ended. */
   async drain(): Promise<void> {
     do {
       while (this.#underWay > 0) await sleep(1);
@@ -112,7 +114,9 @@ export class Commands {
     return reply;
   }
 
-  /** `WAIT` counts replicas that have all that this connection has written, so it is sent on the same one. */
+  /**
+   * Waits for replicas. `WAIT` counts those that have everything this connection has written, so it uses the same one.
+   */
   async #untilReplicated(connection: Connection): Promise<void> {
     const { waitReplicas, waitReplicasMs } = this.#replicas;
     let wait = this.#waits.get(connection);
@@ -135,7 +139,7 @@ function pairOf(record: string, field: string): Argument[] {
   return ['HMGET', record, field, companionOf(field)];
 }
 
-/** One batcher per lane. */
+/** Creates one batcher per lane. */
 function lanes(sizes: GroupSizes, sendOn: (lane: number) => Send): CallBatcher[] {
   return Array.from({ length: LANES }, (_, lane) => new CallBatcher(sizes, sendOn(lane)));
 }
@@ -146,11 +150,11 @@ async function evaluate(route: Route, { sha, text }: Script, keys: string[], arg
   try {
     reply = await route.send(command);
   } catch (error) {
-    // A server that has not seen the script, after a restart or failover: it has done nothing.
+    // The server does not know the script, after a restart or failover: nothing was carried out.
     if (replyCode(error) !== 'NOSCRIPT') throw error;
     reply = await route.send(['EVAL', text, ...command.slice(2)]);
   }
-  // A replica carries scripts out up to their first write: it refused all that was asked for.
+  // A replica runs scripts up to their first write: nothing was carried out.
   if (Array.isArray(reply) && replyCode(reply[0]) === 'READONLY') throw reply[0];
   return reply;
 }

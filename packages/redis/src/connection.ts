@@ -1,23 +1,23 @@
 /**
- * One connection to one server. While it is away commands fail at once and none is ever sent twice; it comes back by itself,
- * and one that owes an answer for too long is replaced.
+ * One connection to one server. While it is disconnected, commands fail at once, and none is ever sent twice. It
+ * reconnects by itself. A connection with an overdue reply is replaced.
  */
 import { ClientOfflineError, createClient, RESP_TYPES } from '@redis/client';
 import type { Address, Settings } from './options.ts';
 
 export type Argument = string | Buffer;
-/** An answer: texts come as bytes, whatever they are. */
+/** A reply, with text as bytes. */
 export type Reply = unknown;
 
-const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 1_000;
+const FIRST_DELAY_MS = 20;
+const LONGEST_DELAY_MS = 1_000;
 const LOOK_EVERY_MS = 500;
-/** Commands that may wait for an answer; beyond, callers hear `OVERLOADED` (GEN-3). */
+/** Most commands that may wait for a reply. Further calls fail with `OVERLOADED` (GEN-3). */
 const MOST_WAITING = 20_000;
 
 export type Client = ReturnType<typeof clientFor>;
 
-/** A client as the store needs it: no queue while it is away, no limit per command, bytes as they are. */
+/** Creates a client without an offline queue or per-command timeout, and with replies as bytes. */
 export function clientFor(
   address: Address,
   settings: Settings,
@@ -47,9 +47,9 @@ export function clientFor(
   return client;
 }
 
-/** For ever, after ever longer pauses. */
-function pauseBefore(attempt: number): number {
-  return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
+/** Retries for ever, with growing delays. */
+function reconnectDelay(attempt: number): number {
+  return Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 }
 
 export class Connection {
@@ -59,24 +59,24 @@ export class Connection {
   #client: Client;
   #wasReady = false;
   #closed = false;
-  #owed = 0;
-  /** When an answer last came, or was first waited for. */
-  #heardAt = 0;
+  #unanswered = 0;
+  /** When the last reply arrived, or the first unanswered command was sent. */
+  #lastReplyAt = 0;
 
   constructor(address: Address, settings: Settings) {
     this.address = address;
     this.#settings = settings;
     this.#client = this.#makeClient();
-    this.#watch = setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+    this.#watch = setInterval(() => this.#checkSilence(), LOOK_EVERY_MS).unref();
   }
 
-  /** Connects for the first time; fails when the server is away. */
+  /** Connects for the first time. Fails when the server cannot be reached. */
   async open(): Promise<void> {
     await this.#client.connect();
     this.#wasReady = true;
   }
 
-  /** Connects in the background, for as long as it takes. */
+  /** Connects in the background, retrying until it succeeds. */
   openLater(): void {
     this.#wasReady = true;
     this.#client.connect().catch(() => {});
@@ -88,23 +88,23 @@ export class Connection {
 
   async send(args: Argument[]): Promise<Reply> {
     const client = this.#client;
-    // A client that is being replaced is neither ready nor offline to itself.
+    // A client that is being replaced reports neither ready nor offline.
     if (!client.isReady) throw new ClientOfflineError();
-    if (this.#owed++ === 0) this.#heardAt = performance.now();
+    if (this.#unanswered++ === 0) this.#lastReplyAt = performance.now();
     try {
       return await client.sendCommand(args);
     } finally {
       if (client === this.#client) {
-        this.#owed--;
-        this.#heardAt = performance.now();
+        this.#unanswered--;
+        this.#lastReplyAt = performance.now();
       }
     }
   }
 
-  /** Gives the connection up and makes a new one; what was under way fails. */
+  /** Drops the connection and opens a new one. Commands in progress fail. */
   renew(): void {
     const before = this.#client;
-    this.#owed = 0;
+    this.#unanswered = 0;
     this.#client = this.#makeClient();
     before.destroy();
     if (!this.#closed) this.openLater();
@@ -117,10 +117,12 @@ export class Connection {
   }
 
   #makeClient(): Client {
-    return clientFor(this.address, this.#settings, (attempt, cause) => (this.#wasReady ? pauseBefore(attempt) : cause));
+    return clientFor(this.address, this.#settings, (attempt, cause) =>
+      this.#wasReady ? reconnectDelay(attempt) : cause,
+    );
   }
 
-  #look(): void {
-    if (this.#owed > 0 && performance.now() - this.#heardAt > this.#settings.silentAfterMs) this.renew();
+  #checkSilence(): void {
+    if (this.#unanswered > 0 && performance.now() - this.#lastReplyAt > this.#settings.silentAfterMs) this.renew();
   }
 }

@@ -1,13 +1,13 @@
 /**
- * Compares what is stored with the indexes that name it: every key under the prefix is looked at. A record or journal that its
- * index does not name is in no list, and no read of a list can notice that. What is wrong is looked at twice, since writers
- * go on meanwhile.
+ * Compares stored data with its indexes by reading every key under the prefix. A record or journal that is missing in
+ * its index is in no list, and no read of a list can notice that. Problems are checked twice, since writers continue
+ * meanwhile.
  */
 import type { DoctorFinding } from '@tidemark/core';
 import type { JournalName, RecordName } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import type { Argument, Connection } from './connection.ts';
-import { HEAD, headOf, memberOf, REWRITES, TOMBSTONE } from './journal.ts';
+import { HEAD, memberOf, parseHead, REWRITES, TOMBSTONE } from './journal.ts';
 import { expiryMember, type Layout } from './layout.ts';
 import { META, parseMeta } from './record-step.ts';
 import type { Servers } from './servers.ts';
@@ -16,7 +16,7 @@ const check = 'indexes';
 const PAGE = '1000';
 const NAMED = 5;
 
-/** Asks the server of a bucket. */
+/** Sends a read to the server of a bucket. */
 type Ask = (args: Argument[]) => Promise<unknown>;
 
 export class IndexCheck {
@@ -30,7 +30,7 @@ export class IndexCheck {
     this.#layout = layout;
   }
 
-  /** Looks at all that is stored, or at what one tenant has. */
+  /** Checks everything that is stored, or the data of one tenant. */
   async run(tenantId: string | null): Promise<DoctorFinding> {
     try {
       return await this.#examine(tenantId);
@@ -58,7 +58,7 @@ export class IndexCheck {
     };
   }
 
-  /** `null` for a key that is right, `undefined` for one that was not looked at. */
+  /** Returns `null` for a correct key, `undefined` for one that was not checked. */
   async #problemOf(key: string, tenantId: string | null): Promise<string | null | undefined> {
     const found = this.#layout.parse(key);
     if (!found || (tenantId !== null && found.tenantId !== tenantId)) return undefined;
@@ -77,7 +77,7 @@ export class IndexCheck {
     const bucket = this.#layout.bucketOfRecord(name);
     const ask: Ask = (args) => this.#commands.read(bucket, args, {});
     const meta = (await ask(['HGET', this.#layout.record(bucket, name), META])) as Buffer | null;
-    // Removed meanwhile; one that has lost this field is damaged, and its reader tells.
+    // Removed meanwhile. A record that has lost this field is damaged, and its reader reports it.
     if (!meta) return null;
     if (!(await ask(['ZSCORE', this.#layout.names(bucket, name.space, name.tenantId), name.key])))
       return 'is a record that no list names';
@@ -100,7 +100,7 @@ export class IndexCheck {
       return 'is a journal that no list names';
     if (!(await ask(['ZSCORE', this.#layout.journalTenants(bucket, space), tenantId])))
       return 'belongs to a tenant that no list names';
-    const { seq, createdAt } = headOf(head, rewrites);
+    const { seq, createdAt } = parseHead(head, rewrites);
     if (Number(await ask(['XLEN', log])) < seq) return 'has fewer entries than its head says';
     if (space !== 'runs') return null;
     const run = { createdAt, tenantId, name: journal };
@@ -115,7 +115,7 @@ export class IndexCheck {
   }
 }
 
-/** All keys of a server that begin as ours do, in pages. */
+/** Yields all keys of a server with our prefix, in pages. */
 async function* keysOf(master: Connection, prefix: string): AsyncGenerator<string[], void, undefined> {
   const pattern = `${prefix.replace(/[\\*?[\]^-]/g, '\\$&')}:{b*}:*`;
   let cursor = '0';

@@ -1,8 +1,11 @@
-/** Everything about the servers and their settings that weakens the promise, and how to mend it (GEN-6). What cannot be read is `unknown`. */
+/**
+ * Checks for everything about the servers and their settings that weakens durability, and how to fix it (GEN-6). A
+ * check that cannot read its facts reports `unknown`.
+ */
 import type { DoctorFinding } from '@tidemark/core';
 import { evicts } from './durability.ts';
 import type { Settings } from './options.ts';
-import { factsOf, replicasOf, type ServerFacts } from './server-facts.ts';
+import { parseReplicas, readFacts, type ServerFacts } from './server-facts.ts';
 import type { Servers } from './servers.ts';
 
 type Finding = Omit<DoctorFinding, 'check'>;
@@ -31,13 +34,13 @@ const CHECKS: Record<string, Check> = {
 };
 
 export async function examine(servers: Servers, settings: Settings): Promise<DoctorFinding[]> {
-  const all = await factsOf(servers);
+  const all = await readFacts(servers);
   return Object.entries(CHECKS).map(([check, look]) => ({ check, ...worstOf(all, (facts) => look(facts, settings)) }));
 }
 
 const BEST_FIRST = ['ok', 'unknown', 'warn', 'fail'] as const;
 
-/** Of several masters the one that is worst off speaks, and says which it is. */
+/** Returns the worst finding of several masters, with the master's address. */
 function worstOf(all: readonly ServerFacts[], look: (facts: ServerFacts) => Finding): Finding {
   const findings = all.map((facts) => ({ address: facts.address, finding: look(facts) }));
   findings.sort((a, b) => BEST_FIRST.indexOf(b.finding.status) - BEST_FIRST.indexOf(a.finding.status));
@@ -158,7 +161,7 @@ function delayedSyncs({ info }: ServerFacts): Finding {
 }
 
 function replicas(facts: ServerFacts, { waitReplicas }: Settings): Finding {
-  const following = replicasOf(facts);
+  const following = parseReplicas(facts);
   if (waitReplicas > following.length)
     return {
       status: 'fail',
@@ -186,7 +189,7 @@ function minReplicas(facts: ServerFacts): Finding {
   if (facts.config === null) return UNREADABLE;
   const least = Number(facts.config.get('min-replicas-to-write'));
   if (least > 0) return ok(`${least}, within ${facts.config.get('min-replicas-max-lag')} s`);
-  if (replicasOf(facts).length === 0) return ok('0, and there are no replicas');
+  if (parseReplicas(facts).length === 0) return ok('0, and there are no replicas');
   return {
     status: 'warn',
     message: 'min-replicas-to-write is 0: a master that is cut off goes on taking writes that a failover loses',
@@ -216,7 +219,7 @@ function clusterState({ cluster, info }: ServerFacts): Finding {
   };
 }
 
-/** Redis has no rows that refuse to change: what protects the log is what the login may not do. */
+/** Redis cannot make data immutable: the log is protected only by what the login may not do. */
 function login({ login }: ServerFacts): Finding {
   if (login === null)
     return {

@@ -1,17 +1,17 @@
-/** What an acknowledged write survives on the servers as they are set up now (GEN-6, GEN-9). */
+/** Determines what an acknowledged write survives with the current settings of the servers (GEN-6, GEN-9). */
 import { type Durability, TidemarkError } from '@tidemark/core';
 import type { Settings } from './options.ts';
-import { factsOf, replicasOf, type ServerFacts } from './server-facts.ts';
+import { parseReplicas, readFacts, type ServerFacts } from './server-facts.ts';
 import type { Servers } from './servers.ts';
 
-/** From the weakest to the strongest; what is unknown is never taken for safe. */
+/** From weakest to strongest. Unknown never counts as safe. */
 const WEAKEST_FIRST: readonly Durability[] = ['none', 'unknown', 'process-crash', 'host-crash', 'node-loss'];
 
 type Waiting = Pick<Settings, 'waitReplicas'>;
 
-/** The weakest of all masters. */
+/** Returns the durability of the weakest master. */
 export async function durabilityOf(servers: Servers, waiting: Waiting): Promise<Durability> {
-  const ranks = (await factsOf(servers)).map((facts) => WEAKEST_FIRST.indexOf(durabilityOfServer(facts, waiting)));
+  const ranks = (await readFacts(servers)).map((facts) => WEAKEST_FIRST.indexOf(durabilityOfServer(facts, waiting)));
   return WEAKEST_FIRST[Math.min(...ranks)] ?? 'unknown';
 }
 
@@ -22,8 +22,8 @@ function durabilityOfServer(facts: ServerFacts, { waitReplicas }: Waiting): Dura
   if (evicts(config)) return 'none';
   const synced = config.get('appendfsync') === 'always' && config.get('no-appendfsync-on-rewrite') === 'no';
   if (!synced) return 'process-crash';
-  // A failover may choose any replica: only what all of them have is kept.
-  const replicas = replicasOf(facts).length;
+  // A failover may choose any replica: only writes that all replicas have survive it.
+  const replicas = parseReplicas(facts).length;
   return replicas > 0 && waitReplicas >= replicas ? 'node-loss' : 'host-crash';
 }
 

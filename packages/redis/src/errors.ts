@@ -1,16 +1,16 @@
-/** What the errors of Redis and of the connection mean to a caller, and whether the write may have happened (GEN-8). */
+/** Translates errors of Redis and of the connection, and decides whether the write may have happened (GEN-8). */
 import { ClientClosedError, ClientOfflineError, ErrorReply, ReconnectStrategyError } from '@redis/client';
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 
-/** The first word of an error the server answered with; `null` for errors of the connection. */
+/** Returns the first word of an error reply, or `null` for errors of the connection. */
 export function replyCode(error: unknown): string | null {
   return error instanceof ErrorReply ? (/^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR') : null;
 }
 
-/** Answers of a server that did not carry the command out, and may later, or that another server would have. */
+/** Replies of a server that did not carry out the command but may later, or that another server would carry out. */
 const NOT_NOW = new Set(['TRYAGAIN', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'BUSY', 'NOREPLICAS']);
 
-/** Whether nothing was carried out and the same command may simply be sent again. */
+/** Whether nothing was carried out and the same command may be retried. */
 export function isRefusedForNow(error: unknown): boolean {
   const code = replyCode(error);
   return code === null ? isUnsent(error) : NOT_NOW.has(code);
@@ -21,7 +21,7 @@ function isUnsent(error: unknown): boolean {
   return error instanceof ClientOfflineError || error instanceof ClientClosedError;
 }
 
-/** What the client says when as many commands wait as may. */
+/** The client's message when its command queue is full. */
 const QUEUE_FULL = 'The queue is full';
 
 export function overloaded(cause?: unknown): TidemarkError {
@@ -30,7 +30,7 @@ export function overloaded(cause?: unknown): TidemarkError {
   });
 }
 
-/** The error a caller gets for a command that failed. */
+/** Translates the error of a failed command for the caller. */
 export function translate(error: unknown, kind: 'read' | 'write'): unknown {
   if (isTidemarkError(error)) return error;
   if (error instanceof ReconnectStrategyError) return translate(error.originalError, kind);

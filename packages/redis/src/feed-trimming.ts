@@ -1,22 +1,25 @@
-/** Takes commits of removed runs out of the feed, which otherwise would grow for ever while runs come and go. */
+/** Removes commits of removed runs from the feed, which would otherwise grow for ever. */
 import type { EngineCall } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import { type Commit, removeFromFeed } from './feed.ts';
 import type { Layout } from './layout.ts';
 import { LIVES } from './scripts.ts';
 
-/** Each is looked up in its log, which brings its body into the script. */
+/** Bounded, because looking up each commit loads its body in the script. */
 const PAGE = 200;
-/** Fewer than these are not worth a walk. */
+/** Fewer removed events do not justify a pass over the feed. */
 const FEWEST = 1_000;
-/** A walk is due when so many events were removed for each commit in the feed: so many looks at most pay for one that goes. */
-const LOOKS = 4;
+/**
+ * A pass is due when at least one event was removed per this many commits in the feed, which bounds the look-ups per
+ * removal.
+ */
+const COMMITS_PER_REMOVED_EVENT = 4;
 
 export async function trimFeeds(commands: Commands, layout: Layout, call: EngineCall): Promise<void> {
   for (let bucket = 0; bucket < layout.buckets; bucket++) await trimFeed(commands, layout, bucket, call, FEWEST);
 }
 
-/** Walks the feed of a bucket if enough was removed since the last walk; gives how many commits went. */
+/** Trims the feed of a bucket if enough was removed since the last pass. Returns how many commits were removed. */
 export async function trimFeed(
   commands: Commands,
   layout: Layout,
@@ -29,16 +32,16 @@ export async function trimFeed(
     commands.read(bucket, ['GET', removed], call).then(Number),
     commands.read(bucket, ['XLEN', feed], call).then(Number),
   ]);
-  if (events < Math.max(fewest, commits / LOOKS)) return 0;
-  const pick = (page: readonly Commit[]) => goneOf(commands, layout, bucket, page, call);
-  const gone = await removeFromFeed(commands, { bucket, key: feed, page: PAGE }, pick, call);
-  // What was removed meanwhile is not counted any more, and goes with the next walk that is due.
+  if (events < Math.max(fewest, commits / COMMITS_PER_REMOVED_EVENT)) return 0;
+  const pick = (page: readonly Commit[]) => findRemoved(commands, layout, bucket, page, call);
+  const removedCommits = await removeFromFeed(commands, { bucket, key: feed, page: PAGE }, pick, call);
+  // Removals during the pass are no longer counted; the next pass removes their commits.
   await commands.put(bucket, ['SET', removed, '0'], call);
-  return gone;
+  return removedCommits;
 }
 
-/** Those whose entries are no more: what was removed never comes back under the same life. */
-async function goneOf(
+/** Returns the commits whose entries no longer exist. A removed entry never reappears with the same life. */
+async function findRemoved(
   commands: Commands,
   layout: Layout,
   bucket: number,

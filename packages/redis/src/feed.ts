@@ -1,6 +1,6 @@
 /**
- * The feed of all runs: a stream of commits per bucket. A cursor has a place for each bucket, so that nothing is skipped
- * whatever the order in which buckets are written to.
+ * The feed of all runs: a stream of commits per bucket. A cursor has a position for each bucket, so that nothing is
+ * skipped whatever the order in which buckets are written.
  */
 import {
   decodeCursor,
@@ -24,7 +24,7 @@ export interface FeedItem {
 export interface FeedSource {
   buckets: number;
   keyOf(bucket: number): string;
-  /** Those of a commit that are still there. */
+  /** Returns the entries of a commit that still exist. */
   entries(commit: Commit): Promise<JournalEntry[]>;
 }
 
@@ -34,12 +34,15 @@ export interface Commit {
   name: JournalName;
   first: number;
   count: number;
-  /** Of a journal that was restored: entries of other lives are not meant. */
+  /** The life of a restored journal: entries of other lives are ignored. */
   life: string | undefined;
 }
 
-/** The last commit of a bucket that was given whole, or with `:n` the one of which n entries were; empty at the start. */
-const PLACE = /^$|^\d{1,19}-\d{1,19}(:\d{1,15})?$/;
+/**
+ * The last commit of a bucket that was returned completely, or with `:n` the one of which n entries were returned.
+ * Empty at the start.
+ */
+const POSITION = /^$|^\d{1,19}-\d{1,19}(:\d{1,15})?$/;
 
 export async function readFeed(
   commands: Commands,
@@ -48,13 +51,13 @@ export async function readFeed(
   limit: number,
   call: EngineCall,
 ): Promise<FeedItem[]> {
-  const places = after === null ? Array<string>(source.buckets).fill('') : placesOf(after, source.buckets);
+  const positions = after === null ? Array<string>(source.buckets).fill('') : parsePositions(after, source.buckets);
   const merge = new Merge<Commit>(
     {
       buckets: source.buckets,
       compare: compareCommits,
       read: (bucket, last, count) =>
-        readCommits(commands, bucket, source.keyOf(bucket), last?.id ?? places[bucket]!, count, call),
+        readCommits(commands, bucket, source.keyOf(bucket), last?.id ?? positions[bucket]!, count, call),
     },
     limit,
   );
@@ -65,36 +68,42 @@ export async function readFeed(
     const entries = await Promise.all(commits.map((commit) => source.entries(commit)));
     for (const [at, commit] of commits.entries()) {
       if (items.length === limit) break;
-      give(items, commit, entries[at]!, places, limit);
+      addEntries(items, commit, entries[at]!, positions, limit);
     }
     if (commits.length < wanted) break;
   }
   return items;
 }
 
-/** Adds the entries of a commit that were not given before, as many as there is room for, each with the places after it. */
-function give(items: FeedItem[], commit: Commit, entries: JournalEntry[], places: string[], limit: number): void {
+/** Adds the entries of a commit that were not returned before, up to the limit, each with the positions after it. */
+function addEntries(
+  items: FeedItem[],
+  commit: Commit,
+  entries: JournalEntry[],
+  positions: string[],
+  limit: number,
+): void {
   const { bucket, id, name, first, count } = commit;
-  const taken = places[bucket]!.startsWith(`${id}:`) ? Number(places[bucket]!.split(':')[1]) : 0;
+  const taken = positions[bucket]!.startsWith(`${id}:`) ? Number(positions[bucket]!.split(':')[1]) : 0;
   for (const entry of entries) {
     const given = entry.seq - first + 1;
     if (given <= taken) continue;
     if (items.length === limit) return;
-    places[bucket] = given === count ? id : `${id}:${given}`;
-    items.push({ cursor: encodeCursor(places), name, entry });
+    positions[bucket] = given === count ? id : `${id}:${given}`;
+    items.push({ cursor: encodeCursor(positions), name, entry });
   }
-  places[bucket] = id;
+  positions[bucket] = id;
 }
 
 async function readCommits(
   commands: Commands,
   bucket: number,
   key: string,
-  place: string,
+  position: string,
   count: number,
   call: EngineCall,
 ): Promise<Commit[]> {
-  const from = place === '' ? '-' : place.includes(':') ? place.split(':')[0]! : `(${place}`;
+  const from = position === '' ? '-' : position.includes(':') ? position.split(':')[0]! : `(${position}`;
   const entries = (await commands.read(
     bucket,
     ['XRANGE', key, from, '+', 'COUNT', String(count)],
@@ -103,25 +112,25 @@ async function readCommits(
   return entries.map(([id, [, run, , events, , life]]) => {
     const [tenantId, name] = run!.toString().split('\0') as [string, string];
     const [first, size] = events!.toString().split(' ').map(Number) as [number, number];
-    const place = { bucket, id: id.toString(), first, count: size, life: life?.toString() };
-    return { ...place, name: { space: 'runs', tenantId, name } };
+    const commit = { bucket, id: id.toString(), first, count: size, life: life?.toString() };
+    return { ...commit, name: { space: 'runs', tenantId, name } };
   });
 }
 
-/** Ids begin with the time of the commit. */
+/** Commit ids start with the time of the commit. */
 function compareCommits(a: Commit, b: Commit): number {
   const [timeA, countA] = a.id.split('-').map(Number) as [number, number];
   const [timeB, countB] = b.id.split('-').map(Number) as [number, number];
   return timeA - timeB || countA - countB || a.bucket - b.bucket;
 }
 
-function placesOf(cursor: string, buckets: number): string[] {
+function parsePositions(cursor: string, buckets: number): string[] {
   const isVector = (values: unknown[]) =>
-    values.length === buckets && values.every((place) => typeof place === 'string' && PLACE.test(place));
+    values.length === buckets && values.every((position) => typeof position === 'string' && POSITION.test(position));
   return [...decodeCursor<string[]>(cursor, isVector)];
 }
 
-/** Walks through the feed of a bucket and removes the commits that are picked of each page; gives how many. */
+/** Reads the feed of a bucket page by page, removes the commits that `pick` returns, and returns how many. */
 export async function removeFromFeed(
   commands: Commands,
   { bucket, key, page }: { bucket: number; key: string; page: number },
@@ -129,12 +138,12 @@ export async function removeFromFeed(
   call: EngineCall,
 ): Promise<number> {
   let removed = 0;
-  for (let place = ''; ; ) {
-    const commits = await readCommits(commands, bucket, key, place, page, call);
+  for (let position = ''; ; ) {
+    const commits = await readCommits(commands, bucket, key, position, page, call);
     const picked = await pick(commits);
     if (picked.length > 0) await commands.put(bucket, ['XDEL', key, ...picked.map(({ id }) => id)], call);
     removed += picked.length;
     if (commits.length < page) return removed;
-    place = commits.at(-1)!.id;
+    position = commits.at(-1)!.id;
   }
 }

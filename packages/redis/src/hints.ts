@@ -1,6 +1,6 @@
 /**
- * Hints that something was stored: at once inside this process, to others by PUBLISH, gathered and sent outside of any write.
- * A lost hint costs latency, never a change: whoever waits looks by himself too.
+ * Hints that something was stored: immediate within this process, and by batched PUBLISH to others, sent outside any
+ * write. A lost hint costs latency, never a change: waiting readers also poll.
  */
 import {
   type EngineCall,
@@ -14,24 +14,24 @@ import type { Commands } from './commands.ts';
 import { type Client, clientFor } from './connection.ts';
 import type { Address, Settings } from './options.ts';
 
-/** A change of a record; every change of a bucket has a revision of its own. */
+/** A change of a record. Every change in a bucket has its own revision. */
 export interface RecordHint {
   bucket: number;
   revision: number;
   name: RecordName;
-  /** As it stands after the change, `null` when it is gone; absent when another process made the change. */
+  /** The record after the change, `null` when it was removed. Absent when another process made the change. */
   record?: StoredRecord | null;
 }
 
-/** What is sent: too many names are not named. */
+/** The published message. It omits the names when there are too many. */
 interface Message {
   from: string;
   journals: JournalName[] | 'many';
   records: RecordHint[] | 'many';
 }
 
-/** At most one message in this time, whatever is written. */
-const GATHER_MS = 20;
+/** At most one message is sent in this time. */
+const BATCH_MS = 20;
 const MOST_NAMES = 200;
 const LISTEN_AGAIN_MS = 1_000;
 
@@ -39,7 +39,7 @@ export class Hints {
   readonly #commands: Commands;
   readonly #settings: Settings;
   readonly #channel: string;
-  /** Where a listener can be connected. */
+  /** Addresses that a listener can connect to. */
   readonly #addresses: () => readonly Address[];
   readonly #self = crypto.randomUUID();
   readonly #signals = new Signals();
@@ -72,13 +72,13 @@ export class Hints {
     this.#sendSoon();
   }
 
-  /** Waits for a commit to a journal, or to any of a space. */
+  /** Waits for a commit to a journal, or to any journal of a space. */
   waitForJournal(space: JournalSpace, name: JournalName | null, call: EngineCall): Promise<void> {
     this.#listen();
     return this.#signals.wait(name ? topicOf(name) : space, call);
   }
 
-  /** Hears of every change of records from now on; gives what ends it. */
+  /** Calls `watcher` for every change of records from now on. Returns a function that stops it. */
   watchRecords(watcher: (hint: RecordHint) => void): () => void {
     this.#watchers.add(watcher);
     this.#listen();
@@ -99,7 +99,7 @@ export class Hints {
 
   #sendSoon(): void {
     if (this.#closed) return;
-    this.#sending ??= setTimeout(() => this.#send(), GATHER_MS);
+    this.#sending ??= setTimeout(() => this.#send(), BATCH_MS);
   }
 
   #send(): void {
@@ -115,7 +115,7 @@ export class Hints {
     this.#commands.put(0, ['PUBLISH', this.#channel, JSON.stringify(message)], {}).catch(() => {});
   }
 
-  #hear(text: string): void {
+  #onMessage(text: string): void {
     const { from, journals, records } = JSON.parse(text) as Message;
     if (from === this.#self) return;
     if (journals === 'many') this.#signals.notifyAll();
@@ -138,7 +138,7 @@ export class Hints {
     listener.on('terminated', () => this.#lost(listener));
     listener
       .connect()
-      .then(() => listener.subscribe(this.#channel, (message) => this.#hear(message)))
+      .then(() => listener.subscribe(this.#channel, (message) => this.#onMessage(message)))
       .then(
         () => this.#signals.notifyAll(),
         () => this.#lost(listener),
@@ -149,7 +149,7 @@ export class Hints {
     if (this.#listener !== listener) return;
     this.#listener = null;
     listener.destroy();
-    // Whatever was announced meanwhile was missed: everybody looks again.
+    // Hints during the reconnect were missed: wake everyone.
     this.#signals.notifyAll();
     if (this.#closed) return;
     this.#listenAgain = setTimeout(() => {

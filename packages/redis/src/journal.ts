@@ -25,7 +25,7 @@ import type { Layout } from './layout.ts';
 import { distinctLexical, excluded, included, type LexicalRange, mergeLexical, readLexical } from './lexical.ts';
 import { COMMIT, FORGET_JOURNAL, REMOVE_JOURNAL, RESTORE_JOURNAL, REWRITE } from './scripts.ts';
 
-/** Fields of a head that are no keys of entries: those have no NUL. */
+/** Fields of a head that are not keys of entries: keys contain no NUL. */
 export const HEAD = '\0head';
 export const TOMBSTONE = '\0tombstone';
 const RESTORED = '\0restored';
@@ -34,7 +34,7 @@ export const REWRITES = '\0rewrites';
 const TIME_DIGITS = 16;
 const REWRITE_PAGE = 100;
 const CLEAR_PAGE = 1_000;
-/** What is left of a rewrite that was cut short goes after this time. */
+/** How long the remains of an interrupted rewrite stay. */
 const COPY_LIVES_MS = '600000';
 
 export interface JournalParts {
@@ -59,7 +59,7 @@ class RedisJournal implements Journal {
     const args = ['HMGET', head, HEAD, TOMBSTONE, RESTORED, REWRITES];
     const [found, tombstone, restored, rewrites] = (await this.#commands.read(bucket, args, call)) as Texts;
     const known = restored ? { seq: Number(restored), createdAt: 0, updatedAt: 0, state: '', rewrites: 0 } : null;
-    return { head: found ? headOf(found, rewrites) : known, tombstone: tombstone?.toString() ?? null };
+    return { head: found ? parseHead(found, rewrites) : known, tombstone: tombstone?.toString() ?? null };
   }
 
   async commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome> {
@@ -79,14 +79,14 @@ class RedisJournal implements Journal {
     const [found, tombstone, entries, rewrites] = reply as [Buffer | null, Buffer | null, StreamEntry[], Buffer];
     return {
       committed: false,
-      head: found && headOf(found, rewrites),
+      head: found && parseHead(found, rewrites),
       tombstone: tombstone?.toString() ?? null,
-      found: entries.map(entryOf),
+      found: entries.map(parseEntry),
     };
   }
 
   async read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]> {
-    return (await this.#readLog(name, afterSeq, limit, call)).map(entryOf);
+    return (await this.#readLog(name, afterSeq, limit, call)).map(parseEntry);
   }
 
   async #readLog(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<StreamEntry[]> {
@@ -107,7 +107,7 @@ class RedisJournal implements Journal {
           ['XRANGE', log, `${seq}-0`, `${seq}-0`],
           call,
         )) as StreamEntry[];
-        return entry ? entryOf(entry) : null;
+        return entry ? parseEntry(entry) : null;
       }),
     );
   }
@@ -186,7 +186,7 @@ class RedisJournal implements Journal {
     return distinctLexical(this.#commands, this.#layout.buckets, key, after, limit, call);
   }
 
-  /** Places in the feed say whose run it was. They are not indexed: the feed is walked, page by page. */
+  /** Feed entries name the tenant of their run. They are not indexed, so this reads the whole feed page by page. */
   async clear(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
     if (!isListed(space)) return;
     for (let bucket = 0; bucket < this.#layout.buckets; bucket++)
@@ -238,7 +238,7 @@ class RedisJournal implements Journal {
         const entries = await this.#readLog(name, first - 1, count, call);
         return entries
           .filter((entry) => lifeOf(entry) === life)
-          .map(entryOf)
+          .map(parseEntry)
           .filter(({ seq }) => seq < first + count);
       },
     };
@@ -253,7 +253,7 @@ class RedisJournal implements Journal {
     return this.#layout.shared(bucket, 'feed');
   }
 
-  /** Where the name of a journal stands from its first commit until nothing of it is left. */
+  /** The indexes that name a journal from its first commit until nothing of it is left. */
   #nameKeys(bucket: number, { space, tenantId }: JournalName): string[] {
     return [this.#layout.journals(bucket, space, tenantId), this.#layout.journalTenants(bucket, space)];
   }
@@ -269,7 +269,7 @@ class RedisJournal implements Journal {
 
 type Texts = (Buffer | null)[];
 
-/** Runs are listed and fed; what agents log is found through its session or trace. */
+/** Runs are listed and in the feed; logs of agents are found through their session or trace. */
 function isListed(space: JournalSpace): boolean {
   return space === 'runs';
 }
@@ -278,21 +278,21 @@ function requireListed(space: JournalSpace): void {
   if (!isListed(space)) throw new TidemarkError('UNSUPPORTED', `On Redis journals of ${space} are not listed`);
 }
 
-/** The text is `seq createdAt updatedAt`, a line end, and the state. */
-export function headOf(bytes: Buffer, rewrites: Buffer | null | undefined): JournalHead {
+/** Parses `seq createdAt updatedAt`, a line end, and the state. */
+export function parseHead(bytes: Buffer, rewrites: Buffer | null | undefined): JournalHead {
   const text = bytes.toString();
   const end = text.indexOf('\n');
   const [seq, createdAt, updatedAt] = text.slice(0, end).split(' ').map(Number) as [number, number, number];
   return { seq, createdAt, updatedAt, state: text.slice(end + 1), rewrites: Number(rewrites ?? 0) };
 }
 
-/** An entry that lacks its parts has an empty body, which nobody can decode: its journal is damaged there. */
-function entryOf([id, [, time, , key, , body]]: StreamEntry): JournalEntry {
+/** Decodes an entry. An incomplete entry gets an empty body, which cannot be decoded: the journal is damaged there. */
+function parseEntry([id, [, time, , key, , body]]: StreamEntry): JournalEntry {
   const seq = Number.parseInt(id.toString(), 10);
   return { seq, time: Number(time), key: key?.toString() ?? '', body: body?.toString() ?? '' };
 }
 
-/** Of an entry that was restored. */
+/** Returns the life of a restored entry. */
 function lifeOf([, fields]: StreamEntry): string | undefined {
   return fields[7]?.toString();
 }
@@ -304,7 +304,7 @@ function listRange({ order, after, tenantId }: JournalRange): LexicalRange {
     : { from: null, to: bound, order: 'descending' };
 }
 
-/** In a tenant's own list the tenant is left out. */
+/** The tenant's own list omits the tenant. */
 export function memberOf(run: JournalPosition, tenantId: string | undefined): string {
   const createdAt = String(run.createdAt).padStart(TIME_DIGITS, '0');
   return tenantId === undefined ? `${createdAt}\0${run.tenantId}\0${run.name}` : `${createdAt}\0${run.name}`;

@@ -1,6 +1,7 @@
 /**
- * Where everything is, in names a person can read: `tidemark:{b07}:kv:default:gbe:state:tasks:email-send:job_1`. The bucket
- * decides the Cluster slot, then come the kind, the tenant and the name (KV-6). Different names never meet (GEN-5).
+ * The layout of keys, in readable names: `tidemark:{b07}:kv:default:gbe:state:tasks:email-send:job_1`. The bucket,
+ * which decides the Cluster slot, then the kind, the tenant and the name (KV-6). Different names never share a key
+ * (GEN-5).
  */
 import {
   type JournalName,
@@ -10,7 +11,7 @@ import {
   splitKey,
 } from '@tidemark/core/engine';
 
-/** What kinds are called in keys: the specification's names where it has them. */
+/** The names of kinds in keys: those of the specification where it has them. */
 const JOURNAL_KINDS: Record<JournalSpace, string> = {
   runs: 'run',
   events: 'events',
@@ -38,7 +39,7 @@ const NAMES_OF = Object.fromEntries(
 ) as Record<RecordSpace, string>;
 
 const SPACE_OF_JOURNAL = new Map(
-  // The log and the head of a journal; either names it.
+  // The log and the head of a journal: either key identifies it.
   Object.entries(JOURNAL_KINDS).flatMap(([space, kind]): [string, JournalSpace][] => [
     [kind, space as JournalSpace],
     [`${kind}-head`, space as JournalSpace],
@@ -46,19 +47,19 @@ const SPACE_OF_JOURNAL = new Map(
 );
 const SPACE_OF_KIND = new Map(Object.entries(RECORD_KINDS).map(([space, kind]) => [kind, space as RecordSpace]));
 
-/** Spaces whose names are made of parts (`joinKey`). */
+/** Spaces whose names consist of parts (`joinKey`). */
 const OF_PARTS: ReadonlySet<RecordSpace> = new Set(['bindings', 'tasks', 'trajectories', 'artifacts']);
-/** Of these the last part, the id of an artifact or trace, keeps what belongs together in one bucket; else the first. */
+/** Spaces whose bucket is chosen by the last part, the id of an artifact or trace. The others use the first part. */
 const BY_LAST_PART: ReadonlySet<RecordSpace> = new Set(['trajectories', 'artifacts']);
 
-/** Tenants may be many; then their keys are built again now and then. */
+/** Bounds the cache; with more tenants, keys are rebuilt now and then. */
 const MOST_BUILT = 1_000;
 
 export class Layout {
   readonly prefix: string;
   readonly buckets: number;
   readonly #tags: readonly string[];
-  /** Keys that every write of a tenant names, by what comes after the tag: one for each bucket. */
+  /** Cache of keys that every write of a tenant uses, by their part after the tag: one per bucket. */
   readonly #built = new Map<string, string[]>();
 
   constructor(prefix: string, buckets: number) {
@@ -71,7 +72,7 @@ export class Layout {
     return hash(`${tenantId}\0${name}`) % this.buckets;
   }
 
-  /** A key of a bucket as a whole. */
+  /** Returns a key that belongs to a whole bucket. */
   shared(bucket: number, name: string): string {
     const known = this.#built.get(name) ?? this.#build(name);
     return known[bucket]!;
@@ -84,20 +85,20 @@ export class Layout {
     return keys;
   }
 
-  /** A key of a tenant in a bucket. */
+  /** Returns a key of a tenant in a bucket. */
   tenants(bucket: number, name: string, tenantId: string): string {
     return this.shared(bucket, `${name}:${escaped(tenantId)}`);
   }
 
-  /** `restoring` is the log of what is put back of a journal. */
+  /** `restoring` is the log of restored entries. */
   journal({ space, tenantId, name }: JournalName): { bucket: number; head: string; log: string; restoring: string } {
     const bucket = this.bucketOf(tenantId, name);
-    const [tag, kind, place] = [this.#tags[bucket]!, JOURNAL_KINDS[space], `${escaped(tenantId)}:${escaped(name)}`];
-    const [head, log] = [`${tag}${kind}-head:${place}`, `${tag}${kind}:${place}`];
-    return { bucket, head, log, restoring: `${tag}${kind}-restoring:${place}` };
+    const [tag, kind, suffix] = [this.#tags[bucket]!, JOURNAL_KINDS[space], `${escaped(tenantId)}:${escaped(name)}`];
+    const [head, log] = [`${tag}${kind}-head:${suffix}`, `${tag}${kind}:${suffix}`];
+    return { bucket, head, log, restoring: `${tag}${kind}-restoring:${suffix}` };
   }
 
-  /** The names of all journals of a space and tenant in a bucket, removed ones that left a tombstone too. */
+  /** Returns the index of all journals of a space and tenant in a bucket, including removed ones with a tombstone. */
   journals(bucket: number, space: JournalSpace, tenantId: string): string {
     return this.tenants(bucket, `${JOURNAL_KINDS[space]}-journals`, tenantId);
   }
@@ -106,7 +107,7 @@ export class Layout {
     return this.shared(bucket, `${JOURNAL_KINDS[space]}-tenants`);
   }
 
-  /** As `tenants.lua` makes it of the index of names. */
+  /** The same key that `tenants.lua` derives from the index of names. */
   recordTenants(bucket: number, space: RecordSpace): string {
     return this.shared(bucket, `${RECORD_KINDS[space]}-tenants`);
   }
@@ -120,36 +121,38 @@ export class Layout {
     return `${this.#tags[bucket]!}${RECORD_KINDS[space]}:${escaped(tenantId)}:${name}`;
   }
 
-  /** The record or journal that a key belongs to; `null` for indexes and everything else. */
+  /** Returns the record or journal that a key belongs to, or `null` for indexes and all other keys. */
   parse(key: string): RecordName | JournalName | null {
     const [, kind = '', tenant = '', rest = ''] = OWN_KEY.exec(key.slice(this.prefix.length)) ?? [];
     const space = SPACE_OF_KIND.get(kind);
     if (space === undefined) {
       const journal = SPACE_OF_JOURNAL.get(kind);
-      // A copy that is being made of a log has one more part.
+      // The copy of a log during a rewrite has one more part.
       return journal && !rest.includes(':') ? { space: journal, tenantId: plain(tenant), name: plain(rest) } : null;
     }
     const separator = space === 'kv' ? '.' : OF_PARTS.has(space) ? '/' : ':';
     return { space, tenantId: plain(tenant), key: plain(rest.replaceAll(':', separator)) };
   }
 
-  /** Request ids that have left their records, as `requests.lua` makes it of the index of names. */
+  /**
+   * Returns the key for request ids that have left their records, as `requests.lua` derives it from the index of names.
+   */
   requests(bucket: number, space: RecordSpace, tenantId: string): string {
     return this.tenants(bucket, `${RECORD_KINDS[space]}-requests`, tenantId);
   }
 
-  /** The index of all records of a space and tenant in a bucket. */
+  /** Returns the index of all records of a space and tenant in a bucket. */
   names(bucket: number, space: RecordSpace, tenantId: string): string {
     return this.tenants(bucket, NAMES_OF[space], tenantId);
   }
 }
 
-/** What the keys of a bucket begin with; the braces make Redis Cluster keep them in one slot. */
+/** Returns the start of all keys of a bucket. The braces make Redis Cluster keep them in one slot. */
 export function tagOf(prefix: string, bucket: number): string {
   return `${prefix}:{b${String(bucket).padStart(2, '0')}}:`;
 }
 
-/** A record in the index of those that expire. */
+/** The member of a record in the index of expiring records. */
 export function expiryMember({ space, tenantId, key }: RecordName): string {
   return `${RECORD_KINDS[space]}\0${tenantId}\0${key}`;
 }
@@ -176,12 +179,12 @@ function plain(text: string): string {
   return text.replaceAll('%3A', ':').replaceAll('%25', '%');
 }
 
-/** The same with the parts of a name separated by colons, as is usual in Redis. */
+/** Separates the parts of a name by colons, as is usual in Redis. */
 function withColons(text: string, separator: string): string {
   return escaped(text).replaceAll(separator, ':');
 }
 
-/** FNV-1a over the UTF-8 bytes: the same in every process, in any language. */
+/** FNV-1a over the UTF-8 bytes: the same in every process and language. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) {

@@ -3,7 +3,7 @@ import type { EngineCall } from '@tidemark/core/engine';
 import type { Commands } from './commands.ts';
 import { Merge } from './merge.ts';
 
-/** The members between two bounds; `null` is no bound. */
+/** The members between two bounds; `null` means unbounded. */
 export interface LexicalRange {
   from: Bound | null;
   to: Bound | null;
@@ -15,7 +15,7 @@ export interface Bound {
   included: boolean;
 }
 
-/** Members with a prefix, after one of them: no text holds the byte 0xff. */
+/** Returns the range of members with a prefix, after a given one. No UTF-8 text contains the byte 0xff. */
 export function prefixRange(prefix: string, after: string | null): LexicalRange {
   const to = prefix === '' ? null : { member: Buffer.concat([Buffer.from(prefix), Buffer.of(0xff)]), included: false };
   const later = after !== null && Buffer.compare(Buffer.from(after), Buffer.from(prefix)) >= 0;
@@ -31,7 +31,7 @@ export function included(member: string): Bound {
   return { member: Buffer.from(member), included: true };
 }
 
-/** The members of an index that every bucket has a part of, in one order. */
+/** Yields the members of an index that is spread over all buckets, in order. */
 export function mergeLexical(
   commands: Commands,
   buckets: number,
@@ -74,7 +74,7 @@ function boundArgument(bound: Bound | null, none: string): string | Buffer {
   return bound === null ? none : Buffer.concat([Buffer.from(bound.included ? '[' : '('), bound.member]);
 }
 
-/** The first members after one of an index that every bucket has a part of, each once. */
+/** Returns the first distinct members after a given one, of an index that is spread over all buckets. */
 export async function distinctLexical(
   commands: Commands,
   buckets: number,

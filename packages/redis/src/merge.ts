@@ -1,8 +1,8 @@
-/** Puts what buckets hold, each in order, into one order: reads a page of each, and more of those that run out. */
+/** Merges sorted items of all buckets: reads a page of each, and more of those that run out. */
 
 export interface Ordered<T> {
   buckets: number;
-  /** What a bucket holds after an item, or from the start; fewer than asked for when there is no more. */
+  /** Returns the items of a bucket after an item, or from the start. Returns fewer than `limit` only at the end. */
   read(bucket: number, after: T | null, limit: number): Promise<T[]>;
   compare(a: T, b: T): number;
 }
@@ -20,14 +20,14 @@ export class Merge<T> {
   readonly #page: number;
   readonly #lanes: Lane<T>[];
 
-  /** `expected` is how many items are likely to be taken. */
+  /** `expected` is the number of items that will probably be taken. */
   constructor(source: Ordered<T>, expected: number) {
     this.#source = source;
     this.#page = Math.max(SMALLEST_PAGE, Math.ceil((expected / source.buckets) * 1.5));
     this.#lanes = Array.from({ length: source.buckets }, () => ({ items: [], at: 0, ended: false }));
   }
 
-  /** The next items; fewer than asked for only at the end. */
+  /** Returns the next items; fewer than `count` only at the end. */
   async take(count: number): Promise<T[]> {
     const taken: T[] = [];
     while (taken.length < count) {
@@ -39,7 +39,10 @@ export class Merge<T> {
     return taken;
   }
 
-  /** Nothing can be taken before every bucket has shown its next item or its end. */
+  /**
+   * Loads the next page of every bucket that has run out: an item can be taken only when the next item of every bucket
+   * is known.
+   */
   async #fill(): Promise<void> {
     const empty = this.#lanes.flatMap((lane, bucket) => (isEmpty(lane) && !lane.ended ? [{ lane, bucket }] : []));
     if (empty.length === 0) return;
@@ -47,7 +50,7 @@ export class Merge<T> {
       empty.map(async ({ lane, bucket }) => {
         const items = await this.#source.read(bucket, lane.items.at(-1) ?? null, this.#page);
         lane.ended = items.length < this.#page;
-        // The last item is kept as the place to go on from.
+        // The last item is kept as the position to continue from.
         if (items.length > 0) Object.assign(lane, { items, at: 0 });
       }),
     );

@@ -1,4 +1,4 @@
-/** How a conditional step travels to the script that carries it out, and how records come back as bytes. */
+/** Encodes conditional steps as script arguments, and decodes records from replies. */
 import { isAscii } from 'node:buffer';
 import {
   type Fields,
@@ -12,25 +12,25 @@ import type { Argument } from './connection.ts';
 import { expiryMember } from './layout.ts';
 import { companionOf, damagedFields, fieldOfCompanion, recordStart, sumOfField } from './record-sums.ts';
 
-/** The field that is none of the caller's: `revision` or `revision:expiresAt`, then request ids, each after a NUL. */
+/** The store's own field: `revision` or `revision:expiresAt`, then request ids, each after a NUL. */
 export const META = '\0';
 
-/** Their number is one character there. */
+/** Their number is encoded as one character. */
 const MOST_FIELDS = 9;
 const SHORT = 1_024;
 
-/** The job type of a record, `null` when it is no job. */
+/** Returns the job type of a record, or `null` when it is not a job. */
 export function jobTypeOfRecord({ space, key }: RecordWrite['name']): string | null {
   return space === 'kv' ? jobTypeOf(key) : null;
 }
 
 /**
- * The arguments of a step, in the order `step.lua` reads them. With `sums` each field is written with its companion, without
- * them companions go: the store may have been upgraded since this process opened it.
+ * Returns the arguments of a step, in the order `step.lua` reads them. With `sums`, each field is written with its
+ * companion. Without, companions are removed: the store may have been upgraded since this process opened it.
  */
 export function stepArguments(write: RecordWrite, brief: boolean, sums: boolean): Argument[] {
   const { name, mode, expect, stamps, ttlMs, requestId, requestIsNew } = write;
-  const [expected, absent] = parted(expect?.fields);
+  const [expected, absent] = splitByValue(expect?.fields);
   const [values, dropped] = sums ? withCompanions(write) : withoutCompanions(write);
   const exists = expect?.exists === undefined ? '' : expect.exists ? '1' : '0';
   const ttl = ttlMs === undefined ? '' : ttlMs === null ? '-' : ttlMs;
@@ -45,28 +45,28 @@ export function stepArguments(write: RecordWrite, brief: boolean, sums: boolean)
 }
 
 /**
- * Fields with their values and companions, and all that goes. A stamp is the server's to write: its field has no companion until
- * a caller writes it.
+ * Returns the fields with their values and companions, and everything to remove. The server writes stamps, so a stamped
+ * field has no companion until a caller writes it.
  */
 function withCompanions({ name, set, stamps }: RecordWrite): [Argument[], string[]] {
   const start = recordStart(name);
   const [values, without]: [Argument[], string[]] = [[], []];
   for (const [field, value] of set) {
     if (value === null) without.push(field, companionOf(field));
-    else values.push(field, bytesOf(value), companionOf(field), sumOfField(start, field, value));
+    else values.push(field, encodeValue(value), companionOf(field), sumOfField(start, field, value));
   }
   for (const field of stamps?.keys() ?? []) without.push(companionOf(field));
   return [values, without];
 }
 
-/** Fields with their values, and all that goes: a companion that stayed would no longer match its field. */
+/** Returns the fields with their values, and everything to remove: an old companion would no longer match its field. */
 function withoutCompanions({ set, stamps }: RecordWrite): [Argument[], string[]] {
-  const [values, without] = parted(set);
+  const [values, without] = splitByValue(set);
   without.push(...Array.from(set.keys(), companionOf), ...Array.from(stamps?.keys() ?? [], companionOf));
   return [values, without];
 }
 
-/** Whether a step only sets fields, on conditions that `set.lua` knows. */
+/** Whether a step only sets fields, on conditions that `set.lua` supports. */
 export function onlySets(write: RecordWrite): boolean {
   if (write.mode !== 'merge' || write.ttlMs !== undefined || write.requestId !== undefined || write.stamps)
     return false;
@@ -76,48 +76,53 @@ export function onlySets(write: RecordWrite): boolean {
   return jobTypeOfRecord(write.name) === null;
 }
 
-/** The arguments of such a step, in the order `set.lua` reads them; each field is written with its companion. */
+/**
+ * Returns the arguments of such a step, in the order `set.lua` reads them. Each field is written with its companion.
+ */
 export function setArguments({ name, expect, set }: RecordWrite): Argument[] {
   const exists = expect?.exists === undefined ? ' ' : expect.exists ? '1' : '0';
   const [values, absent]: [Argument[], string[]] = [[], []];
   for (const [field, value] of expect?.fields ?? []) {
     if (value === null) absent.push(field);
-    else values.push(field, bytesOf(value));
+    else values.push(field, encodeValue(value));
   }
   const args: Argument[] = [
-    `${exists}${values.length / 2}${absent.length}${digitOf(2 * set.size)}${name.key}`,
+    `${exists}${values.length / 2}${absent.length}${encodeCount(2 * set.size)}${name.key}`,
     ...values,
     ...absent,
   ];
   const start = recordStart(name);
   for (const [field, value] of set)
-    args.push(field, bytesOf(value!), companionOf(field), sumOfField(start, field, value!));
+    args.push(field, encodeValue(value!), companionOf(field), sumOfField(start, field, value!));
   return args;
 }
 
-/** A count in one character: what follows '9' in ASCII goes on from it. */
-function digitOf(count: number): string {
+/** Encodes a count as one character: numbers above 9 continue in ASCII order. */
+function encodeCount(count: number): string {
   return String.fromCharCode(48 + count);
 }
 
-/** What `set.lua` answers, taken apart. */
+/** Decodes the reply of `set.lua`. */
 export function setOutcome(reply: number): { applied: boolean; existed: boolean; revision: number } {
   const flags = reply % 8;
   return { applied: flags >= 4, existed: flags % 4 >= 2, revision: (reply - flags) / 8 };
 }
 
-/** Fields with their values, and those without one. */
-function parted(fields: ReadonlyMap<string, Uint8Array | null> | undefined): [Argument[], string[]] {
+/** Splits fields into those with a value and those without. */
+function splitByValue(fields: ReadonlyMap<string, Uint8Array | null> | undefined): [Argument[], string[]] {
   const [values, without]: [Argument[], string[]] = [[], []];
   for (const [field, value] of fields ?? []) {
     if (value === null) without.push(field);
-    else values.push(field, bytesOf(value));
+    else values.push(field, encodeValue(value));
   }
   return [values, without];
 }
 
-/** Short texts as text: each piece of bytes is written to the socket by itself, which costs more than to convert it. */
-function bytesOf(value: Uint8Array): Argument {
+/**
+ * Converts short values to text: each byte buffer is written to the socket separately, which costs more than converting
+ * it.
+ */
+function encodeValue(value: Uint8Array): Argument {
   const bytes = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.length);
   return bytes.length <= SHORT && isAscii(bytes) ? bytes.toString('latin1') : bytes;
 }
@@ -127,7 +132,9 @@ export type StepReply = [number, number, number, number, number, Buffer[]?];
 
 export const NO_FIELDS: Fields = new Map();
 
-/** The outcome of a step. Of a record that is damaged elsewhere than in what was written only intact fields are returned. */
+/**
+ * Decodes the outcome of a step. If the record is damaged outside the written fields, only intact fields are returned.
+ */
 export function outcomeOf(name: RecordName, [applied, existed, , revision, ttl, fields]: StepReply): RecordOutcome {
   const record =
     revision === 0
@@ -145,13 +152,13 @@ export interface ParsedRecord {
   fields: Map<string, Uint8Array>;
   revision: number;
   expiresAt: number | null;
-  /** It does not match its checksums; fields that do not are left out. */
+  /** It does not match its checksums. Damaged fields are omitted. */
   damaged?: true;
   /** No field of it has a checksum. */
   unsummed?: true;
 }
 
-/** The record in what HGETALL gives; `null` when there is none. */
+/** Parses a reply of HGETALL; `null` when there is no record. */
 export function parseRecord(name: RecordName, flat: readonly Buffer[]): ParsedRecord | null {
   if (flat.length === 0) return null;
   const record: ParsedRecord = { fields: new Map(), revision: 0, expiresAt: null };
@@ -174,7 +181,10 @@ export function parseMeta(bytes: Buffer): { revision: number; expiresAt: number 
   return { revision: Number(revision), expiresAt: expiresAt === undefined ? null : Number(expiresAt) };
 }
 
-/** A record at a time of the server's clock; it was alive when it was read, so that something is left. */
+/**
+ * Returns the record as of a time of the server's clock. It was alive when it was read, so its remaining time is
+ * positive.
+ */
 export function storedRecord({ fields, revision, expiresAt }: ParsedRecord, now: number): StoredRecord {
   return { fields, revision, ttlMs: expiresAt === null ? null : Math.max(1, expiresAt - now) };
 }

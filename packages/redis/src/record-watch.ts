@@ -1,7 +1,7 @@
 /**
- * A watcher of records. Hints bring changes at once; every change of a bucket has a revision of its own, so that the counters
- * of revisions tell when a hint was missed, and the bucket is then compared. The latest state of every changed key is
- * reported; states between may merge when another process makes them.
+ * A watcher of records. Hints report changes at once. Every change in a bucket has its own revision, so the revision
+ * counters show when a hint was missed; the bucket is then compared. The latest state of every changed key is reported;
+ * intermediate states may be merged when another process makes them.
  */
 import { isTidemarkError } from '@tidemark/core';
 import {
@@ -21,7 +21,7 @@ import { META, parseMeta } from './record-step.ts';
 
 const LOOK_EVERY_MS = 250;
 const LOOK_LIMIT_MS = 5_000;
-/** A long look is followed by a pause this many times as long. */
+/** After a long comparison, the watcher sleeps this many times as long. */
 const REST_FACTOR = 4;
 const NAMES_AT_ONCE = 500;
 
@@ -32,49 +32,49 @@ interface WatchParts {
   records: Records;
 }
 
-/** What is known of a key. A removal stays known until its bucket has caught up with it. */
+/** The last known state of a key. A removal stays until a comparison of its bucket has covered it. */
 interface Known {
   revision: number;
   expiresAt: number | null;
   removed: boolean;
 }
 
-/** How far a bucket is known. */
-interface Mark {
+/** The progress of a bucket. */
+interface Progress {
   /** Every change up to this revision is accounted for. */
   upTo: number;
-  /** Revisions above it that hints have brought. */
-  heard: Set<number>;
-  /** Where the counter stood at the look before: a gap that is still there was missed. */
+  /** Revisions above it that hints have reported. */
+  reported: Set<number>;
+  /** The counter at the previous comparison: a gap below it that is still open was missed. */
   counter: number;
 }
 
 export class RecordWatcher {
   readonly #parts: WatchParts;
-  readonly #place: Omit<RecordName, 'key'> & { prefix: string };
+  readonly #target: Omit<RecordName, 'key'> & { prefix: string };
   readonly #ended = new AbortController();
   readonly #signal: AbortSignal;
   readonly #queue: ChangeQueue;
   readonly #known = new Map<string, Known>();
   readonly #dirty = new Set<string>();
-  #marks: Mark[] | null = null;
-  /** Hints that came before the first look was over. */
+  #progress: Progress[] | null = null;
+  /** Hints that arrived before the first comparison was complete. */
   #early: RecordHint[] = [];
   #wake: () => void = () => {};
   #failure: unknown;
 
-  constructor(parts: WatchParts, place: Omit<RecordName, 'key'> & { prefix: string }, signal: AbortSignal) {
+  constructor(parts: WatchParts, target: Omit<RecordName, 'key'> & { prefix: string }, signal: AbortSignal) {
     this.#parts = parts;
-    this.#place = place;
+    this.#target = target;
     this.#signal = AbortSignal.any([signal, this.#ended.signal]);
     this.#queue = new ChangeQueue(this.#signal);
-    const stop = parts.hints.watchRecords((hint) => this.#hear(hint));
+    const stop = parts.hints.watchRecords((hint) => this.#onHint(hint));
     this.#signal.addEventListener('abort', stop, { once: true });
-    // The first look begins here and now: changes count from this moment on.
+    // The first comparison starts now: changes count from this moment on.
     void this.#run();
   }
 
-  /** The changes as they come, until the caller's signal aborts. */
+  /** Yields changes until the caller's signal aborts. */
   async *changes(): AsyncGenerator<RecordChange, void, undefined> {
     try {
       yield* this.#queue.changes();
@@ -101,15 +101,15 @@ export class RecordWatcher {
     this.#ended.abort();
   }
 
-  /** Until the next look; what hints bring meanwhile is read at once. */
+  /** Sleeps until the next comparison, but reads keys named by hints at once. */
   async #rest(ms: number): Promise<void> {
     const until = performance.now() + ms;
     while (!this.#signal.aborted && performance.now() < until) {
-      if (this.#dirty.size > 0 && this.#marks) {
+      if (this.#dirty.size > 0 && this.#progress) {
         const keys = [...this.#dirty];
         this.#dirty.clear();
         const call = { signal: this.#signal, deadline: Date.now() + LOOK_LIMIT_MS };
-        // What cannot be read now is found by the next comparison.
+        // The next comparison finds keys that cannot be read now.
         await this.#report(keys, call).catch(() => this.#startOver());
       } else {
         await this.#awakened(until - performance.now());
@@ -130,15 +130,15 @@ export class RecordWatcher {
     });
   }
 
-  #hear(hint: RecordHint): void {
-    if (!this.#marks) {
+  #onHint(hint: RecordHint): void {
+    if (!this.#progress) {
       this.#early.push(hint);
       return;
     }
     const { bucket, revision, name, record } = hint;
-    const mark = this.#marks[bucket]!;
-    if (revision <= mark.upTo) return;
-    account(mark, revision);
+    const progress = this.#progress[bucket]!;
+    if (revision <= progress.upTo) return;
+    account(progress, revision);
     if (!this.#concerns(name)) return;
     if (record === undefined) {
       this.#dirty.add(name.key);
@@ -151,11 +151,11 @@ export class RecordWatcher {
   }
 
   #concerns({ space, tenantId, key }: RecordName): boolean {
-    const place = this.#place;
-    return space === place.space && tenantId === place.tenantId && key.startsWith(place.prefix);
+    const target = this.#target;
+    return space === target.space && tenantId === target.tenantId && key.startsWith(target.prefix);
   }
 
-  /** Compares the buckets of which a hint was missed, and looks at what should have expired. */
+  /** Compares the buckets with missed hints, and checks records that should have expired. */
   async #look(call: EngineCall): Promise<void> {
     const { commands, layout } = this.#parts;
     const counters = await Promise.all(
@@ -163,21 +163,21 @@ export class RecordWatcher {
         Number((await commands.read(bucket, ['GET', layout.shared(bucket, 'revision')], call)) ?? 0),
       ),
     );
-    if (!this.#marks) {
+    if (!this.#progress) {
       await Promise.all(counters.map((counter, bucket) => this.#learn(bucket, counter, call)));
-      this.#marks = counters.map((counter) => ({ upTo: counter, heard: new Set(), counter }));
-      for (const hint of this.#early.splice(0)) this.#hear(hint);
+      this.#progress = counters.map((counter) => ({ upTo: counter, reported: new Set(), counter }));
+      for (const hint of this.#early.splice(0)) this.#onHint(hint);
     }
-    const marks = this.#marks;
+    const all = this.#progress;
     await Promise.all(
       counters.map(async (counter, bucket) => {
-        const mark = marks[bucket]!;
-        if (mark.upTo < mark.counter) await this.#compare(bucket, mark, counter, call);
-        mark.counter = counter;
+        const progress = all[bucket]!;
+        if (progress.upTo < progress.counter) await this.#compare(bucket, progress, counter, call);
+        progress.counter = counter;
       }),
     );
     for (const [key, { removed, revision }] of this.#known)
-      if (removed && revision <= marks[this.#bucketOf(key)]!.upTo) this.#known.delete(key);
+      if (removed && revision <= all[this.#bucketOf(key)]!.upTo) this.#known.delete(key);
     const expired = [...this.#known].filter(([, { expiresAt, removed }]) => !removed && isPast(expiresAt));
     if (expired.length > 0)
       await this.#report(
@@ -186,7 +186,9 @@ export class RecordWatcher {
       );
   }
 
-  /** Notes what is there; what was changed since we began is reported by the comparison that follows. */
+  /**
+   * Records the existing keys of a bucket. The comparison that follows reports changes since the start of the watch.
+   */
   async #learn(bucket: number, counter: number, call: EngineCall): Promise<void> {
     for await (const { key, revision, expiresAt } of this.#revisions(bucket, call)) {
       if (revision <= counter) this.#known.set(key, { revision, expiresAt, removed: false });
@@ -194,7 +196,7 @@ export class RecordWatcher {
     }
   }
 
-  async #compare(bucket: number, mark: Mark, counter: number, call: EngineCall): Promise<void> {
+  async #compare(bucket: number, progress: Progress, counter: number, call: EngineCall): Promise<void> {
     const before = [...this.#known].filter(([key, { removed }]) => !removed && this.#bucketOf(key) === bucket);
     const there = new Set<string>();
     const changed: string[] = [];
@@ -204,14 +206,14 @@ export class RecordWatcher {
     }
     const vanished = before.filter(([key, known]) => !there.has(key) && this.#known.get(key) === known);
     await this.#report([...changed, ...vanished.map(([key]) => key)], call);
-    mark.upTo = Math.max(mark.upTo, counter);
-    for (const revision of mark.heard) if (revision <= mark.upTo) mark.heard.delete(revision);
+    progress.upTo = Math.max(progress.upTo, counter);
+    for (const revision of progress.reported) if (revision <= progress.upTo) progress.reported.delete(revision);
   }
 
-  /** The live keys of the prefix in a bucket, with their revisions. */
+  /** Yields the live keys of the prefix in a bucket, with their revisions. */
   async *#revisions(bucket: number, call: EngineCall) {
     const { commands, layout } = this.#parts;
-    const { space, tenantId, prefix } = this.#place;
+    const { space, tenantId, prefix } = this.#target;
     const index = layout.names(bucket, space, tenantId);
     for (let after: string | null = null; ; ) {
       const members = await readLexical(commands, bucket, index, prefixRange(prefix, after), NAMES_AT_ONCE, call);
@@ -227,16 +229,16 @@ export class RecordWatcher {
     }
   }
 
-  /** Reads keys that have changed, or are gone, and reports what is new. */
+  /** Reads keys that have changed or disappeared, and reports new states. */
   async #report(keys: readonly string[], call: EngineCall): Promise<void> {
     if (keys.length === 0) return;
-    const { space, tenantId } = this.#place;
+    const { space, tenantId } = this.#target;
     const before = keys.map((key) => this.#known.get(key));
     const names = keys.map((key) => ({ space, tenantId, key }));
     const records = await this.#parts.records.get(names, call).catch((error) => this.#readEach(names, error, call));
     for (const [at, key] of keys.entries()) {
       const [record, known] = [records[at], before[at]];
-      // Heard of while we read: there is nothing new to say.
+      // A hint arrived while we read: nothing new to report.
       if (this.#known.get(key) !== known || record === undefined) continue;
       if (record && !this.#isOld(key, record.revision)) {
         const expiresAt = record.ttlMs === null ? null : Date.now() + record.ttlMs;
@@ -249,7 +251,7 @@ export class RecordWatcher {
     }
   }
 
-  /** One damaged record must not end the watch of all others: it is left out, as `undefined`, until it is written again. */
+  /** One damaged record must not end the watch: it is skipped, as `undefined`, until it is written again. */
   async #readEach(
     names: readonly RecordName[],
     error: unknown,
@@ -263,9 +265,9 @@ export class RecordWatcher {
     return records;
   }
 
-  /** Forgets how far buckets are known, so that the next look compares them all. */
+  /** Resets the progress of all buckets, so that the next comparison covers them all. */
   #startOver(): void {
-    for (const mark of this.#marks ?? []) Object.assign(mark, { upTo: 0, counter: Number.MAX_SAFE_INTEGER });
+    for (const progress of this.#progress ?? []) Object.assign(progress, { upTo: 0, counter: Number.MAX_SAFE_INTEGER });
   }
 
   #isOld(key: string, revision: number): boolean {
@@ -273,17 +275,17 @@ export class RecordWatcher {
   }
 
   #bucketOf(key: string): number {
-    const { space, tenantId } = this.#place;
+    const { space, tenantId } = this.#target;
     return this.#parts.layout.bucketOfRecord({ space, tenantId, key });
   }
 }
 
-function account(mark: Mark, revision: number): void {
-  mark.heard.add(revision);
-  while (mark.heard.delete(mark.upTo + 1)) mark.upTo++;
+function account(progress: Progress, revision: number): void {
+  progress.reported.add(revision);
+  while (progress.reported.delete(progress.upTo + 1)) progress.upTo++;
 }
 
-/** On this process's clock: it decides only when to look, and what a vanished key is said to be. */
+/** By this process's clock. It decides only when to look, and whether a missing key is reported as expired. */
 function isPast(expiresAt: number | null): boolean {
   return expiresAt !== null && expiresAt <= Date.now();
 }

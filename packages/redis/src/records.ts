@@ -1,4 +1,4 @@
-/** The records primitive on Redis: a hash per record, changed by one script together with every index it stands in. */
+/** The records primitive on Redis: a hash per record, changed by one script together with all its index entries. */
 import {
   corruptValue,
   type EngineCall,
@@ -78,12 +78,12 @@ class RedisRecords implements Records {
     return value;
   }
 
-  /** Throws when a record that cannot be found is damaged and not absent. */
+  /** Throws when a missing record is damaged rather than absent. */
   async #refuseLost(name: RecordName, call: EngineCall): Promise<void> {
     if (await this.#isLost(name, call)) throw corruptValue('record', name.key);
   }
 
-  /** Whether a record that cannot be found is in the index and has not come to its end. */
+  /** Whether a missing record is in the index and should not have expired yet. */
   async #isLost(name: RecordName, call: EngineCall): Promise<boolean> {
     if (!this.#parts.sums) return false;
     const bucket = this.#layout.bucketOfRecord(name);
@@ -122,7 +122,7 @@ class RedisRecords implements Records {
     const args: Argument[] = [String(writes.length)];
     for (const write of writes) {
       keys.push(...this.#keysOf(bucket, write.name));
-      // Watchers are told what was written.
+      // Watchers need the written record.
       args.push(...stepArguments(write, write.brief === true && !this.#hints.isWatched, this.#parts.sums));
     }
     const replies = (await this.#commands.share(bucket, WRITE, keys, args, call)) as StepReply[];
@@ -134,7 +134,7 @@ class RedisRecords implements Records {
     });
   }
 
-  /** Records of several buckets have no step in common: one after the other, conditions first. */
+  /** Records of several buckets cannot change in one step: applies the writes one by one, conditions first. */
   async #applyInOrder(writes: readonly RecordWrite[], call: EngineCall): Promise<RecordOutcome[]> {
     const conditional = writes.filter(({ expect }) => expect !== undefined);
     const outcomes = new Map<RecordWrite, RecordOutcome>();
@@ -148,7 +148,7 @@ class RedisRecords implements Records {
     return writes.map((write) => ({ ...(outcomes.get(write) ?? { record: null, existed: false }), applied }));
   }
 
-  /** Record and names, and for a job the index of jobs and what is remembered of it. */
+  /** Returns the keys of the record and its names, and for a job those of the job index and its remembered entries. */
   #keysOf(bucket: number, name: RecordName): string[] {
     const keys = [this.#layout.record(bucket, name), this.#layout.names(bucket, name.space, name.tenantId)];
     if (jobTypeOfRecord(name) === null) return keys;
@@ -181,7 +181,9 @@ class RedisRecords implements Records {
     return this.#collect(merge, limit, nameOf, call);
   }
 
-  /** Records of index entries, as many as are asked for: what has expired is in the indexes for a while. */
+  /**
+   * Returns the records of index entries, up to the requested number. Expired records stay in the indexes for a while.
+   */
   async #collect<T extends { name: RecordName }>(
     merge: Merge<Buffer>,
     limit: number,
@@ -248,7 +250,7 @@ class RedisRecords implements Records {
     );
   }
 
-  /** One that has expired is gone already; what is left of it is in the indexes. */
+  /** Erases a record. If it has already expired, removes its index entries. */
   async #erase(name: RecordName, call: EngineCall): Promise<void> {
     const { existed } = await this.write({ name, mode: 'delete', set: new Map() }, call);
     const bucket = this.#layout.bucketOfRecord(name);
@@ -276,7 +278,7 @@ class RedisRecords implements Records {
     );
   }
 
-  /** The clock is asked only where a record expires, and of the server the record is on. */
+  /** Reads the clock only if a record expires, from the server that holds the record. */
   async #withTimes(
     found: readonly (ParsedRecord | null)[],
     names: readonly RecordName[],

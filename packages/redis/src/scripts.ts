@@ -1,4 +1,4 @@
-/** The Lua scripts in `scripts/`: every write is one of them, so that it happens whole or not at all. */
+/** The Lua scripts in `scripts/`. Every write is one script, so that it happens whole or not at all. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { JOB_STATES } from '@tidemark/core';
@@ -6,41 +6,41 @@ import { HELD_STATES } from '@tidemark/core/engine';
 
 export interface Script {
   text: string;
-  /** What the server knows it by once it has seen the text. */
+  /** The SHA-1 by which the server knows the script after its first use. */
   sha: string;
 }
 
 const DIRECTORY = new URL('../scripts/', import.meta.url);
 
-/** What a script takes from core, so that no list stands in both. */
+/** Tables that scripts take from core, so that they are not duplicated. */
 const FROM_CORE: Record<string, string> = {
-  places: `${tableOf('STATES', JOB_STATES)}\n${tableOf('HELD', HELD_STATES)}\n`,
+  places: `${luaTable('STATES', JOB_STATES)}\n${luaTable('HELD', HELD_STATES)}\n`,
 };
 
-function tableOf(name: string, words: readonly string[]): string {
+function luaTable(name: string, words: readonly string[]): string {
   return `local ${name} = { ${words.map((word) => `${word} = true`).join(', ')} }`;
 }
 
-/** A script made of these files, each using what those before it define. */
-function scriptOf(...names: string[]): Script {
-  const textOf = (name: string) => (FROM_CORE[name] ?? '') + readFileSync(new URL(`${name}.lua`, DIRECTORY), 'utf8');
-  const text = names.map(textOf).join('\n');
+/** Joins files to one script. Each file may use the definitions of those before it. */
+function loadScript(...names: string[]): Script {
+  const readFile = (name: string) => (FROM_CORE[name] ?? '') + readFileSync(new URL(`${name}.lua`, DIRECTORY), 'utf8');
+  const text = names.map(readFile).join('\n');
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
-/** These carry out what several callers ask for, and answer each. */
-export const COMMIT = scriptOf('attempt', 'commit');
-export const WRITE = scriptOf('attempt', 'places', 'tenants', 'requests', 'step', 'write');
-export const SET = scriptOf('tenants', 'set');
-export const FIELDS = scriptOf('fields');
-export const REMOVE_JOURNAL = scriptOf('remove-journal');
-export const RESTORE_JOURNAL = scriptOf('restore-journal');
-export const FORGET_JOURNAL = scriptOf('forget-journal');
-export const LIVES = scriptOf('lives');
-export const REWRITE = scriptOf('rewrite');
-export const LOST = scriptOf('lost');
-export const DUE = scriptOf('due');
-export const FORGET = scriptOf('places', 'tenants', 'forget');
-export const ADD_PIECE = scriptOf('add-piece');
-export const KEEP_BLOB = scriptOf('keep-blob');
-export const REMOVE_BLOB = scriptOf('remove-blob');
+/** COMMIT, WRITE, SET and FIELDS serve several callers at once and return one answer for each. */
+export const COMMIT = loadScript('attempt', 'commit');
+export const WRITE = loadScript('attempt', 'places', 'tenants', 'requests', 'step', 'write');
+export const SET = loadScript('tenants', 'set');
+export const FIELDS = loadScript('fields');
+export const REMOVE_JOURNAL = loadScript('remove-journal');
+export const RESTORE_JOURNAL = loadScript('restore-journal');
+export const FORGET_JOURNAL = loadScript('forget-journal');
+export const LIVES = loadScript('lives');
+export const REWRITE = loadScript('rewrite');
+export const LOST = loadScript('lost');
+export const DUE = loadScript('due');
+export const FORGET = loadScript('places', 'tenants', 'forget');
+export const ADD_PIECE = loadScript('add-piece');
+export const KEEP_BLOB = loadScript('keep-blob');
+export const REMOVE_BLOB = loadScript('remove-blob');

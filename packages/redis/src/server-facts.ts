@@ -1,4 +1,4 @@
-/** What a server tells about itself; `null` where it refuses to. */
+/** The facts that a server reports about itself; `null` where it refuses. */
 
 import type { Connection } from './connection.ts';
 import { translate } from './errors.ts';
@@ -12,7 +12,7 @@ export interface ServerFacts {
   config: ReadonlyMap<string, string> | null;
   cluster: ReadonlyMap<string, string> | null;
   hasWaitAof: boolean | null;
-  /** Of the login this process uses: its name, and whether it may empty the server. */
+  /** The login of this process: its name, and whether it may flush the server. */
   login: { name: string; mayFlush: boolean } | null;
   /** How far the server's clock is ahead of ours, in milliseconds. */
   clockAheadMs: number;
@@ -28,8 +28,8 @@ const SETTINGS = [
   'min-replicas-max-lag',
 ];
 
-/** The facts about every master. */
-export async function factsOf(servers: Servers): Promise<ServerFacts[]> {
+/** Reads the facts of every master. */
+export async function readFacts(servers: Servers): Promise<ServerFacts[]> {
   try {
     return await Promise.all(servers.masters().map(factsOfServer));
   } catch (error) {
@@ -42,32 +42,34 @@ async function factsOfServer(connection: Connection): Promise<ServerFacts> {
   const began = Date.now();
   const time = (await connection.send(['TIME'])) as [Buffer, Buffer];
   const now = (began + Date.now()) / 2;
-  const info = linesOf(((await connection.send(['INFO'])) as Buffer).toString());
+  const info = parseInfo(((await connection.send(['INFO'])) as Buffer).toString());
   return {
     address: `${host}:${port}`,
     info,
-    config: await unlessRefused(async () => configOf(connection)),
+    config: await unlessRefused(async () => readConfig(connection)),
     cluster:
       info.get('cluster_enabled') === '1'
-        ? await unlessRefused(async () => linesOf(((await connection.send(['CLUSTER', 'INFO'])) as Buffer).toString()))
+        ? await unlessRefused(async () =>
+            parseInfo(((await connection.send(['CLUSTER', 'INFO'])) as Buffer).toString()),
+          )
         : null,
     hasWaitAof: await unlessRefused(async () => {
       const [found] = (await connection.send(['COMMAND', 'INFO', 'WAITAOF'])) as unknown[];
       return found !== null;
     }),
-    login: await unlessRefused(async () => loginOf(connection)),
+    login: await unlessRefused(async () => readLogin(connection)),
     clockAheadMs: Math.round(Number(time[0]) * 1_000 + Number(time[1]) / 1_000 - now),
   };
 }
 
-async function configOf(connection: Connection): Promise<Map<string, string>> {
+async function readConfig(connection: Connection): Promise<Map<string, string>> {
   const flat = (await connection.send(['CONFIG', 'GET', ...SETTINGS])) as Buffer[];
   const config = new Map<string, string>();
   for (let at = 0; at < flat.length; at += 2) config.set(flat[at]!.toString(), flat[at + 1]!.toString());
   return config;
 }
 
-async function loginOf(connection: Connection): Promise<ServerFacts['login']> {
+async function readLogin(connection: Connection): Promise<ServerFacts['login']> {
   const name = String(await connection.send(['ACL', 'WHOAMI']));
   const answer = String(await connection.send(['ACL', 'DRYRUN', name, 'FLUSHALL']));
   return { name, mayFlush: answer === 'OK' };
@@ -81,14 +83,14 @@ async function unlessRefused<T>(ask: () => Promise<T>): Promise<T | null> {
   }
 }
 
-function linesOf(text: string): Map<string, string> {
+function parseInfo(text: string): Map<string, string> {
   const lines = text.split('\r\n').filter((line) => line.includes(':') && !line.startsWith('#'));
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 }
 
-/** The version of the server, by its own name: Valkey calls itself Redis 7.2 too. */
-export async function versionOf(servers: Servers): Promise<string> {
-  const [{ info }] = (await factsOf(servers)) as [ServerFacts];
+/** Returns the version of the server. Valkey also reports itself as Redis 7.2, so its own name is used. */
+export async function readVersion(servers: Servers): Promise<string> {
+  const [{ info }] = (await readFacts(servers)) as [ServerFacts];
   const valkey = info.get('valkey_version');
   return valkey ? `Valkey ${valkey}` : (info.get('redis_version') ?? 'unknown');
 }
@@ -98,8 +100,8 @@ export interface Replica {
   lagSeconds: number;
 }
 
-/** `slave0:ip=…,port=…,state=online,offset=…,lag=0`. */
-export function replicasOf({ info }: ServerFacts): Replica[] {
+/** Parses `slave0:ip=…,port=…,state=online,offset=…,lag=0`. */
+export function parseReplicas({ info }: ServerFacts): Replica[] {
   const replicas: Replica[] = [];
   for (const [name, value] of info) {
     if (!/^slave\d+$/.test(name)) continue;

@@ -1,27 +1,27 @@
-/** Which server a bucket is on: always the one, or in a Cluster the master of its slot. */
+/** Finds the server of a bucket: the only one, or in a Cluster the master of its slot. */
 import { invalidArgument } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { type Argument, Connection, type Reply } from './connection.ts';
 import { replyCode } from './errors.ts';
 import type { Settings } from './options.ts';
 
-/** A way to a bucket. */
+/** A route to a bucket. */
 export interface Route {
   readonly connection: Connection;
   send(args: Argument[]): Promise<Reply>;
 }
 
 export interface Servers {
-  /** Does something on the way to a bucket; begins again only where the server said that it did nothing. */
+  /** Runs work on the route to a bucket. Retries only if the server replied that it did nothing. */
   reach<T>(bucket: number, call: EngineCall, work: (route: Route) => Promise<T>): Promise<T>;
-  /** The masters that are known. */
+  /** The known masters. */
   masters(): readonly Connection[];
   close(): void;
 }
 
 /**
- * How many connections a single server gets. What one group asks for is under way while another is prepared or answered:
- * on one connection the client and the server would read and answer both together, and each wait for the other.
+ * Connections to a single server. One batch is in progress while another is prepared or answered. On one connection,
+ * client and server would process both batches together and wait for each other.
  */
 export const LANES = 2;
 
@@ -49,7 +49,7 @@ export class SingleServer implements Servers {
     try {
       return await work(route);
     } catch (error) {
-      // A master that has become a replica: its name may lead to another server by now.
+      // A master has become a replica: its name may now resolve to another server.
       if (replyCode(error) === 'READONLY') route.connection.renew();
       throw error;
     }
@@ -64,7 +64,7 @@ export class SingleServer implements Servers {
   }
 }
 
-/** A node of a Cluster would answer for its own slots and send us away for all others. */
+/** Throws for a node of a Cluster, which would serve its own slots and redirect us for all others. */
 async function refuseCluster(connection: Connection): Promise<void> {
   const info = await connection.send(['INFO', 'cluster']).catch(() => null);
   if (info instanceof Buffer && info.includes('cluster_enabled:1'))

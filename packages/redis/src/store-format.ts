@@ -1,21 +1,24 @@
-/** How a store is laid out: decided when it is first opened, and the same for everybody after. */
+/** The format of a store: fixed when it is first opened. */
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { Commands } from './commands.ts';
 import { tagOf } from './layout.ts';
 import type { Settings } from './options.ts';
 
 export const DEFAULT_BUCKETS = 16;
-/** Formats of keys and values; another one is refused. From the second on records carry checksums. */
+/** Formats of keys and values; others are refused. From the second on, records carry checksums. */
 const [WITHOUT_SUMS, NEWEST] = ['1', '2'];
 
 export interface StoreFormat {
-  /** Into how many buckets it is divided. */
+  /** The number of buckets. */
   buckets: number;
-  /** Whether records carry checksums, which versions that know only the first format would take for fields. */
+  /** Whether records carry checksums, which versions that know only the first format would read as fields. */
   sums: boolean;
 }
 
-/** Reads the division, or decides it. With `upgrade` an older store gets the newest format, which older versions refuse. */
+/**
+ * Reads the format, or decides it for a new store. With `upgrade`, an older store gets the newest format, which older
+ * versions refuse.
+ */
 export async function readFormat(commands: Commands, { prefix, buckets, upgrade }: Settings): Promise<StoreFormat> {
   const key = `${tagOf(prefix, 0)}store`;
   await commands.put(0, ['HSETNX', key, 'format', NEWEST], {});

@@ -1,4 +1,4 @@
-/** The Redis store: all domains on one server, a replicated one, or a Cluster; also on Valkey. */
+/** The Redis store: all domains on one server, a replicated server, or a Cluster. Also on Valkey. */
 import type { Durability, Store } from '@tidemark/core';
 import {
   artifactSweep,
@@ -22,24 +22,28 @@ import { trimFeeds } from './feed-trimming.ts';
 import { Hints } from './hints.ts';
 import { redisJournal } from './journal.ts';
 import { Layout, tagOf } from './layout.ts';
-import { type RedisOptions, type Settings, settingsOf } from './options.ts';
+import { type RedisOptions, readSettings, type Settings } from './options.ts';
 import { redisRecords } from './records.ts';
-import { versionOf } from './server-facts.ts';
+import { readVersion } from './server-facts.ts';
 import { type Servers, SingleServer } from './servers.ts';
 import { readFormat } from './store-format.ts';
 
 /**
  * Opens a store on Redis 7 or newer, or on Valkey.
  *
+ * @throws `INVALID_ARGUMENT` for an option it cannot use, `UNAVAILABLE` when the server cannot be reached,
+ * `SCHEMA_MISMATCH` for a store of another format, `DURABILITY_TOO_WEAK` under `durability: 'require'`.
  * @example
+ * ```ts
  * const store = await redisStore('redis://localhost:6379');
  * await store.runs.handle('order-42').append('RunStarted');
  * await store.close();
+ * ```
  */
 export async function redisStore(options: string | RedisOptions): Promise<Store> {
   const given = typeof options === 'string' ? { url: options } : options;
   const context = new StoreContext(given);
-  const settings = settingsOf(given, context.timeoutMs);
+  const settings = readSettings(given, context.timeoutMs);
   try {
     const servers = settings.cluster ? await Cluster.open(settings) : await SingleServer.open(settings);
     try {
@@ -59,7 +63,7 @@ export async function redisStore(options: string | RedisOptions): Promise<Store>
   }
 }
 
-/** What `open('redis://…')` calls. */
+/** Opens a store by URL, for `open('redis://…')`. */
 export function openUrl(url: string, options: Omit<RedisOptions, 'url'>): Promise<Store> {
   return redisStore({ ...options, url });
 }
@@ -86,7 +90,7 @@ async function assemble(
   let durability: Durability = await durabilityOf(servers, settings);
   return assembleStore(context, {
     backend: 'redis',
-    version: await versionOf(servers),
+    version: await readVersion(servers),
     can: {
       'runs.denseSequences': true,
       'runs.feed': true,
@@ -100,7 +104,7 @@ async function assemble(
     agents: keyedAgents(journal, records, context),
     artifacts,
     tenancy: keyedTenancy(journal, records, blobs, artifacts, runs),
-    // Every bucket: each may be on another connection or another server.
+    // Every bucket, because each may be on another connection or server.
     ping: async (call) => {
       await Promise.all(Array.from({ length: layout.buckets }, (_, bucket) => commands.read(bucket, ['PING'], call)));
     },

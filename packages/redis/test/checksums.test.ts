@@ -1,4 +1,7 @@
-/** Checksums of records in Redis: companions in the hash, what they find, and stores from before there were any (KV-12). */
+/**
+ * Checksums of records in Redis: companions in the hash, the damage they find, and stores from before checksums
+ * (KV-12).
+ */
 import { createClient } from '@redis/client';
 import { type KvStore, textOf } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -41,7 +44,7 @@ describe.skipIf(WITHOUT_REDIS)('a record in Redis', () => {
     expect(await store.kv.get('key')).toBeNull();
   });
 
-  it('is absent, and not lost, once it has expired', async () => {
+  it('is absent, not lost, once it has expired', async () => {
     const store = await openStore(sharedServer());
     await store.kv.put('key', { a: 'one' }, { ttl: 20 });
     await new Promise((resolve) => setTimeout(resolve, 40));
@@ -49,7 +52,7 @@ describe.skipIf(WITHOUT_REDIS)('a record in Redis', () => {
     expect(await store.kv.getField('key', 'a')).toBeNull();
   });
 
-  it('has companions from its first write on after a store of format 1 was upgraded', async () => {
+  it('has companions from its first write after a store of format 1 was upgraded', async () => {
     const prefix = newPrefix();
     const client = await rawClient();
     await makeFormatOne(sharedServer(), prefix);

@@ -23,7 +23,7 @@ describe.skipIf(WITHOUT_REDIS)('Redis Cluster', () => {
     );
   });
 
-  it('is found through any node, spreads over all masters, and says so when it is opened as one server', {
+  it('is discovered through any node, spreads over all masters, and reports an error when opened as one server', {
     timeout: 60_000,
   }, async () => {
     const cluster = await startRedisCluster();
@@ -76,13 +76,13 @@ describe.skipIf(WITHOUT_REDIS)('Redis Cluster', () => {
 });
 
 describe('the check of counters', () => {
-  const pause = async () => {};
+  const noDelay = async () => {};
 
   it('finds a swap that was acknowledged and lost, and one that was applied twice', async () => {
     const store = memoryStore();
     const counters = new Counters(store);
-    await counters.raise('lost', true, pause);
-    await counters.raise('twice', true, pause);
+    await counters.raise('lost', true, noDelay);
+    await counters.raise('twice', true, noDelay);
     await counters.check();
     expect(counters.problems).toEqual([]);
     await store.kv.setField('lost', 'value', 0);

@@ -1,13 +1,13 @@
-/** Registers the conformance kit for one way of running Redis: most cases at the same time, the rest alone. */
+/** Registers the conformance kit for one setup of Redis: most cases in parallel, the rest alone. */
 import { ALL_CASES, registerConformance, sharesStore } from '@tidemark/conformance';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { openUnderTest } from './kit-parts.ts';
 import { WITHOUT_REDIS } from './servers.ts';
 
-/** Fewer than by default, since they are tried on a server and on a cluster each time. */
+/** Fewer than the default, since they run on a server and on a cluster each time. */
 const MODEL_RUNS = 20;
 
-/** `start` gives the URL and what stops the server. */
+/** `start` returns the URL and a function that stops the server. */
 export function registerKit(title: string, start: () => Promise<{ url: string; stop(): Promise<void> }>): void {
   describe.skipIf(WITHOUT_REDIS)(title, () => {
     let server: { url: string; stop(): Promise<void> };

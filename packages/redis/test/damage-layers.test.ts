@@ -1,4 +1,4 @@
-/** One value of each layer is changed in Redis, past the store (KV-12, RUN-14). */
+/** Damages one value of each layer in Redis, without the store (KV-12, RUN-14). */
 import { createHash } from 'node:crypto';
 import { createClient, RESP_TYPES } from '@redis/client';
 import { expect, it, onTestFinished } from 'vitest';
@@ -16,7 +16,7 @@ const FROM: Record<Layer, string> = {
 };
 const TO: Record<Layer, string> = { ...FROM, snapshot: '"lastEventSeq":2', kv: 'kv sicK', memory: 'memory sicK' };
 
-it.skipIf(WITHOUT_REDIS).each(LAYERS)('damage of one %s is nobody else’s', async (layer) => {
+it.skipIf(WITHOUT_REDIS).each(LAYERS)('damage of one %s affects nothing else', async (layer) => {
   const prefix = newPrefix();
   const store = await openStore(sharedServer(), { prefix, buckets: BUCKETS });
   const client = (await createClient({ url: sharedServer() }).connect()).withTypeMapping({

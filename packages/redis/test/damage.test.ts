@@ -1,4 +1,7 @@
-/** The stored stream of a run is changed past the store: its run is quarantined, and everything else goes on (RUN-20). */
+/**
+ * The stored stream of a run is changed without the store: its run is quarantined, and everything else continues
+ * (RUN-20).
+ */
 import { createClient, RESP_TYPES } from '@redis/client';
 import type { StoreAlert } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,12 +12,12 @@ import { newPrefix, openStore, sharedServer, WITHOUT_REDIS } from './servers.ts'
 const BUCKETS = 2;
 const BODY = 5;
 
-describe.skipIf(WITHOUT_REDIS)('an entry that was changed past the store', () => {
+describe.skipIf(WITHOUT_REDIS)('an entry changed without the store', () => {
   it.each<[string, (body: string) => string]>([
     ['payload', (body) => body.replace('"n":3', '"n":4')],
     ['link', (body) => body.replace(/"[\w+/]{43}="/, `"${Buffer.alloc(32).toString('base64')}"`)],
     ['envelope', (body) => body.slice(0, 10)],
-  ])('in its %s costs its run alone', async (_, change) => {
+  ])('in its %s affects only its run', async (_, change) => {
     const prefix = newPrefix();
     const alerts: StoreAlert[] = [];
     const store = await openStore(sharedServer(), { prefix, buckets: BUCKETS, onAlert: (alert) => alerts.push(alert) });
@@ -24,7 +27,7 @@ describe.skipIf(WITHOUT_REDIS)('an entry that was changed past the store', () =>
     const { log } = new Layout(prefix, BUCKETS).journal({ space: 'runs', tenantId: SICK.tenantId, name: SICK.runId });
     const raw = client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
     const entries = (await raw.sendCommand(['XRANGE', log, '-', '+'])) as unknown as [Buffer, Buffer[]][];
-    /** Entries of a stream cannot be changed: the stream is written anew. */
+    /** Entries of a stream cannot be changed, so the stream is written again. */
     const rewrite = async (seen: (id: string, body: string) => string) => {
       await client.del(log);
       for (const [id, fields] of entries) {

@@ -1,4 +1,4 @@
-/** The doctor names every setting that weakens the promise, on servers that really have it (GEN-6, GEN-9). */
+/** The doctor names every setting that weakens durability, on servers that really have it (GEN-6, GEN-9). */
 import { createClient } from '@redis/client';
 import type { DoctorFinding, Store } from '@tidemark/core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -58,7 +58,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     return server.url.replace('redis://', 'redis://app:secret@');
   }
 
-  it('finds nothing to mend on a server as it should be, where an acknowledged write survives a power cut', async () => {
+  it('finds nothing to fix on a well-configured server, where an acknowledged write survives a power cut', async () => {
     const store = await openStore(await confinedLogin(), { prefix: 'tidemark', durability: 'require' });
     const { ok, durability, findings } = await store.doctor();
     expect(findings.filter(({ status }) => status !== 'ok')).toEqual([]);
@@ -66,7 +66,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     expect(findings.length).toBeGreaterThan(12);
   });
 
-  it('warns of a login that may empty the server; one that may not can still use every part of the store', async () => {
+  it('warns of a login that may flush the server; one that may not can still use the whole store', async () => {
     const open = await openStore(server.url);
     expect(await findingOf(open, 'login')).toMatchObject({
       status: 'warn',
@@ -124,7 +124,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     });
   });
 
-  it('fails eviction, which throws acknowledged writes away, and warns of it while memory has no limit', async () => {
+  it('fails eviction, which discards acknowledged writes, and warns of it while memory has no limit', async () => {
     const store = await openStore(server.url);
     await set('maxmemory-policy', 'allkeys-lru');
     expect(await findingOf(store, 'maxmemory-policy')).toMatchObject({ status: 'warn' });
@@ -139,7 +139,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     expect(store.info.durability).toBe('none');
   });
 
-  it('says unknown, not ok, where CONFIG is refused, and `require` refuses that too', async () => {
+  it('reports unknown, not ok, where CONFIG is refused, and `require` refuses that too', async () => {
     await client.sendCommand(['ACL', 'SETUSER', 'modest', 'on', '>secret', '~*', '&*', '+@all', '-config']);
     const url = server.url.replace('redis://', 'redis://modest:secret@');
     const store = await openStore(url);
@@ -166,7 +166,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
     });
   });
 
-  it('says that WAITAOF is unknown to a server without it, once replicas are waited for', async () => {
+  it('reports that a server does not know WAITAOF when replicas are waited for', async () => {
     const store = await openStore(server.url, { waitReplicas: 1 });
     const known = (await client.sendCommand<unknown[]>(['COMMAND', 'INFO', 'WAITAOF']))[0] !== null;
     expect(await findingOf(store, 'WAITAOF')).toMatchObject({ status: known ? 'ok' : 'warn' });
@@ -193,7 +193,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
       await replica?.stop();
     });
 
-    it('warns of writes that wait for no replica, and claims to survive the loss of a node only when all are waited for', async () => {
+    it('warns of writes that wait for no replica, and reports survival of a node loss only when all are waited for', async () => {
       const hasty = await openStore(server.url);
       expect(await findingOf(hasty, 'replicas')).toEqual({
         check: 'replicas',
@@ -203,14 +203,14 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
       });
       expect(await findingOf(hasty, 'min-replicas-to-write')).toMatchObject({ status: 'warn' });
       expect(hasty.info.durability).toBe('host-crash');
-      const patient = await openStore(server.url, { waitReplicas: 1 });
-      expect(await findingOf(patient, 'replicas')).toMatchObject({ status: 'ok' });
-      expect(patient.info.durability).toBe('node-loss');
+      const waiting = await openStore(server.url, { waitReplicas: 1 });
+      expect(await findingOf(waiting, 'replicas')).toMatchObject({ status: 'ok' });
+      expect(waiting.info.durability).toBe('node-loss');
       await set('min-replicas-to-write', '1');
-      expect(await findingOf(patient, 'min-replicas-to-write')).toMatchObject({ status: 'ok' });
+      expect(await findingOf(waiting, 'min-replicas-to-write')).toMatchObject({ status: 'ok' });
     });
 
-    it('acknowledges a write once the replica has it, and is OUTCOME_UNKNOWN when it has not', async () => {
+    it('acknowledges a write once the replica has it, and fails with OUTCOME_UNKNOWN when it has not', async () => {
       const store = await openStore(server.url, {
         waitReplicas: 1,
         waitReplicasMs: 200,
@@ -228,7 +228,7 @@ describe.skipIf(WITHOUT_REDIS)('doctor', () => {
       expect((await store.kv.get('k'))?.fields.v).toEqual(new Uint8Array(Buffer.from('1')));
     });
 
-    it('fails a replica, which takes no writes', async () => {
+    it('fails a replica, which accepts no writes', async () => {
       const store = await openStore(replica.url);
       await replicaClient.sendCommand(['REPLICAOF', '127.0.0.1', new URL(server.url).port]);
       expect(await findingOf(store, 'role')).toEqual({

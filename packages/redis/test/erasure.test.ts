@@ -1,4 +1,4 @@
-/** What is left on the server after an erasure or a redaction: every key and value is looked at by a plain client. */
+/** Inspects every key and value with a plain client after an erasure or a redaction. */
 import { createClient } from '@redis/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runEvent } from '../../../faults/run-event.ts';
@@ -14,7 +14,7 @@ async function plainClient() {
 
 type Client = Awaited<ReturnType<typeof plainClient>>;
 
-/** Keys in whose name or value a text stands. */
+/** Returns the keys whose name or value contains a text. */
 async function keysWith(client: Client, prefix: string, text: string): Promise<string[]> {
   const found: string[] = [];
   for await (const keys of client.scanIterator({ MATCH: `${prefix}:*`, COUNT: 1_000 })) {
@@ -33,13 +33,15 @@ async function contentsAt(client: Client, key: string): Promise<string> {
 }
 
 describe.skipIf(WITHOUT_REDIS)('eraseTenant', () => {
-  it('leaves the tenant in no key, value, index or feed, and its neighbour whole', { timeout: 60_000 }, async () => {
+  it('leaves the tenant in no key, value, index or feed, and keeps other tenants intact', {
+    timeout: 60_000,
+  }, async () => {
     const [prefix, client] = [newPrefix(), await plainClient()];
     const store = await openStore(sharedServer(), { prefix });
     await fillTenant(store, 'neighbour');
     const before = await contentsOf(store, 'neighbour');
     await fillTenant(store, 'doomed-tenant:%');
-    // In keys the id is escaped.
+    // Keys contain the id in escaped form.
     expect((await keysWith(client, prefix, 'doomed-tenant')).length).toBeGreaterThan(50);
     const { removed } = await store.admin.eraseTenant('doomed-tenant:%');
     expect(removed).toMatchObject(FILLED);
@@ -48,7 +50,7 @@ describe.skipIf(WITHOUT_REDIS)('eraseTenant', () => {
     expect((await store.admin.listTenants()).items).toEqual(['neighbour']);
   });
 
-  it('takes away what has expired and was not cleaned up yet', { timeout: 30_000 }, async () => {
+  it('removes expired records that were not cleaned up yet', { timeout: 30_000 }, async () => {
     const [prefix, client] = [newPrefix(), await plainClient()];
     const store = await openStore(sharedServer(), { prefix });
     const { kv } = store.forTenant('doomed');

@@ -1,4 +1,4 @@
-/** What callers are told when the server or the way to it fails, and that it was true (GEN-3, GEN-8). */
+/** The errors that callers get when the server or the connection fails, and that they are true (GEN-3, GEN-8). */
 import { createClient } from '@redis/client';
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,7 +9,7 @@ import type { RunningServer } from '../../../scripts/servers/start.ts';
 import { redisStore } from '../src/index.ts';
 import { newPrefix, openStore, sharedServer, WITHOUT_REDIS } from './servers.ts';
 
-/** The code of the error a call ends with, and how long it took; a call that succeeds fails the test. */
+/** Returns the code of a call's error and how long it took. Fails the test if the call succeeds. */
 async function failureOf(call: Promise<unknown>): Promise<{ code: string; outcome: string; ms: number }> {
   const began = performance.now();
   const error: unknown = await call.then(
@@ -32,7 +32,7 @@ async function ownServer(): Promise<RunningServer> {
   return server;
 }
 
-/** A bare client that is closed when the test ends. */
+/** Opens a plain client that is closed when the test ends. */
 async function openClient(url: string) {
   const client = createClient({ url });
   client.on('error', () => {});
@@ -41,7 +41,7 @@ async function openClient(url: string) {
   return client;
 }
 
-/** Repeats a call until it works, as a caller would who is told that it may. */
+/** Retries a call until it succeeds, as a caller may. */
 async function untilDone<T>(call: () => Promise<T>, limitMs = 10_000): Promise<T> {
   const limit = performance.now() + limitMs;
   for (;;) {
@@ -59,7 +59,7 @@ async function keysOf(store: Store, runId: string): Promise<string[]> {
 }
 
 describe.skipIf(WITHOUT_REDIS)('a reply that is lost (F8)', () => {
-  it('is OUTCOME_UNKNOWN for an append, and the key tells what became of it', async () => {
+  it('fails an append with OUTCOME_UNKNOWN, and a retry with the same key settles it', async () => {
     const { proxy, url } = await proxyTo(sharedServer());
     const prefix = newPrefix();
     const store = await openStore(url, { prefix });
@@ -75,7 +75,7 @@ describe.skipIf(WITHOUT_REDIS)('a reply that is lost (F8)', () => {
     expect(await keysOf(direct, 'r')).toEqual(['first', 'lost-reply-key']);
   });
 
-  it('is OUTCOME_UNKNOWN for a swap, and the request id tells the winner that it won', async () => {
+  it('fails a swap with OUTCOME_UNKNOWN, and a retry with the same request id returns the win', async () => {
     const { proxy, url } = await proxyTo(sharedServer());
     const store = await openStore(url);
     await store.kv.put('k', { state: 'pending' });
@@ -88,7 +88,7 @@ describe.skipIf(WITHOUT_REDIS)('a reply that is lost (F8)', () => {
 });
 
 describe.skipIf(WITHOUT_REDIS)('a connection that goes silent (F9)', () => {
-  it('ends calls at their time limit, writes as unknown, and is replaced once the way is clear', async () => {
+  it('ends calls at their time limit, writes as unknown, and is replaced once the network works again', async () => {
     const { proxy, url } = await proxyTo(sharedServer());
     const store = await openStore(url, { timeoutMs: 500, connectionTimeoutMs: 500 });
     await store.kv.put('k', { v: 1 });
@@ -96,7 +96,7 @@ describe.skipIf(WITHOUT_REDIS)('a connection that goes silent (F9)', () => {
     const [write, read] = await Promise.all([failureOf(store.kv.put('k', { v: 2 })), failureOf(store.kv.get('k'))]);
     expect([write.code, read.code]).toEqual(['OUTCOME_UNKNOWN', 'TIMEOUT']);
     expect(Math.max(write.ms, read.ms), 'not their usual five seconds').toBeLessThan(4_500);
-    // The connection owes answers for too long and is given up, and others with it, as long as nothing passes.
+    // Replies are overdue, so the connection is dropped, and its replacements too, as long as nothing passes.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(await failureOf(store.kv.put('k', { v: 3 }))).toMatchObject({
       code: expect.stringMatching(/UNAVAILABLE|OUTCOME/),
@@ -106,14 +106,14 @@ describe.skipIf(WITHOUT_REDIS)('a connection that goes silent (F9)', () => {
   });
 });
 
-describe.skipIf(WITHOUT_REDIS)('a server that is away', () => {
-  it('is UNAVAILABLE at once when a store is opened', async () => {
+describe.skipIf(WITHOUT_REDIS)('a server that cannot be reached', () => {
+  it('fails with UNAVAILABLE at once when a store is opened', async () => {
     const server = await ownServer();
     await server.stop();
     expect(await failureOf(redisStore(server.url))).toMatchObject({ code: 'UNAVAILABLE', outcome: 'rejected' });
   });
 
-  it('refuses a wrong password with what the server says', async () => {
+  it('refuses a wrong password with the server’s message', async () => {
     const { host } = new URL(sharedServer());
     await expect(redisStore(`redis://somebody:wrong@${host}`)).rejects.toMatchObject({
       code: 'STORAGE_ERROR',
@@ -121,7 +121,7 @@ describe.skipIf(WITHOUT_REDIS)('a server that is away', () => {
     });
   });
 
-  it('is UNAVAILABLE, nothing written, until it is back; the same store then goes on with everything', async () => {
+  it('fails with UNAVAILABLE, nothing written, until it is back; the same store then works again', async () => {
     const server = await ownServer();
     const store = await openStore(server.url);
     await store.runs.appendEvent(runEvent('r', 'before'));
@@ -149,7 +149,7 @@ describe.skipIf(WITHOUT_REDIS)('a server that is away', () => {
 });
 
 describe.skipIf(WITHOUT_REDIS)('a server that refuses', () => {
-  it('is STORAGE_FULL when its memory is, and reads go on', async () => {
+  it('fails with STORAGE_FULL when its memory is full, and reads continue', async () => {
     const server = await ownServer();
     const store = await openStore(server.url);
     await store.kv.put('k', { v: 1 });
@@ -162,7 +162,7 @@ describe.skipIf(WITHOUT_REDIS)('a server that refuses', () => {
     await store.kv.put('k', { v: 3 });
   });
 
-  it('is UNAVAILABLE while it is a replica', async () => {
+  it('fails with UNAVAILABLE while it is a replica', async () => {
     const [server, master] = [await ownServer(), await ownServer()];
     const store = await openStore(server.url);
     const client = await openClient(server.url);
@@ -172,7 +172,7 @@ describe.skipIf(WITHOUT_REDIS)('a server that refuses', () => {
     await untilDone(() => store.kv.put('k', { v: 1 }));
   });
 
-  it('fails one call, not those that travel with it, when what is stored is none of ours', async () => {
+  it('fails one call, not the others of its batch, when a foreign value is stored under its key', async () => {
     const prefix = newPrefix();
     const store = await openStore(sharedServer(), { prefix, buckets: 1 });
     const client = await openClient(sharedServer());
@@ -194,7 +194,7 @@ describe.skipIf(WITHOUT_REDIS)('a server that refuses', () => {
 });
 
 describe.skipIf(WITHOUT_REDIS)('more calls than may wait (GEN-3)', () => {
-  it('are OVERLOADED, and the others are carried out', async () => {
+  it('fail with OVERLOADED, and the others are carried out', async () => {
     const store = await openStore(sharedServer(), { timeoutMs: 25_000 });
     const calls = Array.from({ length: 12_000 }, (_, at) => store.kv.setField(`k${at}`, 'f', at));
     const outcomes = await Promise.allSettled(calls);

@@ -1,10 +1,10 @@
-/** The feed does not keep what is gone: its streams shrink when runs are removed, and readers notice nothing. */
+/** The feed drops removed runs: its streams shrink, and readers notice nothing. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runEvent } from '../../../faults/run-event.ts';
 import { Commands } from '../src/commands.ts';
 import { trimFeed } from '../src/feed-trimming.ts';
 import { Layout } from '../src/layout.ts';
-import { settingsOf } from '../src/options.ts';
+import { readSettings } from '../src/options.ts';
 import { SingleServer } from '../src/servers.ts';
 import { newPrefix, openStore, sharedServer, WITHOUT_REDIS } from './servers.ts';
 
@@ -14,7 +14,7 @@ const call = () => ({ deadline: Date.now() + 20_000 });
 async function newFeed() {
   const prefix = newPrefix();
   const store = await openStore(sharedServer(), { prefix, buckets: BUCKETS });
-  const settings = settingsOf({ url: sharedServer(), prefix }, 5_000);
+  const settings = readSettings({ url: sharedServer(), prefix }, 5_000);
   const servers = await SingleServer.open(settings);
   onTestFinished(() => servers.close());
   const commands = new Commands(servers, settings);
@@ -26,14 +26,14 @@ async function newFeed() {
   };
   return {
     store,
-    /** Commits in the feeds of all buckets. */
+    /** Counts the commits in the feeds of all buckets. */
     commits: () => inAll((bucket) => commands.read(bucket, ['XLEN', layout.shared(bucket, 'feed')], call())),
     trim: (fewest = 1) => inAll((bucket) => trimFeed(commands, layout, bucket, call(), fewest)),
   };
 }
 
 describe.skipIf(WITHOUT_REDIS)('the feed', () => {
-  it('loses the commits of removed runs, and a reader in the middle of it reads on', async () => {
+  it('loses the commits of removed runs, and a reader in the middle of it continues', async () => {
     const { store, commits, trim } = await newFeed();
     const runIds = Array.from({ length: 60 }, (_, at) => `run-${at}`);
     for (const key of ['a', 'b', 'c'])
@@ -52,11 +52,11 @@ describe.skipIf(WITHOUT_REDIS)('the feed', () => {
     const kept = runIds
       .filter((runId) => !isGone(runId))
       .flatMap((runId) => [1, 2, 3, 4, 5, 6].map((seq) => `${runId} ${seq}`));
-    expect(read.filter((place) => !isGone(place.split(' ')[0]!)).sort()).toEqual(kept.sort());
+    expect(read.filter((item) => !isGone(item.split(' ')[0]!)).sort()).toEqual(kept.sort());
     expect(await trim()).toBe(0);
   });
 
-  it('keeps what was restored and written since, and loses what stood there before', async () => {
+  it('keeps restored and newer commits, and loses the ones from before the removal', async () => {
     const { store, commits, trim } = await newFeed();
     const ids = { tenantId: 'default' };
     for (const key of ['a', 'b', 'c']) await store.runs.appendEvent(runEvent('back', key));
@@ -70,7 +70,7 @@ describe.skipIf(WITHOUT_REDIS)('the feed', () => {
     expect(items.map(({ event }) => event.runSeq)).toEqual([1, 2, 3, 4]);
   });
 
-  it('is not gone through for a few events, nor twice for the same', async () => {
+  it('is not trimmed for a few events, nor twice for the same', async () => {
     const { store, trim } = await newFeed();
     for (const runId of ['a', 'b', 'c']) await store.runs.appendEvent(runEvent(runId));
     for (const runId of ['a', 'b']) await store.runs.deleteRun(runId, { tenantId: 'default' });

@@ -1,4 +1,4 @@
-/** `doctor({ deep: true })` compares what is stored in Redis with the indexes that name it (KV-12, RUN-20). */
+/** `doctor({ deep: true })` compares the data in Redis with its indexes (KV-12, RUN-20). */
 import { createClient } from '@redis/client';
 import type { Store } from '@tidemark/core';
 import { expect, it, onTestFinished } from 'vitest';
@@ -22,7 +22,7 @@ async function filled() {
 const findingOf = async (store: Store, check: string) =>
   (await store.doctor({ deep: true })).findings.find((finding) => finding.check === check)!;
 
-it.skipIf(WITHOUT_REDIS)('finds nothing where everything is named, also beside writers', async () => {
+it.skipIf(WITHOUT_REDIS)('finds nothing where everything is indexed, even with concurrent writers', async () => {
   const { store } = await filled();
   let isOver = false;
   const writing = (async () => {
@@ -74,12 +74,12 @@ it.skipIf(WITHOUT_REDIS).each(Object.entries(damages))('finds %s', async (_, dam
   const parts = await filled();
   expect(await damage(parts)).toBeGreaterThan(0);
   expect(await findingOf(parts.store, 'indexes')).toMatchObject({ status: 'fail' });
-  // No tenant learns what another has.
+  // A tenant must not learn about another tenant's data.
   const other = await findingOf(parts.store.forTenant('other'), 'indexes');
   expect(other).toMatchObject({ status: 'ok', message: 'the indexes name all of 0 keys' });
 });
 
-it.skipIf(WITHOUT_REDIS)('a list reports a name without a record, and goes on without it', async () => {
+it.skipIf(WITHOUT_REDIS)('a list reports a name without a record, and continues without it', async () => {
   const { store, client, layout } = await filled();
   const bucket = layout.bucketOfRecord({ space: 'memory', tenantId: 'default', key: 'm.0q' });
   await client.zAdd(layout.names(bucket, 'memory', 'default'), { score: 0, value: 'm.0q' });
@@ -88,7 +88,7 @@ it.skipIf(WITHOUT_REDIS)('a list reports a name without a record, and goes on wi
   expect(await findingOf(store, 'stored values')).toMatchObject({ status: 'fail' });
 });
 
-it.skipIf(WITHOUT_REDIS)('a record that went before its end is refused and not taken for an expired one', async () => {
+it.skipIf(WITHOUT_REDIS)('a record that vanished before its expiry is refused, not treated as expired', async () => {
   const { store, client, layout } = await filled();
   const expiring = { ...name, key: 'k.14' };
   await client.pExpireAt(layout.record(layout.bucketOfRecord(expiring), expiring), 1);

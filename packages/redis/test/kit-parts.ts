@@ -1,4 +1,4 @@
-/** The store under test under a prefix of its own, and the servers it is tried on; used outside of tests too. */
+/** Opens stores under test under their own prefix, and the servers they run on. Also used outside tests. */
 import { randomUUID } from 'node:crypto';
 import { createClient } from '@redis/client';
 import type { StoreUnderTest } from '@tidemark/conformance';
@@ -12,7 +12,7 @@ import { Layout, tagOf } from '../src/layout.ts';
 import { DEFAULT_BUCKETS } from '../src/store-format.ts';
 
 export async function openUnderTest(url: string): Promise<StoreUnderTest> {
-  // Two processes share two cores: a slow answer is none of the faults that are looked for here.
+  // Two processes share two cores: slow answers are not the faults that this test looks for.
   const options = { url, prefix: `kit-${randomUUID()}`, timeoutMs: 20_000 };
   const under: StoreUnderTest = {
     store: await redisStore(options),
@@ -22,12 +22,12 @@ export async function openUnderTest(url: string): Promise<StoreUnderTest> {
       return redisStore(options);
     },
   };
-  // A Cluster has the value on one of several servers; that is none of what is tried here.
-  if (!url.includes(',')) under.damage = (...place) => damage(options, ...place);
+  // Skipped for a Cluster, where the value is on one of several servers.
+  if (!url.includes(',')) under.damage = (...field) => damage(options, ...field);
   return under;
 }
 
-/** Makes an empty store of the first format, whose records carry no checksums. */
+/** Creates an empty store of the first format, whose records carry no checksums. */
 export async function makeFormatOne(url: string, prefix: string): Promise<void> {
   const client = await createClient({ url }).connect();
   await client.hSet(`${tagOf(prefix, 0)}store`, 'format', '1');
@@ -59,7 +59,7 @@ async function clusterOf(kind: ServerKind): Promise<Setting> {
   return { url: cluster.url, version: cluster.nodes[0]!.version, stop: () => cluster.stop() };
 }
 
-/** Where `npm run test:matrix` runs the kit. */
+/** The setups on which `npm run test:matrix` runs the kit. */
 export const SETTINGS: Record<string, () => Promise<Setting>> = {
   'Redis 7, one server': () => startKind(redis),
   'Redis 7, Cluster of three masters': () => clusterOf(redis),

@@ -1,4 +1,7 @@
-/** How a store lies in Redis: readable names that never meet, a division that stays, and nothing left behind (KV-6, GEN-5). */
+/**
+ * The layout of a store in Redis: readable, unambiguous names, a fixed number of buckets, and nothing left behind
+ * (KV-6, GEN-5).
+ */
 import { createClient } from '@redis/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redisStore } from '../src/index.ts';
@@ -36,14 +39,14 @@ describe('the layout', () => {
     );
   });
 
-  it('gives different names different keys, whatever they are made of', () => {
+  it('maps different names to different keys, whatever characters they contain', () => {
     const pairs = HOSTILE.flatMap((tenant) => HOSTILE.map((key) => [tenant, key] as const));
     expect(new Set(pairs.map(([tenant, key]) => keyOf(tenant, key))).size).toBe(pairs.length);
     expect(keyOf('a', 'b.c')).not.toBe(keyOf('a.b', 'c'));
     expect(keyOf('a', 'b:c')).not.toBe(keyOf('a', 'b.c'));
   });
 
-  it('keeps what belongs together in one bucket', () => {
+  it('keeps related records in one bucket', () => {
     const bucketOf = (space: 'tasks' | 'artifacts' | 'sessions' | 'snapshots', key: string) =>
       layout.bucketOfRecord({ space, tenantId: 't', key });
     for (let id = 0; id < 100; id++) {
@@ -59,7 +62,7 @@ describe('the layout', () => {
 });
 
 describe.skipIf(WITHOUT_REDIS)('a store in Redis', () => {
-  it('keeps the number of buckets it was made with, and refuses another', async () => {
+  it('keeps the number of buckets it was created with, and refuses another', async () => {
     const prefix = newPrefix();
     const store = await openStore(sharedServer(), { prefix, buckets: 3 });
     await store.kv.put('k', { v: 1 });
@@ -81,14 +84,14 @@ describe.skipIf(WITHOUT_REDIS)('a store in Redis', () => {
     await store.kv.put('gbe.state.tasks.mail.deleted', job);
     await store.kv.put('gbe.state.tasks.mail.expired', job, { ttl: 50 });
     await store.kv.put('plain', { v: 1 }, { ttl: 50 });
-    // Written anew after it has expired and before the cleaner came.
+    // Written again after it has expired and before the cleaner runs.
     await store.kv.put('again', { v: 1 }, { ttl: 1 });
     await expect.poll(() => store.kv.get('again')).toBeNull();
     await store.kv.setField('again', 'v', '2');
     expect(await client.zCard(`${prefix}:{b00}:jobs:default`)).toBe(4);
     expect(await client.zCard(`${prefix}:{b00}:expiring`)).toBe(3);
     await store.kv.delete('gbe.state.tasks.mail.deleted');
-    // The cleaner comes round every few seconds.
+    // The cleaner runs every few seconds.
     await expect.poll(() => client.keys(`${prefix}:*`), { timeout: 15_000, interval: 200 }).toHaveLength(5);
     expect((await client.keys(`${prefix}:*`)).sort()).toEqual(
       ['kv-names:default', 'kv-tenants', 'kv:default:again', 'revision', 'store'].map(

@@ -1,4 +1,4 @@
-/** The index of jobs that the script keeps is the one that core's rule gives, whatever the fields are. */
+/** The job index that the script maintains matches core's rule, whatever the fields are. */
 import { createClient } from '@redis/client';
 import { engineOf, placesOf, type RecordWrite } from '@tidemark/core/engine';
 import { assert, asyncProperty, constantFrom, dictionary, oneof, option, string } from 'fast-check';
@@ -23,8 +23,8 @@ const VALUES = oneof(
   string({ maxLength: 4 }),
 );
 
-describe.skipIf(WITHOUT_REDIS)('places of jobs', () => {
-  it('follow every change of a record', async () => {
+describe.skipIf(WITHOUT_REDIS)('the job index', () => {
+  it('follows every change of a record', async () => {
     const prefix = newPrefix();
     const client = createClient({ url: sharedServer() });
     await client.connect();

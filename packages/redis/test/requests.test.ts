@@ -1,4 +1,4 @@
-/** What the kit cannot see of request ids on Redis: where they are kept, for how long, and that none are without need. */
+/** Request ids on Redis beyond the kit: where they are kept, for how long, and that none are kept needlessly. */
 import { createClient } from '@redis/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newPrefix, openStore, sharedServer, WITHOUT_REDIS } from './servers.ts';
@@ -17,7 +17,7 @@ describe.skipIf(WITHOUT_REDIS)('request ids', () => {
     return { kv, admin, client, key, kept };
   }
 
-  it('stay in the record until they are pushed out or it goes', async () => {
+  it('stay in the record until newer ones push them out or it is removed', async () => {
     const { kv, kept } = await opened();
     for (let n = 0; n < 16; n++) await kv.setField('k', 'n', n, { requestId: `r${n}` });
     expect(await kept()).toEqual([]);
@@ -27,7 +27,7 @@ describe.skipIf(WITHOUT_REDIS)('request ids', () => {
     expect(await kept()).toHaveLength(18);
   });
 
-  it('are kept ahead of an expiry within five minutes only', async () => {
+  it('are kept before an expiry only if it is within five minutes', async () => {
     const { kv, kept } = await opened();
     await kv.put('long', { a: 1 }, { ttl: '1h', requestId: 'put' });
     await kv.put('forever', { a: 1 }, { requestId: 'put' });
@@ -37,14 +37,14 @@ describe.skipIf(WITHOUT_REDIS)('request ids', () => {
     expect((await kept()).toSorted()).toEqual(['long put', 'short put']);
   });
 
-  it('go by themselves, five minutes after the last one came', async () => {
+  it('expire by themselves, five minutes after the last one was added', async () => {
     const { kv, client, key } = await opened();
     await kv.put('k', { a: 1 }, { requestId: 'put' });
     await kv.delete('k');
     const left = await client.pTTL(key);
     expect(left).toBeGreaterThan(KEPT_MS - 60_000);
     expect(left).toBeLessThanOrEqual(KEPT_MS);
-    // Of those whose time is over some go with every one that comes.
+    // Each new id removes some of the expired ones.
     await client.zAdd(
       key,
       Array.from({ length: 40 }, (_, n) => ({ score: 1, value: `old\0r${n}` })),
@@ -54,7 +54,7 @@ describe.skipIf(WITHOUT_REDIS)('request ids', () => {
     expect(await client.zCount(key, 0, 1)).toBe(8);
   });
 
-  it('go with their tenant', async () => {
+  it('are removed with their tenant', async () => {
     const { kv, admin, client, key } = await opened();
     await kv.put('k', { a: 1 }, { requestId: 'put' });
     await kv.delete('k');

@@ -1,11 +1,11 @@
-/** Servers of their own and stores that go when the test ends. */
+/** Separate servers, and stores that are closed when the test ends. */
 import { randomUUID } from 'node:crypto';
 import type { Store } from '@tidemark/core';
 import { onTestFinished } from 'vitest';
 import { neededServers, offeredUrl } from '../../../scripts/servers/index.ts';
 import { type RedisOptions, redisStore } from '../src/index.ts';
 
-/** Whether this run of the tests leaves Redis out on purpose. */
+/** Whether this test run deliberately excludes Redis. */
 export const WITHOUT_REDIS = !neededServers().includes('redis');
 
 /** The server that all tests share. */
@@ -15,12 +15,12 @@ export function sharedServer(): string {
   return url;
 }
 
-/** A prefix that no other test has. */
+/** Returns a prefix that no other test uses. */
 export function newPrefix(): string {
   return `test-${randomUUID()}`;
 }
 
-/** A store that is closed when the test ends. */
+/** Opens a store that is closed when the test ends. */
 export async function openStore(url: string, options: Omit<RedisOptions, 'url'> = {}): Promise<Store> {
   const store = await redisStore({ prefix: newPrefix(), ...options, url });
   onTestFinished(() => store.close());

@@ -1,4 +1,4 @@
-/** Encrypted connections, to a server that wants a certificate of its clients. */
+/** Encrypted connections to a server that requires client certificates. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ const pathOf = (name: string) =>
   fileURLToPath(new URL(`../../../scripts/servers/certificates/${name}`, import.meta.url));
 const [ca, cert, key] = ['ca.pem', 'client.pem', 'client.key'].map((name) => readFileSync(pathOf(name), 'utf8'));
 
-/** Its second port is the encrypted one. */
+/** Its second port is encrypted. */
 const encrypted: ServerKind = {
   ...redis,
   name: 'redis-tls',
@@ -37,7 +37,7 @@ describe.skipIf(WITHOUT_REDIS)('over TLS', () => {
 
   const open = (tls: RedisOptions['tls']) => redisStore({ url, prefix: newPrefix(), tls });
 
-  it('serves whoever has the authority and a certificate', async () => {
+  it('serves a client that has the authority and a certificate', async () => {
     const store = await openStore(url, { tls: { ca, cert, key } });
     await store.runs.appendEvent(runEvent('r', 'k'));
     expect(await store.runs.fetchEvents('r')).toMatchObject([{ runSeq: 1, idempotencyKey: 'k' }]);
@@ -49,7 +49,7 @@ describe.skipIf(WITHOUT_REDIS)('over TLS', () => {
     watching.abort();
   });
 
-  it('is refused by a client that does not know the authority, and says so', async () => {
+  it('is refused by a client that does not trust the authority, and says so', async () => {
     await expect(open({ cert, key })).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(/certificate/),
@@ -60,7 +60,7 @@ describe.skipIf(WITHOUT_REDIS)('over TLS', () => {
     await expect(open({ ca })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 
-  it('is not asked for where the URL says nothing of it', async () => {
+  it('is not used unless the URL asks for it', async () => {
     await expect(redisStore({ url: server.url, tls: { ca } })).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       field: 'tls',

@@ -1,7 +1,6 @@
-/** Checks of what users of the runtime give. */
 import { invalidArgument } from '@tidemark/core';
 
-/** A name that becomes a word of KV keys. */
+/** Throws `INVALID_ARGUMENT` unless the value can be part of a KV key. */
 export function checkName(value: unknown, field: string): string {
   if (typeof value === 'string' && /^[A-Za-z0-9_-]{1,100}$/.test(value)) return value;
   throw invalidArgument(field, '1 to 100 of A–Z, a–z, 0–9, _ and -', value ?? null);

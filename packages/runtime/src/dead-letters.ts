@@ -1,8 +1,8 @@
-/** Dead letters: events a subscription gave up on, kept in KV until somebody hands them out again or throws them away. */
+/** Dead letters: events that a subscription gave up on, kept in KV until they are redelivered or discarded. */
 import { createHash } from 'node:crypto';
 import { numberOf, type RunEventRecord, type Store, textOf } from '@tidemark/core';
 
-/** An event that was given up on, and why. */
+/** An event that a subscription gave up on, and why. */
 export interface DeadLetter {
   tenantId: string;
   runId: string;
@@ -15,7 +15,7 @@ export interface DeadLetter {
   at: string;
 }
 
-/** Which event a dead letter is about. */
+/** Identifies the event of a dead letter. */
 export type DeadLetterKey = Pick<DeadLetter, 'tenantId' | 'runId' | 'runSeq'>;
 
 const LONGEST_ERROR = 4_000;
@@ -64,13 +64,13 @@ export class DeadLetters {
     return this.#kv.delete(this.#key(letter));
   }
 
-  /** Ids may be as long as a key may be: their hash stands for them. */
+  /** Hashed, because the ids together may be longer than a key. */
   #key({ tenantId, runId, runSeq }: DeadLetterKey): string {
     return this.#prefix + createHash('sha256').update(`${tenantId}\0${runId}\0${runSeq}`).digest('hex');
   }
 }
 
-/** How many dead letters all subscriptions of a store have; counts up to 10 000. */
+/** Counts the dead letters of all subscriptions, up to 10 000. */
 export async function countDeadLetters(store: Store): Promise<number> {
   let count = 0;
   for await (const { key } of store.kv.scan('tidemark.subscriptions.')) {

@@ -1,4 +1,7 @@
-/** The loops around a store: subscriptions, the projector, workers, the sweeper, retention and the archiver; and copies between stores. */
+/**
+ * Background work for a store: subscriptions, projector, workers, sweeper, retention, archiver, and copies between
+ * stores.
+ */
 export * from './archive/index.ts';
 export * from './copy/index.ts';
 export type { DeadLetter, DeadLetterKey } from './dead-letters.ts';

@@ -1,7 +1,7 @@
-/** Walks through what a store lists: pages one after the other, and tenants. */
+/** Iterates over paged lists and over tenants. */
 import type { Store } from '@tidemark/core';
 
-/** The items of all pages of a list. */
+/** Yields the items of all pages of a list. */
 export async function* itemsOf<T>(
   page: (cursor: { cursor?: string }) => Promise<{ items: T[]; next?: string }>,
 ): AsyncGenerator<T> {
@@ -13,7 +13,7 @@ export async function* itemsOf<T>(
   }
 }
 
-/** All tenants of a store; of a view its own. */
+/** Yields all tenants of a store, or the one tenant of a view. */
 export async function* tenantsOf(store: Store): AsyncGenerator<string> {
   const { tenantId } = store.info;
   if (tenantId !== undefined) yield tenantId;

@@ -1,6 +1,6 @@
 /**
- * The loops that a store needs to be kept in order, in one: the projector, and sweeps over the jobs of every tenant. Any number
- * of processes may run them over one store; they share the work.
+ * The background loops of a store in one: the projector, and sweeps over the jobs of every tenant. Any number of
+ * processes may run them for one store; they share the work.
  */
 import type { Duration, Store } from '@tidemark/core';
 import { checkDuration, sleep } from '@tidemark/core/engine';
@@ -12,41 +12,43 @@ const OUTCOMES = ['requeued', 'failed', 'released', 'signalled', 'missed'] as co
 
 export interface LoopsOptions {
   store: Store;
-  /** From the end of a round of sweeps to the next one, give or take a fifth. Default 30 s. */
+  /** Time between rounds of sweeps, varied by up to a fifth. Default 30 s. */
   interval?: Duration;
   onAlert?: (alert: ProjectorAlert) => void;
   onError?: (error: unknown) => void;
 }
 
-/** How the loops of this process are doing. */
+/** Status of the loops of this process. */
 export interface LoopsStatus {
   projector: ProjectorStatus;
   sweeps: {
     /** Rounds over all tenants. */
     rounds: number;
-    /** Jobs by what became of them. */
+    /** Jobs by outcome. */
     jobs: Record<(typeof OUTCOMES)[number], number>;
     errors: number;
-    /** When the last round ended: RFC 3339; `null` before. */
+    /** End of the last round, RFC 3339; `null` before the first. */
     lastAt: string | null;
   };
-  /** Events that subscriptions gave up on, at the last round; `null` before. */
+  /** Events that subscriptions had given up on at the last round; `null` before the first. */
   deadLetters: number | null;
-  /** Alerts that were raised since the start, by code. */
+  /** Alerts raised since the start, by code. */
   alerts: Record<string, number>;
 }
 
 export interface Loops extends AsyncDisposable {
   status(): LoopsStatus;
-  /** Ends the loops; resolves once nothing of them is under way. */
+  /** Stops the loops. Resolves once all work has ended. */
   stop(): Promise<void>;
 }
 
 /**
  * Starts the projector and the sweeps.
  *
+ * @throws `INVALID_ARGUMENT` for an invalid `interval`, and errors of the store while the projector starts.
+ *
  * @example
- * const loops = await startLoops({ store, onAlert: (alert) => log.warn(alert) });
+ * const loops = await startLoops({ store, onAlert: (alert) => console.warn(alert) });
  * await loops.stop();
  */
 export async function startLoops(options: LoopsOptions): Promise<Loops> {
@@ -79,7 +81,7 @@ class RunningLoops implements Loops {
       onAlert: (alert) => this.#report(alert),
       ...(onError ? { onError } : {}),
     });
-    this.#sweeping = this.#sweepOnAndOn();
+    this.#sweeping = this.#sweepLoop();
   }
 
   status(): LoopsStatus {
@@ -106,7 +108,7 @@ class RunningLoops implements Loops {
     this.#options.onAlert?.(alert);
   }
 
-  async #sweepOnAndOn(): Promise<void> {
+  async #sweepLoop(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
@@ -121,7 +123,7 @@ class RunningLoops implements Loops {
     }
   }
 
-  /** The store of every tenant, or the one view that the store is. */
+  /** Yields a view of every tenant, or the store itself if it is confined to one. */
   async *#views(): AsyncGenerator<Store, void, undefined> {
     const { store } = this.#options;
     if (store.info.tenantId !== undefined || !store.info.capabilities.admin) return yield store;

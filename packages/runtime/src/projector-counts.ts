@@ -1,15 +1,15 @@
-/** What the projector counts, for its status and as metrics. */
+/** Counters of the projector, for its status and as metrics. */
 import type { Counter, Histogram, Meter } from '@tidemark/core';
 
 export interface ProjectorCounts {
   /** Events folded, and refreshes that wrote a snapshot. */
   folded: number;
   refreshed: number;
-  /** Runs of which events were missing when later ones came. */
+  /** Runs with missing events when later ones arrived. */
   holes: number;
   /** Snapshots that were marked `STALE` and folded up to the last event again. */
   resyncs: number;
-  /** Events that their runs did not allow, also beyond those that snapshots list. */
+  /** Invalid events, including those that snapshots do not list. */
   invalidEvents: number;
 }
 

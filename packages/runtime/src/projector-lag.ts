@@ -1,18 +1,18 @@
 /**
- * The projector's watchdog: a timer of its own, so that lag is seen while it grows, also when a fold or the feed hangs. Each
- * incident is reported once; it is over when the lag has fallen below the limit again.
+ * The projector's watchdog. It has its own timer, so that growing lag is detected even if a fold or the feed hangs.
+ * Each incident is reported once; it ends when the lag is below the limit again.
  */
 
-/** How often the lag is looked at: an alert comes at most this much after the limit was crossed. */
+/** How often the lag is checked: an alert is at most this late. */
 const LOOK_EVERY_MS = 250;
 
 export interface LagWatchOptions {
-  /** The lag in milliseconds; `null` while nothing is known. */
+  /** Returns the lag in milliseconds, or `null` while it is unknown. */
   measure: () => number | null;
   alertMs: number;
-  /** Called once for each incident. */
+  /** Called once per incident. */
   onHigh: (lagMs: number) => void;
-  /** Called at every look. */
+  /** Called at every check. */
   onLook: () => void;
 }
 
@@ -34,7 +34,7 @@ export class LagWatch {
     clearInterval(this.#timer);
   }
 
-  /** Compares the lag with its limits now. */
+  /** Compares the lag with its limit now. */
   look(): void {
     const { measure, alertMs, onHigh, onLook } = this.#options;
     const lagMs = measure() ?? 0;

@@ -1,6 +1,6 @@
 /**
- * Runs whose events wait to be folded, and what the projector does about those that wait too long: their snapshots are marked
- * `STALE` and folded up to the last event by a worker beside the feed's, which may hang.
+ * Runs with events that wait to be folded. If a run waits too long, its snapshot is marked `STALE` and folded up to the
+ * last event by a second worker, since the feed's worker may hang.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 
@@ -8,7 +8,7 @@ import { isTidemarkError, type Store } from '@tidemark/core';
 export interface WaitingRun {
   tenantId: string;
   runId: string;
-  /** When the first of them was stored: milliseconds. */
+  /** When the first of them was stored, in epoch milliseconds. */
   since: number;
 }
 
@@ -16,7 +16,7 @@ export interface LateRunsOptions {
   store: Store;
   /** How long a run may wait. */
   resyncMs: number;
-  /** Called for each snapshot that was folded again, with the number of events. */
+  /** Called after each resync of a snapshot with the number of folded events. */
   onResync: (folded: number) => void;
   onError: (error: unknown) => void;
 }
@@ -27,7 +27,7 @@ export class LateRuns {
   readonly #options: LateRunsOptions;
   readonly #waiting = new Set<WaitingRun>();
   readonly #resynced = new WeakSet<WaitingRun>();
-  /** Runs that were marked and not folded yet: they are folded even when the feed's worker was faster. */
+  /** Runs that were marked and not folded yet. They are folded even if the feed's worker was faster. */
   readonly #marked = new Set<WaitingRun>();
   #pass: Promise<unknown> | null = null;
 
@@ -43,14 +43,14 @@ export class LateRuns {
     this.#waiting.delete(run);
   }
 
-  /** When the oldest event that waits was stored; `null` when none waits. */
+  /** When the oldest waiting event was stored; `null` if none waits. */
   get oldest(): number | null {
     let oldest: number | null = null;
     for (const { since } of this.#waiting) oldest = Math.min(oldest ?? since, since);
     return oldest;
   }
 
-  /** Resyncs the runs that wait too long, each once. Returns at once while an earlier call is under way. */
+  /** Resyncs the runs that wait too long, each once. Returns at once while an earlier call is running. */
   async resync(): Promise<void> {
     if (this.#pass) return;
     const limit = Date.now() - this.#options.resyncMs;
@@ -66,7 +66,7 @@ export class LateRuns {
     this.#pass = null;
   }
 
-  /** Resolves when no resync is under way. */
+  /** Resolves when no resync is running. */
   async settled(): Promise<void> {
     await this.#pass;
   }
@@ -75,7 +75,7 @@ export class LateRuns {
     const { tenantId, runId } = run;
     const { runs } = this.#options.store;
     try {
-      // Noted first: a mark whose reply is lost is followed by a refresh as well.
+      // Added first: if the reply to `markStale` is lost, the run is still refreshed.
       this.#marked.add(run);
       await runs.markStale(runId, { tenantId });
       const { folded } = await runs.refreshSnapshot(runId, { tenantId });

@@ -1,6 +1,6 @@
 /**
- * The projector keeps stored snapshots, and projections of one's own, close behind the log (RUN-14): it follows the feed in
- * any number of processes, folds what is new of each run once, and says when it lags or when a run does not add up.
+ * The projector keeps stored snapshots and custom projections up to date with the log (RUN-14). It follows the feed in
+ * any number of processes, folds new events of each run once, and raises alerts for lag and inconsistent runs.
  */
 import {
   type Duration,
@@ -22,34 +22,37 @@ import { LateRuns, type WaitingRun } from './projector-late.ts';
 
 export type { ProjectorAlert, ProjectorStatus } from './projector-alerts.ts';
 
-/** What `defineProjection` gives, as far as the projector needs it. */
+/** The part of a projection that the projector needs. `defineProjection` returns one. */
 export interface ProjectedWithRuns {
   readonly name: string;
-  /** Folds what is new of a run and stores it. */
+  /** Folds the new events of a run and stores the result. */
   refresh(store: Store, runId: string, options: { tenantId: string }): Promise<unknown>;
 }
 
 export interface ProjectorOptions {
   store: Store;
-  /** Projectors of the same name share the work. Default `snapshots`. */
+  /** Projectors with the same name share the work. Default `snapshots`. */
   name?: string;
-  /** Projections of one's own to keep as well. */
+  /** Custom projections to keep up to date as well. */
   projections?: readonly ProjectedWithRuns[];
-  /** Fixed at first use. Default 16. */
+  /** Number of shards, fixed at first use. Default 16. */
   shards?: number;
-  /** How long a process may be silent until others take over. Default 10 s. */
+  /** How long a process may be unresponsive before others take over its shards. Default 10 s. */
   lease?: Duration;
-  /** Runs folded at once by each shard. Default 4. */
+  /** Number of runs that each shard folds concurrently. Default 4. */
   concurrency?: number;
-  /** Lag above which `PROJECTOR_LAG_HIGH` is raised, once until it has fallen again. Default 5 s. */
+  /** Lag above which `PROJECTOR_LAG_HIGH` is raised, once until it falls again. Default 5 s. */
   lagAlert?: Duration;
-  /** Lag above which the runs that wait are marked `STALE` and folded by a second worker. Default 10 s. */
+  /** Lag above which waiting runs are marked `STALE` and folded by a second worker. Default 10 s. */
   resyncAfter?: Duration;
   onAlert?: (alert: ProjectorAlert) => void;
-  /** Gets the lag as `tidemark.projector.lag`, in milliseconds, after each page of the feed, and a counter for each count. */
+  /**
+   * Records the lag in milliseconds as `tidemark.projector.lag` after each page of the feed, and a counter for each
+   * count.
+   */
   meter?: Meter;
   onError?: (error: unknown) => void;
-  /** Called at named points, for tests that crash there. */
+  /** Test hook: called at named points, where tests crash. */
   probe?: (point: FeedPoint | 'folded') => void;
 }
 
@@ -58,19 +61,21 @@ export interface Projector extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** Watermarks kept in memory; of a run that fell out, the stored snapshot tells. */
+/** Watermarks kept in memory. For evicted runs the stored snapshot is used. */
 const MAX_WATERMARKS = 100_000;
 const MAX_DAMAGED = 10_000;
-/** A feed with nothing new is read every second; only after this long it counts as one that cannot be read. */
+/** An idle feed is read every second. Only after this long it counts as unreadable. */
 const SILENCE_MS = 3_000;
-/** Events that are folded again after a crash change nothing: a write a page for each shard would cost more than the folding. */
+/** Folding events again after a crash changes nothing. Storing every shard's cursor after each page would cost more. */
 const NOTE_EVERY_MS = 1_000;
 
 /**
- * Starts to keep snapshots.
+ * Starts a projector that keeps snapshots and projections up to date. Any number of processes may run it.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid option, or if the name was started with another number of shards.
  *
  * @example
- * const projector = await createProjector({ store, onAlert: (alert) => log.warn(alert) });
+ * const projector = await createProjector({ store, onAlert: (alert) => console.warn(alert) });
  * await projector.stop();
  */
 export async function createProjector(options: ProjectorOptions): Promise<Projector> {
@@ -79,11 +84,11 @@ export async function createProjector(options: ProjectorOptions): Promise<Projec
   return projector;
 }
 
-/** A run with the events of it that a page brought. */
+/** A run with the events that a page has of it. */
 interface RunNews extends WaitingRun {
   firstSeq: number;
   lastSeq: number;
-  /** The place in the page of its first event. */
+  /** Index of its first event in the page. */
   at: number;
 }
 
@@ -102,7 +107,7 @@ class RunningProjector implements Projector {
   readonly #concurrency: number;
   readonly #late: LateRuns;
   readonly #watermarks = new LruMap<string, Watermark>(MAX_WATERMARKS);
-  /** The first event that each run with a hole lacks. */
+  /** The first missing sequence of each run with a hole. */
   readonly #holes = new Map<string, number>();
   readonly #damaged = new LruMap<string, true>(MAX_DAMAGED);
 
@@ -166,7 +171,7 @@ class RunningProjector implements Projector {
     return Math.max(0, now - (oldest ?? now), unread > SILENCE_MS ? unread : 0);
   }
 
-  /** Brings every run of the page up to date, once each; what failed, and all after it, comes again. */
+  /** Refreshes every run of the page once. Returns the index of the first event to deliver again after a failure. */
   async #handle(items: readonly FeedItem[], signal: AbortSignal): Promise<number> {
     const news = runsIn(items);
     for (const run of news) this.#late.add(run);
@@ -217,13 +222,14 @@ class RunningProjector implements Projector {
       this.#remember(run, refreshed);
       this.#reportInvalid(run, known, refreshed);
     } catch (error) {
-      // Damaged: it is quarantined, and its events come again. Removed or archived meanwhile: there is nothing left to keep.
+      // Damaged runs are quarantined, and their events are delivered again after a release. Removed and archived runs
+      // need no snapshot.
       if (isTidemarkError(error, 'CORRUPT_EVENT')) this.#noteDamage(run, error);
       else if (!isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'RUN_DELETED')) throw error;
     }
   }
 
-  /** Whether a run whose events come again is another one than was folded: put back, rewritten, or set back by a failover. */
+  /** Whether a run whose events are delivered again was restored, rewritten, or set back by a failover. */
   async #hasChanged({ tenantId, runId }: RunNews, known: Watermark): Promise<boolean> {
     const position = await this.#options.store.runs.position(runId, { tenantId });
     if (!position) return false;
@@ -240,11 +246,11 @@ class RunningProjector implements Projector {
     const { seq: knownSeq } = known;
     const { onAlert, store } = this.#options;
     const loss = { tenantId, runId, knownSeq, currentSeq };
-    // The store may have reported it already, or may not look at this run.
+    // The store may have reported the loss already, or may not track this run.
     if (onAlert && isNewLoss(store, loss)) onAlert({ code: 'HEAD_WENT_BACK', severity: 'P1', ...loss });
   }
 
-  /** Raises an alert for each event that the snapshot lists, and one for all that it does not. */
+  /** Raises an alert for each violation that the snapshot lists, and one alert for all others. */
   #reportInvalid(run: RunNews, known: Watermark | undefined, { snapshot, invalid = 0 }: RefreshedSnapshot): void {
     const { tenantId, runId } = run;
     const isNew = (violation: TransitionViolation) => violation.runSeq > (known?.seq ?? run.firstSeq - 1);
@@ -258,7 +264,7 @@ class RunningProjector implements Projector {
     if (count > listed.length) this.#options.onAlert?.({ ...unlisted, count: count - listed.length });
   }
 
-  /** Damage of one run is that run's alone: its events count as handled, so that the others go on. */
+  /** Reports a damaged run once. Its events count as handled, so that the other runs continue. */
   #noteDamage(run: RunNews, { message: reason, runSeq }: TidemarkError): void {
     const { tenantId, runId } = run;
     const id = idOf(run);
@@ -268,7 +274,7 @@ class RunningProjector implements Projector {
     this.#options.onAlert?.({ code: 'RUN_DAMAGED', severity: 'P2', tenantId, runId, ...where, reason });
   }
 
-  /** Marks a run that lacks events, and reports each hole once. */
+  /** Marks a run with missing events as stale, and reports each hole once. */
   async #markStale(run: RunNews, missingSeq: number): Promise<void> {
     const { tenantId, runId } = run;
     if (!this.#options.store.info.capabilities['runs.denseSequences']) return;

@@ -1,6 +1,7 @@
 /**
- * Named durable subscriptions: a handler hears every event of the feed at least once, the events of a run in order, in any
- * number of processes, across restarts. An event whose handler keeps failing becomes a dead letter and holds nothing up.
+ * Named durable subscriptions: a handler receives every event of the feed at least once, the events of a run in order,
+ * in any number of processes and across restarts. An event whose handler keeps failing becomes a dead letter and blocks
+ * nothing.
  */
 import {
   type Duration,
@@ -15,64 +16,66 @@ import { checkName } from './checks.ts';
 import { type DeadLetter, type DeadLetterKey, DeadLetters } from './dead-letters.ts';
 import { type FeedPoint, ShardedFeed } from './feed/sharded-feed.ts';
 
-/** What a handler is told besides the event. */
+/** Passed to a handler with each event. */
 export interface Delivery {
-  /** 1 for the first try of this process. */
+  /** 1 for the first attempt of this process. */
   attempt: number;
-  /** Aborted when the subscription stops or another process takes the shard over. */
+  /** Aborts when the subscription stops or another process takes over the shard. */
   signal: AbortSignal;
 }
 
 export interface SubscriptionOptions {
-  /** 1 to 100 of `A–Z a–z 0–9 _ -`; processes that use the same one share the work. */
+  /** 1 to 100 of `A–Z a–z 0–9 _ -`. Processes with the same name share the work. */
   name: string;
-  /** What to do with an event. It may hear an event more than once: make its effect idempotent by `eventId`. */
+  /** Handles an event. It may receive an event more than once: make its effect idempotent by `eventId`. */
   handler: (event: RunEventRecord, delivery: Delivery) => Promise<void> | void;
   filter?: FeedOptions['filter'];
-  /** A cursor of the feed to begin after when the name is used for the first time; absent: with the first event. */
+  /** A feed cursor to start after when the name is first used. Default: start with the first event. */
   startAfter?: string;
-  /** Into how many parts the runs are dealt, the most that can be handled at once. Fixed at first use. Default 8. */
+  /** Number of shards, which limits how many events are handled concurrently. Fixed at first use. Default 8. */
   shards?: number;
-  /** How long a process may be silent until others take over. Default 15 s. */
+  /** How long a process may be unresponsive before others take over its shards. Default 15 s. */
   lease?: Duration;
   retry?: {
-    /** Tries until an event becomes a dead letter. Default 5. */
+    /** Attempts before an event becomes a dead letter. Default 5. */
     attempts?: number;
-    /** The pause after the first failure, doubled with each. Default 200 ms, at most 10 s. */
+    /** Delay after the first failure, doubled with each further one. Default 200 ms, at most 10 s. */
     backoff?: Duration;
   };
-  /** Hears of failures of the handler and of the store. */
+  /** Called with errors of the handler and of the store. */
   onError?: (error: unknown, event?: RunEventRecord) => void;
-  /** Called at named points, for tests that crash there. */
+  /** Test hook: called at named points, where tests crash. */
   probe?: (point: FeedPoint | 'dead letter') => void;
 }
 
-/** How a subscription is doing in this process. */
+/** Status of a subscription in this process. */
 export interface SubscriptionStatus {
   shards: number[];
   handled: number;
   retried: number;
   dead: number;
-  /** Milliseconds between the storing of the last event handled here and its handling; `null` before the first. */
+  /** Milliseconds between storing and handling the last event handled here; `null` before the first. */
   lagMs: number | null;
 }
 
 export interface Subscription extends AsyncDisposable {
   status(): SubscriptionStatus;
-  /** Finishes the events under way and gives its shards to others. */
+  /** Finishes the events in progress and releases the shards. */
   stop(): Promise<void>;
 }
 
 const LONGEST_BACKOFF_MS = 10_000;
 
 /**
- * Starts to handle events under a name.
+ * Starts handling events under a name. Every event is delivered at least once; the events of a run arrive in order.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid option, or if the name was started with another number of shards.
  *
  * @example
  * const billing = await subscribe(store, {
  *   name: 'billing',
  *   filter: { eventTypes: ['RunCompleted'] },
- *   handler: async (event) => invoice(event.runId),
+ *   handler: async (event) => console.log('invoice', event.runId),
  * });
  * await billing.stop();
  */
@@ -136,7 +139,7 @@ class RunningSubscription implements Subscription {
     return items.length;
   }
 
-  /** Tries until the event is handled or is a dead letter; false when it was stopped before either. */
+  /** Tries until the event is handled or a dead letter. Returns false if stopped before that. */
   async #deliver(event: RunEventRecord, signal: AbortSignal): Promise<boolean> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -154,7 +157,7 @@ class RunningSubscription implements Subscription {
     }
   }
 
-  /** Not even a dead letter could be written: the event comes again. */
+  /** The dead letter could not be written: the event is delivered again. */
   #leave(error: unknown, event: RunEventRecord): false {
     this.#options.onError?.(error, event);
     return false;
@@ -168,14 +171,20 @@ class RunningSubscription implements Subscription {
   }
 }
 
-/** Events that a subscription gave up on, in no particular order. */
+/**
+ * Lists the events that a subscription gave up on, in no particular order.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid name.
+ */
 export function listDeadLetters(store: Store, name: string): AsyncIterable<DeadLetter> {
   return new DeadLetters(store, subscriptionPrefix(name)).list();
 }
 
 /**
- * Hands a dead letter to a handler once more and removes it when that succeeds. The events after it were handled long
+ * Passes a dead letter to a handler and removes it if the handler succeeds. Later events of the run were handled long
  * ago: the handler must not rely on order here.
+ *
+ * @throws `RUN_NOT_FOUND` if the event is gone, and the error of the handler.
  */
 export async function redeliver(
   store: Store,
@@ -191,7 +200,11 @@ export async function redeliver(
   await new DeadLetters(store, subscriptionPrefix(name)).remove(letter);
 }
 
-/** Throws a dead letter away, whether or not its run is still there; false when there was none. */
+/**
+ * Discards a dead letter, even if its run is gone. Returns whether it existed.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid name.
+ */
 export function discardDeadLetter(store: Store, name: string, letter: DeadLetterKey): Promise<boolean> {
   return new DeadLetters(store, subscriptionPrefix(name)).remove(letter);
 }

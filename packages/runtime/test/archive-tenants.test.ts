@@ -1,4 +1,4 @@
-/** An archive serves each tenant its own runs only, whatever location a tombstone names and whoever replaces a file meanwhile. */
+/** An archive returns each tenant only its own runs, even if a tombstone has a false location or files are replaced. */
 import { copyFile, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,14 +7,14 @@ import { type Archiver, type ArchiveTarget, createArchiver, directoryTarget, wit
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseLocation } from '../src/archive/names.ts';
 
-// Names and notes of one length: the runs of both then lie at the same bytes of their files.
+// Names and notes of equal length, so that the runs of both tenants have the same byte range in their files.
 const VICTIM = 'acme';
 const ATTACKER = 'evil';
 const SECRET = 'known to acme only';
 const HARMLESS = 'known to everybody';
 /** Rounds of the race between a reader and an actor that replaces files. */
 const ROUNDS = 200;
-/** More than a page of reads. */
+/** More than one page of reads. */
 const EVENTS = 2_500;
 
 const MOMENT = Date.parse('2026-02-16T09:30:00.123Z');
@@ -36,12 +36,12 @@ interface Scene {
   store: Store;
   directory: string;
   archiver: Archiver;
-  /** Where the victim's run `order` lies. */
+  /** Location of the victim's run `order`. */
   location: string;
 }
 
 async function scene(target: (directory: string) => ArchiveTarget = directoryTarget): Promise<Scene> {
-  // Events of one millisecond take the same number of bytes in every pack.
+  // Events of the same millisecond take the same number of bytes in every pack.
   const store = memoryStore({ clock: () => MOMENT });
   const directory = await newDirectory();
   const archiver = createArchiver({ store, target: target(directory) });
@@ -50,7 +50,7 @@ async function scene(target: (directory: string) => ArchiveTarget = directoryTar
   return { store, directory, archiver, location: (await store.runs.archiveLocation('order', { tenantId: VICTIM }))! };
 }
 
-/** The attacker archives a run of its own and names a location of its choice. */
+/** The attacker archives its own run with a location of its choice. */
 async function pointAt(store: Store, location: string, runId: string): Promise<void> {
   await addRun(store, ATTACKER, runId, HARMLESS);
   await store.forTenant(ATTACKER).runs.archiveRun(runId, { location, expectedSeq: 2 });
@@ -72,14 +72,17 @@ function reads({ store, archiver }: Scene, runId: string): Record<string, () => 
 }
 
 describe('A location of another tenant', () => {
-  it.for(['order', 'other'])('shows nothing of its run to a run named %s', async (runId) => {
-    const it = await scene();
-    await pointAt(it.store, it.location, runId);
-    for (const [name, read] of Object.entries(reads(it, runId)))
-      await expect(read(), name).rejects.toMatchObject({ code: 'RUN_ARCHIVED', runId });
-  });
+  it.for(['returns nothing of its run to a run named %s', 'other'])(
+    'shows nothing of its run to a run named %s',
+    async (runId) => {
+      const it = await scene();
+      await pointAt(it.store, it.location, runId);
+      for (const [name, read] of Object.entries(reads(it, runId)))
+        await expect(read(), name).rejects.toMatchObject({ code: 'RUN_ARCHIVED', runId });
+    },
+  );
 
-  it('shows nothing to an operator who names no tenant', async () => {
+  it('returns nothing to an operator who names no tenant', async () => {
     const it = await scene();
     await pointAt(it.store, it.location, 'other');
     await expect(Array.fromAsync(it.archiver.readRun('other'))).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
@@ -88,7 +91,7 @@ describe('A location of another tenant', () => {
     expect(own[0]!.payload).toEqual({ note: SECRET });
   });
 
-  it('does not bring back a run that its tenant erased', async () => {
+  it('does not restore a run that its tenant erased', async () => {
     const it = await scene();
     await it.store.admin.eraseTenant(VICTIM);
     for (const runId of ['order', 'other']) {
@@ -101,19 +104,19 @@ describe('A location of another tenant', () => {
     expect((await it.store.runs.listRuns({ tenantId: VICTIM })).items).toEqual([]);
   });
 
-  it('is told from a file of the tenant that holds another of its runs, and from several at once', async () => {
+  it('is rejected if it points to another run of the same tenant, or to several runs at once', async () => {
     const it = await scene();
     const { store, archiver } = it;
     for (const runId of ['first', 'second']) await addRun(store, ATTACKER, runId, runId);
     await archiver.archiveRuns({ tenantId: ATTACKER });
-    const places = await Promise.all(
+    const locations = await Promise.all(
       ['first', 'second'].map((id) => store.runs.archiveLocation(id, { tenantId: ATTACKER })),
     );
-    const [first, second] = places.map((place) => parseLocation(place!)!);
-    await pointAt(store, places[0]!, 'third');
+    const [first, second] = locations.map((location) => parseLocation(location!)!);
+    await pointAt(store, locations[0]!, 'third');
     await expect(Array.fromAsync(archiver.readRun('third'))).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
     const [start, end] = [Math.min(first!.start, second!.start), Math.max(first!.end, second!.end)];
-    const both = [first!, second!].find((place) => place.start === start)!;
+    const both = [first!, second!].find((location) => location.start === start)!;
     const runId = both === first ? 'first' : 'second';
     const widened = memoryStore();
     await addRun(widened, ATTACKER, runId, runId);
@@ -129,7 +132,7 @@ describe('A location of another tenant', () => {
   });
 
   it.for(['elsewhere', 'archive/%zz/2026/01/01/x.jsonl.zst#0-1', '../x#0-1', 'archive/evil/../acme/x#0-9'])(
-    'is refused without a look at the archive when it is %s',
+    'is rejected without reading the archive when it is %s',
     async (location) => {
       const looked: string[] = [];
       const it = await scene((directory) => spied(directoryTarget(directory), looked));
@@ -155,7 +158,7 @@ function spied(target: ArchiveTarget, looked: string[]): ArchiveTarget {
 }
 
 describe('Two actors', () => {
-  it('a file that is replaced while it is read never shows the run of another tenant', async () => {
+  it('replacing a file while it is read never exposes the run of another tenant', async () => {
     const it = await scene();
     const { store, archiver, directory } = it;
     await addRun(store, ATTACKER, 'order', HARMLESS);
@@ -163,16 +166,16 @@ describe('Two actors', () => {
     const own = parseLocation((await store.runs.archiveLocation('order', { tenantId: ATTACKER }))!)!;
     const foreign = parseLocation(it.location)!;
     expect([own.start, own.end], 'of the same bytes').toEqual([foreign.start, foreign.end]);
-    const place = join(directory, own.pack);
+    const file = join(directory, own.pack);
     const versions = { own: join(directory, 'own'), foreign: join(directory, 'foreign') };
-    await copyFile(place, versions.own);
+    await copyFile(file, versions.own);
     await copyFile(join(directory, foreign.pack), versions.foreign);
     let isDone = false;
     const replacing = (async () => {
       while (!isDone)
         for (const version of Object.values(versions)) {
-          await copyFile(version, `${place}.next`);
-          await rename(`${place}.next`, place);
+          await copyFile(version, `${file}.next`);
+          await rename(`${file}.next`, file);
         }
     })();
     const outcomes = { own: 0, refused: 0 };
@@ -193,7 +196,7 @@ describe('Two actors', () => {
     expect(Math.min(outcomes.own, outcomes.refused), 'both versions were met').toBeGreaterThan(0);
   });
 
-  it('a run that is restored between the answer of the store and the look for its archive is read', async () => {
+  it("a run restored between the store's response and the read of its archive is returned", async () => {
     const it = await scene();
     const restoring = new Proxy(it.archiver, {
       get: (archiver, name) => {
@@ -208,7 +211,7 @@ describe('Two actors', () => {
     expect((await runs.fetchEvents('order')).map(({ runSeq }) => runSeq)).toEqual([1, 2]);
   });
 
-  it('a run that is archived while it is read is given once, from where it was', async () => {
+  it('a run archived while it is read is returned once and continues from the archive', async () => {
     const store = memoryStore();
     const archiver = createArchiver({ store, target: directoryTarget(await newDirectory()) });
     const run = store.runs.handle('long', { tenantId: VICTIM });

@@ -1,4 +1,4 @@
-/** The archiver on every engine: what leaves the store lies safe, what comes back is the same (RUN-15, RUN-17). */
+/** The archiver on every engine: archived runs are stored safely, and restored runs are identical (RUN-15, RUN-17). */
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { type ArchivePoint, type ArchiveTarget, createArchiver, directoryTarget,
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { neededServers } from '../../../scripts/servers/index.ts';
 import { decodeId, encodeId } from '../src/archive/names.ts';
-import { ENGINES, type Place } from './engines.ts';
+import { type Database, ENGINES } from './engines.ts';
 
 const HOSTILE = ['../..', 'a/b', 'A', 'a', '.', 'ü☂', 'con', 'x'.repeat(512), '%2e'];
 
@@ -45,17 +45,17 @@ function offered(engine: string): boolean {
   return engine === 'sqlite' || neededServers().some((server) => server === engine);
 }
 
-async function openStore(place: Place): Promise<Store> {
-  const store = await place.open();
+async function openStore(database: Database): Promise<Store> {
+  const store = await database.open();
   onTestFinished(async () => {
     await store.close();
-    await place.remove();
+    await database.remove();
   });
   return store;
 }
 
 describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engine) => {
-  it('moves runs to files and back, the same to the last link and millisecond', { timeout: 60_000 }, async () => {
+  it('moves runs to files and back, identical to the last link and millisecond', { timeout: 60_000 }, async () => {
     const store = await openStore(await ENGINES[engine]!());
     const archiver = createArchiver({ store, target: directoryTarget(await newDirectory()) });
     const runs = { short: 3, long: 2_100, other: 1 };
@@ -93,7 +93,7 @@ describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engin
     expect((await store.runs.listRuns()).items).toEqual(listed);
   });
 
-  it('leaves a run alone that goes on while it is packed', async () => {
+  it('spares a run that receives events while it is packed', async () => {
     const store = await openStore(await ENGINES[engine]!());
     await addRun(store, 'busy', 3);
     const directory = directoryTarget(await newDirectory());
@@ -101,7 +101,7 @@ describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engin
     const meddling: ArchiveTarget = {
       put: (name, content) => directory.put(name, content),
       get: async (name) => {
-        // The pack is read back: it was written, and nothing has left the store yet.
+        // The pack is read back: it is written, and nothing has left the store yet.
         if (reads++ === 0) await store.runs.handle('busy', { tenantId: 'acme' }).append('Progress');
         return directory.get(name);
       },
@@ -126,7 +126,7 @@ describe.each(Object.keys(ENGINES).filter(offered))('The archiver on %s', (engin
 describe('A run that is redacted while it is packed', () => {
   const ORDER = { tenantId: 'acme', by: 'officer', reason: 'request 4711' };
 
-  /** A target that redacts an event of a run the first time a pack is read back, or when it is listed as under way. */
+  /** A target that redacts an event of a run when a pack is first read back, or when it is listed as under way. */
   async function redacting(store: Store, runId: string, when: 'read' | 'listed') {
     const directory = directoryTarget(await newDirectory());
     const redact = once(() => store.runs.redactEvent(runId, 2, ORDER));
@@ -146,7 +146,7 @@ describe('A run that is redacted while it is packed', () => {
   }
 
   it.for(['read', 'listed'] as const)(
-    'is packed again when it was %s, and comes back without the payload',
+    'is packed again when it was %s, and is restored without the payload',
     async (when) => {
       const store = memoryStore();
       for (const runId of ['redacted', 'other']) await addRun(store, runId, 3);
@@ -162,7 +162,7 @@ describe('A run that is redacted while it is packed', () => {
     },
   );
 
-  it('leaves nothing of the payload in the archive where no other run has left', async () => {
+  it('leaves nothing of the payload in the archive if no other run has left the store', async () => {
     const store = memoryStore();
     await addRun(store, 'redacted', 3);
     const [, event] = await store.runs.fetchEvents('redacted', { tenantId: 'acme' });
@@ -174,7 +174,7 @@ describe('A run that is redacted while it is packed', () => {
       expect(JSON.stringify(part)).not.toContain(JSON.stringify(event!.payload).slice(1, -1));
   });
 
-  it('is not archived by an archiver that finishes what was under way before it was restored', async () => {
+  it('is not archived by an archiver that finishes a pack from before its restore', async () => {
     const store = memoryStore();
     await addRun(store, 'r', 3);
     const directory = await newDirectory();
@@ -215,7 +215,7 @@ async function archived(options: Parameters<typeof memoryStore>[0] = {}) {
 }
 
 describe('The archiver', () => {
-  it('keeps runs in the store when what was written does not read back', async () => {
+  it('keeps runs in the store if the written file does not read back', async () => {
     const store = memoryStore();
     const directory = directoryTarget(await newDirectory());
     const lossy: ArchiveTarget = {
@@ -248,7 +248,7 @@ describe('The archiver', () => {
     expect(await archiver.verify()).toMatchObject({ ok: true });
   });
 
-  it('finds a missing file, and names files that no manifest knows', async () => {
+  it('finds a missing file, and reports files without a manifest', async () => {
     const { archiver, pack, directory } = await archived();
     await writeFile(join(directory, 'archive', 'acme', 'left.jsonl.zst'), 'x');
     expect((await archiver.verify()).strays).toEqual(['archive/acme/left.jsonl.zst']);
@@ -256,7 +256,7 @@ describe('The archiver', () => {
     expect(await archiver.verify()).toMatchObject({ ok: false, problems: [expect.stringContaining('missing')] });
   });
 
-  it('archives payloads as the codec left them, and reads them with it', async () => {
+  it('archives payloads as encoded by the codec, and reads them with it', async () => {
     const codec = encryption({ keys: { k: randomBytes(32) }, current: 'k' });
     const { archiver, directory, pack } = await archived({ codec });
     const archive = createReadStream(pack).pipe(pack.endsWith('.gz') ? createGunzip() : createZstdDecompress());
@@ -267,7 +267,7 @@ describe('The archiver', () => {
     await expect(read(stranger.readRun('r', { tenantId: 'acme' }))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 
-  it('keeps tenants of any name apart, and deletes the files of one only', async () => {
+  it('keeps tenants of any name apart, and deletes only the files of one', async () => {
     const store = memoryStore();
     const directory = await newDirectory();
     const archiver = createArchiver({ store, target: directoryTarget(directory) });
@@ -296,13 +296,13 @@ describe('The archiver', () => {
     await expect(rescue.restoreRun('unknown')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 
-  it.each(HOSTILE)('encodes %j so that it can be read back', (id) => {
+  it.each(HOSTILE)('encodes %j so that it can be decoded', (id) => {
     const encoded = encodeId(id);
     expect(decodeId(encoded)).toBe(id);
     expect(encoded).toMatch(/^[a-z0-9_%-]{1,200}(\+\/[a-z0-9_%-]{1,200})*$/);
   });
 
-  it('refuses names that leave the directory', async () => {
+  it('rejects names that leave the directory', async () => {
     const target = directoryTarget(await newDirectory());
     for (const name of ['../x', '/x', 'a//b', 'a/./b', ''])
       await expect(target.get(name)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });

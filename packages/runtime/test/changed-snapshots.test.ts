@@ -1,4 +1,7 @@
-/** Stored snapshots that somebody changed, on every engine: nobody gets them, and verify reports and replaces them (RUN-14). */
+/**
+ * Stored snapshots that were tampered with, on every engine: readers never get them, and verify reports and replaces
+ * them (RUN-14).
+ */
 import type { RunSnapshot, Store } from '@tidemark/core';
 import { engineOf } from '@tidemark/core/engine';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -6,7 +9,7 @@ import { ENGINES } from './engines.ts';
 
 const TENANT = 'default';
 
-/** Changes the text of the stored snapshot in place, as somebody with access to the tables could. */
+/** Changes the text of the stored snapshot in database, as a user with access to the tables could. */
 async function change(store: Store, runId: string, edit: (body: string) => string): Promise<void> {
   const engine = engineOf(store)!.runs!;
   const [run, call] = [
@@ -18,22 +21,22 @@ async function change(store: Store, runId: string, edit: (body: string) => strin
 }
 
 const fail = (body: string) => body.replace('"status":"RUNNING"', '"status":"FAILED"');
-/** As version 0.1 stored it: the snapshot alone. */
+/** As version 0.1 stored it: only the snapshot. */
 const unbind = (body: string) => {
   const { integrity: _, ...snapshot } = JSON.parse(body);
   return JSON.stringify(snapshot);
 };
 
-describe.each(Object.entries(ENGINES))('a changed snapshot on %s', (_, makePlace) => {
+describe.each(Object.entries(ENGINES))('a changed snapshot on %s', (_, createDatabase) => {
   const closing: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const close of closing.splice(0).reverse()) await close();
   });
 
   async function opened(): Promise<Store> {
-    const place = await makePlace();
-    closing.push(() => place.remove());
-    const store = await place.open();
+    const database = await createDatabase();
+    closing.push(() => database.remove());
+    const store = await database.open();
     closing.push(() => store.close());
     return store;
   }
@@ -44,7 +47,7 @@ describe.each(Object.entries(ENGINES))('a changed snapshot on %s', (_, makePlace
     return (await store.runs.refreshSnapshot(runId)).snapshot;
   }
 
-  test('is replaced by whoever reads it', async () => {
+  test('is replaced by every read', async () => {
     const store = await opened();
     const { runs } = store;
     const reads: Record<string, (runId: string) => Promise<RunSnapshot | null>> = {
@@ -77,7 +80,7 @@ describe.each(Object.entries(ENGINES))('a changed snapshot on %s', (_, makePlace
     expect((await store.runs.refreshSnapshot('r')).folded).toBe(0);
   });
 
-  test('is replaced even when it claims a later sequence than the run has', async () => {
+  test('is replaced even if it claims a later sequence than the run has', async () => {
     const store = await opened();
     const { runs } = store;
     await running(store, 'r');
@@ -93,7 +96,7 @@ describe.each(Object.entries(ENGINES))('a changed snapshot on %s', (_, makePlace
     expect((await runs.refreshSnapshot('r')).folded).toBe(0);
   });
 
-  test('can be folded anew on command', async () => {
+  test('can be folded from the start on request', async () => {
     const store = await opened();
     await running(store, 'r');
     expect(await store.runs.refreshSnapshot('r', { full: true })).toMatchObject({ folded: 2 });

@@ -1,14 +1,14 @@
-/** A store with something of everything, and everything a store shows of it: to compare a copy with its source. */
+/** Fills a store with data of every kind and reads everything back, to compare a copy with its source. */
 import { mintPauseToken, type Store } from '@tidemark/core';
 
 const AT = '2026-02-16T09:30:00.000Z';
 
 export interface Filled {
-  /** Tokens of pauses that wait, with their payloads. */
+  /** Tokens of waiting pauses with their payloads. */
   pauses: Map<string, object>;
 }
 
-/** Fills two tenants; `runs` of 1 to 20 events each, and one of 2 500. */
+/** Fills two tenants with `runs` of 1 to 20 events each, and one run of 2 500. */
 export async function fill(store: Store, runs = 12): Promise<Filled> {
   const pauses = new Map<string, object>();
   for (const tenantId of ['default', 'acme']) {
@@ -21,7 +21,7 @@ export async function fill(store: Store, runs = 12): Promise<Filled> {
   return { pauses };
 }
 
-/** A run of 2 500 events, which takes several parts. */
+/** Adds a run of 2 500 events, which takes several parts. */
 export async function fillLong({ runs }: Store): Promise<void> {
   const events = Array.from({ length: 500 }, () => ({
     runId: 'long',
@@ -100,7 +100,7 @@ async function fillSession(agents: Store['agents'], sessionId: string): Promise<
   }
 }
 
-/** Everything that a copy must carry over. */
+/** Returns everything that a copy must carry over. */
 export async function contentsOf(store: Store): Promise<unknown> {
   const tenants: Record<string, unknown> = {};
   for (const tenantId of (await store.admin.listTenants()).items) {
@@ -120,7 +120,7 @@ async function runsOf({ runs }: Store): Promise<unknown> {
   const logs = [];
   for (const summary of items) {
     const events = await Array.fromAsync(runs.readEvents(summary.runId));
-    // Copies carry no snapshots.
+    // Copies do not include snapshots.
     const { snapshot: _, ...verified } = await runs.verify(summary.runId);
     logs.push({ summary, events, verified });
   }

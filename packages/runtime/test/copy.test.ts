@@ -1,11 +1,14 @@
-/** Copies between stores: nothing is lost or changed on the way, a copy that was interrupted is run again, and what differs is told. */
+/**
+ * Copies between stores: nothing is lost or changed, an interrupted copy can be run again, and differences are
+ * reported.
+ */
 import { type Store, type TenantPart, TidemarkError } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { neededServers } from '../../../scripts/servers/index.ts';
 import { copyStore } from '../src/index.ts';
 import { altered } from './altered.ts';
 import { contentsOf, fill, fillLong } from './copied.ts';
-import { memory, place } from './places.ts';
+import { memory, openStore } from './stores.ts';
 
 const AVAILABLE = new Set<string>(['memory', 'sqlite', ...neededServers()]);
 const PAIRS = [
@@ -19,11 +22,11 @@ const PAIRS = [
 
 describe('a copy', () => {
   it.each(PAIRS.filter((pair) => pair.every((it) => AVAILABLE.has(it))))(
-    'from %s to %s holds the same, and a second one finds nothing to do',
+    'from %s to %s has the same contents, and a second one finds nothing to do',
     { timeout: 120_000 },
     async (source, target) => {
-      const from = await place(source);
-      const to = await place(target);
+      const from = await openStore(source);
+      const to = await openStore(target);
       const { pauses } = await fill(from);
       const report = await copyStore(from, to);
       expect(report).toMatchObject({ complete: true, differences: [], problems: [] });
@@ -40,11 +43,11 @@ describe('a copy', () => {
         });
       for (const [token, payload] of pauses)
         expect(await to.forTenant('acme').agents.loadPlannerState(token), 'the same token resumes').toEqual(payload);
-      expect(await to.kv.get('tidemark.subscriptions.mine.shard-0'), 'a place in another feed').toBe(null);
+      expect(await to.kv.get('tidemark.subscriptions.mine.shard-0'), 'a openStore in another feed').toBe(null);
     },
   );
 
-  it('is confined to the parts and tenants that are named', async () => {
+  it('is confined to the given parts and tenants', async () => {
     const [from, to] = [memory(), memory()];
     await fill(from);
     await copyStore(from, to, { tenants: ['acme'], parts: ['runs', 'memory'] });
@@ -56,7 +59,7 @@ describe('a copy', () => {
     expect(await kv.get('key-1')).toBe(null);
   });
 
-  it('tells how far it is', async () => {
+  it('reports its progress', async () => {
     const [from, to] = [memory(), memory()];
     await fill(from);
     const phases: string[] = [];
@@ -65,8 +68,8 @@ describe('a copy', () => {
     expect(phases.length).toBeGreaterThan(1);
   });
 
-  it('goes on where an interrupted one was', { timeout: 60_000 }, async () => {
-    const [from, to] = [memory(), await place('sqlite')];
+  it('continues where an interrupted one stopped', { timeout: 60_000 }, async () => {
+    const [from, to] = [memory(), await openStore('sqlite')];
     await fill(from);
     for (let steps = 1; ; steps *= 2) {
       const stopping = new AbortController();
@@ -82,9 +85,9 @@ describe('a copy', () => {
     expect(await contentsOf(to)).toEqual(await contentsOf(from));
   });
 
-  it('survives calls of either side that fail for the moment', { timeout: 60_000 }, async () => {
+  it('survives transient failures of either side', { timeout: 60_000 }, async () => {
     const from = memory();
-    const to = await place('sqlite');
+    const to = await openStore('sqlite');
     await fill(from);
     let calls = 0;
     const shaky = altered(to, {
@@ -111,7 +114,7 @@ it('a backup of any engine is a copy into a SQLite file, and a restore is the co
   timeout: 60_000,
 }, async () => {
   const engine = AVAILABLE.has('redis') ? 'redis' : 'memory';
-  const [store, file, restored] = [await place(engine), await place('sqlite'), await place(engine)];
+  const [store, file, restored] = [await openStore(engine), await openStore('sqlite'), await openStore(engine)];
   await fill(store);
   const before = await contentsOf(store);
   expect((await copyStore(store, file)).complete).toBe(true);
@@ -120,7 +123,7 @@ it('a backup of any engine is a copy into a SQLite file, and a restore is the co
 });
 
 describe('a run that the target has already', () => {
-  it('is replaced when the target has only its beginning', async () => {
+  it('is replaced if the target has only its beginning', async () => {
     const [from, to] = [memory(), memory()];
     const run = from.runs.handle('grown');
     for (let n = 0; n < 3; n++) await run.append('Progress', { n });
@@ -133,7 +136,7 @@ describe('a run that the target has already', () => {
     expect((await to.runs.handle('grown').append('Progress', {})).runSeq, 'and can be written to').toBe(6);
   });
 
-  it('is replaced in the end when the copy was cut off while it was being replaced', async () => {
+  it('is finally replaced if a copy was interrupted while replacing it', async () => {
     const [from, to] = [memory(), memory()];
     const run = from.runs.handle('grown');
     await run.append('Progress');
@@ -151,10 +154,10 @@ describe('a run that the target has already', () => {
   });
 
   it.each(['memory', 'sqlite'])(
-    'is begun anew in %s when the copy was cut off in the middle of it and the source has grown since',
+    'is restarted in %s if a copy was interrupted in the middle of it and the source has grown since',
     { timeout: 30_000 },
     async (engine) => {
-      const [from, to] = [memory(), await place(engine)];
+      const [from, to] = [memory(), await openStore(engine)];
       const crashAt = (name: string) => (point: string) => {
         if (point === name) throw new Error('crash');
       };
@@ -194,7 +197,7 @@ describe('a run that the target has already', () => {
         await to.runs.archiveRun('run', { location: 'file:elsewhere', expectedSeq: 1 });
       },
     ],
-  ])('is left alone and told of when it %s', async (_, diverge) => {
+  ])('is kept and reported when it %s', async (_, diverge) => {
     const [from, to] = [memory(), memory()];
     await from.runs.handle('run').append('Progress');
     await diverge(from, to);
@@ -207,8 +210,8 @@ describe('a run that the target has already', () => {
   });
 });
 
-describe('what changed in the source', () => {
-  it('is carried over by the next copy', async () => {
+describe('changes in the source', () => {
+  it('are copied by the next copy', async () => {
     const [from, to] = [memory(), memory()];
     await from.kv.put('a', { n: 1 });
     await from.agents.saveMemoryState('m', { n: 1 });
@@ -221,7 +224,7 @@ describe('what changed in the source', () => {
     expect(await contentsOf(to)).toEqual(await contentsOf(from));
   });
 
-  it('by a redaction is carried over too, although the head stays the same', async () => {
+  it('made by a redaction are copied too, although the head stays the same', async () => {
     const [from, to] = [memory(), memory()];
     const run = from.runs.handle('run');
     for (let n = 0; n < 3; n++) await run.append('Progress', { secret: n });
@@ -235,7 +238,7 @@ describe('what changed in the source', () => {
     expect(await to.runs.verify('run')).toMatchObject({ ok: true });
   });
 
-  it('while the copy was under way is told of', async () => {
+  it('during a copy are reported', async () => {
     const [from, to] = [memory(), memory()];
     await from.kv.put('a', { n: 1 });
     let changed = false;
@@ -250,7 +253,7 @@ describe('what changed in the source', () => {
   });
 });
 
-it('refuses a part that one side lacks, before anything is copied', async () => {
+it('rejects a part that one side lacks before anything is copied', async () => {
   const [from, to] = [memory(), memory()];
   await from.kv.put('a', { n: 1 });
   const lacking = new Proxy(to, {

@@ -1,4 +1,4 @@
-/** Short versions of the rig that kills copies and retention at named points. */
+/** Short versions of the fault rigs that kill copies and retention at named points. */
 import { describe, expect, it } from 'vitest';
 import { startNode } from '../../sqlite/test/programs.ts';
 
@@ -10,7 +10,7 @@ async function run(...args: string[]): Promise<string> {
   return stdout;
 }
 
-describe('killed at a named point, nothing is lost, nothing is half-gone, and the next run finishes (RUN-15)', () => {
+describe('when killed at a named point, nothing is lost or half removed, and the next run finishes (RUN-15)', () => {
   it('a copy', LIMIT, async () => {
     expect(await run('--what', 'copy', '--crashes', '4')).toMatch(/4 crashes, .* 0 problems/);
   });

@@ -1,4 +1,6 @@
-/** The short version of `faults/damage-flips` on every server that keeps files (F5, KV-12, RUN-17); SQLite's is with its engine. */
+/**
+ * The short version of `faults/damage-flips` on every server that keeps files (F5, KV-12, RUN-17). SQLite has its own.
+ */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT, runQuietly } from '../../../scripts/processes.ts';

@@ -1,4 +1,4 @@
-/** Every engine the runtime is tested on, each with a place of its own; `again` opens the same place a second time. */
+/** Every engine that the runtime is tested on, each with a fresh database that can be opened several times. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,13 +9,13 @@ import { redisStore } from '@tidemark/redis';
 import { sqliteStore } from '@tidemark/sqlite';
 import { offeredUrl } from '../../../scripts/servers/index.ts';
 
-export interface Place {
-  /** Another connection to the same data, as another process would have. */
+export interface Database {
+  /** Opens another connection to the same data, as another process would. */
   open(): Promise<Store>;
   remove(): Promise<void>;
 }
 
-export const ENGINES: Record<string, () => Promise<Place>> = {
+export const ENGINES: Record<string, () => Promise<Database>> = {
   sqlite: async () => {
     const directory = await mkdtemp(join(tmpdir(), 'tidemark-runtime-'));
     return {

@@ -1,9 +1,9 @@
-/** Every write of a store, prepared in a tenant of its own. A write without an entry here does not compile. */
+/** Every write of a store, prepared in its own tenant. A write without an entry here does not compile. */
 import type { CallArgs, Store, StoreDomain, WriteMethod } from '@tidemark/core';
 import type { Engine } from '@tidemark/core/engine';
 import { runEvent } from '../../../faults/run-event.ts';
 
-/** Where a write is made: a view of one tenant, and the engine underneath. */
+/** The context of a write: a view of one tenant, and the engine underneath. */
 export interface Ground {
   store: Store;
   engine: Engine;
@@ -21,7 +21,7 @@ const scope = { sessionId: 'session' };
 
 const event = ({ tenantId }: Ground, runId = 'run') => ({ ...runEvent(runId), tenantId });
 
-/** A run of three events, the last of which its stored snapshot does not know. */
+/** Creates a run of three events whose stored snapshot lacks the last one. */
 async function withRun(ground: Ground): Promise<void> {
   const { runs } = ground.store;
   await runs.appendEvents([event(ground), event(ground)]);
@@ -212,7 +212,7 @@ export const EVERY_WRITE: EveryWrite = {
   },
 };
 
-/** What a write withholds from its error, to be given to `replay`. */
+/** Returns the value that a write withholds from its error and that `replay` needs. */
 export function withheldOf(method: string): unknown {
   return method === 'putStream' ? chunks() : 'token';
 }

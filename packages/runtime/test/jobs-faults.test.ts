@@ -1,4 +1,4 @@
-/** A short version of `faults/jobs.ts`, and the proof that its checks can fail. */
+/** A short version of `faults/jobs.ts`, and proof that its checks can fail. */
 import type { Job } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkJobs, type JobNote } from '../../../faults/job-notes.ts';
@@ -17,7 +17,7 @@ async function run(...args: string[]): Promise<string> {
 
 const PROVED = /^jobs: 400 completed once, [1-9]\d* sent back, [1-9]\d* zombies heard CLAIM_LOST, 0 problems/;
 
-describe('every job is completed once while workers are killed, frozen and oversleep (KV-7, KV-8)', () => {
+describe('every job is completed once while workers are killed, suspended and oversleep (KV-7, KV-8)', () => {
   it('on SQLite', LIMIT, async () => {
     expect(await run()).toMatch(PROVED);
   });
@@ -29,12 +29,12 @@ describe('every job is completed once while workers are killed, frozen and overs
   });
 });
 
-describe('the check of what workers heard', () => {
+describe("the check of workers' notes", () => {
   const job = (taskId: string, resultRef: string) => ({ taskId, resultRef }) as Job;
   const note = (kind: JobNote['kind'], taskId: string, claimId: string): JobNote => ({ kind, taskId, claimId });
   const sound = [note('claimed', 'a', '1'), note('lost', 'a', '1'), note('claimed', 'a', '2')];
 
-  it('accepts a job that one valid claim completed, also when its worker did not live to hear it', () => {
+  it('accepts a job that one valid claim completed, even if its worker died before the reply', () => {
     expect(checkJobs([job('a', '2')], sound, 1)).toEqual([]);
     expect(checkJobs([job('a', '2')], [...sound, note('completed', 'a', '2')], 1)).toEqual([]);
   });

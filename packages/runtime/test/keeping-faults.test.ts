@@ -1,8 +1,8 @@
-/** A short version of the rig that kills archivers and restores. */
+/** A short version of the fault rig that kills archivers and restores. */
 import { expect, it } from 'vitest';
 import { startNode } from '../../sqlite/test/programs.ts';
 
-it('no run is lost, or half there, when an archiver or a restore is killed (RUN-15)', {
+it('no run is lost or incomplete after an archiver or a restore is killed (RUN-15)', {
   timeout: 180_000,
 }, async () => {
   const { code, stdout, stderr } = await startNode({ script: 'faults/keeping.ts' }, '--crashes', '4').ended;

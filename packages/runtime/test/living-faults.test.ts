@@ -1,4 +1,7 @@
-/** Short versions of the rigs that kill what lives behind the log: subscriptions, the projector, a projection's rebuild. */
+/**
+ * Short versions of the fault rigs that kill consumers of the log: subscriptions, the projector, a projection's
+ * rebuild.
+ */
 import { describe, expect, it } from 'vitest';
 import { startNode } from '../../sqlite/test/programs.ts';
 
@@ -10,7 +13,7 @@ async function run(name: string, ...args: string[]): Promise<string> {
   return stdout;
 }
 
-describe('what lives behind the log loses nothing when it is killed at a named point (RUN-14)', () => {
+describe('consumers of the log lose nothing when they are killed at a named point (RUN-14)', () => {
   it('a subscription', LIMIT, async () => {
     expect(await run('crash-points', '--what', 'subscription', '--crashes', '4')).toMatch(/4 crashes, .* 0 problems/);
   });
@@ -27,7 +30,7 @@ describe('what lives behind the log loses nothing when it is killed at a named p
     expect(await run('erasure', '--crashes', '4')).toMatch(/[4-9] crashes, 0 problems/);
   });
 
-  it('and a tail needs no more memory for a slow reader', LIMIT, async () => {
+  it('and a tail needs no extra memory for a slow reader', LIMIT, async () => {
     expect(await run('tail-memory', '--events', '15000')).toMatch(/slow reader: \{"events":15000,"inOrder":true/);
   });
 });

@@ -1,10 +1,13 @@
-/** Copies that are made again (COPY-1): what ended in the source ends in the target, and a mirror removes only what a copy wrote. */
+/**
+ * Repeated copies (COPY-1): data that ended in the source ends in the target, and a mirror removes only what a copy
+ * wrote.
+ */
 import { memoryKey, mintPauseToken, type Store } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { neededServers } from '../../../scripts/servers/index.ts';
 import { copyStore } from '../src/index.ts';
 import { contentsOf } from './copied.ts';
-import { memory, place } from './places.ts';
+import { memory, openStore } from './stores.ts';
 
 const AT = '2026-02-16T09:30:00.000Z';
 const SLOW = { timeout: 120_000 };
@@ -14,7 +17,7 @@ interface Filled {
   artifactId: string;
 }
 
-/** One of everything that can go again. */
+/** Adds one removable item of every kind. */
 async function fill(store: Store, name: string): Promise<Filled> {
   const { runs, kv, agents, artifacts } = store;
   const token = mintPauseToken();
@@ -41,11 +44,11 @@ async function fillSession({ agents, artifacts }: Store, sessionId: string, text
 }
 
 async function twoStores(engine: string): Promise<[Store, Store]> {
-  return [memory(), await place(engine)];
+  return [memory(), await openStore(engine)];
 }
 
 describe.for(['memory', 'sqlite', ...neededServers()])('a second copy into %s', (engine) => {
-  it('lets end what ended in the source, without a mirror', SLOW, async () => {
+  it('ends items that ended in the source, without a mirror', SLOW, async () => {
     const [from, to] = await twoStores(engine);
     const { token } = await fill(from, 'a');
     await from.runs.handle('never copied').append('RunStarted');
@@ -66,7 +69,7 @@ describe.for(['memory', 'sqlite', ...neededServers()])('a second copy into %s', 
     expect(await to.agents.loadPlannerState('token of session a before')).toEqual({});
   });
 
-  it('is not complete while the target has more, and removes nothing', SLOW, async () => {
+  it('is not complete while the target has extra items, and removes nothing', SLOW, async () => {
     const [from, to] = await twoStores(engine);
     const { artifactId } = await fill(from, 'a');
     await copyStore(from, to);
@@ -83,7 +86,7 @@ describe.for(['memory', 'sqlite', ...neededServers()])('a second copy into %s', 
     expect(await contentsOf(to)).toEqual(before);
   });
 
-  it('with a mirror removes what an earlier copy wrote', SLOW, async () => {
+  it('with a mirror removes items that an earlier copy wrote', SLOW, async () => {
     const [from, to] = await twoStores(engine);
     const { artifactId } = await fill(from, 'a');
     await fill(from, 'b');
@@ -99,13 +102,13 @@ describe.for(['memory', 'sqlite', ...neededServers()])('a second copy into %s', 
     expect(await contentsOf(to)).toEqual(await contentsOf(from));
   });
 
-  it('with a mirror leaves what the target had, and what was changed there', SLOW, async () => {
+  it('with a mirror keeps items the target already had, and items changed there', SLOW, async () => {
     const [from, to] = await twoStores(engine);
     await to.kv.put('of the target', { n: 1 });
     await to.agents.saveMemoryState('of the target', { n: 1 });
     await to.runs.handle('of the target').append('RunStarted');
     await to.artifacts.putText('of the target', { ttl: null });
-    // The same on both sides: the copy has nothing to write.
+    // Equal on both sides, so the copy writes nothing.
     for (const { kv } of [from, to]) await kv.put('of both', { n: 1 });
     await fill(from, 'a');
     await copyStore(from, to);
@@ -127,7 +130,7 @@ describe.for(['memory', 'sqlite', ...neededServers()])('a second copy into %s', 
     expect(await contentsOf(to)).toEqual(before);
   });
 
-  it('carries over a session that was erased and begun again', SLOW, async () => {
+  it('erases and copies a session that was erased and restarted', SLOW, async () => {
     const [from, to] = await twoStores(engine);
     await fillSession(from, 's', 'old');
     await copyStore(from, to);
@@ -139,7 +142,7 @@ describe.for(['memory', 'sqlite', ...neededServers()])('a second copy into %s', 
     expect((await to.agents.listUpdates('s')).map(({ updateId }) => updateId)).toEqual(['new']);
   });
 
-  it('keeps the time at which an event was redacted', SLOW, async () => {
+  it('keeps the time of a redaction', SLOW, async () => {
     const [from, to] = await twoStores(engine);
     for (const type of ['RunStarted', 'Progress']) await from.runs.handle('run').append(type, { secret: type });
     await copyStore(from, to);
@@ -149,7 +152,7 @@ describe.for(['memory', 'sqlite', ...neededServers()])('a second copy into %s', 
     expect(await to.runs.fetchEvents('run')).toEqual(await from.runs.fetchEvents('run'));
   });
 
-  it('lets an archived run be, and archives it alike with a mirror', SLOW, async () => {
+  it('keeps an archived run, and archives it too with a mirror', SLOW, async () => {
     const [from, to] = await twoStores(engine);
     for (const runId of ['kept', 'archived']) await from.runs.handle(runId).append('RunCompleted');
     await copyStore(from, to);
@@ -160,7 +163,7 @@ describe.for(['memory', 'sqlite', ...neededServers()])('a second copy into %s', 
     expect(await to.runs.archiveLocation('archived')).toBe('file:archive');
   });
 
-  it('follows the erasure of a tenant with a mirror', SLOW, async () => {
+  it('with a mirror erases a tenant that was erased in the source', SLOW, async () => {
     const [from, to] = await twoStores(engine);
     for (const tenantId of ['acme', 'other']) await fill(from.forTenant(tenantId), tenantId);
     await copyStore(from, to);
@@ -172,7 +175,7 @@ describe.for(['memory', 'sqlite', ...neededServers()])('a second copy into %s', 
   });
 });
 
-it('a copy without kv in the target cannot be a mirror', async () => {
+it('a mirror requires kv in the target', async () => {
   const [from, to] = [memory(), memory()];
   const lacking = new Proxy(to, {
     get: (target, name) =>

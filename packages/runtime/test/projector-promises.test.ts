@@ -1,4 +1,4 @@
-/** The projector's promises under faults that are chosen: lag that grows, holes, damage, lost events (RUN-14). */
+/** The projector's guarantees under injected faults: growing lag, holes, damage, lost events (RUN-14). */
 import { memoryStore, type RefreshedSnapshot, type RunStore, type Store, TidemarkError } from '@tidemark/core';
 import { createProjector, type Projector, type ProjectorAlert, type ProjectorOptions } from '@tidemark/runtime';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ async function started(
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('the lag', () => {
-  test('is seen while a fold hangs, alerts once, and falls to 0 when the projector has caught up', async () => {
+  test('is measured while a fold hangs, alerts once, and falls to 0 when the projector has caught up', async () => {
     const gate = Promise.withResolvers<void>();
     const { store, projector, codes } = await started(
       (runs) => ({
@@ -55,7 +55,7 @@ describe('the lag', () => {
     expect(codes()).toEqual(['PROJECTOR_LAG_HIGH']);
   });
 
-  test('is seen while the feed hangs', async () => {
+  test('is measured while the feed hangs', async () => {
     const gate = Promise.withResolvers<void>();
     let isStuck = false;
     const { store, projector, codes } = await started(
@@ -77,7 +77,7 @@ describe('the lag', () => {
     await expect.poll(() => projector.status().lagMs, { timeout: 3_000 }).toBe(0);
   }, 15_000);
 
-  test('that is too long marks the runs that wait and folds them beside the hanging worker', async () => {
+  test('above the limit marks the waiting runs stale and folds them beside the hanging worker', async () => {
     const marked: string[] = [];
     const gate = Promise.withResolvers<void>();
     const hanging = { name: 'hanging', refresh: () => gate.promise };
@@ -131,7 +131,7 @@ describe('the projector', () => {
     ]);
   });
 
-  test('reports a damaged run once and goes on with the others', async () => {
+  test('reports a damaged run once and continues with the others', async () => {
     let isDamaged = true;
     const { store, projector, alerts } = await started((runs) => ({
       async refreshSnapshot(runId, options) {
@@ -152,7 +152,7 @@ describe('the projector', () => {
     await expect.poll(() => projector.status().damagedRuns).toBe(0);
   });
 
-  test('counts invalid events beyond those that a snapshot lists', async () => {
+  test('counts invalid events that a snapshot does not list', async () => {
     const { store, projector, alerts } = await started(() => ({}));
     const run = store.runs.handle('r');
     await run.append('RunStarted');

@@ -1,22 +1,22 @@
-/** The projector on every engine: snapshots follow the log, alerts say what is wrong, work is shared. */
+/** The projector on every engine: snapshots follow the log, alerts are raised, and work is shared. */
 import type { RunSnapshot, Store } from '@tidemark/core';
 import { createProjector, type Projector, type ProjectorAlert, type ProjectorOptions } from '@tidemark/runtime';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ENGINES } from './engines.ts';
 import { recordingMeter } from './recording-meter.ts';
 
-describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => {
+describe.each(Object.entries(ENGINES))('the projector on %s', (_, createDatabase) => {
   const closing: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const close of closing.splice(0).reverse()) await close();
   });
 
   async function opened(count: number): Promise<Store[]> {
-    const place = await makePlace();
-    closing.push(() => place.remove());
+    const database = await createDatabase();
+    closing.push(() => database.remove());
     const stores: Store[] = [];
     for (let at = 0; at < count; at++) {
-      const store = await place.open();
+      const store = await database.open();
       closing.push(() => store.close());
       stores.push(store);
     }
@@ -29,7 +29,7 @@ describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => 
     return projector;
   }
 
-  /** The stored snapshot itself: getSnapshot alone would fold what is missing where none is stored. */
+  /** Waits for the stored snapshot: getSnapshot alone would fold events if none is stored. */
   async function caughtUp(store: Store, runId: string): Promise<RunSnapshot> {
     const head = await store.runs.headSeq(runId);
     for (const end = Date.now() + 20_000; ; ) {
@@ -55,7 +55,7 @@ describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => 
     await expect.poll(() => projector.status().lagMs).toBe(0);
   });
 
-  test('folds every event once, however many processes share the work', async () => {
+  test('folds every event once, regardless of the number of processes', async () => {
     const [one, two, writer] = await opened(3);
     const projectors = [await started({ store: one! }), await started({ store: two! })];
     const runs = Array.from({ length: 30 }, (_, at) => `run-${at}`);
@@ -65,12 +65,12 @@ describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => 
       }),
     );
     for (const runId of runs) await caughtUp(writer!, runId);
-    // What getSnapshot above folded itself, because no projector had come by yet, is not theirs.
+    // Events that getSnapshot folded itself, before a projector got to them, are not counted.
     const folded = projectors.reduce((sum, projector) => sum + projector.status().folded, 0);
     expect(folded).toBeLessThanOrEqual(300);
   });
 
-  test('raises an alert once for an event that its run does not allow', async () => {
+  test('raises one alert for an invalid event', async () => {
     const [store] = await opened(1);
     const alerts: ProjectorAlert[] = [];
     await started({ store: store!, onAlert: (alert) => void alerts.push(alert) });
@@ -83,7 +83,7 @@ describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => 
     expect(alerts.map(({ code }) => code)).toEqual(['INVALID_TRANSITION']);
   });
 
-  test('tells when it lags', async () => {
+  test('raises an alert when it lags', async () => {
     const [store] = await opened(1);
     await store!.runs.handle('old').append('RunStarted');
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -107,7 +107,7 @@ describe.each(Object.entries(ENGINES))('the projector on %s', (_, makePlace) => 
     await expect.poll(() => projector.status().lagMs).toBe(0);
   });
 
-  test('passes over a run that is gone', async () => {
+  test('skips a removed run', async () => {
     const [store] = await opened(1);
     await store!.runs.handle('gone').append('RunStarted');
     await store!.runs.handle('here').append('RunStarted');

@@ -1,4 +1,4 @@
-/** Signals on real servers: entries of Redis streams, messages of NATS. */
+/** Signals on real servers: Redis stream entries and NATS messages. */
 import { connect } from '@nats-io/transport-node';
 import { createClient } from '@redis/client';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -14,7 +14,7 @@ function signalFor(taskType: string): JobSignal {
 }
 
 describe.skipIf(!needed.includes('redis'))('redisStreamsPublisher', () => {
-  it('appends to the stream of the subject and keeps it short', async () => {
+  it('appends to the stream of the subject and trims it', async () => {
     const client = createClient({ url: offeredUrl('redis') });
     await client.connect();
     onTestFinished(() => client.close());
@@ -33,7 +33,7 @@ describe.skipIf(!needed.includes('redis'))('redisStreamsPublisher', () => {
     expect(length).toBeLessThan(500);
   });
 
-  it('fails when the server does', async () => {
+  it('rejects when the server fails', async () => {
     const client = createClient({ url: offeredUrl('redis') });
     await client.connect();
     const publish = redisStreamsPublisher(client);
@@ -43,7 +43,7 @@ describe.skipIf(!needed.includes('redis'))('redisStreamsPublisher', () => {
 });
 
 describe.skipIf(!needed.includes('nats'))('natsPublisher', () => {
-  it('publishes on the subject, and the server has it when it resolves', async () => {
+  it('publishes on the subject and resolves once the server has the message', async () => {
     const connection = await connect({ servers: offeredUrl('nats')?.replace('nats://', '') });
     const listener = await connect({ servers: offeredUrl('nats')?.replace('nats://', '') });
     onTestFinished(() => connection.close());
@@ -60,7 +60,7 @@ describe.skipIf(!needed.includes('nats'))('natsPublisher', () => {
     expect(messages.getProcessed()).toBe(1);
   });
 
-  it('fails when the connection is gone', async () => {
+  it('rejects when the connection is closed', async () => {
     const connection = await connect({ servers: offeredUrl('nats')?.replace('nats://', '') });
     const publish = natsPublisher(connection);
     await connection.close();

@@ -1,4 +1,4 @@
-/** A meter that remembers what it was given. */
+/** A meter that records its measurements. */
 import type { Attributes, Meter } from '@tidemark/core';
 
 export type Point = [name: string, value: number, attributes?: Attributes];

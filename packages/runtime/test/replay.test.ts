@@ -1,6 +1,6 @@
 /**
- * Every write of every engine whose reply is lost: `error.write`, replayed, leaves the store as after exactly one write, and so
- * does a second replay (GEN-8).
+ * Every write of every engine with a lost reply: replaying `error.write` leaves the store as after exactly one write,
+ * and so does a second replay (GEN-8).
  */
 import { httpStore } from '@tidemark/client';
 import {
@@ -20,12 +20,12 @@ import { neededServers } from '../../../scripts/servers/index.ts';
 import { ENGINES } from './engines.ts';
 import { EVERY_WRITE, type Ground, withheldOf } from './every-write.ts';
 
-/** Loses the reply to one of the writes that follow, and counts them. */
+/** Loses the reply to one of the following writes, and counts them. */
 class Losses {
   made = 0;
   #at = 0;
 
-  /** Loses the reply to the write that is the `at`th from now; 0 for none. */
+  /** Loses the reply to the `at`th write from now; 0 for none. */
   from(at: number): void {
     this.made = 0;
     this.#at = at;
@@ -46,14 +46,14 @@ interface Lossy {
   close(): Promise<void>;
 }
 
-/** The calls of engines that change something. */
+/** Engine calls that write. */
 const ENGINE_WRITES = new Set([
   ...['append', 'saveSnapshot', 'dropSnapshot', 'remove', 'restore', 'redact', 'release'],
   ...['write', 'batch', 'save', 'claim', 'consume', 'settle', 'bury', 'delete'],
   ...['refer', 'deleteRef', 'eraseRefs', 'sweep', 'erase', 'eraseTrace', 'erasePauses'],
 ]);
 
-/** An engine, or a part of one, that carries writes out and loses the reply to one of them. */
+/** Wraps an engine, or a part of one: writes are carried out, and the reply to one of them is lost. */
 function losing<T extends object>(part: T, losses: Losses): T {
   return new Proxy(part, {
     get: (target, name) => {
@@ -84,7 +84,7 @@ async function lossyStore(store: Store, remove: () => Promise<void> = async () =
   return { store, lossy, engine, losses, close: () => store.close().then(remove) };
 }
 
-/** A server on a memory store, and a client that loses answers. */
+/** A server with a memory store, and a client that loses responses. */
 async function lossyClient(): Promise<Lossy> {
   const memory = memoryStore();
   const server = createServer({ store: memory });
@@ -109,18 +109,18 @@ const STORES: Record<string, () => Promise<Lossy>> = {
   memory: () => lossyStore(memoryStore()),
   http: lossyClient,
   ...Object.fromEntries(
-    Object.entries(ENGINES).map(([name, newPlace]) => [
+    Object.entries(ENGINES).map(([name, createDatabase]) => [
       name,
       async () => {
-        const place = await newPlace();
-        return lossyStore(await place.open(), place.remove);
+        const database = await createDatabase();
+        return lossyStore(await database.open(), database.remove);
       },
     ]),
   ),
 };
 const AVAILABLE: readonly string[] = ['memory', 'http', 'sqlite', ...neededServers()];
 
-/** Everything that a tenant has, as readers get it. */
+/** Returns everything a tenant has, as readers see it. */
 async function stateOf(store: Store): Promise<unknown> {
   const { runs, kv, agents, artifacts, admin } = store;
   const { items: found } = await runs.listRuns();
@@ -155,14 +155,14 @@ async function stateOf(store: Store): Promise<unknown> {
 
 const scope = { sessionId: 'session' };
 
-/** Writes that renew times and revisions whenever they are sent, and change nothing else. */
+/** Writes that renew times and revisions whenever they are repeated, and change nothing else. */
 const RENEWING = new Set([
   ...['runs.refreshSnapshot', 'runs.markStale', 'jobs.heartbeat', 'jobs.progress', 'agents.savePlannerState'],
   ...['agents.saveRemoteBinding', 'agents.saveTask', 'agents.saveTrajectory', 'admin.putPause'],
   ...['artifacts.putBytes', 'artifacts.putText', 'artifacts.putStream', 'runs.redactEvent', 'admin.eraseSession'],
 ]);
 const RENEWED = new Set(['updatedAt', 'version', 'expiresAt']);
-/** Times of the last look or sign of life, which are not part of what was written. */
+/** Times of the last read or heartbeat, which are not part of a write. */
 const OBSERVED = new Set(['projectedAt', 'lastActiveAt']);
 const RENEWED_FIELDS = new Set(['updated_at', 'timeout_at', 'at']);
 
@@ -179,8 +179,8 @@ function withoutRenewed(state: unknown): unknown {
   });
 }
 
-/** Writes that change nothing that readers see: times, and bytes without a reference. */
-const UNSEEN = new Set(['jobs.heartbeat', 'jobs.announced', 'artifacts.sweep']);
+/** Writes without an effect that readers see: times, and bytes without a reference. */
+const UNSEEN = new Set(['jobs.heartbeat', 'jobs.markAnnounced', 'artifacts.sweep']);
 
 const WRITES = Object.entries(EVERY_WRITE).flatMap(([domain, methods]) =>
   Object.keys(methods).map((method) => ({ domain: domain as StoreDomain, method, name: `${domain}.${method}` })),
@@ -197,7 +197,9 @@ describe.for(AVAILABLE)('A write on %s whose reply is lost', (engineName) => {
   });
   afterAll(() => on.close());
 
-  /** Makes a write in a new tenant, loses the reply to its `at`th step, and returns the ground with the error, if any. */
+  /**
+   * Makes a write in a new tenant and loses the reply to its `at`th step. Returns the context with the error, if any.
+   */
   async function lose(domain: StoreDomain, method: string, at: number) {
     const tenantId = `${method}-${crypto.randomUUID().slice(0, 8)}`;
     const ground = { store: on.store.forTenant(tenantId), engine: on.engine, tenantId };
@@ -222,7 +224,7 @@ describe.for(AVAILABLE)('A write on %s whose reply is lost', (engineName) => {
     expect(steps).toBeGreaterThan(0);
     for (const at of new Set([1, steps])) {
       const { ground, args, before, error } = await lose(domain, method, at);
-      // A step that only tidies up may fail without harm.
+      // A step that only cleans up may fail without harm.
       if (error === null) continue;
       if (!isTidemarkError(error, 'OUTCOME_UNKNOWN')) throw error;
       const write = error.write as StoreWrite;

@@ -1,4 +1,4 @@
-/** Retention that archives: what its policies let go lies in the archive, and comes back from there. */
+/** Retention that archives: removed runs are in the archive and can be restored from it. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-it('old runs go to the archive and can be restored from it; live ones stay', async () => {
+it('old runs are archived and can be restored; live runs stay', async () => {
   for (const runId of ['a', 'b', 'c']) {
     const run = store.runs.handle(runId);
     await run.append('RunStarted');

@@ -19,7 +19,7 @@ afterEach(() => store.close());
 const pass = async (policies: RetentionPolicies, dryRun = false) =>
   (await createRetention({ store, policies, clock: () => now, share: 1 }).run({ dryRun })).policies;
 
-it('KV records go by a time in one of their fields, in every tenant', async () => {
+it('KV records are removed by a time in one of their fields, in every tenant', async () => {
   const other = store.forTenant('acme');
   for (const kv of [store.kv, other.kv]) {
     await kv.put('cache.old', { at: now });
@@ -44,7 +44,7 @@ it('KV records go by a time in one of their fields, in every tenant', async () =
   }
 });
 
-it('ended jobs go by their last change, per type and state; others never', async () => {
+it('ended jobs are removed by their last change, type and state; others never', async () => {
   const { jobs } = store;
   const end = async (taskType: string, taskId: string, how: 'complete' | 'fail') => {
     await jobs.enqueue({ taskType, taskId });
@@ -71,7 +71,7 @@ it('ended jobs go by their last change, per type and state; others never', async
   expect(await there('video', 'done')).toBe(true);
 });
 
-it('memory goes by its last save and its prefix, unless it is saved again meanwhile', async () => {
+it('memory is removed by its last save and its prefix, unless it is saved again meanwhile', async () => {
   const { agents } = store;
   await agents.saveMemoryState('chat:a', { n: 1 });
   await agents.saveMemoryState('chat:b', { n: 1 });
@@ -94,7 +94,7 @@ it('memory goes by its last save and its prefix, unless it is saved again meanwh
   expect(await agents.loadMemoryState('plan:a')).toEqual({ n: 1 });
 });
 
-it('artifacts go by their creation and their scope', async () => {
+it('artifacts are removed by their creation and their scope', async () => {
   const { artifacts } = store;
   const old = await artifacts.putText('old', { scope: { sessionId: 's' } });
   const other = await artifacts.putText('other', { scope: { sessionId: 't' } });
@@ -108,7 +108,7 @@ it('artifacts go by their creation and their scope', async () => {
   expect(await artifacts.exists(young.id)).toBe(true);
 });
 
-it('sessions go by their last activity, with all that belongs to them', async () => {
+it('sessions are removed by their last activity, with everything that belongs to them', async () => {
   const { agents } = store;
   const task = (sessionId: string) => ({
     taskId: 'task',

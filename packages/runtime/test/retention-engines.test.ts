@@ -1,4 +1,4 @@
-/** Retention on every engine: the same things go, beside a writer who loses nothing. */
+/** Retention on every engine: the same data is removed, and a concurrent writer loses nothing. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTidemarkError } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -18,63 +18,66 @@ const POLICIES: RetentionPolicies = {
   kv: [{ name: 'kv', prefix: 'old', field: 'at', olderThan: '90d' }],
 };
 
-describe.each(Object.entries(ENGINES).filter(([name]) => AVAILABLE.has(name)))('retention on %s', (_, makePlace) => {
-  it('lets go of what is old, in every tenant, and of nothing else', { timeout: 60_000 }, async () => {
-    const place = await makePlace();
-    const store = await place.open();
-    onTestFinished(async () => {
-      await store.close();
-      await place.remove();
-    });
-    for (const tenantId of ['acme', 'umbrella']) {
-      const { runs, agents, artifacts, jobs, kv } = store.forTenant(tenantId);
-      for (let n = 0; n < 20; n++) {
-        await runs.handle(`ended-${n}`).append('RunStarted');
-        await runs.handle(`ended-${n}`).append('RunCompleted');
+describe.each(Object.entries(ENGINES).filter(([name]) => AVAILABLE.has(name)))(
+  'retention on %s',
+  (_, createDatabase) => {
+    it('removes old data of every tenant, and nothing else', { timeout: 60_000 }, async () => {
+      const database = await createDatabase();
+      const store = await database.open();
+      onTestFinished(async () => {
+        await store.close();
+        await database.remove();
+      });
+      for (const tenantId of ['acme', 'umbrella']) {
+        const { runs, agents, artifacts, jobs, kv } = store.forTenant(tenantId);
+        for (let n = 0; n < 20; n++) {
+          await runs.handle(`ended-${n}`).append('RunStarted');
+          await runs.handle(`ended-${n}`).append('RunCompleted');
+        }
+        await runs.handle('living').append('RunStarted');
+        await agents.saveTrajectory('trace', 'session', { steps: [] });
+        await agents.saveMemoryState('old', { n: 1 });
+        await agents.saveMemoryState('other', { n: 1 });
+        await artifacts.putText('text', { ttl: null });
+        await jobs.enqueue({ taskType: 'mail', taskId: 'done' });
+        await jobs.complete((await jobs.claim({ taskType: 'mail' }, { worker: 'ada' }))!);
+        await jobs.enqueue({ taskType: 'mail', taskId: 'waiting' });
+        await kv.put('old', { at: Date.now() });
+        await kv.put('other', { at: Date.now() });
       }
-      await runs.handle('living').append('RunStarted');
-      await agents.saveTrajectory('trace', 'session', { steps: [] });
-      await agents.saveMemoryState('old', { n: 1 });
-      await agents.saveMemoryState('other', { n: 1 });
-      await artifacts.putText('text', { ttl: null });
-      await jobs.enqueue({ taskType: 'mail', taskId: 'done' });
-      await jobs.complete((await jobs.claim({ taskType: 'mail' }, { worker: 'ada' }))!);
-      await jobs.enqueue({ taskType: 'mail', taskId: 'waiting' });
-      await kv.put('old', { at: Date.now() });
-      await kv.put('other', { at: Date.now() });
-    }
-    const options = { store, policies: POLICIES, share: 1, clock: () => Date.now() + 100 * DAY };
-    const plan = await createRetention(options).plan();
-    expect(Object.values(plan.policies).map(({ found }) => found)).toEqual([40, 2, 2, 2, 2, 2]);
-    for (const [name, { bytes }] of Object.entries(plan.policies)) expect(bytes, name).toBeGreaterThan(0);
+      const options = { store, policies: POLICIES, share: 1, clock: () => Date.now() + 100 * DAY };
+      const plan = await createRetention(options).plan();
+      expect(Object.values(plan.policies).map(({ found }) => found)).toEqual([40, 2, 2, 2, 2, 2]);
+      for (const [name, { bytes }] of Object.entries(plan.policies)) expect(bytes, name).toBeGreaterThan(0);
 
-    // Once the runs have been found, ended ones go on: each late event is refused, or its run stays.
-    const appendLate = async (n: number) => {
-      await sleep(n * 4);
-      try {
-        await store.forTenant('acme').runs.handle(`ended-${n}`).append('Late');
-        return [`ended-${n}`];
-      } catch (error) {
-        if (isTidemarkError(error, 'RUN_DELETED')) return [];
-        throw error;
-      }
-    };
-    let late: Promise<string[][]> | undefined;
-    const probe = () => {
-      late ??= Promise.all(Array.from({ length: 20 }, (_, n) => appendLate(n)));
-    };
-    const { policies, problems } = await createRetention({ ...options, probe }).run();
-    const revived = (await late!).flat();
-    expect(problems).toEqual([]);
-    expect(policies.runs!.deleted + policies.runs!.spared).toBe(policies.runs!.found);
-    const { runs, agents, artifacts, jobs, kv } = store.forTenant('acme');
-    const there = (await runs.listRuns()).items;
-    expect(there.map(({ runId }) => runId).sort()).toEqual(['living', ...revived].sort());
-    for (const { runId } of there) expect(await runs.verify(runId)).toMatchObject({ ok: true });
-    expect((await agents.listSessions()).items).toEqual([]);
-    expect((await agents.listMemory()).items.map(({ key }) => key)).toEqual(['other']);
-    expect((await artifacts.list()).items).toEqual([]);
-    expect([await jobs.types('completed'), await jobs.types('pending')]).toEqual([[], ['mail']]);
-    expect((await Array.fromAsync(kv.scan('o'))).map(({ key }) => key)).toEqual(['other']);
-  });
-});
+      // Append to ended runs after they were found: each late event is rejected, or its run stays.
+      const appendLate = async (n: number) => {
+        await sleep(n * 4);
+        try {
+          await store.forTenant('acme').runs.handle(`ended-${n}`).append('Late');
+          return [`ended-${n}`];
+        } catch (error) {
+          if (isTidemarkError(error, 'RUN_DELETED')) return [];
+          throw error;
+        }
+      };
+      let late: Promise<string[][]> | undefined;
+      const probe = () => {
+        late ??= Promise.all(Array.from({ length: 20 }, (_, n) => appendLate(n)));
+      };
+      const { policies, problems } = await createRetention({ ...options, probe }).run();
+      const revived = (await late!).flat();
+      expect(problems).toEqual([]);
+      expect(policies.runs!.deleted + policies.runs!.spared).toBe(policies.runs!.found);
+      const { runs, agents, artifacts, jobs, kv } = store.forTenant('acme');
+      const there = (await runs.listRuns()).items;
+      expect(there.map(({ runId }) => runId).sort()).toEqual(['living', ...revived].sort());
+      for (const { runId } of there) expect(await runs.verify(runId)).toMatchObject({ ok: true });
+      expect((await agents.listSessions()).items).toEqual([]);
+      expect((await agents.listMemory()).items.map(({ key }) => key)).toEqual(['other']);
+      expect((await artifacts.list()).items).toEqual([]);
+      expect([await jobs.types('completed'), await jobs.types('pending')]).toEqual([[], ['mail']]);
+      expect((await Array.fromAsync(kv.scan('o'))).map(({ key }) => key)).toEqual(['other']);
+    });
+  },
+);

@@ -1,4 +1,4 @@
-/** Retention: what goes by which policy, what never goes, and that a look removes nothing (RUN-15). */
+/** Retention: which policy removes which data, what is never removed, and that a plan removes nothing (RUN-15). */
 import { memoryStore, type RunEventInput, type Store, TidemarkError } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRetention, type RetentionPolicies, type RunPolicy } from '../src/index.ts';
@@ -35,7 +35,7 @@ async function left(): Promise<string[]> {
 }
 
 describe('runs', () => {
-  it('go by the first policy that matches them: failed ones after a year, others after 90 days', async () => {
+  it('are removed by the first matching policy: failed ones after a year, others after 90 days', async () => {
     await run('ended', ENDED);
     await run('failed', FAILED);
     const policies: RunPolicy[] = [
@@ -59,7 +59,7 @@ describe('runs', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('that live never go, however old they are', async () => {
+  it('in progress are never removed, however old they are', async () => {
     await run('running', ['RunStarted']);
     await run('paused', ['RunStarted', 'RunPaused']);
     await run('queued', ['RunQueued']);
@@ -69,7 +69,7 @@ describe('runs', () => {
     expect(await left()).toEqual(['paused', 'queued', 'running', 'unknown']);
   });
 
-  it('that were abandoned go when a policy names their status, by the age of their last event', async () => {
+  it('that were abandoned are removed if a policy names their status, by the age of their last event', async () => {
     await run('silent', ['RunStarted']);
     await run('alive', ['RunStarted']);
     now += 40 * DAY;
@@ -79,7 +79,7 @@ describe('runs', () => {
     expect(await left()).toEqual(['alive']);
   });
 
-  it('that got an event after they were found stay', async () => {
+  it('that received an event after they were found stay', async () => {
     await run('late', ENDED);
     await run('ended', ENDED);
     now += 100 * DAY;
@@ -98,7 +98,7 @@ describe('runs', () => {
     expect(await store.runs.headSeq('late')).toBe(3);
   });
 
-  it('are kept in a number, the newest of them, and younger ones besides when an age is given too', async () => {
+  it('are kept up to a number, newest first, and younger ones too if an age is given', async () => {
     for (let n = 0; n < 6; n++) {
       await run(`run-${n}`, ENDED);
       now += DAY;
@@ -109,7 +109,7 @@ describe('runs', () => {
     expect(await left(), 'run-3 is only 3 days old').toEqual(['run-3', 'run-4', 'run-5']);
   });
 
-  it('are chosen by tenant, project, environment, plan and labels', async () => {
+  it('are selected by tenant, project, environment, plan and labels', async () => {
     const chosen = { tenantId: 'acme', projectId: 'p1', environmentId: 'prod', planId: 'plan', labels: { kind: 'ci' } };
     await run('chosen', ENDED, chosen);
     for (const [name, value] of Object.entries({ projectId: 'p2', environmentId: 'dev', planId: 'other' }))
@@ -127,7 +127,7 @@ describe('runs', () => {
     ]);
   });
 
-  it('of very many events go in turns, with a rest between', async () => {
+  it('with very many events are removed in turns, with a rest between', async () => {
     await run('long', ENDED);
     now += 100 * DAY;
     let turns = 0;
@@ -145,7 +145,7 @@ describe('runs', () => {
     expect(turns).toBe(3);
   });
 
-  it('are kept by an exception that comes first, whatever their status', async () => {
+  it('are kept by an earlier exception, whatever their status', async () => {
     await run('held', ENDED, { labels: { hold: 'legal' } });
     await run('held-open', ['RunStarted'], { labels: { hold: 'legal' } });
     await run('free', ENDED);
@@ -161,7 +161,7 @@ describe('runs', () => {
     expect(report.policies.old).toMatchObject({ found: 1, deleted: 1 });
   });
 
-  it('count by their first event where a policy says so', async () => {
+  it('are aged by their first event if a policy says so', async () => {
     await run('ended', ENDED);
     now += 20 * DAY;
     await run('ended', ['Noted']);
@@ -172,7 +172,7 @@ describe('runs', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('are archived by the archiver, each at the sequence it was found at', async () => {
+  it('are archived by the archiver, each at the sequence at which it was found', async () => {
     await run('ended', ENDED, { tenantId: 'acme' });
     now += 100 * DAY;
     const archived: unknown[] = [];
@@ -189,7 +189,7 @@ describe('runs', () => {
 });
 
 describe('a plan', () => {
-  it('tells counts and bytes per policy, and removes nothing', async () => {
+  it('returns counts and bytes per policy, and removes nothing', async () => {
     for (let n = 0; n < 40; n++) await run(`run-${n}`, ENDED);
     await run('failed', FAILED);
     now += 100 * DAY;
@@ -213,7 +213,7 @@ describe('a plan', () => {
 describe('a pass', () => {
   const OLD: RetentionPolicies = { runs: [{ name: 'old', olderThan: '90d', action: 'delete' }] };
 
-  it('stops when it is told to, and the next one finishes', async () => {
+  it('stops on its signal, and the next one finishes', async () => {
     for (let n = 0; n < 50; n++) await run(`run-${n}`, ENDED);
     now += 100 * DAY;
     const stopping = new AbortController();
@@ -224,7 +224,7 @@ describe('a pass', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('notes what fails and goes on with the rest', async () => {
+  it('reports errors and continues with the rest', async () => {
     for (const name of ['a', 'b', 'c']) await run(name, ENDED);
     now += 100 * DAY;
     const failing = altered(store, {
@@ -259,7 +259,7 @@ describe('a pass', () => {
     expect(report.durationMs).toBeGreaterThan(3.5 * working);
   });
 
-  it('comes again and again until it is stopped', async () => {
+  it('repeats until it is stopped', async () => {
     await run('ended', ENDED);
     let passes = 0;
     const loop = createRetention({
@@ -280,7 +280,7 @@ describe('a pass', () => {
   });
 });
 
-describe('policies that are not clear are refused', () => {
+describe('ambiguous policies are rejected', () => {
   const refused: [string, RetentionPolicies, string][] = [
     ['neither age nor number', { runs: [{ name: 'x', action: 'delete' }] }, 'policies.runs[0]'],
     [

@@ -9,23 +9,23 @@ import {
   subscribe,
 } from '@tidemark/runtime';
 import { afterEach, describe, expect, test } from 'vitest';
-import { ENGINES, type Place } from './engines.ts';
+import { type Database, ENGINES } from './engines.ts';
 
 const QUICK = { lease: '2s', retry: { attempts: 3, backoff: 5 } } as const;
 
-describe.each(Object.entries(ENGINES))('subscriptions on %s', (_, makePlace) => {
+describe.each(Object.entries(ENGINES))('subscriptions on %s', (_, createDatabase) => {
   const closing: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
     for (const close of closing.splice(0).reverse()) await close();
   });
 
-  async function place(): Promise<Place> {
-    const made = await makePlace();
+  async function newDatabase(): Promise<Database> {
+    const made = await createDatabase();
     closing.push(() => made.remove());
     return made;
   }
 
-  async function opened(at: Place): Promise<Store> {
+  async function opened(at: Database): Promise<Store> {
     const store = await at.open();
     closing.push(() => store.close());
     return store;
@@ -37,84 +37,84 @@ describe.each(Object.entries(ENGINES))('subscriptions on %s', (_, makePlace) => 
     return subscription;
   }
 
-  test('hear every event, in the order of its run', async () => {
-    const store = await opened(await place());
+  test('receive every event, in the order of its run', async () => {
+    const store = await opened(await newDatabase());
     await append(store, 20, 5);
-    const heard: RunEventRecord[] = [];
-    await started(store, { name: 'all', handler: (event) => void heard.push(event) });
+    const received: RunEventRecord[] = [];
+    await started(store, { name: 'all', handler: (event) => void received.push(event) });
     await append(store, 20, 5);
-    await until(() => heard.length === 200);
-    expectInOrder(heard);
-    expect(new Set(heard.map(({ eventId }) => eventId)).size).toBe(200);
+    await until(() => received.length === 200);
+    expectInOrder(received);
+    expect(new Set(received.map(({ eventId }) => eventId)).size).toBe(200);
   });
 
   test('filter by type', async () => {
-    const store = await opened(await place());
+    const store = await opened(await newDatabase());
     await store.runs.handle('r').append('Wanted');
     await store.runs.handle('r').append('Unwanted');
     await store.runs.handle('r').append('Wanted');
-    const heard: string[] = [];
+    const received: string[] = [];
     await started(store, {
       name: 'some',
       filter: { eventTypes: ['Wanted'] },
-      handler: (event) => void heard.push(event.eventType),
+      handler: (event) => void received.push(event.eventType),
     });
-    await until(() => heard.length === 2);
-    expect(heard).toEqual(['Wanted', 'Wanted']);
+    await until(() => received.length === 2);
+    expect(received).toEqual(['Wanted', 'Wanted']);
   });
 
-  test('go on where they stopped', async () => {
-    const store = await opened(await place());
+  test('resume where they stopped', async () => {
+    const store = await opened(await newDatabase());
     await append(store, 5, 4);
-    const heard: string[] = [];
-    const options: SubscriptionOptions = { name: 'again', handler: (event) => void heard.push(event.eventId) };
+    const received: string[] = [];
+    const options: SubscriptionOptions = { name: 'again', handler: (event) => void received.push(event.eventId) };
     const first = await started(store, options);
-    await until(() => heard.length === 20);
+    await until(() => received.length === 20);
     await first.stop();
     await append(store, 5, 4);
     await started(store, options);
-    await until(() => heard.length >= 40);
+    await until(() => received.length >= 40);
     await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(new Set(heard).size).toBe(40);
-    expect(heard.length).toBe(40);
+    expect(new Set(received).size).toBe(40);
+    expect(received.length).toBe(40);
   });
 
-  test('share the work among processes and hand it over', async () => {
-    const at = await place();
+  test('share the work among processes and take over shards', async () => {
+    const at = await newDatabase();
     const [one, two] = [await opened(at), await opened(at)];
-    const heard: { by: string; event: RunEventRecord }[] = [];
+    const received: { by: string; event: RunEventRecord }[] = [];
     const options = (by: string): SubscriptionOptions => ({
       name: 'shared',
-      handler: (event) => void heard.push({ by, event }),
+      handler: (event) => void received.push({ by, event }),
     });
     const first = await started(one, options('one'));
     expect(first.status().shards.length).toBeLessThanOrEqual(8);
     const second = await started(two, options('two'));
     await until(() => first.status().shards.length === 4 && second.status().shards.length === 4);
     await append(one, 40, 5);
-    await until(() => heard.length >= 200);
-    expect(new Set(heard.map(({ by }) => by)).size).toBe(2);
+    await until(() => received.length >= 200);
+    expect(new Set(received.map(({ by }) => by)).size).toBe(2);
     await first.stop();
     await until(() => second.status().shards.length === 8);
     await append(two, 40, 2);
-    await until(() => heard.length >= 280);
-    expectInOrder(heard.map(({ event }) => event));
-    expect(new Set(heard.map(({ event }) => event.eventId)).size).toBe(280);
+    await until(() => received.length >= 280);
+    expectInOrder(received.map(({ event }) => event));
+    expect(new Set(received.map(({ event }) => event.eventId)).size).toBe(280);
   });
 
-  test('try again, then give up on an event and go on', async () => {
-    const store = await opened(await place());
+  test('retry, then give up on an event and continue', async () => {
+    const store = await opened(await newDatabase());
     const run = store.runs.handle('r');
     for (const type of ['Good', 'Bad', 'Good']) await run.append(type);
-    const heard: string[] = [];
+    const received: string[] = [];
     let mended = false;
     const handler = (event: RunEventRecord) => {
-      heard.push(event.eventType);
+      received.push(event.eventType);
       if (event.eventType === 'Bad' && !mended) throw new Error('cannot do it');
     };
     const subscription = await started(store, { name: 'bad', handler });
     await until(() => subscription.status().handled === 2);
-    expect(heard).toEqual(['Good', 'Bad', 'Bad', 'Bad', 'Good']);
+    expect(received).toEqual(['Good', 'Bad', 'Bad', 'Bad', 'Good']);
     expect(subscription.status()).toMatchObject({ dead: 1, retried: 2 });
     const [letter, ...others] = await Array.fromAsync(listDeadLetters(store, 'bad'));
     expect(others).toEqual([]);
@@ -122,12 +122,12 @@ describe.each(Object.entries(ENGINES))('subscriptions on %s', (_, makePlace) => 
     expect(letter!.error).toContain('cannot do it');
     mended = true;
     await redeliver(store, 'bad', letter!, handler);
-    expect(heard.at(-1)).toBe('Bad');
+    expect(received.at(-1)).toBe('Bad');
     expect(await Array.fromAsync(listDeadLetters(store, 'bad'))).toEqual([]);
   });
 
-  test('let go of dead letters, those of a run that is gone too', async () => {
-    const store = await opened(await place());
+  test('discard dead letters, including those of a removed run', async () => {
+    const store = await opened(await newDatabase());
     const run = store.runs.handle('r');
     for (const type of ['Bad', 'Bad']) await run.append(type);
     const handler = () => {
@@ -144,8 +144,8 @@ describe.each(Object.entries(ENGINES))('subscriptions on %s', (_, makePlace) => 
     expect(await Array.fromAsync(listDeadLetters(store, 'bad'))).toEqual([]);
   });
 
-  test('finish the event under way when they stop, and leave the rest', async () => {
-    const store = await opened(await place());
+  test('finish the current event when they stop, and leave the rest', async () => {
+    const store = await opened(await newDatabase());
     await append(store, 1, 10);
     let [begun, done] = [0, 0];
     const options: SubscriptionOptions = {
@@ -167,8 +167,8 @@ describe.each(Object.entries(ENGINES))('subscriptions on %s', (_, makePlace) => 
     expect(done).toBe(10);
   });
 
-  test('refuse another number of shards, and names that are none', async () => {
-    const store = await opened(await place());
+  test('reject another number of shards, and invalid names', async () => {
+    const store = await opened(await newDatabase());
     const first = await started(store, { name: 'fixed', handler: () => {}, shards: 4 });
     await first.stop();
     await expect(subscribe(store, { name: 'fixed', handler: () => {}, shards: 5 })).rejects.toMatchObject({

@@ -1,4 +1,6 @@
-/** The sweeper: what it pushes, whom it tells, and that several of them do nothing twice (KV-8). */
+/**
+ * The sweeper: which jobs it recovers, which signals it publishes, and that several sweepers do nothing twice (KV-8).
+ */
 import { memoryStore, type Store, TidemarkError } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSweeper, inProcessPublisher, type JobSignal, type Publish, subjectOf } from '../src/index.ts';
@@ -9,13 +11,13 @@ const MINUTE = 60_000;
 
 let now: number;
 let store: Store;
-let heard: [subject: string, signal: JobSignal][];
-const publish: Publish = async (subject, signal) => void heard.push([subject, signal]);
+let received: [subject: string, signal: JobSignal][];
+const publish: Publish = async (subject, signal) => void received.push([subject, signal]);
 
 beforeEach(() => {
   now = 1_000_000;
   store = memoryStore({ clock: () => now });
-  heard = [];
+  received = [];
 });
 
 afterEach(() => store.close());
@@ -25,10 +27,10 @@ async function claimed(taskId: string, maxRetries = 3, lease: string | number = 
   return (await store.jobs.claim({ taskType: TYPE, taskId }, { worker: 'ada', lease }))!;
 }
 
-const subjects = () => heard.map(([subject, { taskId }]) => `${subject} ${taskId}`).sort();
+const subjects = () => received.map(([subject, { taskId }]) => `${subject} ${taskId}`).sort();
 
 describe('a sweep', () => {
-  it('pushes every kind of overdue job, tells of each after the write, and reports', async () => {
+  it('recovers every kind of overdue job, publishes a signal for each after the write, and reports', async () => {
     await claimed('stuck');
     await claimed('dead', 0);
     await claimed('healthy', 3, '1h');
@@ -55,11 +57,11 @@ describe('a sweep', () => {
       `${subjectOf(TYPE, 'terminal')} dead`,
       `${subjectOf('other', 'queue')} forgotten`,
     ]);
-    expect(states.sort(), 'told of what was written already').toEqual(['failed', 'pending', 'pending', 'pending']);
+    expect(states.sort(), 'published after the write').toEqual(['failed', 'pending', 'pending', 'pending']);
     expect((await createSweeper({ store, publish, threshold }).run()).types, 'and nothing is left').toEqual({});
   });
 
-  it('is measured: how long it took, what became of each job, and what failed', async () => {
+  it('records its duration, the outcome of each job, and errors', async () => {
     await claimed('stuck');
     await claimed('stuck too');
     await claimed('dead', 0);
@@ -77,7 +79,7 @@ describe('a sweep', () => {
     ]);
   });
 
-  it('takes no more of a type than its limit, and the rest next time', async () => {
+  it('takes at most its limit per type, and the rest next time', async () => {
     for (let n = 0; n < 5; n++) await claimed(`job-${n}`);
     now += 2 * MINUTE;
     const sweeper = createSweeper({ store, limit: 3 });
@@ -85,17 +87,17 @@ describe('a sweep', () => {
     expect((await sweeper.run()).types[TYPE]).toMatchObject({ seen: 2, requeued: 2 });
   });
 
-  it('changes and tells nothing when it is dry', async () => {
+  it('changes and publishes nothing in a dry run', async () => {
     const { job } = await claimed('stuck');
     now += 2 * MINUTE;
     const report = await createSweeper({ store, publish, dryRun: true }).run();
     expect(report.found).toEqual([{ job, reason: 'lease ended' }]);
     expect(report.types[TYPE]).toMatchObject({ seen: 1, requeued: 0 });
     expect(await store.jobs.get(job)).toEqual(job);
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
   });
 
-  it('does nothing twice beside other sweepers', async () => {
+  it('recovers nothing twice beside other sweepers', async () => {
     for (let n = 0; n < 40; n++) await claimed(`job-${n}`, n % 2 === 0 ? 0 : 3);
     now += 2 * MINUTE;
     const reports = await Promise.all(Array.from({ length: 4 }, () => createSweeper({ store, publish }).run()));
@@ -104,12 +106,12 @@ describe('a sweep', () => {
     expect([sum('requeued'), sum('failed')]).toEqual([20, 20]);
     expect(sum('missed'), 'they did meet').toBeGreaterThan(0);
     expect(new Set(subjects()).size).toBe(40);
-    expect(heard).toHaveLength(40);
+    expect(received).toHaveLength(40);
   });
 });
 
-describe('a signal that cannot be sent', () => {
-  it('is sent by the next sweep', async () => {
+describe('a signal that cannot be published', () => {
+  it('is published by the next sweep', async () => {
     await claimed('stuck');
     await claimed('dead', 0);
     now += 2 * MINUTE;
@@ -126,7 +128,7 @@ describe('a signal that cannot be sent', () => {
     expect((await sweeper.run()).types, 'once is enough').toEqual({});
   });
 
-  it('is sent by another sweeper when its own is gone, once the threshold has passed', async () => {
+  it('is published by another sweeper after the threshold if its own is gone', async () => {
     await claimed('stuck');
     await claimed('dead', 0);
     now += 2 * MINUTE;
@@ -140,8 +142,8 @@ describe('a signal that cannot be sent', () => {
   });
 });
 
-describe('a reply that is lost', () => {
-  it('is settled by sending the push again: one push, one signal', async () => {
+describe('a lost reply', () => {
+  it('is settled by retrying the recovery: one recovery, one signal', async () => {
     await claimed('stuck');
     now += 2 * MINUTE;
     let lost = 0;
@@ -163,7 +165,7 @@ describe('a reply that is lost', () => {
 });
 
 describe('the loop', () => {
-  it('sweeps until it is stopped, and goes on after a sweep that failed', async () => {
+  it('sweeps until it is stopped, and continues after a failed sweep', async () => {
     let sweeps = 0;
     let reached = () => {};
     const three = new Promise<void>((resolve) => {
@@ -208,7 +210,7 @@ describe('the loop', () => {
     ['limit', { limit: 1_001 }],
     ['threshold', { threshold: { 'email-send': '1m' } as never }],
     ['threshold.email-send', { threshold: { default: '1m', 'email-send': 'soon' } }],
-  ])('refuses a wrong %s by name', (field, options) => {
+  ])('rejects an invalid %s by name', (field, options) => {
     expect(() => createSweeper({ store, ...options })).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', field }),
     );
@@ -216,7 +218,7 @@ describe('the loop', () => {
 });
 
 describe('inProcessPublisher', () => {
-  it('calls the subscribers of a subject with copies, until they leave, whatever one of them throws', async () => {
+  it('calls the subscribers of a subject with copies until they unsubscribe, even if one of them throws', async () => {
     const signals = inProcessPublisher();
     const got: string[] = [];
     const subject = subjectOf(TYPE, 'queue');

@@ -1,4 +1,4 @@
-/** The worker: every job is done once by whoever holds it, and who lost it stops. */
+/** The worker: every job is done once by the worker that holds it, and a worker that lost it stops. */
 import { type Job, type JobState, memoryStore, type Store, TidemarkError } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
@@ -40,15 +40,15 @@ async function until(taskId: string, state: JobState): Promise<Job> {
 const enqueue = (taskId: string, more = {}) => store.jobs.enqueue({ taskType: TYPE, taskId, ...more });
 
 describe('a worker', () => {
-  it('does every job once, so many at a time, and tells of steps and ends', async () => {
+  it('runs every job once, a limited number at a time, and publishes steps and ends', async () => {
     const done: string[] = [];
-    const heard: string[] = [];
+    const received: string[] = [];
     let [busy, most] = [0, 0];
     for (let n = 0; n < 20; n++) await enqueue(`job-${n}`);
     start({
       concurrency: 4,
       worker: 'ada',
-      publish: async (subject, { taskId, state }) => void heard.push(`${subject} ${taskId} ${state}`),
+      publish: async (subject, { taskId, state }) => void received.push(`${subject} ${taskId} ${state}`),
       handler: async ({ job, progress }) => {
         most = Math.max(most, ++busy);
         await progress(1, 2);
@@ -67,11 +67,11 @@ describe('a worker', () => {
     }
     expect(done.sort()).toEqual([...new Set(done)]);
     expect(most).toBe(4);
-    expect(heard).toContain(`${subjectOf(TYPE, 'progress')} job-7 running`);
-    await expect.poll(() => heard).toContain(`${subjectOf(TYPE, 'terminal')} job-7 completed`);
+    expect(received).toContain(`${subjectOf(TYPE, 'progress')} job-7 running`);
+    await expect.poll(() => received).toContain(`${subjectOf(TYPE, 'terminal')} job-7 completed`);
   });
 
-  it('sends a job back when its handler throws, until the retries are used up', async () => {
+  it('requeues a job whose handler throws until the retries are used up', async () => {
     const errors: unknown[] = [];
     await enqueue('job', { maxRetries: 2 });
     start({
@@ -85,7 +85,7 @@ describe('a worker', () => {
     expect(errors).toHaveLength(3);
   });
 
-  it('keeps a long job by signs of life', async () => {
+  it('keeps a long job by heartbeats', async () => {
     await enqueue('long');
     const sweeper = createSweeper({ store, threshold: '1h', interval: 20 });
     sweeper.start();
@@ -94,7 +94,7 @@ describe('a worker', () => {
     expect(await until('long', 'completed')).toMatchObject({ retryCount: 0 });
   });
 
-  it('tells its handler when the job was lost, and its result does not count', async () => {
+  it("aborts the handler's signal when the job is lost, and ignores its result", async () => {
     await enqueue('job');
     const errors: unknown[] = [];
     const reasons: unknown[] = [];
@@ -115,7 +115,7 @@ describe('a worker', () => {
     expect(await until('job', 'cancelled')).not.toHaveProperty('resultRef');
   });
 
-  it('takes the job for lost when no sign of life gets through for a whole lease', async () => {
+  it('treats the job as lost when no heartbeat succeeds for a whole lease', async () => {
     await enqueue('job');
     const jobs = new Proxy(store.jobs, {
       get: (target, name) =>
@@ -141,7 +141,7 @@ describe('a worker', () => {
     expect(await until('job', 'claimed'), 'and leaves it to a sweep').toMatchObject({ retryCount: 0 });
   });
 
-  it('sends calls again whose replies are lost: nothing is claimed or counted twice', async () => {
+  it('retries calls whose replies are lost: nothing is claimed or counted twice', async () => {
     for (let n = 0; n < 5; n++) await enqueue(`job-${n}`);
     let calls = 0;
     const jobs = new Proxy(store.jobs, {
@@ -151,7 +151,7 @@ describe('a worker', () => {
         return async (...args: unknown[]) => {
           const result = await method(...args);
           if (result === null || calls++ % 2 === 1) return result;
-          // As a store does: the error carries what to send again, with the claim id that was made for it.
+          // As in a store, the error carries the call to retry, with the claim id that was created for it.
           const again = [args[0], { ...Object(args[1]), claimId: result.claimId }];
           const write = { domain: 'jobs', method: name, args: again };
           throw Object.assign(new TidemarkError('OUTCOME_UNKNOWN', 'The reply was lost'), { write });
@@ -171,7 +171,7 @@ describe('a worker', () => {
     expect(await store.jobs.types('claimed')).toEqual([]);
   });
 
-  it('is woken by a signal long before it would look again', async () => {
+  it('is woken by a signal long before its next poll', async () => {
     const signals = inProcessPublisher();
     const subject = subjectOf(TYPE, 'queue');
     start({
@@ -185,7 +185,7 @@ describe('a worker', () => {
     await until('job', 'completed');
   });
 
-  it('finishes what it has in hand when it is stopped, and takes no more', async () => {
+  it('finishes its current jobs when it is stopped, and claims no more', async () => {
     await enqueue('first');
     const [begun, finish] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const worker = start({

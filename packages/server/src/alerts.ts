@@ -1,4 +1,4 @@
-/** What the store and the loops alert of: one line of the log each, and a count in the metrics. */
+/** Alerts of the store and the loops: each is one log line and one count in the metrics. */
 import type { StoreAlert } from '@tidemark/core';
 import type { ProjectorAlert } from '@tidemark/runtime';
 import type { Logger } from './logger.ts';

@@ -1,4 +1,6 @@
-/** The road of a request: find its route, see who asks, read and check what they sent, do it, answer. */
+/**
+ * Handles a request: finds its route, authenticates the caller, reads and checks the body, calls the handler, responds.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type CallOptions, invalidArgument } from '@tidemark/core';
 import { isPlainObject } from '@tidemark/core/portable';
@@ -27,30 +29,30 @@ import type { Call, Route, Services } from './routes/route.ts';
 import type { SecurityKind, SecurityLog } from './security-log.ts';
 import type { Views } from './views.ts';
 
-/** Taken by every route that a caller must be known for. */
+/** Accepted by every route that needs a caller. */
 const TENANT_PARAMETER = Type.Object({
   tenant: Type.Optional(
-    Type.String({ description: 'An operator: the tenant to speak for. Also as header Tidemark-Tenant.' }),
+    Type.String({ description: 'Operators only: the tenant to act for. Also as header Tidemark-Tenant.' }),
   ),
 });
 
 interface MountedRoute {
   route: Route;
-  /** As metrics name it. */
+  /** Name in the metrics. */
   name: string;
   query: TObject;
   checkQuery: Validator;
-  /** No parameter is required. */
+  /** Whether no parameter is required. */
   mayAskNothing: boolean;
-  /** Its requests or answers may be open for long. */
+  /** Whether its requests or responses may stay open for long. */
   mayLast: boolean;
-  /** Reads a page of a list. */
+  /** Whether it reads a page of a list. */
   isList: boolean;
-  /** Throws for a body that does not fit. */
+  /** Throws for an invalid body. */
   checkBody: ((body: unknown) => void) | null;
-  /** The body has room for values of the caller's own. */
+  /** Whether the body may contain values of any shape. */
   isFree: boolean;
-  /** Names of older versions with those of today. */
+  /** Names of older versions mapped to current ones. */
   renamed: ReadonlyMap<string, string> | null;
 }
 
@@ -58,7 +60,7 @@ export interface ApplicationParts {
   routes: readonly Route[];
   views: Views;
   admission: Admission;
-  /** `null` where nobody is known, and so nobody could be named. */
+  /** `null` without auth: there are no callers to name. */
   audit: Audit | null;
   holds: Holds;
   security: SecurityLog;
@@ -71,7 +73,7 @@ export class Application {
   readonly #router = new Router<MountedRoute>();
   readonly #parts: ApplicationParts;
   readonly #failures: FailureLog;
-  /** Requests that are being answered. */
+  /** Number of requests in progress. */
   active = 0;
 
   constructor(parts: ApplicationParts) {
@@ -80,7 +82,7 @@ export class Application {
     for (const route of parts.routes) this.#router.add(route.method, route.path, mount(route));
   }
 
-  /** Answers a request; never throws. */
+  /** Handles a request. Never throws. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const started = performance.now();
     this.active++;
@@ -89,11 +91,11 @@ export class Application {
       drain(request);
       this.#parts.services.metrics.observe(name, status, (performance.now() - started) / 1_000);
     };
-    // A socket that breaks is the caller's end of it, and seen where the answer is written.
+    // Writing the response detects a broken socket.
     response.on('error', () => {});
     const found = this.#find(request);
     if (found instanceof Refusal) {
-      done('UNKNOWN', sendProblem(response, this.#strangerOr(found, request)));
+      done('UNKNOWN', sendProblem(response, this.#strangerRefusalOr(found, request)));
       return;
     }
     const { route, name } = found.mounted;
@@ -107,8 +109,8 @@ export class Application {
     );
   };
 
-  /** Strangers are not even told what is not there. */
-  #strangerOr(refusal: Refusal, request: IncomingMessage): unknown {
+  /** Strangers do not learn which paths exist: their refusal takes precedence. */
+  #strangerRefusalOr(refusal: Refusal, request: IncomingMessage): unknown {
     try {
       this.#parts.admission.refuseStrangers(request);
       return refusal;
@@ -155,7 +157,7 @@ export class Application {
     }
   }
 
-  /** Reads what a request asks for and whom it speaks for. */
+  /** Parses the parameters and the tenant of a request. */
   #admitted(asked: Asked): Admitted {
     const { mounted, match, queryText, request, principal } = asked;
     const query = mounted.mayAskNothing && queryText === '' ? NO_PARAMETERS : queryOf(mounted, queryText);
@@ -165,7 +167,7 @@ export class Application {
     return { asked, params, query, tenantId: tenantOf(principal, request, query) };
   }
 
-  /** Logs a refusal, and audits it where it was an administrator's action that did not even begin. */
+  /** Logs a refusal, and audits it if an admin action was refused before it began. */
   async #noteRefusal({ mounted, match, principal, request, isBegun }: Asked, error: unknown): Promise<void> {
     const { security, audit, refusals } = this.#parts;
     const { code, field, rule } = problemOf(error);
@@ -179,7 +181,7 @@ export class Application {
     await audit.refused(entryOf(mounted.route, principal, match.segments, {}, principal.tenantId), code, leftOut);
   }
 
-  /** Not async: it is on the road of every request, which rarely waits here. */
+  /** Not async: every request passes through here and rarely waits. */
   #takeTurn(admitted: Admitted): Promise<number> {
     const { mounted, principal, request } = admitted.asked;
     const { services } = this.#parts;
@@ -192,13 +194,13 @@ export class Application {
     return turn ? turn.then(() => this.#answer(admitted)) : this.#answer(admitted);
   }
 
-  /** Large bodies and long lists: a bounded amount of them is under way for each tenant. */
+  /** Runs large bodies and long lists, with a limited amount in progress per tenant. */
   async #takeHeavyTurn(admitted: Admitted, account: string, heavy: number): Promise<number> {
     const { shares, work } = this.#parts.services;
     const block = blockOf(Number(admitted.asked.request.headers['content-length'] ?? 0));
     await work.begin(account, heavy, false);
     try {
-      // Only now: bodies that queued while nobody else was active would otherwise follow each other without a gap.
+      // Only now: bodies that queued while no other tenant was active would otherwise follow each other without a gap.
       if (block > 0) await shares.space(account, block);
       await shares.enter(account, COST.request + heavy);
       return await this.#answer(admitted);
@@ -259,7 +261,7 @@ export class Application {
   }
 }
 
-/** A request, from the moment its route is known. */
+/** A request whose route is known. */
 interface Asked {
   mounted: MountedRoute;
   match: Match<MountedRoute>;
@@ -267,11 +269,11 @@ interface Asked {
   request: IncomingMessage;
   response: ServerResponse;
   principal: Principal;
-  /** The audit log has it, from its beginning on. */
+  /** Whether the audit log has the start of the action. */
   isBegun: boolean;
 }
 
-/** A request that was let in, on its way to its handler. */
+/** A request that was admitted. */
 interface Admitted {
   asked: Asked;
   tenantId: string | null;
@@ -279,14 +281,14 @@ interface Admitted {
   query: KnownParameters;
 }
 
-/** What the security log calls a refusal; `null` for what is no concern of it. */
+/** Returns the kind of a refusal in the security log, or `null` if it is not logged there. */
 function kindOf({ status, error: { code, field } }: Refusal): SecurityKind | null {
   if (status === 429) return 'limit';
   if (code === 'TENANT_MISMATCH' || (status === 403 && field === 'sessionId')) return 'refused_tenant';
   return status === 403 ? 'refused_scope' : null;
 }
 
-/** Sends a page of a list, and charges its caller for the rows and bytes. */
+/** Sends a page of a list and charges the caller for its rows and bytes. */
 async function sendList(call: Call<KnownParameters>, answer: Answer): Promise<number> {
   const { query, response } = call;
   const before = response.socket?.bytesWritten ?? 0;
@@ -297,7 +299,10 @@ async function sendList(call: Call<KnownParameters>, answer: Answer): Promise<nu
   return status;
 }
 
-/** The cost of a large body or a long list by estimate; 0 for everything else. Lines are paid for as they come and go. */
+/**
+ * Returns the estimated cost of a large body or a long list, otherwise 0. Lines are charged as they are read and
+ * written.
+ */
 function heavyCostOf({ route, isList }: MountedRoute, query: KnownParameters, request: IncomingMessage): number {
   const { accept, 'content-length': length } = request.headers;
   if (length !== undefined) {
@@ -314,7 +319,7 @@ function isJson(type: string): boolean {
   return type === JSON_TYPE || type.endsWith('+json');
 }
 
-/** Parameters that are looked at for every route. */
+/** Parameters that are read for every route. */
 interface KnownParameters {
   tenant?: string;
   filter?: unknown;
@@ -324,7 +329,7 @@ interface KnownParameters {
 
 const NO_PARAMETERS: KnownParameters = Object.freeze({});
 
-/** Gives members that were sent under a name of an older version the name of today. */
+/** Renames members that were sent under the name of an older version. */
 function renameMembers(body: unknown, renamed: ReadonlyMap<string, string>): void {
   if (!isPlainObject(body)) return;
   for (const [old, name] of renamed) {
@@ -363,8 +368,8 @@ function mount(route: Route): MountedRoute {
 }
 
 /**
- * Checks a body. Items of one that is an array are checked one by one, so that the first wrong one ends it: the validator would go
- * on to build the errors of all.
+ * Returns a check for bodies. Items of an array are checked one by one, so that the first invalid item stops it: the
+ * validator would build the errors of all items.
  */
 function bodyCheck(schema: TSchema): (body: unknown) => void {
   const whole = Compile(schema);
@@ -379,7 +384,7 @@ function bodyCheck(schema: TSchema): (body: unknown) => void {
   };
 }
 
-/** Whether values of any shape may stand somewhere in what a schema describes. */
+/** Whether a schema allows values of any shape somewhere. */
 function isFree(schema: TSchema): boolean {
   const { type, anyOf, items, properties, patternProperties, additionalProperties } = schema as {
     type?: unknown;
@@ -400,7 +405,7 @@ function isFree(schema: TSchema): boolean {
   return parts.length === 0 ? !isPlain : parts.some(isFree);
 }
 
-/** What is left of a schema whose members the store checks itself. */
+/** Reduces a schema to its outline, for bodies whose members the store checks. */
 function outlineOf(schema: TSchema): TSchema {
   const { anyOf } = schema as { anyOf?: TSchema[] };
   if (anyOf) return Type.Union(anyOf.map(outlineOf));
@@ -414,10 +419,10 @@ interface SchemaError {
   params: { requiredProperties?: string[] };
 }
 
-/** What does not fit its schema is an argument that breaks a rule, named by its path. */
+/** Throws `INVALID_ARGUMENT` with the path of the first violation. */
 function check(validator: Validator, value: unknown, whole: string, at = ''): void {
   if (validator.Check(value)) return;
-  // Of several forms that a value may have, the one it comes closest to has the deepest error.
+  // If a value may have several forms, the closest form has the deepest error.
   const error = (validator.Errors(value) as SchemaError[]).reduce((deepest, it) =>
     depthOf(it) > depthOf(deepest) ? it : deepest,
   );
@@ -443,7 +448,10 @@ function confineToSession(route: Route, sessionId: string, params: Record<string
   });
 }
 
-/** The tenant a call speaks for: the caller's own, or the one an operator names; `null` is the operator's view of all. */
+/**
+ * Returns the tenant of a call: the caller's own, or the one an operator names. `null` is the operator's view of all
+ * tenants.
+ */
 function tenantOf(principal: Principal, request: IncomingMessage, query: { tenant?: string }): string | null {
   const header = request.headers[TENANT_HEADER] as string | undefined;
   const named = query.tenant ?? (header === undefined ? undefined : idOfSegment(header, TENANT_HEADER));

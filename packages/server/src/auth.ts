@@ -1,58 +1,62 @@
-/** Who asks: the port that authentication implements, and the one that needs none and therefore serves loopback only. */
+/** The port for authentication, and `anonymous`, which knows no callers and serves loopback only. */
 import type { IncomingMessage } from 'node:http';
 import type { Scope } from './auth/scopes.ts';
 import { OF_THE_API } from './static.ts';
 
-/** What a caller was let in with, as far as the server watches it while a request lasts. */
+/** The credential of a caller, as far as the server watches it during a request. */
 export interface Credential {
   /** Requests with the same id share one check. Never a secret. */
   id: string;
-  /** Milliseconds since the epoch. */
+  /** Epoch milliseconds. */
   expiresAt?: number;
-  /** Whether it can be revoked or changed before it expires: `recheck` then knows its id. */
+  /** Whether it can be revoked or changed before it expires. `recheck` then knows its id. */
   mayChange: boolean;
 }
 
-/** Somebody the server knows. */
+/** An authenticated caller. */
 export interface Principal {
   /** Shown in logs; never a secret. */
   id: string;
-  /** The one tenant it may speak for; `null` is an operator, who names a tenant or sees all. */
+  /** The one tenant it may access; `null` is an operator, who names a tenant or sees all. */
   tenantId: string | null;
   scopes: readonly Scope[];
-  /** The one session it may speak of; absent: all of its tenant. */
+  /** The one session it may access; absent: all sessions of its tenant. */
   sessionId?: string;
-  /** Absent: lasting requests are not ended by the server. */
+  /** If absent, the server does not end long-lived requests. */
   credential?: Credential;
 }
 
 /**
- * Why a request is not let in: nobody knows who asks, it is not for them, it was meant for another host, it came too often,
- * or right now nobody can tell.
+ * Why a request was not admitted: unknown caller, forbidden, meant for another host, too frequent, or currently
+ * impossible to verify.
  */
 export interface AuthRefusal {
   refused: 'unknown' | 'forbidden' | 'misdirected' | 'limited' | 'unavailable';
   message: string;
-  /** What the caller sent, where it sent something: for the security log. The id of a key is not secret. */
+  /** The credential that was sent, if any, for the security log. The id of a key is not secret. */
   credential?: { kind: 'key' | 'token'; id?: string };
   /** For the log. */
   cause?: unknown;
 }
 
-/** Tells who sent a request. */
+/** Identifies the sender of a request. */
 export interface Authenticator {
-  /** True where whoever reaches the port is let in: the server then listens on loopback only. */
+  /** Whether everyone who can reach the port is admitted. The server then listens on loopback only. */
   readonly loopbackOnly: boolean;
-  /** Refuses what may not even ask for routes that are open to everybody: other hosts, pages of other origins. */
+  /** Refuses requests even for open routes: other hosts, and pages of other origins. */
   refuse?(request: IncomingMessage): AuthRefusal | null;
-  /** Where a request came from; default the address of its socket. */
+  /** Returns the client address of a request. Default: the address of its socket. */
   addressOf?(request: IncomingMessage): string;
   authenticate(request: IncomingMessage): Principal | AuthRefusal | Promise<Principal | AuthRefusal>;
   /**
-   * Returns whom these credentials stand for now, `null` for those that are refused now. Leaves out those it cannot tell.
+   * Returns the current principals of credentials, `null` for credentials that are refused now. Omits those that cannot
+   * be checked.
    */
   recheck?(credentialIds: readonly string[]): Promise<ReadonlyMap<string, Principal | null>>;
-  /** Calls the listener with the id of a credential that was changed in this process. Returns a function that stops it. */
+  /**
+   * Calls the listener with the id of a credential that was changed in this process. Returns a function that
+   * unsubscribes it.
+   */
   onChange?(listener: (credentialId: string) => void): () => void;
 }
 
@@ -60,9 +64,9 @@ const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '[::1]'];
 const ANYBODY: Principal = { id: 'anonymous', tenantId: null, scopes: ['admin'] };
 
 /**
- * Lets everybody on this machine in, as an operator. A web page can make a browser ask too, so the `Host` must be one
- * of this machine (a name that an attacker points here is refused), an `Origin` must be the server itself, and a
- * `Sec-Fetch-Site` must not be another one.
+ * Creates an authenticator that admits everyone on this machine as an operator. Web pages can make a browser send
+ * requests too, so the `Host` must be a name of this machine (which blocks DNS rebinding), an `Origin` must be the
+ * server itself, and `Sec-Fetch-Site` must not be another site.
  */
 export function anonymous(options: { hosts?: readonly string[] } = {}): Authenticator {
   const hosts = new Set([...LOOPBACK_HOSTS, ...(options.hosts ?? [])]);
@@ -82,8 +86,8 @@ export function anonymous(options: { hosts?: readonly string[] } = {}): Authenti
 }
 
 /**
- * Whether a browser says that a page of another origin made the request: also images, forms and other requests that carry no
- * `Origin`. A link to a page of the inspector may be followed from anywhere, since the page it came from sees nothing of it.
+ * Whether the browser reports that a page of another origin made the request. Includes images, forms and other requests
+ * without an `Origin`. Links to inspector pages are allowed from anywhere, because the linking page cannot read them.
  */
 function isOfAnotherSite({ headers, method, url }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site'];
@@ -92,12 +96,12 @@ function isOfAnotherSite({ headers, method, url }: IncomingMessage): boolean {
   return !(isVisit && method === 'GET' && !OF_THE_API.test(url!.split('?', 1)[0]!));
 }
 
-/** The host without its port. */
+/** Returns the host without its port. */
 export function nameOf(host: string): string {
   return host.replace(/:\d+$/, '').toLowerCase();
 }
 
-/** Whether a host name can be reached from this machine only. */
+/** Whether a host name is reachable only from this machine. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 }

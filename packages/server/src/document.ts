@@ -1,4 +1,4 @@
-/** The OpenAPI document of the routes there are, also for those who want it without a server. */
+/** The OpenAPI document of all routes, also available without a server. */
 import { openApiOf } from './openapi.ts';
 import { ROUTES } from './routes/index.ts';
 

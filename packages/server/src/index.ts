@@ -1,4 +1,4 @@
-/** Tidemark over HTTP. */
+/** The HTTP server of Tidemark. */
 export { ApiKeys, type CreatedApiKey, type KeyChange, type NewApiKey } from './auth/api-keys.ts';
 export { type BearerOptions, bearer } from './auth/bearer.ts';
 export { bootstrapKey, mintBootstrapKey } from './auth/bootstrap.ts';

@@ -1,53 +1,51 @@
 import { getHeapStatistics } from 'node:v8';
 
-/** How much a caller may send and hold. */
-
-/** Limits that hold for each key, and with larger numbers for each tenant with all its keys. Not for callers without auth. */
+/** Limits for each key, and with larger numbers for each tenant with all its keys. They do not apply without auth. */
 export interface CallerLimits {
-  /** Requests in a second; twice as many for a moment, as with the other rates. */
+  /** Requests per second. Bursts may be twice as large, as for the other rates. */
   requestsPerSecond: number;
-  /** Requests at a time, without long polls and streams. */
+  /** Concurrent requests, without long polls and streams. */
   requestsAtATime: number;
-  /** Live streams at a time. */
+  /** Concurrent live streams. */
   streamsAtATime: number;
-  /** Long polls and live streams at a time. */
+  /** Concurrent long polls and live streams. */
   waitsAtATime: number;
-  /** Topics that live streams read at a time. */
+  /** Concurrent topics of live streams. */
   topicsAtATime: number;
-  /** Bytes of bodies in a second. */
+  /** Bytes of request bodies per second. */
   bytesPerSecond: number;
-  /** Rows that lists read in a second. */
+  /** Rows read by lists per second. */
   rowsPerSecond: number;
-  /** Bytes of the answers of lists in a second. */
+  /** Response bytes of lists per second. */
   readBytesPerSecond: number;
 }
 
-/** The limits of a server; those of `CallerLimits` are for each key. */
+/** Limits of a server. Those of `CallerLimits` apply to each key. */
 export interface Limits extends CallerLimits {
-  /** For all keys of a tenant together. */
+  /** Limits for all keys of a tenant together. */
   tenant: CallerLimits;
-  /** Bytes of a JSON body. */
+  /** Maximum size of a JSON body in bytes. */
   bodyBytes: number;
-  /** Bytes of one line of a bulk body. */
+  /** Maximum size of one line of a bulk body in bytes. */
   lineBytes: number;
-  /** Members and items of one JSON body, or line, that has room for values of the caller's own. */
+  /** Maximum number of members and items of a JSON body or line that may contain values of any shape. */
   bodyMembers: number;
-  /** The same of a body that has not: fields of a record, keys of a lookup. */
+  /** The same for other bodies: fields of a record, keys of a lookup. */
   members: number;
-  /** Memory that bodies, restores, bulk appends and streams of all callers may take; default a quarter of the heap. */
+  /** Memory for bodies, restores, bulk appends and streams of all callers. Default: a quarter of the heap. */
   memoryBytes: number;
-  /** Live streams of all callers at a time. */
+  /** Concurrent live streams of all callers. */
   streams: number;
-  /** How long a caller's own time limit may be. */
+  /** Maximum time limit that a caller may request. */
   timeoutMs: number;
-  /** How long a socket may take to send the head of a request, and the whole of it. */
+  /** How long a socket may take to send the head of a request, and the whole request. */
   headersTimeoutMs: number;
   requestTimeoutMs: number;
-  /** How long closing waits for requests under way. */
+  /** How long closing waits for requests in progress. */
   closeMs: number;
 }
 
-/** Limits of which only some are given. */
+/** A subset of the limits. */
 export type SomeLimits = Partial<Omit<Limits, 'tenant'>> & { tenant?: Partial<CallerLimits> };
 
 const MIB = 1024 * 1024;
@@ -83,7 +81,7 @@ export const DEFAULT_LIMITS: Limits = {
   closeMs: 10_000,
 };
 
-/** The defaults, with what is given in their place. */
+/** Returns the defaults, overridden by the given limits. */
 export function limitsWith(given: SomeLimits = {}): Limits {
   return { ...DEFAULT_LIMITS, ...given, tenant: { ...DEFAULT_LIMITS.tenant, ...given.tenant } };
 }

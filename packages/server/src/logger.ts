@@ -1,4 +1,4 @@
-/** Where the server writes what operators should know: one object a line, never a body, a token or a key. */
+/** The log for operators: one object per line, never with a body, a token or a key. */
 import { redactMember } from './redaction.ts';
 
 export interface Logger {
@@ -7,12 +7,12 @@ export interface Logger {
 }
 
 export interface LogEntry {
-  /** What happened, in one word of snake case. */
+  /** Name of the event, in snake case. */
   event: string;
   [detail: string]: unknown;
 }
 
-/** JSON lines on standard error. */
+/** Logs JSON lines to standard error. */
 export const stderrLogger: Logger = {
   info: (entry) => write('info', entry),
   error: (entry) => write('error', entry),

@@ -1,4 +1,4 @@
-/** The loops that a server runs over its store: what they raise is logged, and how they are doing is in the metrics. */
+/** The background loops of a server: alerts are logged, and their status is in the metrics. */
 import type { Store } from '@tidemark/core';
 import { type Loops, type LoopsStatus, startLoops } from '@tidemark/runtime';
 import type { Alerts } from './alerts.ts';
@@ -17,7 +17,7 @@ export class ServerLoops {
     this.#logger = logger;
   }
 
-  /** Starts the loops beside the server. A store on which they cannot run is served without them. */
+  /** Starts the loops beside the server. If they cannot run on a store, it is served without them. */
   start(): void {
     this.#starting ??= this.#start();
   }
@@ -44,12 +44,12 @@ export class ServerLoops {
     await loops?.stop();
   }
 
-  /** `null` while none run. */
+  /** Returns the status, or `null` while no loops run. */
   status(): LoopsStatus | null {
     return this.#loops?.status() ?? null;
   }
 
-  /** Lines for Prometheus. */
+  /** Returns lines in the Prometheus text format. */
   render(): string[] {
     const status = this.status();
     if (!status) return [];

@@ -1,4 +1,4 @@
-/** Counts and times for Prometheus, in its text format. */
+/** Counters and timings in the Prometheus text format. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** Upper bounds of the latency histogram, in seconds. */
@@ -7,7 +7,7 @@ const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 interface RouteTimes {
   /** Requests by status. */
   statuses: Map<number, number>;
-  /** Requests up to each bound, the last beyond all. */
+  /** Requests up to each bound; the last bucket has the rest. */
   buckets: number[];
   seconds: number;
 }
@@ -15,13 +15,13 @@ interface RouteTimes {
 /** Counters with labels. */
 const COUNTERS = {
   limited: ['tidemark_limited_total', 'Requests refused by a limit, by the name of the limit.'],
-  security: ['tidemark_security_events_total', 'What the security log counts, by kind, with the lines it left out.'],
+  security: ['tidemark_security_events_total', 'Security events by kind, including those left out of the log.'],
   alerts: ['tidemark_alerts_total', 'Alerts that this process raised, of the store and of its loops, by code.'],
 } as const;
 
 type Counter = keyof typeof COUNTERS;
 
-/** Values that are read when the page is made. */
+/** A value that is read when the page is rendered. */
 export interface Gauge {
   help: string;
   value(): number;
@@ -31,17 +31,17 @@ export class Metrics {
   readonly #routes = new Map<string, RouteTimes>();
   readonly #counts = new Map<Counter, Map<string, number>>();
   readonly #gauges = new Map<string, Gauge>();
-  /** Events that were new, of all appends. */
+  /** New events of all appends. */
   appendedEvents = 0;
   openStreams = 0;
   readonly #more: (() => readonly string[])[] = [];
 
-  /** Adds lines of somebody else's to the page. */
+  /** Adds lines from another source to the page. */
   add(render: () => readonly string[]): void {
     this.#more.push(render);
   }
 
-  /** Notes one answer; `name` is the method and the pattern of the path, never an id. */
+  /** Records one response. `name` is the method and the path pattern, never an id. */
   observe(name: string, status: number, seconds: number): void {
     let times = this.#routes.get(name);
     if (!times) {
@@ -54,7 +54,7 @@ export class Metrics {
     times.seconds += seconds;
   }
 
-  /** Adds to a counter; labels come from the code, never from a caller. */
+  /** Increments a counter. Labels come from the code, never from a caller. */
   count(counter: Counter, labels: Readonly<Record<string, string>>): void {
     const counts = this.#counts.get(counter) ?? new Map<string, number>();
     this.#counts.set(counter, counts);
@@ -64,12 +64,12 @@ export class Metrics {
     counts.set(text, (counts.get(text) ?? 0) + 1);
   }
 
-  /** Shows a value that is read whenever the page is asked for. */
+  /** Adds a value that is read whenever the page is rendered. */
   addGauge(name: string, gauge: Gauge): void {
     this.#gauges.set(name, gauge);
   }
 
-  /** The page that Prometheus reads. */
+  /** Returns the page that Prometheus reads. */
   render(): string {
     const lines = [
       '# HELP tidemark_appended_events_total Run events stored through this server.',
@@ -125,7 +125,7 @@ export function sendMetrics(response: ServerResponse, metrics: Metrics): void {
   response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4', ...headers }).end(metrics.render());
 }
 
-/** Answers on an address of its own, which has nothing but the metrics and asks nobody who they are. */
+/** Handles requests on the metrics address, which serves only the metrics and needs no key. */
 export function metricsHandler(metrics: Metrics): (request: IncomingMessage, response: ServerResponse) => void {
   return (request, response) => {
     if (request.method === 'GET' && request.url?.split('?', 1)[0] === '/metrics') sendMetrics(response, metrics);

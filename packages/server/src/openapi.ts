@@ -1,10 +1,10 @@
-/** The OpenAPI document: made of the same declarations that serve, so that it cannot say something else. */
+/** The OpenAPI document, generated from the same declarations that the server uses. */
 import { CONTRACT_VERSION, type ErrorCode } from '@tidemark/core';
 import { JSON_TYPE, PROBLEM_TYPE, STATUS_OF } from '@tidemark/wire';
 import { JSON_PARAMETER, Problem } from '@tidemark/wire/routes';
 import type { Route } from './routes/route.ts';
 
-/** What every caller of every route may meet. */
+/** Errors that every route may return. */
 const COMMON_PROBLEMS: readonly ErrorCode[] = ['INVALID_ARGUMENT', 'FORBIDDEN', 'OVERLOADED', 'UNAVAILABLE', 'TIMEOUT'];
 const PROBLEMS_WITH_CALLER: readonly ErrorCode[] = [
   'UNAUTHENTICATED',
@@ -17,7 +17,7 @@ const PROBLEMS_WITH_BODY: readonly ErrorCode[] = ['INVALID_PAYLOAD', 'PAYLOAD_TO
 
 type Node = Record<string, unknown>;
 
-/** The document for these routes. */
+/** Returns the document for these routes. */
 export function openApiOf(routes: readonly Route[]): object {
   const schemas: Record<string, unknown> = {};
   const refer = (schema: unknown) => named(schema, schemas);
@@ -64,7 +64,7 @@ function pathParameters(path: string): object[] {
     in: 'path',
     required: true,
     schema: { type: 'string' },
-    description: 'Percent-encoded; `.`, `..` and ids that begin with `~` get a `~` in front',
+    description: 'Percent-encoded; `.`, `..` and ids that begin with `~` get a leading `~`',
   }));
 }
 
@@ -82,7 +82,7 @@ function queryParameters({ query, scope }: Route, refer: (schema: unknown) => un
     name: 'tenant',
     in: 'query',
     schema: { type: 'string' },
-    description: 'An operator: the tenant to speak for',
+    description: 'Operators only: the tenant to act for',
   };
   return scope === null ? declared : [...declared, tenant];
 }
@@ -100,8 +100,8 @@ function headerParameters({ scope }: Route): object[] {
     description,
   });
   return [
-    header('Tidemark-Tenant', 'string', 'As the parameter tenant, percent-encoded'),
-    header('Tidemark-Timeout', 'integer', 'How many milliseconds the caller waits at most'),
+    header('Tidemark-Tenant', 'string', 'Same as the parameter tenant, percent-encoded'),
+    header('Tidemark-Timeout', 'integer', 'How long the caller waits at most, in milliseconds'),
   ];
 }
 
@@ -133,14 +133,15 @@ function problemsOf(
   const limited = ['OVERLOADED', ...(byStatus.get(429) ?? [])].join(', ');
   const ofHttp = [
     [421, { description: 'FORBIDDEN: the Host is not this server', content }],
-    [429, { description: `${limited}: the caller asks too often, or its address sends wrong keys`, content }],
+    [429, { description: `${limited}: the caller sends too many requests, or its address sends wrong keys`, content }],
   ];
-  if (body || reads) ofHttp.push([415, { description: 'INVALID_ARGUMENT: of another type, or encoded', content }]);
+  if (body || reads)
+    ofHttp.push([415, { description: 'INVALID_ARGUMENT: unsupported content type, or encoded', content }]);
   const ofRoute = Object.entries(refusals).map(([status, description]) => [status, { description, content }]);
   return Object.fromEntries([...described, ...ofHttp, ...ofRoute]);
 }
 
-/** A schema with its titled parts moved to the components. */
+/** Moves the titled parts of a schema to the components. */
 function named(schema: unknown, schemas: Record<string, unknown>): unknown {
   if (Array.isArray(schema)) return schema.map((it) => named(it, schemas));
   if (typeof schema !== 'object' || schema === null) return schema;

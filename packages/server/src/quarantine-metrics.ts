@@ -1,4 +1,4 @@
-/** What `/metrics` shows of quarantined runs: how many there are. */
+/** The number of quarantined runs in `/metrics`. */
 import type { Store } from '@tidemark/core';
 import type { Metrics } from './metrics.ts';
 
@@ -18,12 +18,12 @@ export class QuarantineMetrics {
     });
   }
 
-  /** Looks again for the next page: this process has just found damage. */
+  /** Counts again for the next page: this process has just found damage. */
   expectMore(): void {
     this.#lookedAt = 0;
   }
 
-  /** The last count; the page does not wait for a store that is slow. */
+  /** Returns the last count, so that the page never waits for a slow store. */
   #count(): number {
     if (Date.now() - this.#lookedAt > LOOK_EVERY_MS) void this.look();
     return this.#open;
@@ -35,7 +35,7 @@ export class QuarantineMetrics {
     try {
       this.#open = (await this.#store.runs.listQuarantined({ limit: MOST_COUNTED })).items.length;
     } catch {
-      // The next page looks again.
+      // The next page counts again.
       this.#lookedAt = 0;
     }
   }

@@ -1,13 +1,13 @@
 /**
- * Whether the server can do its work: its store answers and takes a write. Reads go on when a disk is full, so an answer alone says
- * nothing about it; a record of 16 KiB is written anew, not more often than every two seconds however often it is asked.
+ * Readiness: the store responds and accepts a write. Reads still work when a disk is full, so reading alone proves
+ * nothing. The probe writes a record of 16 KiB, at most every two seconds regardless of how often it is called.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { SYSTEM_TENANT } from './auth/system-tenant.ts';
 
 const PROBE_MS = 2_000;
 const KEY = 'server.ready';
-/** As large as common events, which would not fit any more where a few bytes still do. */
+/** As large as common events: on a full disk a few bytes may still fit where an event does not. */
 const PROBE = 'x'.repeat(16 * 1024);
 
 /** Returns why the store is not ready, or `null`. */
@@ -24,7 +24,7 @@ export function readinessOf(store: Store): Readiness {
   };
 }
 
-/** Only a full disk counts: a server that may not write, or whose store has no records, still serves its readers. */
+/** Only a full disk counts: a server without write access, or without records, can still serve reads. */
 async function writeProbe(store: Store): Promise<string | null> {
   try {
     await store.forTenant(SYSTEM_TENANT).kv.put(KEY, { probe: PROBE });

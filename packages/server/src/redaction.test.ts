@@ -1,4 +1,4 @@
-/** Secrets are found by their shape wherever they stand, and looking for them takes a time that grows with the text alone. */
+/** Secrets are found by their shape anywhere in a text, and the search takes linear time. */
 import { describe, expect, it } from 'vitest';
 import { redactMember, redactText } from './redaction.ts';
 
@@ -22,7 +22,7 @@ describe('secrets in texts', () => {
     ['a token as user', 'nats://hunter2@host', 'nats://***@host'],
     ['a password in the query', 'postgres://db/x?user=a&password=hunter2&y=1', 'postgres://db/x?***'],
     ['a password behind a login', 'postgres://a:b@db/x?sslpassword=c', 'postgres://***@db/x?***'],
-  ])('are taken out: %s', (_, text, shown) => {
+  ])('are removed: %s', (_, text, shown) => {
     expect(redactText(text)).toBe(shown);
   });
 
@@ -31,26 +31,26 @@ describe('secrets in texts', () => {
     'see https://example.com/a/b and file.name-x.txt',
     'tmk_0123456789abcdef is the id of a key',
     'eyJ alone',
-  ])('are not seen where there are none: %s', (text) => {
+  ])('are not found in other text: %s', (text) => {
     expect(redactText(text)).toBe(text);
   });
 
-  it('are not shown by cutting a text in the middle of one', () => {
+  it('are not exposed by cutting a text in the middle of one', () => {
     const shown = redactText(`${'word '.repeat(3_273)}postgres://ada:hunter2${'x'.repeat(500)}@db`);
     expect(shown).not.toContain('hunter2');
     expect(shown.length).toBeLessThan(17_000);
     expect(redactText(`${'x'.repeat(16_380)}${KEY}`)).not.toContain('SS');
   });
 
-  it('are taken out of members by name', () => {
+  it('are removed from members by name', () => {
     expect(redactMember('password', 'x')).toBe('[redacted]');
     expect(redactMember('text', KEY)).toBe('[redacted]');
   });
 });
 
-describe('texts made to keep the redaction busy', () => {
+describe('texts crafted to slow down the redaction', () => {
   it.each(['eyJ-', 'eyJ', '-eyJ.', 'tmk_', 'tmk_0123456789abcdef', 'a://a', '://@', '?token=', 'Bearer ', '@:', '.-'])(
-    'cost no more than their length: %s',
+    'take linear time: %s',
     (pump) => {
       const timeOf = (length: number) => {
         const text = pump.repeat(length / pump.length);

@@ -1,11 +1,11 @@
 /**
- * Takes secrets out of what is about to be shown: keys and tokens by their shape, other values by the names they go by. Every scan
- * passes over a text once: strangers choose what it reads, and a pattern that looks at a character twice would let them stop the server.
+ * Removes secrets from text before it is shown: keys and tokens by their shape, other values by their names. Every scan
+ * passes over a text once: strangers choose the text, and a backtracking pattern would let them block the server.
  */
 import { hideUrlSecrets } from '@tidemark/core/engine';
 
 const REDACTED = '[redacted]';
-/** Longer texts are cut before they are shown. */
+/** Longer texts are cut. */
 const MOST_CHARACTERS = 16_384;
 const NAME_CHARACTERS = 64;
 
@@ -18,7 +18,7 @@ const CREDENTIALS = /\b(Bearer|Basic)\s+[^\s"',;]+/gi;
 
 const SECRET_NAMES = /^(authorization|cookie|set-cookie|password|passwd|secret|token|api[-_]?key|claimId|digest)$/i;
 
-/** Returns the text without secrets, cut to a length that is worth reading. */
+/** Returns the text without secrets, cut to a readable length. */
 export function redactText(text: string): string {
   const shown = shortened(text);
   return hideUrlSecrets(shown.replace(WORD_RUN, redactRun).replace(CREDENTIALS, `$1 ${REDACTED}`));
@@ -30,14 +30,14 @@ export function shortName(name: string): string {
   return shown.length > NAME_CHARACTERS ? `${shown.slice(0, NAME_CHARACTERS)}…` : shown;
 }
 
-/** For `JSON.stringify`: errors as their stack, secrets by name or by shape left out. */
+/** Replacer for `JSON.stringify`: shows errors as their stack, and removes secrets by name or shape. */
 export function redactMember(name: string, value: unknown): unknown {
   if (value !== null && value !== undefined && SECRET_NAMES.test(name)) return REDACTED;
   if (value instanceof Error) return redactText(stackOf(value));
   return typeof value === 'string' ? redactText(value) : value;
 }
 
-/** Cuts a long text where a word ends, since half a secret would no longer look like one. */
+/** Cuts a long text at the end of a word, because half a secret would no longer look like one. */
 function shortened(text: string): string {
   if (text.length <= MOST_CHARACTERS) return text;
   const start = text.slice(0, MOST_CHARACTERS);
@@ -45,11 +45,14 @@ function shortened(text: string): string {
   return `${start.slice(0, Math.max(end, 0))} … (${text.length} characters)`;
 }
 
-/** Redacts API keys (`tmk_<16 hex digits>.<secret>`) and tokens (`eyJ….….…`) in a run of word characters, dots and dashes. */
+/**
+ * Redacts API keys (`tmk_<16 hex digits>.<secret>`) and tokens (`eyJ….….…`) in a run of word characters, dots and
+ * dashes.
+ */
 function redactRun(run: string): string {
   if (!run.includes('.')) return run;
   const token = wordStart(run, TOKEN_START);
-  // A token takes the rest of the run: nothing that is glued to it is worth a second look.
+  // A token takes the rest of the run, which is discarded without further checks.
   const isToken = token >= 0 && run.indexOf('.', token) > token + TOKEN_START.length;
   const head = isToken ? run.slice(0, token) : run;
   return redactKeys(head) + (isToken ? REDACTED : '');
@@ -71,7 +74,7 @@ function redactKeys(run: string): string {
   return from === 0 ? run : shown.join('') + run.slice(from);
 }
 
-/** Where a text begins at the start of a word, or -1. */
+/** Returns where a text begins at the start of a word, or -1. */
 function wordStart(run: string, text: string): number {
   let at = run.indexOf(text);
   while (at >= 0 && !isWordStart(run, at)) at = run.indexOf(text, at + 1);
@@ -82,7 +85,7 @@ function isWordStart(run: string, at: number): boolean {
   return at === 0 || !WORD.test(run[at - 1]!);
 }
 
-/** With what caused it, and that with its cause. */
+/** Returns the stack with those of its causes. */
 function stackOf(error: Error): string {
   const own = error.stack ?? String(error);
   return error.cause instanceof Error ? `${own}\ncaused by ${stackOf(error.cause)}` : own;

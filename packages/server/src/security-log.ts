@@ -1,6 +1,6 @@
 /**
- * What an operator should know about attacks and mistakes: wrong keys, refusals, limits, revocations and admin actions. Lines are
- * rationed by kind and address, with a count of those left out, so that an attacker cannot flood the log. Never a secret.
+ * Security events for operators: wrong keys, refusals, limits, revocations and admin actions. Lines are limited by kind
+ * and address, with a count of those left out, so that an attacker cannot flood the log. Never contains secrets.
  */
 import type { IncomingMessage } from 'node:http';
 import { Bucket } from './limits/bucket.ts';
@@ -18,22 +18,22 @@ export type SecurityKind =
   | 'admin_action'
   | 'admin_refused';
 
-/** Ids and names; callers choose some of them, so they are cut. */
+/** Ids and names. Callers choose some of them, so they are cut. */
 export interface SecurityDetails {
   by?: string;
   tenant?: string | null;
-  /** A route by its pattern. */
+  /** Pattern of a route. */
   route?: string;
-  /** What was missing, or which limit it was. */
+  /** The missing scope, or the limit. */
   reason?: string;
-  /** How many requests it was about. */
+  /** Number of requests concerned. */
   requests?: number;
 }
 
-/** Lines of one kind about one address: so many at once, then one in ten seconds. */
+/** Lines of one kind per address: this many at once, then one every ten seconds. */
 const AT_ONCE = 10;
 const PER_SECOND = 0.1;
-/** And of one kind about all addresses together. */
+/** Lines of one kind for all addresses together. */
 const KIND_AT_ONCE = 100;
 const KIND_PER_SECOND = 5;
 const MOST_SOURCES = 10_000;
@@ -62,7 +62,9 @@ export class SecurityLog {
     this.#timer = setInterval(() => this.flush(), FLUSH_MS).unref();
   }
 
-  /** Counts an event, and logs it unless there were too many like it. `request` is absent for what no request did. */
+  /**
+   * Counts an event, and logs it unless there were too many like it. `request` is `null` for events without a request.
+   */
   note(kind: SecurityKind, request: IncomingMessage | null, details: SecurityDetails = {}): void {
     this.#metrics.count('security', { kind });
     const address = request ? this.#addressOf(request) : 'none';
@@ -81,9 +83,9 @@ export class SecurityLog {
     this.#logger.info({ event: 'security', kind, address: cut(address), ...cutDetails(details), ...leftOut });
   }
 
-  /** Logs how many lines were left out and not told yet. */
+  /** Logs how many lines were left out since the last report. */
   flush(): void {
-    for (const source of [...this.#sources.values(), ...this.#kinds.values()]) this.#tellLeftOut(source);
+    for (const source of [...this.#sources.values(), ...this.#kinds.values()]) this.#logLeftOut(source);
     for (const [name, { bucket }] of this.#sources) if (bucket.isFull) this.#sources.delete(name);
   }
 
@@ -92,7 +94,7 @@ export class SecurityLog {
     this.flush();
   }
 
-  #tellLeftOut(source: Source): void {
+  #logLeftOut(source: Source): void {
     if (source.leftOut === 0) return;
     const { kind, address, leftOut } = source;
     source.leftOut = 0;
@@ -112,7 +114,7 @@ export class SecurityLog {
 
   #forgetFirst(): void {
     const [name, source] = this.#sources.entries().next().value!;
-    this.#tellLeftOut(source);
+    this.#logLeftOut(source);
     this.#sources.delete(name);
   }
 

@@ -1,4 +1,4 @@
-/** `createServer`: a store over HTTP, from the first listen to an end that drops no accepted work. */
+/** `createServer`: serves a store over HTTP, and shuts down without dropping accepted work. */
 
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -14,7 +14,7 @@ import { Holds } from './auth/holds.ts';
 import { withoutSystemTenant } from './auth/system-tenant.ts';
 import { type Authenticator, anonymous, isLoopback } from './auth.ts';
 import { openApiDocument } from './document.ts';
-import { answerToNoise, makeSafe, SafeResponse } from './http/safe-response.ts';
+import { makeSafe, malformedRequestResponse, SafeResponse } from './http/safe-response.ts';
 import { Callers } from './limits/callers.ts';
 import { MemoryBudget } from './limits/memory-budget.ts';
 import { Shares } from './limits/shares.ts';
@@ -41,63 +41,65 @@ const SETTLE_MS = 20;
 
 export interface ServerOptions {
   store: Store;
-  /** Default `anonymous()`, which serves this machine only. */
+  /** Identifies callers. Default `anonymous()`, which serves this machine only. */
   auth?: Authenticator;
-  /** Default 127.0.0.1. Others need an `auth` that knows its callers. */
+  /** Address to listen on. Default 127.0.0.1. Other addresses need an `auth` that identifies its callers. */
   host?: string;
-  /** Default 0: any free port; `url` tells which. */
+  /** Port to listen on. Default 0: any free port, see `url`. */
   port?: number;
-  /** Serve https. The files are looked at every second, and new ones are used without a restart. Default: plain http. */
+  /** Serves https. The files are checked every second, and new ones are used without a restart. Default: plain http. */
   tls?: ServerTls;
   limits?: SomeLimits;
   /** Default: JSON lines on standard error. */
   logger?: Logger;
   /**
-   * `host:port` of a second address that serves `/metrics` without asking for a key, such as `127.0.0.1:9464`; port 0 for any
-   * free one. Default: none; `/metrics` then needs the scope `metrics:read`.
+   * `host:port` of a second address that serves `/metrics` without a key, such as `127.0.0.1:9464`. Port 0 means any
+   * free port. Default: none; `/metrics` then needs the scope `metrics:read`.
    */
   metricsAddress?: string;
   /**
-   * Takes cursors of the feed that tenants got from servers of version 0.1. They tell where an event lies among those of all
-   * tenants. Default false.
+   * Accepts feed cursors that tenants received from servers of version 0.1. These reveal the position of an event among
+   * those of all tenants. Default false.
    */
   acceptsOldCursors?: boolean;
   /**
-   * Runs the projector and the sweeper over the store while it listens, and logs every alert. Servers of one store share the
+   * Runs the projector and the sweeper while the server listens, and logs every alert. Servers of one store share the
    * work. Default false.
    */
   loops?: boolean;
-  /** Where the built inspector lies; default: with this package. `false` serves none. */
+  /** Directory of the built inspector. Default: the one in this package. `false` disables the inspector. */
   inspector?: string | false;
 }
 
-/** A server over a store. Closing it leaves the store open. */
+/** An HTTP server for a store. Closing it leaves the store open. */
 export interface TidemarkServer {
-  /** Where it listens; only once it does. */
+  /** The address it listens on. Available once `listen` has resolved. */
   readonly url: string;
-  /** Where metrics are served without a key; `null` without a `metricsAddress`. */
+  /** The address that serves metrics without a key; `null` without a `metricsAddress`. */
   readonly metricsUrl: string | null;
-  /** Resolves with the address once connections are taken. */
+  /** Starts listening. Resolves with the address once connections are accepted. */
   listen(): Promise<string>;
   /**
-   * Takes no more connections, ends live streams so that their readers can go on later, and finishes the requests that
-   * were accepted.
+   * Stops accepting connections, ends live streams so that their readers can resume later, and finishes accepted
+   * requests. Requests that take longer than `limits.closeMs` are cut off.
    */
   close(): Promise<void>;
-  /** Logs an alert of the store as one structured line and counts it: give it to the store as `onAlert`. */
+  /** Logs an alert of the store as one structured line and counts it. Pass it to the store as `onAlert`. */
   alert(alert: StoreAlert): void;
-  /** Looks at the files of TLS now. Returns whether new ones came into use; false without TLS. */
+  /** Reloads the TLS files now. Returns whether new ones are in use; false without TLS. */
   reloadTls(): boolean;
-  /** The same application for a server of your own. */
+  /** Handles a request, for use in your own HTTP server. */
   handle(request: IncomingMessage, response: ServerResponse): void;
 }
 
 /**
- * Serves a store over HTTP.
+ * Creates an HTTP server for a store. It accepts connections after `listen()`.
+ *
+ * @throws `INVALID_ARGUMENT` for a `host` other than loopback without `auth`, or TLS files that cannot be used.
  *
  * @example
  * const server = createServer({ store });
- * console.log(await server.listen());
+ * console.log('listening on', await server.listen());
  * await server.close();
  */
 export function createServer(options: ServerOptions): TidemarkServer {
@@ -123,7 +125,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
   const readiness = readinessOf(store);
   const notReady = async () => (isClosing ? 'The server is stopping' : readiness());
   const cursors = new FeedCursors(auth.loopbackOnly ? null : store, options.acceptsOldCursors ?? false);
-  // Where everybody is let in there is nobody to count or to name.
+  // Without auth there are no callers to count or to name.
   const callers = auth.loopbackOnly ? null : new Callers(limits, (limit) => metrics.count('limited', { limit }));
   const services = {
     hub,
@@ -159,7 +161,7 @@ export function createServer(options: ServerOptions): TidemarkServer {
     logger,
   });
   const { headersTimeoutMs: headersTimeout, requestTimeoutMs: requestTimeout } = limits;
-  // Slow sockets are looked for this often; Node's own pace would let them be for half a minute.
+  // How often slow sockets are checked. Node's default would allow them half a minute.
   const connectionsCheckingInterval = Math.min(CHECK_MS, headersTimeout);
   const timeouts = { headersTimeout, requestTimeout, connectionsCheckingInterval, keepAliveTimeout: KEEP_ALIVE_MS };
   const pages = inspectorPages(options.inspector, (request) => !auth.refuse?.(request));
@@ -231,9 +233,10 @@ function makeServer(
   const server = tls ? encrypted(tls) : plain();
   if ('setSecureContext' in server) tls?.follow(server);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // Within an answer that is under way it would be taken for a part of it.
+    // In the middle of a response it would be taken for a part of it.
     const isAnswering = (socket as { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true;
-    if (error.code !== 'ECONNRESET' && socket.writable && !isAnswering) socket.write(answerToNoise(error.code));
+    if (error.code !== 'ECONNRESET' && socket.writable && !isAnswering)
+      socket.write(malformedRequestResponse(error.code));
     (socket as Socket).destroySoon();
   });
   return server;
@@ -274,7 +277,7 @@ function urlOf(server: Server, host: string, isEncrypted: boolean): string {
   return `${isEncrypted ? 'https' : 'http'}://${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${address.port}`;
 }
 
-/** Requests that were accepted are answered; connections without one are closed; what hangs is cut in the end. */
+/** Finishes accepted requests, closes idle connections, and cuts off requests that exceed the limit. */
 async function closeGracefully(server: Server, hub: Hub, application: Application, limitMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   hub.close();
@@ -282,7 +285,7 @@ async function closeGracefully(server: Server, hub: Hub, application: Applicatio
   const isBusy = () => application.active > 0 && Date.now() < deadline;
   while (isBusy()) await sleep(SETTLE_MS);
   server.closeIdleConnections();
-  // Answers that are written but not yet taken get a moment too.
+  // Responses that were written but not yet received get a moment too.
   const cut = setTimeout(
     () => server.closeAllConnections(),
     Math.max(SETTLE_MS, Math.min(1_000, deadline - Date.now())),

@@ -1,4 +1,4 @@
-/** The inspector's files, handed out to browsers under rules that let no script but its own run and no other host be asked. */
+/** Serves the inspector's files with a policy that allows only its own scripts and no other hosts. */
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -6,7 +6,7 @@ import { extname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-/** Where the build leaves the page, beside the sources and beside what is built of them. */
+/** Where the build puts the inspector, relative to the sources and to the built files. */
 const BUILT = fileURLToPath(new URL('../inspector', import.meta.url));
 
 const TYPES: Record<string, string> = {
@@ -37,9 +37,9 @@ const SAFETY = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Paths of the API; any other that a browser asks a page of is a place within the inspector. */
+/** Paths of the API. Any other path requested as a page belongs to the inspector. */
 export const OF_THE_API = /^\/(v1|errors|docs|openapi\.json|metrics|healthz|readyz|mcp)(\/|$)/;
-/** The name of a file in here holds the hash of what is in it. */
+/** File names in here contain the hash of their content. */
 const HASHED = '/assets/';
 
 interface Page {
@@ -49,12 +49,12 @@ interface Page {
   type: string;
 }
 
-/** Answers a request for a page or a file of the inspector; tells whether it did. */
+/** Handles a request for a page or a file of the inspector. Returns whether it did. */
 export type PageHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /**
- * The pages that were built into a directory; `false` serves none, nor does a directory that is not there. Requests that are
- * not welcome are left to the API, which says why.
+ * Serves the pages in a directory. `false` or a missing directory serves none. Unwelcome requests are left to the API,
+ * which responds with the reason.
  */
 export function inspectorPages(
   directory: string | false = BUILT,
@@ -68,7 +68,7 @@ export function inspectorPages(
     const asksForPage = request.headers.accept?.includes('text/html') === true;
     const wantsPage = path === '/' || (asksForPage && !OF_THE_API.test(path));
     const file = files.get(path) ?? (wantsPage ? start : undefined);
-    // Pages too: what answers to any name can be reached by a name that an attacker points here.
+    // Pages too: a server that answers to any name can be reached by DNS rebinding.
     if (!file || !isWelcome(request)) return false;
     send(request, response, file, path.startsWith(HASHED));
     return true;

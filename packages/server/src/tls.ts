@@ -1,6 +1,6 @@
 /**
- * TLS from files that may be replaced while the server runs. New files are used for new connections once they fit together;
- * until then the pair that was read before stays in use.
+ * TLS from files that may be replaced while the server runs. New files are used for new connections once they match;
+ * until then the previous pair stays in use.
  */
 import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -8,17 +8,20 @@ import { createSecureContext, type Server } from 'node:tls';
 import { invalidArgument } from '@tidemark/core';
 import type { Logger } from './logger.ts';
 
-/** How often the files are looked at. They are small, and names that lead elsewhere (as in Kubernetes) show no other sign. */
+/**
+ * How often the files are checked. They are small, and replaced symbolic links (as in Kubernetes) cannot be detected
+ * otherwise.
+ */
 const LOOK_MS = 1_000;
 const BEGIN = /-----BEGIN CERTIFICATE-----/g;
 const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Files in PEM. */
+/** PEM files. */
 export interface ServerTls {
-  /** The certificate, followed by those between it and its authority. */
+  /** The certificate, followed by its intermediate certificates. */
   cert: string;
   key: string;
-  /** Authorities of clients: only clients with a certificate of one of them can connect. They need a key or token besides. */
+  /** Client authorities: only clients with a certificate of one of them can connect. They still need a key or token. */
   clientCa?: string;
 }
 
@@ -32,16 +35,16 @@ interface Contents {
 export class TlsFiles {
   readonly #files: ServerTls;
   readonly #logger: Logger;
-  /** What `https.createServer` takes at first. */
+  /** The initial options for `https.createServer`. */
   readonly contents: Contents;
-  /** The hash of what is in use. */
+  /** Hash of the files in use. */
   #inUse: string;
-  /** The state of the files that was logged as unfit. */
+  /** Hash of the files that were logged as unusable. */
   #unfit: string | undefined;
   #server: Server | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Throws when the files cannot be read or do not fit together. */
+  /** Throws if the files cannot be read or do not match. */
   constructor(files: ServerTls, logger: Logger) {
     this.#files = files;
     this.#logger = logger;
@@ -61,7 +64,7 @@ export class TlsFiles {
     clearInterval(this.#timer);
   }
 
-  /** Looks at the files now. Returns whether other ones came into use; those that do not fit are logged once. */
+  /** Checks the files now. Returns whether new ones are in use; unusable files are logged once. */
   reload(): boolean {
     let state = 'unreadable';
     try {
@@ -86,7 +89,7 @@ export class TlsFiles {
   }
 }
 
-/** Reads the files of a server that is about to start: it must not start without TLS, or with half of it. */
+/** Reads the files at startup. Throws rather than start without TLS or with incomplete files. */
 export function openTls(files: ServerTls, logger: Logger): TlsFiles {
   try {
     return new TlsFiles(files, logger);
@@ -101,7 +104,7 @@ function read({ cert, key, clientCa }: ServerTls): Contents {
   return { cert: certText, key: keyText, ...authority, minVersion: 'TLSv1.2' };
 }
 
-/** The files may be read while they are written, one after the other: what does not fit now may fit in a second. */
+/** Files may be read while they are being replaced one after another: a mismatch may be resolved a second later. */
 function check(contents: Contents): void {
   const { cert, key, ca } = contents;
   for (const text of ca === undefined ? [cert] : [cert, ca]) checkChain(text);
@@ -117,7 +120,7 @@ function checkChain(text: string): void {
   for (const block of blocks) new X509Certificate(block);
 }
 
-/** Kept in place of the key itself. */
+/** Stored instead of the key itself. */
 function hashOf(contents: Contents): string {
   return createHash('sha256').update(JSON.stringify(contents)).digest('hex');
 }

@@ -1,4 +1,4 @@
-/** The store as each tenant sees it, made once and kept: a view has readers and caches of its own. */
+/** The views of tenants, created once and kept: a view has its own readers and caches. */
 import type { Store } from '@tidemark/core';
 import { LruMap } from '@tidemark/core/engine';
 
@@ -12,7 +12,7 @@ export class Views {
     this.#store = store;
   }
 
-  /** The view of a tenant, or the operator's. */
+  /** Returns the view of a tenant, or the operator's. */
   of(tenantId: string | null): Store {
     if (tenantId === null) return this.#store;
     const known = this.#views.get(tenantId);

@@ -1,11 +1,14 @@
-/** The client where the network fails: what is refused, what is unknown, and how time limits travel. */
+/**
+ * The client when the network fails: which calls are rejected, which have an unknown outcome, and how time limits are
+ * sent.
+ */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { httpStore, openUrl } from '@tidemark/client';
 import { memoryStore, type Store, withQuotas } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { runEvent, send, startServer } from './running.ts';
 
-/** A way to a server that can be cut: requests still pass, answers do not. */
+/** A proxy to a server that can be cut: requests still pass, responses do not. */
 async function cuttableWay(url: string): Promise<{ url: string; cut: () => void }> {
   const { port, hostname } = new URL(url);
   let isCut = false;
@@ -40,7 +43,7 @@ async function connectTo(url: string): Promise<Store> {
 }
 
 describe('the client', () => {
-  it('tells a lost answer from one that never was: unknown for writes, unavailable for reads (GEN-8)', async () => {
+  it('maps a lost response to an unknown outcome for writes and to unavailable for reads (GEN-8)', async () => {
     const { url, store } = await startServer();
     const way = await cuttableWay(url);
     const client = await connectTo(way.url);
@@ -57,7 +60,7 @@ describe('the client', () => {
     expect(again, 'and its key settles it').toMatchObject({ idempotent: true, runSeq: 1 });
   });
 
-  it('says that nothing was written when the server is not there', async () => {
+  it('reports that nothing was written if the server cannot be reached', async () => {
     const { url, server, client } = await startServer();
     await server.close();
     await expect(client.runs.appendEvent(runEvent('r'))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
@@ -65,7 +68,7 @@ describe('the client', () => {
     await expect(httpStore(url)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 
-  it('ends with its time limit, and the limit bounds the server too', async () => {
+  it('stops at its time limit, which also limits the server', async () => {
     const store = memoryStore();
     const limits: (number | undefined)[] = [];
     const kv = {
@@ -88,7 +91,7 @@ describe('the client', () => {
     expect(limits).toEqual([200]);
   });
 
-  it('gives up when aborted: unknown for a write, aborted for a read', async () => {
+  it('ends on abort: unknown for a write, aborted for a read', async () => {
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void silent.close());
@@ -104,7 +107,7 @@ describe('the client', () => {
     await expect(client.kv.get('k', abortSoon())).rejects.toMatchObject({ code: 'ABORTED' });
   });
 
-  it('gives the wait of a rate that was exceeded, as the store does', async () => {
+  it('returns the wait of an exceeded rate, as the store does', async () => {
     const limited = withQuotas(memoryStore(), { limits: {}, default: { eventsPerSecond: 1 } });
     const { url, client } = await startServer({ store: limited });
     const overload = async (store: Store) => {
@@ -121,7 +124,7 @@ describe('the client', () => {
     expect(Number(answer.headers.get('retry-after'))).toBe(Math.ceil(retryAfterMs / 1_000));
   });
 
-  it('deletes a memory state on a server of version 0.1, which refuses request ids there', async () => {
+  it('deletes a memory state on a server of version 0.1, which rejects request ids there', async () => {
     const { url, store } = await startServer();
     const problem = { code: 'INVALID_ARGUMENT', detail: 'requestId must be one of tenant', field: 'requestId' };
     const as01: typeof fetch = async (target, init) =>
@@ -139,7 +142,7 @@ describe('the client', () => {
     expect(await store.agents.loadMemoryState('key')).toBeNull();
   });
 
-  it('refuses what would be lost on the way, and a server that is too weak', async () => {
+  it('rejects values that would be lost, and a server with weak durability', async () => {
     const { url } = await startServer({ store: memoryStore() });
     expect(() => openUrl(url, { codec: {} })).toThrow(expect.objectContaining({ field: 'codec' }));
     await expect(openUrl(url, { durability: 'require' })).rejects.toMatchObject({ code: 'DURABILITY_TOO_WEAK' });

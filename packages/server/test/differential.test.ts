@@ -1,6 +1,6 @@
 /**
- * Every call of a store, with each of its arguments and members absent, `undefined`, `null` and empty: over HTTP it gives
- * the same result, or fails with the same code and field, and leaves the same behind as the store itself.
+ * Every call of a store, with each of its arguments and members absent, `undefined`, `null` and empty: over HTTP it
+ * returns the same result, or fails with the same code and field, and has the same effect as on the store itself.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -12,11 +12,11 @@ import type { Filled } from './filled-store.ts';
 
 const LIMIT = { timeout: 300_000 };
 const CUT_OFF = new Set(['OUTCOME_UNKNOWN', 'UNAVAILABLE']);
-/** So much of each result is shown. */
+/** Characters shown of each result. */
 const SHOWN = 160;
 const DOMAINS = Object.keys(EVERY_CALL) as (keyof typeof EVERY_CALL)[];
 
-/** The methods of a part of a store, those of its class included. */
+/** Returns the methods of a part of a store, including inherited ones. */
 function methodsOf(part: object): string[] {
   const names = new Set<string>();
   for (let it = part; it !== Object.prototype; it = Object.getPrototypeOf(it) as object)
@@ -32,7 +32,7 @@ function call(store: Store, domain: string, method: string, args: unknown[], oth
   return outcomeOf(() => part[method]!(...args), other);
 }
 
-/** Plays all variants of a method; returns a sentence for each difference. */
+/** Runs all variants of a method. Returns a sentence for each difference. */
 async function differences(domain: keyof typeof EVERY_CALL, method: string, view: string | null): Promise<string[]> {
   const found: string[] = [];
   const calls = EVERY_CALL[domain] as unknown as Record<string, (filled: Filled) => unknown[]>;
@@ -43,7 +43,7 @@ async function differences(domain: keyof typeof EVERY_CALL, method: string, view
   };
   const { filled } = bench.pair;
   const [before] = await contents();
-  // A generator for each call, so that none gets an object that another has in hand.
+  // One generator per call, so that no two calls share an object.
   const variants = () => variantsOf(() => calls[method]!(filled));
   const generators = [variants(), variants(), variants(), variants()] as const;
   for (const { name, args } of generators[0]) {
@@ -51,7 +51,7 @@ async function differences(domain: keyof typeof EVERY_CALL, method: string, view
     let here = await call(viewOf(bench.pair.local), domain, method, args);
     let there = await call(viewOf(bench.client), domain, method, same!, here);
     if ('code' in there && CUT_OFF.has(there.code)) {
-      // A connection that was kept may be closed just when it is used: that says nothing about the call.
+      // A kept-alive connection may be closed just when it is used, which says nothing about the call.
       await bench.renew();
       here = await call(viewOf(bench.pair.local), domain, method, again!);
       there = await call(viewOf(bench.client), domain, method, sameAgain!, here);
@@ -91,7 +91,7 @@ describe('the table of calls', () => {
 });
 
 describe.for(DOMAINS)('%s over HTTP', (domain) => {
-  it.for(Object.keys(EVERY_CALL[domain]))('%s means the same', LIMIT, async (method) => {
+  it.for(Object.keys(EVERY_CALL[domain]))('%s has the same effect', LIMIT, async (method) => {
     expect([...(await differences(domain, method, null)), ...(await differences(domain, method, 'default'))]).toEqual(
       [],
     );

@@ -1,24 +1,24 @@
-/** Sends the same call to a store and to a client of an equal store, and tells what came of each in comparable words. */
+/** Sends the same call to a store and to a client of an equal store, and returns comparable outcomes. */
 import { httpStore } from '@tidemark/client';
 import { isTidemarkError, memoryStore, type Store } from '@tidemark/core';
 import { createServer, type TidemarkServer } from '../src/index.ts';
 import { type Filled, fill } from './filled-store.ts';
 
-/** Live reads end by themselves when they have shown so much, or nothing for so long. */
+/** Live reads end after this many items, or after this long without one. */
 const MOST_ITEMS = 10;
 const QUIET_MS = 60;
-/** How long an item may take that the other store has shown: on a busy machine every page is late. */
+/** How long to wait for an item that the other store has returned: pages are late on a busy machine. */
 const PATIENCE_MS = 15_000;
 
 /** Two equal stores: one is called directly, the other through its server. */
 export interface Pair {
   local: Store;
-  /** The store behind the server, to look at without it. */
+  /** The store behind the server, for direct access. */
   remote: Store;
   filled: Filled;
 }
 
-/** One server and one client, for one pair of stores after the other. */
+/** One server and one client for a sequence of store pairs. */
 export class Bench {
   readonly #server: TidemarkServer;
   readonly client: Store;
@@ -43,7 +43,7 @@ export class Bench {
     return this.#pair;
   }
 
-  /** New stores in place of those that a call has changed. */
+  /** Replaces the stores after a call has changed them. */
   async renew(): Promise<void> {
     const { local, remote } = this.#pair;
     this.#pair = await newPair();
@@ -59,7 +59,7 @@ export class Bench {
 
 const PARTS = new Set<PropertyKey>(['runs', 'kv', 'jobs', 'agents', 'artifacts', 'admin']);
 
-/** A store that is always the one of the moment, in its views and parts too. */
+/** A store that always forwards to the current one, in its views and parts too. */
 function current(store: () => Store, first: Store): Store {
   return late(first, store, (name) => {
     if (name === 'info') return first.info;
@@ -75,7 +75,7 @@ function current(store: () => Store, first: Store): Store {
   });
 }
 
-/** An object whose methods are looked up when they are called: a server keeps them. */
+/** An object that looks up methods when they are called, because a server keeps references to them. */
 function late<T extends object>(first: T, now: () => T, replaced: (name: PropertyKey) => unknown): T {
   return new Proxy(first, {
     get(_, name) {
@@ -88,7 +88,7 @@ function late<T extends object>(first: T, now: () => T, replaced: (name: Propert
   });
 }
 
-/** The same times and the same random bytes for both, so that what they store and mint is equal. */
+/** Both stores get the same times and random bytes, so that stored and minted values are equal. */
 function repeatableStore(): Store {
   let [now, state] = [Date.parse('2026-03-04T05:06:07.000Z'), 1];
   const random = (length: number) =>
@@ -105,10 +105,10 @@ async function newPair(): Promise<Pair> {
   return { local, remote, filled };
 }
 
-/** What came of a call: its result, or the code and field of its error. */
+/** The result of a call, or the code and field of its error. */
 export type Outcome = { result: unknown } | { code: string; field: string | undefined };
 
-/** The outcome of a call; a read is given time to show as many items as the store it is compared with, or to fail as it did. */
+/** Returns the outcome of a call. A read waits for as many items as the other store returned, or for its error. */
 export async function outcomeOf(call: () => unknown, other?: Outcome): Promise<Outcome> {
   try {
     return { result: plain(await settled(call(), other ? itemsIn(other) : 0)) };
@@ -118,7 +118,7 @@ export async function outcomeOf(call: () => unknown, other?: Outcome): Promise<O
   }
 }
 
-/** How many items are to be waited for: a failure comes in place of the first. */
+/** Returns how many items to wait for. An error takes the place of the first. */
 function itemsIn(outcome: Outcome): number {
   if ('code' in outcome) return 1;
   return Array.isArray(outcome.result) ? outcome.result.length : 0;
@@ -128,7 +128,7 @@ async function settled(given: unknown, shown: number): Promise<unknown> {
   const result = await given;
   if (typeof result === 'object' && result !== null && Symbol.asyncIterator in result)
     return firstOf(result as AsyncIterable<unknown>, shown);
-  // A handle is an object of methods: what it says of its run shows what it was made of.
+  // A handle is an object of methods: an append shows the run it was created for.
   if (typeof (result as { append?: unknown } | null)?.append === 'function')
     return (result as { append(type: string, payload: object, fields: object): unknown }).append(
       'Progress',
@@ -138,7 +138,7 @@ async function settled(given: unknown, shown: number): Promise<unknown> {
   return result;
 }
 
-/** The items that are there, at least so many; what would only come later is not waited for. */
+/** Returns the items that are available, at least `atLeast`, without waiting for later ones. */
 async function firstOf(items: AsyncIterable<unknown>, atLeast: number): Promise<unknown[]> {
   const iterator = items[Symbol.asyncIterator]();
   const found: unknown[] = [];
@@ -160,7 +160,7 @@ async function firstOf(items: AsyncIterable<unknown>, atLeast: number): Promise<
 const MINTED = /\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b/g;
 const TIMES = /"(\w*[aA]t|leaseUntil|timeout_at|ttl|persistedAt|head|link|revision)":("[^"]*"|\d+)/g;
 
-/** Without ids that each side mints, and times, which move with every look at the clock. */
+/** Removes ids that each side mints, and times, which advance with every clock read. */
 function plain(value: unknown): unknown {
   const text = JSON.stringify(value ?? null, (_, it: unknown) =>
     it instanceof Uint8Array || (it as { type?: string })?.type === 'Buffer'
@@ -170,7 +170,7 @@ function plain(value: unknown): unknown {
   return JSON.parse(text.replace(MINTED, 'minted').replace(TIMES, '"$1":"some"'));
 }
 
-/** Everything a store has, to see what a call has changed. */
+/** Returns everything a store has, to see what a call has changed. */
 export async function contentsOf(store: Store): Promise<unknown> {
   const contents: Record<string, unknown> = {};
   for (const tenantId of (await store.admin.listTenants()).items) {
@@ -210,20 +210,20 @@ export async function contentsOf(store: Store): Promise<unknown> {
 }
 
 function textsOf(fields: Record<string, Uint8Array>): [string, string][] {
-  // Times of jobs and of erasures move with every look at the clock.
+  // Times of jobs and erasures advance with every clock read.
   const shown = Object.entries(fields).filter(([name]) => name !== 'at' && !name.endsWith('_at'));
   return shown.map(([name, value]) => [name, Buffer.from(value).toString()]);
 }
 
 type Path = readonly (string | number)[];
 
-/** A changed copy of the arguments of a call, with what was done to them. */
+/** A changed copy of the arguments of a call, with a description of the change. */
 export interface Variant {
   name: string;
   args: unknown[];
 }
 
-/** Made anew for every use: a call may keep what it is given. */
+/** Created for every use: a call may keep its arguments. */
 const VALUES: readonly (readonly [string, () => unknown])[] = [
   ['undefined', () => undefined],
   ['null', () => null],
@@ -232,7 +232,7 @@ const VALUES: readonly (readonly [string, () => unknown])[] = [
   ['{}', () => ({})],
 ];
 
-/** The call as it is, and with each argument and member in turn absent, `undefined`, `null` and empty. */
+/** Yields the call unchanged, and with each argument and member in turn absent, `undefined`, `null` and empty. */
 export function* variantsOf(given: () => unknown[]): Generator<Variant> {
   const make = () => copyOf(given()) as unknown[];
   yield { name: 'as it is', args: make() };
@@ -245,7 +245,7 @@ export function* variantsOf(given: () => unknown[]): Generator<Variant> {
   }
 }
 
-/** A copy of plain objects and arrays; everything else is passed on as it is. */
+/** Copies plain objects and arrays; other values are passed on. */
 function copyOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copyOf);
   if (!isPlain(value)) return value;

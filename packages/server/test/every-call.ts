@@ -1,15 +1,15 @@
 /**
- * Every call of a store with all of its arguments and optional members, as the differential test sends it. A method, or an
- * optional member, that has no entry here is a type error.
+ * Every call of a store with all of its arguments and optional members, for the differential test. A missing method or
+ * optional member is a type error.
  */
 import type { AdminStore, AgentStore, ArtifactStore, JobStore, KvStore, RunStore } from '@tidemark/core';
 import { encodeCursor } from '@tidemark/core/engine';
 import { AT, event, type Filled, flowEvent, plannerEvent, steering, TENANT, task, update } from './filled-store.ts';
 
-/** What is taken as it is, without a look at its members. */
+/** Types that are passed on without varying their members. */
 type Opaque = Uint8Array | AbortSignal | AsyncIterable<unknown> | readonly unknown[] | ((...args: never[]) => unknown);
 
-/** A type with every optional member present, except those that a store over HTTP refuses as a whole. */
+/** A type with every optional member present, except those that a store over HTTP rejects. */
 type Whole<T> = T extends Opaque
   ? T
   : T extends object
@@ -20,10 +20,10 @@ type WholeCall<Method> = Method extends (...args: infer Args) => unknown
   ? { [At in keyof Required<Args>]: Whole<Exclude<Args[At], undefined>> }
   : never;
 
-/** Arguments of every method, made of what `fill` has put into the store. */
+/** Arguments of every method, based on the data of `fill`. */
 type Calls<Domain> = { [Method in keyof Domain]: (filled: Filled) => WholeCall<Domain[Method]> };
 
-/** How every call is bounded; its members are varied too. */
+/** Options of every call; their members are varied too. */
 const bounds = () => ({ signal: new AbortController().signal, timeoutMs: 15_000 });
 
 const wholeEvent = (runId: string, key: string) =>

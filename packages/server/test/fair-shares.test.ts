@@ -1,4 +1,4 @@
-/** The parts that share the process among tenants: shares of its time, work under way, and readers that are woken. */
+/** Sharing the process among tenants: shares of its time, work in progress, and readers to wake. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Shares } from '../src/limits/shares.ts';
 import { Work } from '../src/limits/work.ts';
@@ -6,7 +6,7 @@ import { Fanout } from '../src/streams/fanout.ts';
 
 const BUSY_MS = 60;
 
-/** Keeps the event loop busy, with a short breath for timers in between. */
+/** Keeps the event loop busy, with short gaps for timers. */
 async function busyUntil(isDone: () => boolean): Promise<void> {
   while (!isDone()) {
     for (const until = performance.now() + BUSY_MS; performance.now() < until; );
@@ -21,7 +21,7 @@ function newShares(): Shares {
 }
 
 describe('shares', () => {
-  it('hold nobody up while one tenant is alone, however busy it keeps the process', async () => {
+  it('delay nobody while one tenant is alone, however busy it keeps the process', async () => {
     const shares = newShares();
     const until = performance.now() + 500;
     await busyUntil(() => {
@@ -31,7 +31,7 @@ describe('shares', () => {
     expect(shares.isPacing).toBe(false);
   });
 
-  it('make a tenant wait that took more than its share, and not the others', async () => {
+  it('delay a tenant that exceeded its share, and not the others', async () => {
     const shares = newShares();
     await busyUntil(() => {
       shares.enter('greedy', 0);
@@ -47,7 +47,7 @@ describe('shares', () => {
     await waiting;
   });
 
-  it('end when the process has time again', async () => {
+  it('end when the process is no longer busy', async () => {
     const shares = newShares();
     await busyUntil(() => {
       shares.enter('greedy', 0);
@@ -79,8 +79,8 @@ describe('shares', () => {
   });
 });
 
-describe('work under way', () => {
-  it('is bounded for each tenant, in the order it came, and one piece is always let through', async () => {
+describe('work in progress', () => {
+  it('is limited for each tenant, in order of arrival, and one piece is always allowed', async () => {
     const work = new Work(newShares());
     expect(work.begin('one', 10_000), 'larger than the bound').toBeUndefined();
     const order: number[] = [];

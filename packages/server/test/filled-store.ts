@@ -1,4 +1,4 @@
-/** A store with at least one of everything, in two tenants, for the differential test. */
+/** A store with at least one item of every kind, in two tenants, for the differential test. */
 import type { OverdueJob, RunEventInput, RunPart, Store } from '@tidemark/core';
 
 export const TENANT = 'default';
@@ -110,7 +110,7 @@ export const plannerEvent = () => ({
   eventId: 'planner-9',
 });
 
-/** Puts at least one of everything into a store, in two tenants, and returns what the calls refer to. */
+/** Adds at least one item of every kind in two tenants, and returns the values that calls refer to. */
 export async function fill(store: Store): Promise<Filled> {
   await fillTenant(store.forTenant('acme'), 'acme');
   await fillTenant(store, TENANT);

@@ -1,4 +1,4 @@
-/** What callers of the bare HTTP meet: ids in paths, conditions, bulk, limits, hosts, health. */
+/** Plain HTTP: ids in paths, conditions, bulk appends, limits, hosts, health. */
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { memoryStore } from '@tidemark/core';
@@ -25,7 +25,7 @@ const HOSTILE = [
   '*',
 ];
 
-/** A request whose headers `fetch` would not let through. */
+/** Sends headers that `fetch` does not allow. */
 function statusOf(url: string, headers: Record<string, string>, method = 'GET'): Promise<number> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers }, (answer) => {
@@ -38,7 +38,7 @@ function statusOf(url: string, headers: Record<string, string>, method = 'GET'):
 }
 
 describe('ids in paths (GEN-5)', () => {
-  it('keep every id apart, as key, as field and as tenant', async () => {
+  it('are kept apart, as key, as field and as tenant', async () => {
     const { client, store } = await startServer();
     for (const id of HOSTILE) {
       await client.kv.put(id, { [id]: id });
@@ -51,7 +51,7 @@ describe('ids in paths (GEN-5)', () => {
     }
   });
 
-  it('refuse broken percent escapes', async () => {
+  it('are rejected with broken percent escapes', async () => {
     const { url } = await startServer();
     expect((await fetch(`${url}/v1/kv/%ff`)).status).toBe(400);
   });
@@ -92,7 +92,7 @@ describe('conditions', () => {
 });
 
 describe('bulk appends', () => {
-  it('give one result a line, in order, and one bad line fails alone', async () => {
+  it('return one result per line, in order, and one bad line fails alone', async () => {
     const { url, store } = await startServer();
     const events = Array.from({ length: 1_200 }, (_, n) => runEvent('r', `k${n}`));
     const lines = events.map((event) => JSON.stringify(event));
@@ -114,7 +114,7 @@ describe('bulk appends', () => {
 });
 
 describe('limits', () => {
-  it('refuse bodies that are too long, too deep, encoded, of another type, or not UTF-8', async () => {
+  it('reject bodies that are too long, too deep, encoded, of another type, or not UTF-8', async () => {
     const { url } = await startServer({ limits: { bodyBytes: 10_000, lineBytes: 1_000 } });
     const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
       fetch(`${url}/v1/kv-lookup`, {
@@ -137,7 +137,7 @@ describe('limits', () => {
     expect(line.status).toBe(413);
   });
 
-  it('name the parameter that is unknown or wrong', async () => {
+  it('report the name of an unknown or invalid parameter', async () => {
     const { url } = await startServer();
     for (const [query, field] of [
       ['limt=5', 'limt'],
@@ -151,7 +151,7 @@ describe('limits', () => {
     }
   });
 
-  it('cut sockets that are slow to say what they want', async () => {
+  it('close sockets that send their request too slowly', async () => {
     const { url } = await startServer({ limits: { headersTimeoutMs: 200, requestTimeoutMs: 200 } });
     const { port, hostname } = new URL(url);
     const socket = connect(Number(port), hostname, () => socket.write('GET /healthz HTTP/1.1\r\nHost: 127'));
@@ -166,8 +166,8 @@ describe('limits', () => {
   });
 });
 
-describe('who may ask', () => {
-  it('refuses other hosts and origins on a server without auth', async () => {
+describe('access', () => {
+  it('is refused to other hosts and origins on a server without auth', async () => {
     const { url } = await startServer();
     const { host } = new URL(url);
     expect(await statusOf(`${url}/v1/info`, { host: 'evil.test' })).toBe(421);
@@ -176,12 +176,12 @@ describe('who may ask', () => {
     expect(await statusOf(`${url}/v1/info`, { host, origin: `http://${host}` })).toBe(200);
   });
 
-  it('refuses to listen elsewhere without auth', () => {
+  it('requires auth to listen on other addresses', () => {
     const store = memoryStore();
     expect(() => createServer({ store, host: '0.0.0.0' })).toThrow(expect.objectContaining({ field: 'host' }));
   });
 
-  it('confines a caller to its scopes, tenant and session', async () => {
+  it("is confined to a caller's scopes, tenant and session", async () => {
     const principal = { id: 'p', tenantId: 'acme', scopes: ['read' as const], sessionId: 's1' };
     const { url } = await startServer({ auth: { loopbackOnly: false, authenticate: () => principal } });
     const statusAt = async (path: string, init?: RequestInit) => (await fetch(`${url}${path}`, init)).status;
@@ -195,7 +195,7 @@ describe('who may ask', () => {
     );
   });
 
-  it('gives 401 to callers nobody knows, but tells them that it lives', async () => {
+  it('is refused with 401 to unknown callers, except for the health check', async () => {
     const store = memoryStore();
     const refusal = { refused: 'unknown' as const, message: 'Send a key' };
     const server = createServer({ store, auth: { loopbackOnly: false, authenticate: () => refusal } });
@@ -211,7 +211,7 @@ describe('who may ask', () => {
 });
 
 describe('operators', () => {
-  it('see health, readiness and metrics', async () => {
+  it('can read health, readiness and metrics', async () => {
     const { url, client, store } = await startServer();
     await client.runs.handle('r').append('RunStarted');
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
@@ -224,7 +224,7 @@ describe('operators', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
   });
 
-  it('choose a tenant by header or parameter', async () => {
+  it('select a tenant by header or parameter', async () => {
     const { url, store } = await startServer();
     await store.forTenant('a/b').kv.put('k', { v: '1' });
     expect((await fetch(`${url}/v1/kv/k?tenant=${encodeURIComponent('a/b')}`)).status).toBe(200);

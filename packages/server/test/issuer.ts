@@ -1,4 +1,4 @@
-/** An identity provider with one signing key, for the tests of tokens. */
+/** An identity provider with one signing key, for tests of tokens. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
@@ -19,7 +19,7 @@ export interface Issuer {
   sign(claims?: JWTPayload, how?: { header?: object; key?: Key; expires?: string | number }): Promise<string>;
 }
 
-/** An identity provider with one key, whose set lies in a file. */
+/** Creates an identity provider with one key and a key set file. */
 export async function newIssuer(): Promise<Issuer> {
   const { publicKey, privateKey } = await generateKeyPair('RS256', { extractable: true });
   const file = join(newFolder(), 'keys.json');

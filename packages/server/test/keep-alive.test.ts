@@ -1,13 +1,13 @@
-/** A connection whose request was refused in the middle of its body serves the next one, and still does seconds later. */
+/** A connection whose request was refused in the middle of its body serves the next request, even seconds later. */
 import { Agent, request } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { startServer } from './running.ts';
 
 const MEGABYTE = 1024 * 1024;
-/** Longer than a refused body is drained for without a byte. */
+/** Longer than the server waits for more of a refused body. */
 const QUIET_MS = 7_000;
 
-it('serves the next request on a connection, long after a body on it was refused', async () => {
+it('serves the next request on a connection long after a body on it was refused', async () => {
   const { url } = await startServer();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());

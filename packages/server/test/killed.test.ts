@@ -1,4 +1,4 @@
-/** The server killed under load: what was answered is stored, what was not is settled by its key, and tails go on. */
+/** A server killed under load: acknowledged writes are stored, others are settled by their key, and tails resume. */
 import { createServer as reserve } from 'node:net';
 import { join } from 'node:path';
 import { httpStore } from '@tidemark/client';
@@ -20,7 +20,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Sends the same event until it is answered, and tells how often its answer was lost. */
+/** Retries the same event until it is acknowledged, and counts the lost responses. */
 async function appendSurely(client: Store, event: RunEventInput, lost: { answers: number }): Promise<void> {
   for (;;) {
     try {
@@ -42,7 +42,7 @@ async function appendSurely(client: Store, event: RunEventInput, lost: { answers
 }
 
 describe('a server that is killed', () => {
-  it('loses nothing it answered, doubles nothing that was sent again, and its tails go on', {
+  it('loses no acknowledged write, stores no retry twice, and its tails resume', {
     timeout: 90_000,
   }, async () => {
     const path = join(newFolder(), 'store.db');

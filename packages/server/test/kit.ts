@@ -1,4 +1,4 @@
-/** Registers the conformance kit for the client, against a server of its own on a store of any engine. */
+/** Registers the conformance kit for the client, with its own server on a store of any engine. */
 
 import { httpStore } from '@tidemark/client';
 import {
@@ -12,13 +12,13 @@ import type { Store } from '@tidemark/core';
 import { afterAll, describe, it } from 'vitest';
 import { createServer } from '../src/index.ts';
 
-/** Fewer than by default: the engines underneath are tried by their own tests. */
+/** Fewer than by default: each engine's own tests run more. */
 const MODEL_RUNS = 10;
-/** Client, server and engine share this process with many cases at once. */
+/** Client, server and engine share this process with many concurrent cases. */
 const TIMEOUT_MS = 60_000;
 const CASE_LIMIT_MS = 150_000;
 
-/** Data that can be opened, and goes when the kit is done. */
+/** Data that can be opened, and is removed after the kit. */
 export interface Backing {
   open(): Promise<Store>;
   remove(): void | Promise<void>;
@@ -28,7 +28,7 @@ function connect(url: string): Promise<Store> {
   return httpStore({ url, timeoutMs: TIMEOUT_MS });
 }
 
-/** A client on a new server; closing the client closes all of it. */
+/** Opens a client on a new server. Closing the client closes both. */
 async function openThrough(backing: Backing): Promise<{ client: Store; url: string; stop: () => Promise<void> }> {
   const store = await backing.open();
   const server = createServer({ store });
@@ -59,7 +59,7 @@ async function openUnderTest(backing: Backing): Promise<StoreUnderTest> {
   return under;
 }
 
-/** Cases in which something must be there shortly before it expires: beside others a call may take too long for that. */
+/** Cases that check a value shortly before it expires: beside other cases a call may be too slow for that. */
 const TIMED = /ttl|expir|millisecond|lease|index-follows-kv/;
 
 export function registerKit(title: string, newBacking: () => Promise<Backing>): void {

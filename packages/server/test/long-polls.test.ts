@@ -1,4 +1,4 @@
-/** A long poll answers when there is something new, or when its time is up, and never before. */
+/** A long poll returns when there is something new or when its time is up, and never before. */
 import { describe, expect, it } from 'vitest';
 import { readUntil, runEvent, startServer } from './running.ts';
 
@@ -27,10 +27,10 @@ const update = (updateId: string) => ({
 });
 
 describe('long polls', () => {
-  it.each(READS)('wait for as long as they are told on a quiet store: %s', async (_, path) => {
+  it.each(READS)('wait as long as requested on an idle store: %s', async (_, path) => {
     const { url, store } = await startServer();
     await store.runs.appendEvent(runEvent('run'));
-    // The second one meets a topic that is followed already.
+    // The second poll finds a topic that is already followed.
     for (const poll of [1, 2]) {
       const { ms, items } = await timed(`${url}${path}wait=${WAIT_MS}ms`);
       expect(items).toEqual([]);
@@ -38,7 +38,7 @@ describe('long polls', () => {
     }
   });
 
-  it('wait for as long as they are told on the feed', async () => {
+  it('wait as long as requested on the feed', async () => {
     const { url, store } = await startServer();
     await store.runs.appendEvent(runEvent('run'));
     const page = (await (await fetch(`${url}/v1/events`)).json()) as { items: { cursor: string }[] };
@@ -48,7 +48,7 @@ describe('long polls', () => {
     expect(ms).toBeGreaterThanOrEqual(WAIT_MS - 5);
   });
 
-  it('wait although others wait, come and go on the same run', async () => {
+  it('wait while others wait, come and go on the same run', async () => {
     const { url, store } = await startServer();
     await store.runs.appendEvent(runEvent('other'));
     const stream = await fetch(`${url}/v1/runs/quiet/events`, { headers: { accept: 'text/event-stream' } });
@@ -61,7 +61,7 @@ describe('long polls', () => {
     }
   });
 
-  it('answer with what is stored while they wait, every time', async () => {
+  it('return what is stored while they wait, every time', async () => {
     const { url, store } = await startServer();
     for (let seq = 1; seq <= 20; seq++) {
       const events = timed(`${url}/v1/runs/run/events?afterSeq=${seq - 1}&wait=60s`);
@@ -78,7 +78,7 @@ describe('long polls', () => {
   it('end when the server stops', async () => {
     const { url, server } = await startServer();
     const waiting = timed(`${url}/v1/runs/quiet/events?wait=60s`);
-    // A shorter poll of the same run that was sent later has been answered, so the first one waits by now.
+    // A later, shorter poll of the same run has returned, so the first one is waiting by now.
     await timed(`${url}/v1/runs/quiet/events?wait=500ms`);
     await server.close();
     expect((await waiting).items).toEqual([]);

@@ -1,4 +1,6 @@
-/** The loops of a server: they keep snapshots, log alerts, show how they are doing, and share the work with other servers. */
+/**
+ * The loops of a server: they keep snapshots, log alerts, report their status, and share the work with other servers.
+ */
 import { memoryStore } from '@tidemark/core';
 import { createServer, type LogEntry } from '@tidemark/server';
 import { afterEach, expect, test } from 'vitest';
@@ -25,7 +27,7 @@ async function serve(store: ReturnType<typeof makeStore>, loops: boolean) {
   return { lines, ask, status };
 }
 
-test('a server with loops keeps snapshots, logs each alert as one line and shows how it does', async () => {
+test('a server with loops keeps snapshots, logs each alert as one line and reports its status', async () => {
   const store = makeStore();
   const { lines, ask, status } = await serve(store, true);
   await expect.poll(async () => (await status()).running).toBe(true);

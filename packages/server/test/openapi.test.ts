@@ -1,4 +1,4 @@
-/** The OpenAPI document: valid, complete, and what the server really does. */
+/** The OpenAPI document is valid, complete, and matches the server. */
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { ERROR_CODES } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
@@ -23,7 +23,7 @@ describe('the OpenAPI document', () => {
     expect(result.valid).toBe(true);
   });
 
-  it('names a scope and the problems of every route but the open ones', async () => {
+  it('has a scope and the problems of every route except the open ones', async () => {
     const { url } = await startServer();
     const { paths } = await documentOf(url);
     const open: string[] = [];
@@ -40,7 +40,7 @@ describe('the OpenAPI document', () => {
     expect(open).toEqual(['/healthz', '/readyz', '/openapi.json', '/errors']);
   });
 
-  it('describes routes that are there: each answers its method, and says 405 to another', async () => {
+  it('describes existing routes: each accepts its method and returns 405 for another', async () => {
     const { url } = await startServer();
     const { paths } = await documentOf(url);
     for (const [path, operations] of Object.entries(paths)) {
@@ -52,7 +52,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has a page that every problem points to', async () => {
+  it('has a page that every problem links to', async () => {
     const { url } = await startServer();
     const answer = await fetch(`${url}/v1/kv/missing`);
     expect(answer.status).toBe(404);

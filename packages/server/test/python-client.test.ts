@@ -1,4 +1,4 @@
-/** The tests of the Python client, each as a test here: they run once, together, against servers of this repository. */
+/** Runs the tests of the Python client once, against servers of this repository, and reports each as a test. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -26,7 +26,7 @@ function listTests(): string[] {
   return stdout.toString().trim().split('\n');
 }
 
-/** `tests.test_runs.Tails.test_end_when_the_store_is_closed` as a sentence. */
+/** Turns `tests.test_runs.Tails.test_end_when_the_store_is_closed` into a sentence. */
 function sentenceOf(id: string): string {
   const [group, name] = id.split('.').slice(-2) as [string, string];
   return `${group} ${name.replace(/^test_/, '').replaceAll('_', ' ')}`;

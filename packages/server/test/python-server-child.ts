@@ -1,6 +1,6 @@
 /**
- * A server in a process of its own, for the tests of the Python client, which kill it and start it again on the same file
- * and port. Prints its address and stops when its input ends, and so also when whoever started it is gone.
+ * A server in a child process for the tests of the Python client, which kill it and restart it on the same file and
+ * port. Prints its address and stops when its input ends, and so also when its parent process is gone.
  */
 import { once } from 'node:events';
 import { sqliteStore } from '@tidemark/sqlite';
@@ -8,7 +8,7 @@ import { type Authenticator, anonymous, createServer } from '../src/index.ts';
 
 const [file, port, tenantOfToken] = process.argv.slice(2) as [string, string, string?];
 
-/** Lets in whoever has one of the tokens, each for its tenant, `null` for all. */
+/** Admits callers with one of the tokens, each for its tenant, `null` for all. */
 function byToken(tenants: Record<string, string | null>): Authenticator {
   return {
     loopbackOnly: true,

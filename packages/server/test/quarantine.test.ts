@@ -1,4 +1,4 @@
-/** Quarantined runs over HTTP: who sees them, who releases them, what is logged and counted (RUN-20, GEN-10). */
+/** Quarantined runs over HTTP: who may list and release them, and what is logged and counted (RUN-20, GEN-10). */
 import { httpStore } from '@tidemark/client';
 import { memoryStore, type StoreAlert } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -26,7 +26,7 @@ async function start() {
 }
 
 describe('a quarantined run', () => {
-  it('is passed over, logged, counted, listed and released over HTTP', async () => {
+  it('is skipped, logged, counted, listed and released over HTTP', async () => {
     const { url, damage, lines, remote } = await start();
     const first = await remote.runs.feedPage();
     expect(first.items.map(({ event }) => event.runSeq)).toEqual([1]);
@@ -58,7 +58,7 @@ describe('a quarantined run', () => {
 });
 
 describe('with keys', () => {
-  it('reading takes runs:read, releasing admin, and cursors of a release stay hidden', async () => {
+  it('reading needs runs:read, releasing needs admin, and cursors of a release stay hidden', async () => {
     const secured = await startSecured();
     await secured.store.runs.appendEvent({ ...runEvent('whole'), tenantId: 'acme' });
     const reader = await secured.keyFor({ tenantId: 'acme', scopes: ['runs:read'] });

@@ -1,4 +1,4 @@
-/** `readyz` fails while writes do, and says why. */
+/** `readyz` fails while writes fail, and reports the reason. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Store } from '@tidemark/core';
@@ -9,7 +9,7 @@ import { runEvent, startServer } from './running.ts';
 
 const MEGABYTE = 1024 * 1024;
 
-/** A folder on a disk of its own, or `null` where none can be mounted. */
+/** A directory on its own small disk, or `null` if none can be mounted. */
 function smallDisk(): string | null {
   const images = new Images();
   onTestFinished(() => images.remove());
@@ -32,14 +32,14 @@ async function fill(store: Store, bytes: number): Promise<void> {
   }
 }
 
-it('is ready, and still after the store was written to meanwhile', async () => {
+it('is ready, and stays ready after writes to the store', async () => {
   const { url, store } = await startServer();
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
   await store.runs.appendEvent(runEvent('run'));
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
 });
 
-it('is not ready on a full disk, and ready again when there is space', async ({ skip }) => {
+it('is not ready on a full disk, and ready again once there is space', async ({ skip }) => {
   const folder = smallDisk();
   if (folder === null) return skip('loop mounts are not allowed here');
   const store = await sqliteStore(join(folder, 'store.db'));

@@ -1,6 +1,7 @@
 /**
- * What the scopes `read`, `append` and `admin` opened in version 0.1, route by route: keys from then must keep exactly that. Only
- * where an archived run lies moved from `read` to `admin`: a location opens the archive to whoever can name it.
+ * The routes that the scopes `read`, `append` and `admin` allowed in version 0.1: old keys must keep exactly these.
+ * Only the location of an archived run moved from `read` to `admin`, because knowing a location gives access to the
+ * archive.
  */
 
 export const ROUTES_OF_0_1: Readonly<Record<'read' | 'append' | 'admin', readonly string[]>> = {

@@ -1,4 +1,4 @@
-/** Servers on stores of their own that go when the test ends, and plain requests to them. */
+/** Servers with their own stores that are closed when the test ends, and plain requests to them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { createServer, type ServerOptions, type TidemarkServer } from '../src/in
 
 export { runEvent } from '../../../faults/run-event.ts';
 
-/** A folder that goes when the test ends. */
+/** Creates a directory that is removed when the test ends. */
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-server-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -24,7 +24,7 @@ export interface Running {
   client: Store;
 }
 
-/** A server on a new SQLite file, and a client of it. */
+/** Starts a server on a new SQLite file, with a client. */
 export async function startServer(options: Partial<ServerOptions> = {}): Promise<Running> {
   const store = options.store ?? (await sqliteStore(join(newFolder(), 'store.db')));
   const server = createServer({ store, ...options });
@@ -36,14 +36,14 @@ export async function startServer(options: Partial<ServerOptions> = {}): Promise
   return { store, server, url, client: await connect(url) };
 }
 
-/** A client that is closed when the test ends. */
+/** Opens a client that is closed when the test ends. */
 async function connect(url: string): Promise<Store> {
   const client = await httpStore({ url, timeoutMs: 20_000 });
   onTestFinished(() => client.close());
   return client;
 }
 
-/** The answer to a request with a JSON body. */
+/** Sends a request with a JSON body and returns the response. */
 export function send(
   url: string,
   method: string,
@@ -54,7 +54,7 @@ export function send(
   return fetch(url, { method, body: text, headers: { 'content-type': 'application/json', ...headers } });
 }
 
-/** The first bytes of a live stream, until it has shown a text. */
+/** Reads a live stream until it contains a text. */
 export async function readUntil(stream: ReadableStream<Uint8Array>, wanted: string): Promise<string> {
   const reader = stream.getReader();
   const decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-/** Archives over HTTP: no key reads a run of another tenant through a location, and only admins learn locations at all. */
+/** Archives over HTTP: no key reads a run of another tenant through a location, and only admins see locations. */
 import { join } from 'node:path';
 import type { RunEventInput } from '@tidemark/core';
 import { createArchiver, directoryTarget, withArchive } from '@tidemark/runtime';
@@ -14,7 +14,7 @@ function eventOf(tenantId: string, runId: string, note = 'harmless'): RunEventIn
   return { ...runEvent(runId, undefined, { note }), tenantId };
 }
 
-/** A server that reads through to an archive, in which a run of acme lies. */
+/** Starts a server that reads through to an archive with a run of acme. */
 async function startArchiving(): Promise<Secured & { location: string }> {
   const folder = newFolder();
   const plain = await sqliteStore(join(folder, 'store.db'));
@@ -27,7 +27,7 @@ async function startArchiving(): Promise<Secured & { location: string }> {
 }
 
 describe('a location of another tenant', () => {
-  it('shows its run to nobody else', async () => {
+  it('exposes its run to nobody else', async () => {
     const { url, keyFor, location } = await startArchiving();
     const evil = await keyFor({ tenantId: 'evil', scopes: ['admin'] });
     const operator = await keyFor();
@@ -49,9 +49,9 @@ describe('a location of another tenant', () => {
 });
 
 describe('the location of a run', () => {
-  it('is shown to admins, and in no answer to others', async () => {
+  it('is shown to admins, and to no other caller', async () => {
     const { url, keyFor, location, store } = await startArchiving();
-    // Archived elsewhere, so that reads fail and name the location to those who may know it.
+    // Archived elsewhere, so that reads fail and name the location to callers that may know it.
     const elsewhere = 'file:///srv/archive/acme/7';
     await store.runs.appendEvent(eventOf('acme', 'gone'));
     await store.runs.archiveRun('gone', { tenantId: 'acme', location: elsewhere, expectedSeq: 1 });

@@ -1,4 +1,4 @@
-/** What attackers send: other hosts and origins, bombs, slow sockets, polluted objects, and secrets that must not be shown. */
+/** Attacks: other hosts and origins, bombs, slow sockets, polluted objects, and secrets that must not be shown. */
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -12,7 +12,7 @@ import { bearing, startSecured } from './security-setup.ts';
 const LIMIT_MS = 60_000;
 const MEGABYTE = 2 ** 20;
 
-/** A request whose headers `fetch` would not let through. */
+/** Sends headers that `fetch` does not allow. */
 function statusOf(url: string, headers: Record<string, string>, method = 'GET', body?: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers }, (answer) => {
@@ -48,7 +48,7 @@ describe('hosts and origins', () => {
     expect(await statusOf(`${url}/v1/runs`, { host, origin: `http://${host}` })).toBe(200);
   });
 
-  it('are refused by a server with auth too, where its names are given', async () => {
+  it('are also refused by a server with auth and configured names', async () => {
     const { url, keyFor } = await startSecured({}, { hosts: ['tidemark.test'] });
     const key = await keyFor();
     const statusAt = (headers: Record<string, string>) => statusOf(`${url}/v1/runs`, { ...key, ...headers });
@@ -59,7 +59,7 @@ describe('hosts and origins', () => {
     expect(await statusAt({ host: 'tidemark.test', origin: 'https://evil.test' })).toBe(403);
   });
 
-  it('need auth that knows its callers on any address but this machine', async () => {
+  it('other than loopback require auth that identifies callers', async () => {
     const { keys } = await startSecured({ host: '0.0.0.0' });
     expect(bearer({ keys }).loopbackOnly).toBe(false);
     await expect(startServer({ host: '0.0.0.0' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'host' });
@@ -68,7 +68,7 @@ describe('hosts and origins', () => {
 });
 
 describe('bombs', () => {
-  it('are refused before they are unpacked or parsed, and others are served meanwhile', {
+  it('are refused before they are decompressed or parsed, and others are served meanwhile', {
     timeout: LIMIT_MS,
   }, async () => {
     const { url } = await startServer();
@@ -96,7 +96,7 @@ describe('bombs', () => {
 });
 
 describe('slow sockets', () => {
-  it('are cut, in the head and in the body, while others are served', { timeout: LIMIT_MS }, async () => {
+  it('are closed, in the head and in the body, while others are served', { timeout: LIMIT_MS }, async () => {
     const { url } = await startServer({ limits: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_500 } });
     const { port, hostname } = new URL(url);
     const open = (text: string) =>
@@ -153,7 +153,7 @@ describe('polluted objects', () => {
 });
 
 describe('secrets', () => {
-  it('that are sent anywhere are in no answer that refuses, no log and no metric', { timeout: LIMIT_MS }, async () => {
+  it('sent anywhere appear in no refusal, log or metric', { timeout: LIMIT_MS }, async () => {
     const { url, keyFor, logged } = await startSecured();
     const headers = await keyFor();
     const secret = mintBootstrapKey();
@@ -188,7 +188,7 @@ describe('secrets', () => {
     'nats://Qx7secret@host',
     'postgres://ada:a/Qx7secret@db/app',
     'redis://:a?Qx7secret@db',
-  ])('in the URL of a store are left out of the log: %s', (url) => {
+  ])('in the URL of a store are omitted from the log: %s', (url) => {
     const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     onTestFinished(() => write.mockRestore());
     stderrLogger.error({ event: 'x', url, error: new Error(`no answer from ${url}`) });
@@ -196,7 +196,7 @@ describe('secrets', () => {
     expect(write.mock.calls.join('')).toContain('no answer from');
   });
 
-  it('in errors are left out of the log', () => {
+  it('in errors are omitted from the log', () => {
     const lines: string[] = [];
     const written = vi.spyOn(process.stderr, 'write').mockImplementation((line) => lines.push(String(line)) > 0);
     onTestFinished(() => written.mockRestore());

@@ -1,4 +1,4 @@
-/** Failures of the store: callers get a stable sentence and the id of their request, the log has what happened. */
+/** Failures of the store: callers get a fixed sentence and their request id, and the log has the details. */
 import { DatabaseSync } from 'node:sqlite';
 import { type ErrorCode, TidemarkError } from '@tidemark/core';
 import { InterceptedStore } from '@tidemark/core/engine';
@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { newFolder, runEvent, send } from './running.ts';
 import { startSecured } from './security-setup.ts';
 
-/** What no caller may read. */
+/** Text that no caller may see. */
 const INSIDE = '/srv/private/app.db: relation "tidemark"."events" at 10.0.0.7:5432';
 
 const CODES: ErrorCode[] = [
@@ -26,7 +26,7 @@ const CODES: ErrorCode[] = [
   'OUTCOME_UNKNOWN',
 ];
 
-/** A store whose runs all fail in the same way. */
+/** A store whose run calls all fail in the same way. */
 async function failing(error: () => Error): Promise<InterceptedStore> {
   const store = await sqliteStore(`${newFolder()}/store.db`);
   onTestFinished(() => store.close());
@@ -44,7 +44,7 @@ async function* failingItems(fail: () => Promise<never>): AsyncGenerator<never> 
 }
 
 describe('a failure of the store', () => {
-  it.for([...CODES, 'unforeseen'])('as %s is told without its inside', async (code) => {
+  it.for([...CODES, 'unforeseen'])('as %s is reported without internal details', async (code) => {
     const cause = new Error(INSIDE);
     const error = () => (code === 'unforeseen' ? cause : new TidemarkError(code as ErrorCode, INSIDE, { cause }));
     const { url, keyFor, logged } = await startSecured({ store: await failing(error) });
@@ -71,7 +71,7 @@ describe('a failure of the store', () => {
     }
   });
 
-  it('that is a refusal of ours underneath keeps its words', async () => {
+  it('caused by a rejection keeps its message', async () => {
     const cause = new TidemarkError('RUN_DELETED', 'Run "r" was deleted', { runId: 'r' });
     const error = () => new TidemarkError('OUTCOME_UNKNOWN', 'One was refused: Run "r" was deleted', { cause });
     const { url, keyFor, logged } = await startSecured({ store: await failing(error) });
@@ -80,7 +80,7 @@ describe('a failure of the store', () => {
     expect(logged).toEqual([]);
   });
 
-  it('of SQLite shows neither the file nor what the database said', async () => {
+  it('of SQLite shows neither the file nor the database message', async () => {
     const { url, keyFor, path, logged } = await startSecured();
     const headers = await keyFor();
     const beside = new DatabaseSync(path);
@@ -95,7 +95,7 @@ describe('a failure of the store', () => {
     expect(JSON.stringify(logged, (_, value) => (value instanceof Error ? value.message : value))).toContain(path);
   });
 
-  it('that lasts does not fill the log', async () => {
+  it('that persists does not fill the log', async () => {
     const { url, keyFor, logged } = await startSecured({
       store: await failing(() => new TidemarkError('UNAVAILABLE', 'down', { cause: new Error('down') })),
     });
@@ -108,7 +108,7 @@ describe('a failure of the store', () => {
 });
 
 describe('the doctor', () => {
-  it('names files and settings of the machine to operators only', async () => {
+  it('shows files and settings of the machine to operators only', async () => {
     const { url, keyFor, path } = await startSecured();
     const answer = await fetch(`${url}/v1/doctor`, { headers: await keyFor({ tenantId: 'acme' }) });
     expect(answer.status).toBe(403);

@@ -1,4 +1,4 @@
-/** Wrong requests to every operation: only answers that the OpenAPI document has, never a failure of the server. */
+/** Invalid requests to every operation: only responses of the OpenAPI document, never a server failure. */
 import { expect, it } from 'vitest';
 import { newSeed } from '../../../faults/random.ts';
 import { fuzzServer } from '../../../faults/server-fuzzing.ts';
@@ -6,7 +6,7 @@ import { startServer } from './running.ts';
 
 const ROUNDS = 10;
 
-it('gives only documented answers to wrong requests, and goes on', { timeout: 120_000 }, async () => {
+it('sends only documented responses to invalid requests, and keeps running', { timeout: 120_000 }, async () => {
   const seed = newSeed() | 0;
   console.log(`fuzz: ${ROUNDS} requests to each operation, seed ${seed}`);
   const logged: unknown[] = [];

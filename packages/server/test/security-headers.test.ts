@@ -1,4 +1,4 @@
-/** Headers of every answer, and pages of other sites and names that make a browser ask. */
+/** Headers of every response, and requests that other sites make a browser send. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { connect } from 'node:net';
@@ -12,7 +12,7 @@ interface Seen {
   headers: IncomingHttpHeaders;
 }
 
-/** The head of an answer; the rest is not waited for. */
+/** Returns the head of a response without waiting for the rest. */
 function headOf(url: string, method = 'GET', headers: Record<string, string> = {}, body?: string): Promise<Seen> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers }, (answer) => {
@@ -24,7 +24,7 @@ function headOf(url: string, method = 'GET', headers: Record<string, string> = {
   });
 }
 
-/** An inspector of two files. */
+/** Creates an inspector of two files. */
 function builtInspector(): string {
   const folder = newFolder();
   mkdirSync(join(folder, 'assets'));
@@ -45,7 +45,7 @@ const VARIANTS: Record<string, string>[] = [
   { host: 'evil.test' },
 ];
 const SAFE = { 'x-content-type-options': 'nosniff', 'cache-control': expect.stringContaining('no-store') };
-/** What a browser may show. */
+/** Headers of a page for browsers. */
 const PAGE = {
   ...SAFE,
   'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
@@ -53,7 +53,7 @@ const PAGE = {
 };
 
 describe('every answer', () => {
-  it('of every operation says nosniff and no-store, streams and refusals too', async () => {
+  it('of every operation has nosniff and no-store, including streams and refusals', async () => {
     const { url } = await startServer();
     for (const operation of OPERATIONS) {
       const { path, method, headers, body } = requestTo(operation, names);
@@ -72,7 +72,7 @@ describe('every answer', () => {
     expect(await headOf(`${url}/v1/runs`, 'GET', { expect: 'nonsense' })).toMatchObject({ status: 417, headers: SAFE });
   });
 
-  it('to bytes that are no request says so too', async () => {
+  it('to a malformed request has them too', async () => {
     const { url } = await startServer({ limits: { headersTimeoutMs: 500, requestTimeoutMs: 600 } });
     const { port, hostname } = new URL(url);
     const answerTo = (text: string) =>
@@ -96,7 +96,7 @@ describe('every answer', () => {
     }
   });
 
-  it('with a page is kept by nobody, and files with hashed names for long', async () => {
+  it('with a page is not cached, and files with hashed names are cached for long', async () => {
     const { url } = await startServer({ inspector: builtInspector() });
     expect((await headOf(`${url}/`)).headers).toMatchObject(PAGE);
     expect((await headOf(`${url}/errors`)).headers).toMatchObject(PAGE);
@@ -113,7 +113,7 @@ describe('every answer', () => {
 });
 
 describe('without auth', () => {
-  it('the inspector answers to the names of this machine only', async () => {
+  it('the inspector responds only to the names of this machine', async () => {
     const { url } = await startServer({ inspector: builtInspector() });
     const { host } = new URL(url);
     for (const path of ['/', '/runs/r', '/assets/app-1a2b3c.js', '/nothing']) {
@@ -126,7 +126,7 @@ describe('without auth', () => {
     expect((await headOf(`${url}/`, 'GET', { host })).status).toBe(200);
   });
 
-  it('requests that a page of another site made are refused, simple ones too', async () => {
+  it('requests from pages of another site are refused, including simple ones', async () => {
     const { url, store } = await startServer({ inspector: builtInspector() });
     for (const site of ['cross-site', 'same-site']) {
       for (const operation of OPERATIONS) {

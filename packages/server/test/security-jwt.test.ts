@@ -1,4 +1,4 @@
-/** Tokens: forged ones are refused whatever they try, valid ones give their tenant, scopes and session. */
+/** Tokens: forged ones are refused, valid ones set their tenant, scopes and session. */
 import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
@@ -13,7 +13,7 @@ function encoded(value: object): string {
 }
 
 describe('tokens', () => {
-  it('give their tenant, scopes and session', async () => {
+  it('set their tenant, scopes and session', async () => {
     const { options, sign } = await newIssuer();
     const { url } = await startSecured({}, { jwt: options });
     const statusOf = async (path: string, token: string) =>
@@ -30,7 +30,7 @@ describe('tokens', () => {
     expect(await statusOf('/v1/runs', session)).toBe(403);
   });
 
-  it('that are forged are 401, whatever they try', async () => {
+  it('are refused with 401 when forged, in every way', async () => {
     const { options, publicKey, privateKey, sign } = await newIssuer();
     const fetched: string[] = [];
     const evil = createHttpServer((request, response) => {
@@ -97,7 +97,7 @@ describe('tokens', () => {
     expect(fetched, 'nothing that a token names is fetched').toEqual([]);
   });
 
-  it('are verified with keys from an address, fetched once, and refused with 503 while there are none', async () => {
+  it('are verified with keys from a URL, fetched once, and refused with 503 while there are none', async () => {
     const { file, options, sign } = await newIssuer();
     let requests = 0;
     let isUp = false;
@@ -122,7 +122,7 @@ describe('tokens', () => {
 });
 
 describe('settings', () => {
-  it('that would weaken the check are refused', async () => {
+  it('that would weaken verification are rejected', async () => {
     const { options } = await newIssuer();
     for (const [field, wrong] of [
       ['algorithms', { algorithms: ['HS256'] }],

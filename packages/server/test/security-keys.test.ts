@@ -1,4 +1,7 @@
-/** API keys: what is stored of them, how long they hold, what guessing gets, and what happens when nobody can tell. */
+/**
+ * API keys: what is stored, when they stop working, what guessing reveals, and what happens when they cannot be
+ * verified.
+ */
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,7 +13,7 @@ import { newFolder } from './running.ts';
 import { bearing, startSecured } from './security-setup.ts';
 
 const BY = { by: 'a test' };
-/** Long enough for the place of a difference to outweigh the clock. */
+/** Long enough that an early exit would be measurable. */
 const COMPARED_BYTES = 64 * 1_024;
 const COMPARISONS = 5_000;
 
@@ -21,7 +24,7 @@ async function statusOf(url: string, headers: Record<string, string>, path = '/v
 }
 
 describe('a key', () => {
-  it('is let in with its tenant, scopes and session, and listed without its secret', async () => {
+  it('is accepted with its tenant, scopes and session, and listed without its secret', async () => {
     const { url, keys } = await startSecured();
     const wanted = { name: 'worker', tenantId: 'acme', sessionId: 's', scopes: ['read' as const] };
     const { key, info } = await keys.create(wanted, BY);
@@ -32,7 +35,7 @@ describe('a key', () => {
     expect(JSON.stringify(await keys.list())).not.toContain(key.split('.')[1]);
   });
 
-  it('must be well made', async () => {
+  it('must be valid', async () => {
     const { keys } = await startSecured();
     const good = { name: 'n', tenantId: 'a', scopes: ['read' as const] };
     for (const [field, wanted] of [
@@ -48,7 +51,7 @@ describe('a key', () => {
     expect(await keys.list()).toEqual([]);
   });
 
-  it('leaves no plain secret anywhere in the database', async () => {
+  it('leaves no plain secret in the database', async () => {
     const { url, path, keys } = await startSecured();
     const { key } = await keys.create({ name: 'n', tenantId: null, scopes: ['admin'] }, BY);
     expect(await statusOf(url, bearing(key))).toBe(200);
@@ -62,11 +65,11 @@ describe('a key', () => {
       expect(files.some((it) => it.includes(form))).toBe(false);
   });
 
-  it('is refused everywhere within a second of its revocation, and the next after its time', async () => {
+  it('is refused everywhere within a second of its revocation, and another after its expiry', async () => {
     const { url, store, keys } = await startSecured();
     const { key, info } = await keys.create({ name: 'n', tenantId: null, scopes: ['read'] }, BY);
     expect(await statusOf(url, bearing(key))).toBe(200);
-    // As another process would: this one hears nothing of it.
+    // As another process would: this process gets no notification.
     expect(await new ApiKeys(store).revoke(info.id, BY)).toBe(true);
     const revoked = performance.now();
     let lastAdmitted = revoked;
@@ -91,7 +94,7 @@ describe('a key', () => {
 });
 
 describe('wrong keys', () => {
-  it('are refused, after some of them with 429, while right keys still work', async () => {
+  it('are refused, after some of them with 429, while valid keys still work', async () => {
     const { url, keyFor } = await startSecured();
     const good = await keyFor();
     expect(await statusOf(url, good)).toBe(200);
@@ -108,7 +111,7 @@ describe('wrong keys', () => {
     expect(await answer.json()).toMatchObject({ code: 'OVERLOADED', retryable: true });
   });
 
-  it('count for the address that the proxy names, not for what callers write in front of it', async () => {
+  it('count for the address that the proxy reports, not for what callers write in front of it', async () => {
     const { url } = await startSecured({}, { isBehindProxy: true });
     const guess = (forwarded: string) =>
       statusOf(url, { ...bearing(mintBootstrapKey()), 'x-forwarded-for': forwarded });
@@ -117,7 +120,7 @@ describe('wrong keys', () => {
     expect(await guess('192.0.2.2')).toBe(401);
   });
 
-  it('of any length are no error', () => {
+  it('of any length cause no error', () => {
     const { secret } = mintKey();
     const digest = digestOf(secret);
     for (const length of [0, 1, 31, 33, 64]) expect(hasDigest(secret, new Uint8Array(length))).toBe(false);
@@ -125,19 +128,22 @@ describe('wrong keys', () => {
     expect(hasDigest(secret, digest)).toBe(true);
   });
 
-  it('take as long to compare wherever they differ, which a comparison that stops early would not', () => {
+  it('take the same time to compare wherever they differ, unlike with an early exit', () => {
     expect(timesSlower(areEqual)).toBeLessThan(2);
     const stopsEarly = (one: Uint8Array, other: Uint8Array) => one.every((byte, at) => byte === other[at]);
     expect(timesSlower(stopsEarly), 'the measure can tell').toBeGreaterThan(10);
   });
 });
 
-/** How much longer it takes to see a difference in the last byte than one in the first: medians of pairs, taken in turn. */
+/**
+ * Returns how much longer it takes to find a difference in the last byte than in the first: medians of alternating
+ * runs.
+ */
 function timesSlower(compare: (one: Uint8Array, other: Uint8Array) => boolean): number {
   const right = randomBytes(COMPARED_BYTES);
-  const differingAt = (place: number) => {
+  const differingAt = (position: number) => {
     const wrong = Buffer.from(right);
-    wrong[place]! ^= 1;
+    wrong[position]! ^= 1;
     return wrong;
   };
   const wrong = [differingAt(0), differingAt(COMPARED_BYTES - 1)];
@@ -154,7 +160,7 @@ function timesSlower(compare: (one: Uint8Array, other: Uint8Array) => boolean): 
 }
 
 describe('limits of a caller', () => {
-  it('bound its rate and what it has under way, and nobody else’s', async () => {
+  it('bound its rate and concurrency, and no other caller’s', async () => {
     const limits = { requestsPerSecond: 10, waitsAtATime: 4, streamsAtATime: 1 };
     const { url, keyFor } = await startSecured({ limits });
     const [first, second, third] = [await keyFor(), await keyFor(), await keyFor()];
@@ -177,7 +183,7 @@ describe('limits of a caller', () => {
 });
 
 describe('a store that does not answer', () => {
-  it('lets nobody in: 503, and the log says why', async () => {
+  it('admits nobody: 503, and the log has the reason', async () => {
     const ofKeys = memoryStore();
     const keys = new ApiKeys(ofKeys);
     const { key } = await keys.create({ name: 'n', tenantId: null, scopes: ['admin'] }, BY);
@@ -209,13 +215,13 @@ describe('the first key', () => {
     expect(await keys.list()).toEqual([]);
   });
 
-  it('or keys, or tokens there must be', () => {
+  it('is required unless there are keys or tokens', () => {
     expect(() => bearer({})).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 });
 
-describe('a record that is not whole', () => {
-  it('lets nobody in: what it lacks may be the tenant', async () => {
+describe('an incomplete record', () => {
+  it('admits nobody: the missing field may be the tenant', async () => {
     const { url, store } = await startSecured();
     const { id, secret } = mintKey();
     await store.forTenant(SYSTEM_TENANT).kv.put(`api-keys/${id}`, { name: 'half', digest: digestOf(secret) });
@@ -224,7 +230,7 @@ describe('a record that is not whole', () => {
 });
 
 describe('the audit log', () => {
-  it('has every admin action before it is done, and its outcome after', async () => {
+  it('has every admin action before it runs, and its outcome afterwards', async () => {
     const { url, store, keys, keyFor } = await startSecured();
     const headers = await keyFor({ name: 'ops' });
     const { id } = (await keys.list())[0]!;
@@ -235,8 +241,8 @@ describe('the audit log', () => {
     const log = store.forTenant(SYSTEM_TENANT).runs;
     const { items } = await log.listRuns({ order: 'oldest' });
     const runs = await Promise.all(items.map(({ runId }) => log.fetchEvents(runId)));
-    const told = runs.map(([begun, ended]) => [begun!.payload, ended!.eventType, ended!.payload]);
-    expect(told).toEqual([
+    const logged = runs.map(([begun, ended]) => [begun!.payload, ended!.eventType, ended!.payload]);
+    expect(logged).toEqual([
       [expect.objectContaining({ action: 'create key', by: 'a test' }), 'RunCompleted', {}],
       [{ action: 'DELETE /v1/runs/{runId}', by: `key:${id}`, about: { runId: 'r' } }, 'RunCompleted', { status: 200 }],
       [
@@ -250,9 +256,9 @@ describe('the audit log', () => {
     expect(byOps).toHaveLength(3);
   });
 
-  it('stops what it cannot note', async () => {
+  it('blocks actions that it cannot record', async () => {
     const inner = memoryStore();
-    // The key below is the one run that the server may have.
+    // The key below uses up the one run that the system tenant may have.
     const store = withQuotas(inner, { limits: { [SYSTEM_TENANT]: { runs: 1 } } });
     const keys = new ApiKeys(inner);
     const { key } = await keys.create({ name: 'n', tenantId: null, scopes: ['admin'] }, BY);

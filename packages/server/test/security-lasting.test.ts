@@ -1,4 +1,7 @@
-/** Requests that outlive their credential: a revoked, expired or changed key ends its streams, waits, downloads and uploads. */
+/**
+ * Requests that outlive their credential: a revoked, expired or changed key ends its streams, waits, downloads and
+ * uploads.
+ */
 import { request as httpRequest } from 'node:http';
 import { httpStore } from '@tidemark/client';
 import { memoryStore } from '@tidemark/core';
@@ -10,7 +13,7 @@ import { bearing, type Secured, startSecured } from './security-setup.ts';
 
 const BY = { by: 'a test' };
 const LIVE = { accept: 'text/event-stream' };
-/** Fails when a stream goes on: far more than the second that is promised, as the machine may be busy. */
+/** Fails if a stream continues: far longer than the guaranteed second, as the machine may be busy. */
 const ENDS_MS = 8_000;
 
 const ofAcme = (runId: string, key: string) => ({ ...runEvent(runId, key), tenantId: 'acme' });
@@ -21,7 +24,7 @@ async function tenantKey({ keys }: Secured, scopes: ('read' | 'append' | 'admin'
   return { headers: bearing(key), id: info.id, key };
 }
 
-/** The rest of a stream, once the server has ended it. */
+/** Returns the rest of a stream once the server has ended it. */
 async function restOf(answer: Response): Promise<string> {
   const timer = AbortSignal.timeout(ENDS_MS);
   return Promise.race([
@@ -37,14 +40,14 @@ async function openStream(url: string, path: string, headers: Record<string, str
 }
 
 describe('a revoked key', () => {
-  it('ends every stream of it with a problem, and no stream of another key', async () => {
+  it('ends all its streams with a problem, and no stream of another key', async () => {
     const secured = await startSecured();
     const { url, store, keys } = secured;
     const [revoked, other] = [await tenantKey(secured), await tenantKey(secured)];
     const paths = ['/v1/runs/r/events', '/v1/events', '/v1/kv', '/v1/sessions/s/updates', '/v1/stream?topics=runs,kv/'];
     const streams = await Promise.all(paths.map((path) => openStream(url, path, revoked.headers)));
     const kept = await openStream(url, '/v1/runs/r/events', other.headers);
-    // As another process would: this server is not told.
+    // As another process would: this server gets no notification.
     await new ApiKeys(store).revoke(revoked.id, BY);
     for (const text of await Promise.all(streams.map(restOf)))
       expect(text).toMatch(/event: problem\ndata: \{.*"status":401.*"code":"UNAUTHENTICATED".*\}\n\n$/);
@@ -54,7 +57,7 @@ describe('a revoked key', () => {
     await kept.body!.cancel();
   });
 
-  it('ends them at once when it is revoked in the process of the server', async () => {
+  it("ends them at once if it is revoked in the server's process", async () => {
     const secured = await startSecured();
     const { headers, id } = await tenantKey(secured);
     const answer = await openStream(secured.url, '/v1/runs/r/events', headers);
@@ -69,7 +72,7 @@ describe('a revoked key', () => {
     const began = performance.now();
     const poll = async (path: string): Promise<Response> => {
       const answer = await fetch(secured.url + path, { headers });
-      // A poll may end early with nothing new; whoever polls asks again.
+      // A poll may end early with nothing new; callers poll again.
       return answer.status === 200 ? poll(path) : answer;
     };
     const polls = ['/v1/events', '/v1/runs/r/events', '/v1/sessions/s/updates'].map((path) => poll(`${path}?wait=60s`));
@@ -155,7 +158,7 @@ describe('a revoked key', () => {
     expect(await cut).toBe(true);
   });
 
-  it('is a typed error of the client, which does not connect again', async () => {
+  it('is a typed error of the client, which does not reconnect', async () => {
     const secured = await startSecured();
     const { id, key } = await tenantKey(secured);
     const client = await httpStore({ url: secured.url, token: key });
@@ -198,7 +201,7 @@ describe('a key that is changed', () => {
     ['has lost its scope', { scopes: 'append' }, 'has lost the scope'],
     ['is for another tenant', { tenantId: 'other' }, 'for another tenant now'],
     ['is for one session only', { sessionId: 's' }, 'for another session now'],
-  ])('ends what it may not do any more when it %s', async (_, fields, reason) => {
+  ])('ends requests it may no longer make when it %s', async (_, fields, reason) => {
     const secured = await startSecured();
     const { headers, id } = await tenantKey(secured);
     const answer = await openStream(secured.url, '/v1/runs/r/events', headers);
@@ -208,7 +211,7 @@ describe('a key that is changed', () => {
     expect(text).toContain(reason);
   });
 
-  it('keeps what it still may do', async () => {
+  it('keeps requests it may still make', async () => {
     const secured = await startSecured();
     const { headers, id } = await tenantKey(secured, ['read', 'append']);
     const answer = await openStream(secured.url, '/v1/runs/r/events', headers);
@@ -221,7 +224,7 @@ describe('a key that is changed', () => {
   });
 });
 
-/** An object with one of its methods replaced. */
+/** Returns an object with one of its methods replaced. */
 function replacing<T extends object, Name extends keyof T>(
   target: T,
   name: Name,
@@ -237,7 +240,7 @@ function replacing<T extends object, Name extends keyof T>(
 }
 
 describe('the check', () => {
-  it('reads each key once, however many streams hold it, and nothing when there are none', async () => {
+  it('reads each key once, regardless of the number of streams, and nothing without streams', async () => {
     const inner = memoryStore();
     let reads = 0;
     const kv = replacing(inner.forTenant(SYSTEM_TENANT).kv, 'getMany', (getMany) => (keys: string[], ...rest) => {

@@ -1,4 +1,4 @@
-/** Limits of keys and tenants: what each may use, that nobody uses up what belongs to another, and how a refusal reads. */
+/** Limits of keys and tenants: what each may use, that none can use up another's, and what a refusal contains. */
 import { describe, expect, it } from 'vitest';
 import { mintBootstrapKey } from '../src/index.ts';
 import { newIssuer } from './issuer.ts';
@@ -13,7 +13,7 @@ async function statusOf(url: string, headers: Record<string, string>): Promise<n
   return answer.status;
 }
 
-/** Holds a long poll open until the signal. A poll that loses its place to a short one is refused and sent again. */
+/** Holds a long poll open until the signal aborts. A poll that loses its slot to a short one is refused and retried. */
 async function keepPolling(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const answer = await fetch(url, { headers, signal }).catch(() => undefined);
@@ -21,7 +21,7 @@ async function keepPolling(url: string, headers: Record<string, string>, signal:
   }
 }
 
-/** The first refusal among answers to the same request. */
+/** Returns the first refusal among responses to the same request. */
 async function firstRefusal(ask: () => Promise<Response>, most = 100): Promise<Response> {
   for (let n = 0; n < most; n++) {
     const answer = await ask();
@@ -32,7 +32,7 @@ async function firstRefusal(ask: () => Promise<Response>, most = 100): Promise<R
 }
 
 describe('limits of tokens', () => {
-  it('are not shared by tenants whose subjects have the same name', async () => {
+  it('are not shared by tenants with equal token subjects', async () => {
     const { options, sign } = await newIssuer();
     const { url } = await startSecured({ limits: { waitsAtATime: 3, requestsAtATime: 3 } }, { jwt: options });
     const [one, other] = [bearing(await sign({ tenant: 'one' })), bearing(await sign({ tenant: 'other' }))];
@@ -47,7 +47,7 @@ describe('limits of tokens', () => {
 });
 
 describe('limits of a tenant', () => {
-  it('hold for all its keys together and for no other tenant', async () => {
+  it('apply to all its keys together and to no other tenant', async () => {
     const limits = { tenant: { requestsPerSecond: 10 } };
     const { url, keyFor } = await startSecured({ limits });
     const keys = await Promise.all([1, 2, 3].map(() => keyFor({ tenantId: 'one', scopes: ['read'] })));
@@ -91,7 +91,7 @@ describe('limits of a tenant', () => {
     await expect.poll(() => statusOf(url + path + topics, headers), { interval: 50 }).toBe(200);
   });
 
-  it('count rows and bytes that lists have read', async () => {
+  it('count rows and bytes read by lists', async () => {
     const { url, store, keyFor } = await startSecured({ limits: { rowsPerSecond: 100 } });
     const own = store.forTenant('one');
     await Promise.all(Array.from({ length: 90 }, (_, n) => own.kv.put(`k${n}`, { a: 'x'.repeat(100) })));
@@ -120,7 +120,7 @@ describe('limits of a tenant', () => {
 });
 
 describe('wrong keys from an address', () => {
-  it('lock out no valid key or token there, seen before or not', async () => {
+  it('lock out no valid key or token there, whether used before or not', async () => {
     const { options, sign } = await newIssuer();
     const { url, keyFor } = await startSecured({}, { jwt: options });
     const [unseen, token] = [await keyFor(), bearing(await sign())];

@@ -1,4 +1,4 @@
-/** The security log and the audit log: what they have, what they leave out, and that neither can be flooded. */
+/** The security log and the audit log: what they contain, what they omit, and that neither can be flooded. */
 import { describe, expect, it } from 'vitest';
 import { mintBootstrapKey, SYSTEM_TENANT } from '../src/index.ts';
 import { newIssuer } from './issuer.ts';
@@ -30,7 +30,7 @@ async function countOf({ url, keyFor }: Secured, kind: string): Promise<number> 
 }
 
 describe('the security log', () => {
-  it('has wrong keys, a few lines of them, with a count of the others and no secret', async () => {
+  it('has a few lines of wrong keys, with a count of the others and no secret', async () => {
     const secured = await startSecured();
     const keys = Array.from({ length: 200 }, mintBootstrapKey);
     for (const key of keys) await statusOf(`${secured.url}/v1/runs`, bearing(key));
@@ -42,17 +42,17 @@ describe('the security log', () => {
     expect(await countOf(secured, 'wrong_key'), 'the counter has all of them').toBe(200);
   });
 
-  it('tells on close how many lines it left out', async () => {
+  it('reports on close how many lines it left out', async () => {
     const secured = await startSecured();
     for (let n = 0; n < 50; n++) await statusOf(`${secured.url}/v1/runs`, bearing(mintBootstrapKey()));
-    const told = linesOf(secured, 'wrong_key').reduce((sum, { leftOut = 0 }) => sum + 1 + leftOut, 0);
+    const counted = linesOf(secured, 'wrong_key').reduce((sum, { leftOut = 0 }) => sum + 1 + leftOut, 0);
     await secured.server.close();
     const lines = linesOf(secured, 'wrong_key');
     const left = lines.filter(({ event }) => event === 'security_left_out');
-    expect(left.reduce((sum, { leftOut = 0 }) => sum + leftOut, told)).toBe(50);
+    expect(left.reduce((sum, { leftOut = 0 }) => sum + leftOut, counted)).toBe(50);
   });
 
-  it('has refused tokens, scopes and tenants, limits and credentials that ended', async () => {
+  it('has refused tokens, scopes and tenants, limits and ended credentials', async () => {
     const { options, sign } = await newIssuer();
     const secured = await startSecured({ limits: { requestsPerSecond: 5 } }, { jwt: options });
     const { url, keys } = secured;
@@ -77,7 +77,7 @@ describe('the security log', () => {
     ]);
   });
 
-  it('is bounded for all addresses together', async () => {
+  it('is limited for all addresses together', async () => {
     const secured = await startSecured({}, { isBehindProxy: true });
     for (let n = 0; n < 300; n++)
       await statusOf(`${secured.url}/v1/runs`, { ...bearing(mintBootstrapKey()), 'x-forwarded-for': `192.0.2.${n}` });
@@ -86,7 +86,7 @@ describe('the security log', () => {
   });
 });
 
-/** What the audit log has of requests: action, outcome and code. */
+/** Returns the audited requests of a caller: action, outcome and code. */
 async function auditedBy({ store }: Secured, by: string): Promise<unknown[][]> {
   const { runs } = store.forTenant(SYSTEM_TENANT);
   const { items } = await runs.listRuns({ order: 'oldest', labels: { by }, limit: 1_000 });

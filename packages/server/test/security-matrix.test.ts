@@ -1,4 +1,7 @@
-/** Who may call what: every operation of the OpenAPI document, without credentials, and across scopes, tenants and sessions. */
+/**
+ * Access control: every operation of the OpenAPI document, without credentials, and across scopes, tenants and
+ * sessions.
+ */
 import { memoryKey, type Store } from '@tidemark/core';
 import { describe, expect, it } from 'vitest';
 import { call, GUARDED, type Names, OPERATIONS, type Operation, requestTo } from '../../../faults/server-api.ts';
@@ -10,7 +13,7 @@ import { bearing, startSecured } from './security-setup.ts';
 const LIMIT_MS = 60_000;
 const STREAM_MS = 150;
 
-/** Ids that lead to what a tenant has in a session. */
+/** Returns ids of the data that a tenant has in a session. */
 async function namesOf(store: Store, tenantId: string, sessionId: string): Promise<Names> {
   const { agents, artifacts } = store.forTenant(tenantId);
   const { items: refs } = await artifacts.list({ sessionId });
@@ -50,7 +53,7 @@ async function namesOf(store: Store, tenantId: string, sessionId: string): Promi
   };
 }
 
-/** Status and text of an answer; of a live stream what comes first. */
+/** Returns the text of a response, or the first part of a live stream. */
 async function answerTo(response: Response): Promise<string> {
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return response.text();
   const reader = response.body!.getReader();
@@ -62,7 +65,7 @@ async function answerTo(response: Response): Promise<string> {
   return text;
 }
 
-/** Reads that tell of runs, jobs and lists, but nothing of what was stored in them. */
+/** Reads that return runs, jobs and lists without their payloads. */
 const SHOW_NO_PAYLOADS = [
   'GET /metrics',
   'GET /v1/info',
@@ -86,7 +89,7 @@ const SHOW_NO_PAYLOADS = [
 ];
 
 describe('callers without credentials', () => {
-  it('hear 401 on every route but those that are open', { timeout: LIMIT_MS }, async () => {
+  it('get 401 on every route except the open ones', { timeout: LIMIT_MS }, async () => {
     const { url, store } = await startSecured();
     await fillTenant(store, 'alpha', 1, 2);
     const names = await namesOf(store, 'alpha', 'session-1');
@@ -104,10 +107,12 @@ describe('callers without credentials', () => {
   });
 });
 
-/** Whoever may read runs may know which of them are damaged. */
+/** A caller that may read runs may list which of them are damaged. */
 const READS_SINCE_0_1 = ['GET /v1/quarantines'];
 
-/** Routes that a scope opens, by what the names say: `domain:verb`, the sets of 0.1, and `admin` for everything. */
+/**
+ * Whether a scope allows an operation, judged by the names: `domain:verb`, the sets of 0.1, and `admin` for everything.
+ */
 function opens(scope: Scope, { name, scope: wanted }: Operation): boolean {
   if (scope === 'admin') return true;
   if (scope === 'read' && READS_SINCE_0_1.includes(name)) return true;
@@ -115,11 +120,11 @@ function opens(scope: Scope, { name, scope: wanted }: Operation): boolean {
   return wanted === scope || wanted === 'store:read';
 }
 
-/** Streams need the scopes of their topics; metrics, the loops and the doctor need an operator. */
+/** Streams need the scopes of their topics; metrics, loops and doctor need an operator. */
 const NOT_BY_SCOPE_ALONE = new Set(['GET /v1/stream', 'GET /metrics', 'GET /v1/loops', 'GET /v1/doctor']);
 
 describe('scopes', () => {
-  it('open exactly their own routes, each of them on every route', { timeout: 3 * LIMIT_MS }, async () => {
+  it('allow exactly their own routes', { timeout: 3 * LIMIT_MS }, async () => {
     const { url, store, keyFor } = await startSecured();
     await fillTenant(store, 'alpha', 1, 2);
     const names = await namesOf(store, 'alpha', 'session-1');
@@ -145,7 +150,7 @@ describe('scopes', () => {
     }
   });
 
-  it('of 0.1 name the same sets of routes as then', () => {
+  it('of 0.1 contain the same routes as then', () => {
     const known = new Set(Object.values(ROUTES_OF_0_1).flat());
     const guarded = new Set(GUARDED.map(({ name }) => name));
     expect([...known].filter((name) => !guarded.has(name))).toEqual([]);
@@ -156,7 +161,7 @@ describe('scopes', () => {
     }
   });
 
-  it('show metrics to operators that may read them, or on an address of their own', async () => {
+  it('show metrics to operators with the scope, or on a separate address', async () => {
     const { url, keyFor, server } = await startSecured({ metricsAddress: '127.0.0.1:0' });
     const statusFor = async (wanted: Parameters<typeof keyFor>[0]) =>
       (await fetch(`${url}/metrics`, { headers: await keyFor(wanted) })).status;
@@ -185,7 +190,7 @@ describe('scopes', () => {
     }
   });
 
-  it('let a key that may only write delete nothing', async () => {
+  it('do not let a write-only key delete', async () => {
     const { url, store, keyFor } = await startSecured();
     await fillTenant(store, 'alpha', 1, 2);
     const names = await namesOf(store, 'alpha', 'session-1');
@@ -201,7 +206,7 @@ describe('scopes', () => {
 });
 
 describe('tenants', () => {
-  it('cannot see or change anything of another, however they name it', { timeout: LIMIT_MS }, async () => {
+  it('cannot see or change data of another, however they name it', { timeout: LIMIT_MS }, async () => {
     const { url, store, keyFor } = await startSecured();
     for (const tenantId of ['alpha', 'beta']) await fillTenant(store, tenantId, 1, 2);
     const headers = await keyFor({ tenantId: 'alpha', scopes: ['read', 'append', 'admin'] });
@@ -233,7 +238,7 @@ describe('tenants', () => {
     expect(await contentsOf(store, 'beta'), 'all of it is as it was').toEqual(before);
   });
 
-  it('cannot go on with the cursor of another', { timeout: LIMIT_MS }, async () => {
+  it('cannot continue with the cursor of another', { timeout: LIMIT_MS }, async () => {
     const { url, store, keyFor } = await startSecured();
     for (const tenantId of ['alpha', 'beta']) await fillTenant(store, tenantId, 3, 2);
     const names = await namesOf(store, 'beta', 'session-1');
@@ -260,7 +265,7 @@ describe('tenants', () => {
     expect(tried, 'lists with a second page').toBeGreaterThan(3);
   });
 
-  it('see what is theirs, so that the silence above says something', { timeout: LIMIT_MS }, async () => {
+  it('see their own data, so that the refusals above are meaningful', { timeout: LIMIT_MS }, async () => {
     const { url, store, keyFor } = await startSecured();
     await fillTenant(store, 'beta', 1, 2);
     const names = await namesOf(store, 'beta', 'session-1');
@@ -276,7 +281,7 @@ describe('tenants', () => {
   });
 });
 
-/** How a caller may name another session, besides in paths and bodies. */
+/** Ways to name another session besides paths and bodies. */
 const FOREIGN_SESSIONS: Record<string, string>[] = [
   {},
   { scope: JSON.stringify({ sessionId: 'session-2' }) },
@@ -284,7 +289,7 @@ const FOREIGN_SESSIONS: Record<string, string>[] = [
 ];
 
 describe('sessions', () => {
-  it('cannot see or change anything of another of the same tenant', { timeout: LIMIT_MS }, async () => {
+  it('cannot see or change data of another session of the same tenant', { timeout: LIMIT_MS }, async () => {
     const { url, store, keyFor } = await startSecured();
     await fillTenant(store, 'alpha', 1, 2);
     const headers = await keyFor({ tenantId: 'alpha', sessionId: 'session-1', scopes: ['read', 'append', 'admin'] });
@@ -320,8 +325,8 @@ describe('sessions', () => {
   });
 });
 
-describe('what belongs to the server itself', () => {
-  it('cannot be reached by any route, but for the audit log, which operators read', { timeout: LIMIT_MS }, async () => {
+describe('the system tenant', () => {
+  it('cannot be reached by any route, except the audit log, which operators read', { timeout: LIMIT_MS }, async () => {
     const { url, store, keys, keyFor } = await startSecured();
     const headers = await keyFor();
     await fillTenant(store, 'alpha', 1, 2);
@@ -372,7 +377,7 @@ describe('what belongs to the server itself', () => {
     expect(await system.runs.verify(runId)).toMatchObject({ ok: true, events: 2 });
   });
 
-  it('takes no artifacts of operators that name it as their scope', async () => {
+  it('takes no artifacts from operators that name it as their scope', async () => {
     const { url, store, keyFor } = await startSecured();
     const headers = await keyFor();
     const scope = encodeURIComponent(JSON.stringify({ tenantId: SYSTEM_TENANT }));
@@ -398,16 +403,16 @@ describe('what belongs to the server itself', () => {
     expect(await artifacts.exists(id)).toBe(true);
   });
 
-  it('is not told by streams of changes either', async () => {
+  it('does not appear in streams of changes either', async () => {
     const { url, keys, keyFor } = await startSecured();
     const headers = await keyFor();
     for (const path of ['/v1/stream?topics=kv/', '/v1/kv?']) {
       const answer = await fetch(`${url}${path}&tenant=${SYSTEM_TENANT}`, {
         headers: { ...headers, accept: 'text/event-stream' },
       });
-      const told = answerTo(answer);
+      const streamed = answerTo(answer);
       const { info } = await keys.create({ name: 'n', tenantId: 'alpha', scopes: ['read'] }, { by: 'a test' });
-      expect(await told).not.toContain(info.id);
+      expect(await streamed).not.toContain(info.id);
     }
   });
 });

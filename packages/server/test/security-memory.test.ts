@@ -1,4 +1,4 @@
-/** Bodies that are made to fill the server's memory or to keep it busy are refused, and what they held is free again. */
+/** Bodies crafted to fill the server's memory or to keep it busy are refused, and their memory is released. */
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -17,7 +17,7 @@ async function gauge(url: string, name: string, headers: Record<string, string> 
 const reserved = (url: string, headers?: Record<string, string>) =>
   gauge(url, 'tidemark_memory_reserved_bytes', headers);
 
-/** Sends a body in pieces, with no length told before. */
+/** Sends a body in chunks, without a declared length. */
 function sendPieces(
   url: string,
   pieces: Iterable<Buffer | string>,
@@ -57,7 +57,7 @@ function* repeated(piece: Buffer | string, times: number): Generator<Buffer | st
 }
 
 describe('many members', () => {
-  it('of a lookup, a record or a query are refused before anything is built of them', {
+  it('of a lookup, a record or a query are refused before they are parsed', {
     timeout: LIMIT_MS,
   }, async () => {
     const { url } = await startServer();
@@ -75,7 +75,7 @@ describe('many members', () => {
     expect((await fetch(`${url}/v1/events?${parameters}`)).status).toBeLessThan(500);
   });
 
-  it('are taken where a record may have them', async () => {
+  it('are accepted where a record may have them', async () => {
     const { url } = await startServer();
     const fields = Object.fromEntries(Array.from({ length: 9_000 }, (_, n) => [`f${n}`, { text: 'x' }]));
     expect((await send(`${url}/v1/kv/key`, 'PUT', { fields })).status).toBe(200);
@@ -83,19 +83,16 @@ describe('many members', () => {
 });
 
 describe('labels of artifacts', () => {
-  it.each(['null', '[]', '5', '"x"', '', '{', 'x'.repeat(20_000_000)])(
-    'are objects, or refused: %.10s',
-    async (label) => {
-      const { url } = await startServer();
-      const headers = { 'content-type': 'application/vnd.tidemark.artifact' };
-      const answer = await send(`${url}/v1/artifacts`, 'POST', `${label}\nbytes`, headers);
-      expect([400, 413, 422]).toContain(answer.status);
-      expect((await send(`${url}/v1/artifacts`, 'POST', '{}\nbytes', headers)).status).toBeLessThan(300);
-    },
-  );
+  it.each(['null', '[]', '5', '"x"', '', '{', 'x'.repeat(20_000_000)])('must be objects: %.10s', async (label) => {
+    const { url } = await startServer();
+    const headers = { 'content-type': 'application/vnd.tidemark.artifact' };
+    const answer = await send(`${url}/v1/artifacts`, 'POST', `${label}\nbytes`, headers);
+    expect([400, 413, 422]).toContain(answer.status);
+    expect((await send(`${url}/v1/artifacts`, 'POST', '{}\nbytes', headers)).status).toBeLessThan(300);
+  });
 });
 
-describe('names in answers', () => {
+describe('names in responses', () => {
   it('are cut, in the body and in the query', { timeout: LIMIT_MS }, async () => {
     const { url } = await startServer();
     const name = 'eyJ-'.repeat(500_000);
@@ -109,7 +106,7 @@ describe('names in answers', () => {
 });
 
 describe('the budget', () => {
-  it('refuses a line of 300 MB long before it was sent', { timeout: LIMIT_MS }, async () => {
+  it('refuses a line of 300 MB long before all of it is sent', { timeout: LIMIT_MS }, async () => {
     const { url } = await startServer();
     const answer = await sendPieces(`${url}/v1/restores`, repeated(Buffer.alloc(MEGABYTE, 'x'), 300), {
       'content-type': LINES,
@@ -119,7 +116,7 @@ describe('the budget', () => {
     await expect.poll(() => reserved(url)).toBe(0);
   });
 
-  it('counts chunks of one byte as what they are together', { timeout: LIMIT_MS }, async () => {
+  it('counts chunks of one byte by their total size', { timeout: LIMIT_MS }, async () => {
     const { url } = await startServer({ limits: { memoryBytes: 4 * MEGABYTE } });
     const json = { 'content-type': 'application/json' };
     const body = `{"keys":["${'x'.repeat(400)}"]${' '.repeat(3_000)}}`;
@@ -140,7 +137,7 @@ describe('the budget', () => {
     await expect.poll(() => reserved(url)).toBe(0);
   });
 
-  it('is free again after requests that were answered, refused and cut off', { timeout: LIMIT_MS }, async () => {
+  it('is released after requests that were answered, refused and cut off', { timeout: LIMIT_MS }, async () => {
     const { url, store } = await startServer();
     for (let n = 0; n < 5; n++) await store.runs.appendEvent(runEvent('run'));
     const bulk = Array.from({ length: 2_000 }, () => JSON.stringify(runEvent('bulk'))).join('\n');
@@ -159,7 +156,7 @@ describe('the budget', () => {
     await expect.poll(() => reserved(url)).toBe(0);
   });
 
-  it('leaves other tenants their share while one sends many bodies by halves', { timeout: LIMIT_MS }, async () => {
+  it('leaves other tenants their share while one sends many incomplete bodies', { timeout: LIMIT_MS }, async () => {
     const { url, keyFor } = await startSecured({ limits: { memoryBytes: 64 * MEGABYTE } });
     const [greedy, polite] = [await keyFor({ tenantId: 'greedy' }), await keyFor({ tenantId: 'polite' })];
     const operator = await keyFor({ scopes: ['metrics:read'] });
@@ -182,8 +179,8 @@ describe('the budget', () => {
 });
 
 /**
- * A socket that has sent so much of a body, and then nothing more. It does not say how large the body is: of those that do, and
- * of lookups, a tenant has few under way anyway.
+ * A socket that has sent part of a body and then stops. It declares no length: of declared bodies, and of lookups, a
+ * tenant has only a few in progress anyway.
  */
 async function halfSent(url: string, headers: Record<string, string>, bytes: number): Promise<Socket> {
   const { port, hostname } = new URL(url);

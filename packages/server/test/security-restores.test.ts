@@ -1,4 +1,7 @@
-/** A tenant's admin cannot restore what would stop the operator's feed, and large runs go out and back in small lines. */
+/**
+ * A tenant's admin cannot restore a run that would stop the operator's feed, and large runs are exported and restored
+ * in small lines.
+ */
 import { httpStore } from '@tidemark/client';
 import { memoryStore, type PayloadCodec, type RunPart } from '@tidemark/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -14,7 +17,7 @@ const FORGING: PayloadCodec = {
   decode: (payload) => ({ ...payload, steps: [] }),
 };
 
-/** The lines of a run whose payloads look encoded. */
+/** Returns the lines of a run whose payloads look encoded. */
 async function forgedRun(): Promise<string> {
   const elsewhere = memoryStore({ codec: FORGING });
   onTestFinished(() => elsewhere.close());
@@ -25,7 +28,7 @@ async function forgedRun(): Promise<string> {
 }
 
 describe('restores over HTTP', () => {
-  it('keep the feed readable, whoever asks to keep what is encoded', { timeout: LIMIT_MS }, async () => {
+  it('keep the feed readable, even with keepEncoded', { timeout: LIMIT_MS }, async () => {
     const { url, keyFor, store } = await startSecured();
     const [admin, operator] = [await keyFor({ tenantId: 'acme' }), await keyFor()];
     const body = await forgedRun();
@@ -48,7 +51,7 @@ describe('restores over HTTP', () => {
     expect((await restore(operator, '?keepEncoded=true')).status).toBe(200);
   });
 
-  it('take a run whose exported lines would be larger than a line may be', { timeout: LIMIT_MS }, async () => {
+  it('accept a run whose exported lines would exceed the line limit', { timeout: LIMIT_MS }, async () => {
     const { url, keyFor, store } = await startSecured();
     const headers = await keyFor();
     const payload = { text: 'é"\\'.repeat(60_000) };
@@ -60,7 +63,7 @@ describe('restores over HTTP', () => {
     await store.runs.archiveRun('large', { location: 'here', expectedSeq: 60 });
     const client = await httpStore({ url, token: headers.authorization!.slice('Bearer '.length) });
     onTestFinished(() => client.close());
-    // As one part, which is how older versions exported it.
+    // As one part, as older versions exported it.
     const parts = lines.map((line) => JSON.parse(line) as RunPart);
     const whole = { ...parts.at(-1)!, events: parts.flatMap(({ events }) => events) };
     expect(await client.runs.restoreRun([whole], { timeoutMs: 60_000 })).toMatchObject({

@@ -1,4 +1,4 @@
-/** Servers that know their callers, for the tests of who may do what. */
+/** Servers with auth, for the security tests. */
 import { join } from 'node:path';
 import type { Store } from '@tidemark/core';
 import { sqliteStore } from '@tidemark/sqlite';
@@ -16,23 +16,23 @@ import { newFolder } from './running.ts';
 
 export interface Secured {
   store: Store;
-  /** Where the SQLite file lies. */
+  /** Path of the SQLite file. */
   path: string;
   url: string;
   keys: ApiKeys;
-  /** The header of a new key: an operator's who may do everything, unless said otherwise. */
+  /** Creates a key and returns its header. Default: an operator with all scopes. */
   keyFor(wanted?: Partial<NewApiKey>): Promise<Record<string, string>>;
-  /** What the server has logged. */
+  /** Everything the server has logged. */
   logged: unknown[];
   server: TidemarkServer;
 }
 
-/** A header with a key or token. */
+/** Returns the header for a key or token. */
 export function bearing(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** A server on a new SQLite file that lets in whoever has a key. */
+/** Starts a server on a new SQLite file that accepts API keys. */
 export async function startSecured(
   options: Partial<ServerOptions> = {},
   auth: Partial<BearerOptions> = {},

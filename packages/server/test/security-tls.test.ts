@@ -1,4 +1,4 @@
-/** TLS: certificates of the server and of clients, and files that are replaced while it runs. */
+/** TLS: certificates of the server and of clients, and files that are replaced while the server runs. */
 import { copyFileSync, readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
 import { type Agent, request } from 'node:https';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const textOf = (name: string) => readFileSync(pathOf(name), 'utf8');
 const CA = textOf('ca.pem');
 const CLIENT = { cert: textOf('client.pem'), key: textOf('client.key') };
 
-/** Certificates under names that the test may replace. */
+/** Certificate files that the test may replace. */
 function newPair() {
   const folder = newFolder();
   const [cert, key] = [join(folder, 'tls.pem'), join(folder, 'tls.key')];
@@ -40,7 +40,7 @@ async function startTls(tls: { cert: string; key: string; clientCa?: string }) {
   return { server, url, logged };
 }
 
-/** The status of an answer over a new connection. */
+/** Returns the status of a response over a new connection. */
 function statusOf(
   { url }: { url: string },
   options: ConnectionOptions & { headers?: Record<string, string>; agent?: Agent } = {},
@@ -59,7 +59,7 @@ function statusOf(
   });
 }
 
-/** The name in the certificate that a new connection is shown. */
+/** Returns the subject of the certificate that a new connection receives. */
 function subjectOf({ url }: { url: string }): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -72,7 +72,7 @@ function subjectOf({ url }: { url: string }): Promise<string> {
 }
 
 describe('over TLS', () => {
-  it('the server is who its certificate says, and speaks nothing older than TLS 1.2', async () => {
+  it('the server presents its certificate, and accepts nothing older than TLS 1.2', async () => {
     const server = await startTls(newPair());
     expect(server.url).toMatch(/^https:/);
     expect(await statusOf(server)).toBe(200);
@@ -82,18 +82,18 @@ describe('over TLS', () => {
     await expect(fetch(server.url.replace('https:', 'http:'))).rejects.toThrow();
   });
 
-  it('an origin of its own is https', async () => {
+  it('its own origin is https', async () => {
     const server = await startTls(newPair());
     const { host } = new URL(server.url);
     expect(await statusOf(server, { headers: { host, origin: `https://${host}` } })).toBe(200);
     expect(await statusOf(server, { headers: { host, origin: `http://${host}` } })).toBe(403);
   });
 
-  it('clients need a certificate where an authority is named', async () => {
+  it('clients need a certificate if an authority is configured', async () => {
     const server = await startTls({ ...newPair(), clientCa: pathOf('ca.pem') });
     expect(await statusOf(server, CLIENT)).toBe(200);
     await expect(statusOf(server)).rejects.toThrow();
-    // Of another authority: itself.
+    // Another authority: the server's own certificate.
     const other = await startTls({ ...newPair(), clientCa: pathOf('server.pem') });
     await expect(statusOf(other, CLIENT)).rejects.toThrow();
   });
@@ -113,13 +113,13 @@ function newPairOfFixtures() {
 }
 
 describe('new files', () => {
-  it('are used for new connections without a restart, once both fit', { timeout: 60_000 }, async () => {
+  it('are used for new connections without a restart, once both match', { timeout: 60_000 }, async () => {
     const pair = newPair();
     const server = await startTls(pair);
     const before = await subjectOf(server);
     const failures = () => server.logged.filter(({ event }) => event === 'tls_reload_failed').length;
 
-    // Half-written: cut in the middle, then a certificate without its key.
+    // Half-written: truncated, then a certificate without its key.
     copyFileSync(pathOf('client.pem'), pair.cert);
     truncateSync(pair.cert, 300);
     await expect.poll(failures).toBe(1);
@@ -148,12 +148,12 @@ describe('new files', () => {
     expect(server.logged.map(({ event }) => event)).toEqual(['tls_reload_failed']);
   });
 
-  it('are used at once when asked, also by a writer that never rests', { timeout: 60_000 }, async () => {
+  it('are used at once on request, even with a writer that never stops', { timeout: 60_000 }, async () => {
     const pair = newPair();
     const server = await startTls(pair);
     const versions = ['server', 'client'] as const;
     let isDone = false;
-    // Each file is replaced in one step, but never both: a reader meets every mixture of them.
+    // Each file is replaced atomically, but never both: a reader sees every mixture of them.
     const writing = (async () => {
       for (let n = 0; !isDone; n++) {
         const name = versions[n % 2]!;

@@ -1,4 +1,6 @@
-/** Live streams: resumed without gap or repeat, not slowed by a reader that stalls, ended so that readers can go on. */
+/**
+ * Live streams: resumed without gaps or repeats, not slowed by a stalled reader, and ended so that readers can resume.
+ */
 import { connect as connectSocket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -10,7 +12,7 @@ import { readUntil, runEvent, send, startServer } from './running.ts';
 
 const LIVE = { accept: 'text/event-stream' };
 
-/** The sequences a tail gives, until there are so many. */
+/** Returns the first `count` sequences of a tail. */
 async function tailOf(client: Store, runId: string, count: number, seen: RunEventRecord[] = []): Promise<number[]> {
   const stop = new AbortController();
   for await (const event of client.runs.tail(runId, { signal: stop.signal })) {
@@ -24,7 +26,7 @@ function upTo(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }
 
-/** Bytes still in use; what one collection let go is given back only in a later turn. */
+/** Returns the bytes in use. Memory freed by one collection is released only in a later turn. */
 async function heldBytes(): Promise<number> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
@@ -37,7 +39,7 @@ async function heldBytes(): Promise<number> {
 }
 
 describe('a stream of events', () => {
-  it('goes on after Last-Event-ID, which wins over the place that was asked for', async () => {
+  it('resumes after Last-Event-ID, which wins over the requested cursor', async () => {
     const { url, store } = await startServer();
     await store.runs.appendEvents(upTo(5).map((n) => runEvent('r', `k${n}`)));
     const answer = await fetch(`${url}/v1/runs/r/events?afterSeq=1`, { headers: { ...LIVE, 'last-event-id': '3' } });
@@ -46,7 +48,7 @@ describe('a stream of events', () => {
     await answer.body!.cancel();
   });
 
-  it('is shared by many readers, each of whom gets every event once', async () => {
+  it('is shared by many readers, each of which gets every event once', async () => {
     const { client, store } = await startServer();
     await store.runs.appendEvent(runEvent('r'));
     const readers = upTo(40).map(() => tailOf(client, 'r', 30));
@@ -54,7 +56,7 @@ describe('a stream of events', () => {
     for (const seen of await Promise.all(readers)) expect(seen).toEqual(upTo(30));
   });
 
-  it('is read on when the server comes back, without gap or repeat', async () => {
+  it('resumes when the server restarts, without gaps or repeats', async () => {
     const first = await startServer();
     const port = Number(new URL(first.url).port);
     const seen: RunEventRecord[] = [];
@@ -83,8 +85,8 @@ describe('a stream of events', () => {
   });
 });
 
-describe('a reader that stalls', () => {
-  it('neither slows the others nor makes the server hold what it does not take', async () => {
+describe('a stalled reader', () => {
+  it('neither slows the others nor makes the server hold unread data', async () => {
     const { url, store, client } = await startServer();
     const payload = { text: 'x'.repeat(250_000) };
     const { port, hostname } = new URL(url);
@@ -102,7 +104,7 @@ describe('a reader that stalls', () => {
 });
 
 describe('several topics over one connection', () => {
-  it('tell what belongs to which, and go on together after the last id', async () => {
+  it('show which item belongs to which topic, and resume together after the last id', async () => {
     const { url, store } = await startServer();
     const topics = 'runs/a%2Fb,kv/jobs.,sessions/s,runs';
     const open = (headers = {}) => fetch(`${url}/v1/stream?topics=${encodeURIComponent(topics)}`, { headers });
@@ -121,12 +123,12 @@ describe('several topics over one connection', () => {
     const second = await open({ 'last-event-id': lastId });
     const more = await readUntil(second.body!, 'jobs.2');
     const rest = more.includes('"runSeq":2') ? more : more + (await readUntil(second.body!, '"runSeq":2'));
-    expect(rest, 'what was seen is not told again').not.toContain('"runSeq":1,');
+    expect(rest, 'received events are not sent twice').not.toContain('"runSeq":1,');
     expect(rest).not.toContain('jobs.1');
     await second.body!.cancel();
   });
 
-  it('say so when what lies between is not known any more', async () => {
+  it('report when items in between are no longer known', async () => {
     const { url } = await startServer();
     const answer = await fetch(`${url}/v1/kv?prefix=a`, { headers: { ...LIVE, 'last-event-id': 'elsewhere.7' } });
     expect(await readUntil(answer.body!, 'reset')).toContain('event: reset');
@@ -135,7 +137,7 @@ describe('several topics over one connection', () => {
 });
 
 describe('closing', () => {
-  it('answers what was accepted, ends streams, and takes no more', async () => {
+  it('answers accepted requests, ends streams, and accepts no more', async () => {
     const { url, server, store } = await startServer();
     const stream = await fetch(`${url}/v1/runs/r/events`, { headers: LIVE });
     await readUntil(stream.body!, 'caught-up');

@@ -1,4 +1,4 @@
-/** The threat model names tests that exist: a promise that no test shows is not one. */
+/** The threat model cites tests that exist. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -20,7 +20,7 @@ const ACTORS = [
   'A network attacker',
 ];
 
-/** The rows of the tables of a text, as cells. */
+/** Returns the table rows of a text, as cells. */
 function rowsOf(text: string): string[][] {
   return text
     .split('\n')
@@ -34,12 +34,12 @@ function rowsOf(text: string): string[][] {
 }
 
 describe('the threat model', () => {
-  it.each(ACTORS)('says what %s can and cannot do', (actor) => {
+  it.each(ACTORS)('lists what %s can and cannot do', (actor) => {
     const section = MODEL.split('\n## ').find((it) => it.startsWith(`${actor}\n`)) ?? '';
     expect(new Set(rowsOf(section).map(([kind]) => kind))).toEqual(new Set(['cannot', 'can']));
   });
 
-  it('names for each thing that cannot be done a test that exists', () => {
+  it('cites an existing test for each thing that cannot be done', () => {
     const rows = rowsOf(MODEL);
     expect(rows.length).toBeGreaterThan(40);
     for (const [kind, what, shown] of rows) {
@@ -55,7 +55,7 @@ describe('the threat model', () => {
 });
 
 describe('the table of ASVS', () => {
-  it('names each requirement once, with its state and a reason', () => {
+  it('lists each requirement once, with its state and a reason', () => {
     const rows = rowsOf(ASVS).filter(([first]) => first !== 'requirement');
     const ids = rows.flatMap(([first]) => first!.split(', '));
     expect(new Set(ids).size).toBe(ids.length);

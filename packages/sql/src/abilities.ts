@@ -1,4 +1,4 @@
-/** What SQL engines can do beyond having their parts. */
+/** Capabilities that all SQL engines declare. */
 import type { Engine } from '@tidemark/core/engine';
 
 export const SQL_ABILITIES = {

@@ -11,7 +11,7 @@ import { sqlTasks } from './agents/tasks.ts';
 import { sqlTrajectories } from './agents/trajectories.ts';
 import type { SqlDatabase, SqlSignals } from './database.ts';
 
-/** All capabilities of agents over one database. */
+/** Creates the agent engine with all its capabilities over one database. */
 export function sqlAgents(db: SqlDatabase, signals: SqlSignals): AgentEngine {
   return {
     events: sqlEvents(db),

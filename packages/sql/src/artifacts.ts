@@ -1,6 +1,6 @@
 /**
- * The artifact engine of SQL backends (AGT-11): references and small bytes in tables, large bytes beside the database
- * where there is such a place. Bytes and the reference that names them become visible in one transaction.
+ * The artifact engine of SQL backends (AGT-11). References and small bytes are in tables; large bytes are beside the
+ * database on engines that have a directory for them. Bytes and their reference become visible in one transaction.
  */
 import { TidemarkError } from '@tidemark/core';
 import type { ArtifactEngine } from '@tidemark/core/engine';
@@ -32,7 +32,7 @@ export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): Artifact
       const blob = await findBlob(db, tenantId, sha256, call);
       if (blob === null) return null;
       if (blob.uploadId !== null) return readChunks(db, tenantId, blob.uploadId, call);
-      if (!largeBlobs) throw noPlace(sha256);
+      if (!largeBlobs) throw noDirectory(sha256);
       return largeBlobs.get(tenantId, sha256, blob.sums);
     },
 
@@ -54,13 +54,13 @@ export function sqlArtifacts(db: SqlDatabase, largeBlobs?: LargeBlobs): Artifact
   };
 }
 
-/** Chunks that were read already, then the rest; ends the source when the reader stops early. */
+/** Yields the chunks that were already read, then the rest. Closes the source when the reader stops early. */
 async function* continued(read: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield* read;
   yield* { [Symbol.asyncIterator]: () => rest };
 }
 
-function noPlace(sha256: string): TidemarkError {
+function noDirectory(sha256: string): TidemarkError {
   return new TidemarkError(
     'STORAGE_ERROR',
     `The bytes of SHA-256 ${sha256} are in a directory that this store was opened without; open it with its directory`,

@@ -1,4 +1,4 @@
-/** What every SQL engine cleans up beside its work: what has expired, and what a crash left of removed runs. */
+/** Background cleaning of every SQL engine: expired rows, and remains of runs whose removal a crash interrupted. */
 import {
   type AgentEngine,
   type ArtifactEngine,
@@ -10,7 +10,7 @@ import {
   type Records,
 } from '@tidemark/core/engine';
 
-/** Leftovers are found by a look at all runs. */
+/** Finding leftovers reads all runs. */
 const LEFTOVERS_EVERY_MS = 600_000;
 
 interface Cleaned {

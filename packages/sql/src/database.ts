@@ -1,6 +1,6 @@
 /**
- * The database as shared SQL sees it. Statements are written once: `?` stands for a parameter and `@name` for a
- * table or function of Tidemark, which each engine turns into its own words.
+ * The database as shared SQL sees it. Statements are written once: `?` is a parameter and `@name` a table or function
+ * of Tidemark. Each engine translates them.
  */
 import type { EngineCall } from '@tidemark/core/engine';
 
@@ -8,35 +8,35 @@ export type SqlValue = string | number | null | Uint8Array;
 
 /** Runs statements inside a transaction. */
 export interface SqlTransaction {
-  /** All rows a statement gives; for writes, those of its RETURNING clause. */
+  /** Returns all rows of a statement; for writes, the rows of its RETURNING clause. */
   all<Row>(sql: string, params: readonly SqlValue[]): Promise<Row[]>;
-  /** Returns how many rows a statement has written. Cheaper than to return and count them. */
+  /** Returns how many rows a statement has written. Cheaper than returning and counting them. */
   run(sql: string, params: readonly SqlValue[]): Promise<number>;
 }
 
-/** Where the revisions of records come from: each change has one of its own, and they only grow. */
+/** The source of record revisions. Each change has its own revision, and revisions only grow. */
 export interface Revisions {
-  /** Gives the next one, as `revision`, and the time, as `now`. */
+  /** Selects the next revision, as `revision`, and the time, as `now`. */
   next: string;
-  /** Gives the latest one that was given, as `revision`, and the time, as `now`. */
+  /** Selects the latest issued revision, as `revision`, and the time, as `now`. */
   latest: string;
   /**
-   * True when a revision is seen only once its change is committed, and every one before it is. Engines on which
-   * writers do not wait for each other give them out ahead of the commit.
+   * True when a revision becomes visible only after its change, and every earlier change, is committed. Engines with
+   * concurrent writers issue revisions before the commit.
    */
   committedInOrder: boolean;
 }
 
 export interface SqlDatabase {
-  /** One statement that reads, outside of any transaction. */
+  /** Runs one read statement outside any transaction. */
   read<Row>(sql: string, params: readonly SqlValue[], call: EngineCall): Promise<Row[]>;
   /**
-   * Work that is written whole or not at all. It may share its transaction with others' work, must use nothing
-   * but `tx`, and is answered after the commit. What it throws undoes it and is passed on as it is.
+   * Runs work that is written whole or not at all, and resolves after the commit. The work may share its transaction
+   * with other work and must use only `tx`. An error it throws rolls it back and is rethrown unchanged.
    */
   write<T>(work: (tx: SqlTransaction) => Promise<T>, call: EngineCall): Promise<T>;
   readonly revisions: Revisions;
-  /** Added to a SELECT whose rows are about to be changed, on engines that lock rows. */
+  /** Appended to a SELECT whose rows are about to be changed, on engines with row locks. */
   readonly forUpdate: '' | ' FOR UPDATE';
 }
 
@@ -48,9 +48,11 @@ export const NOW = '@tidemark_now()';
 /** A row with the time, for statements that need the same millisecond more than once. */
 export const CLOCK = `(SELECT ${NOW} AS now) AS clock`;
 
-/** How an engine tells those who wait, in this process and in others, that there is something new. */
+/** How an engine notifies waiting readers, in this process and in others, of something new. */
 export interface SqlSignals {
-  /** Ends at the next notification of the topic, at the call's deadline or when it aborts; a hint may be missed. */
+  /**
+   * Resolves at the topic's next notification, at the call's deadline or when it aborts. Notifications may be missed.
+   */
   wait(topic: string, call: EngineCall): Promise<void>;
   /** Called after a commit. */
   notify(topic: string): void;

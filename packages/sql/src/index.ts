@@ -1,4 +1,7 @@
-/** What Tidemark's SQL engines share, written once for SQLite and PostgreSQL: runs but for append and feed, records, agents, artifacts. */
+/**
+ * The code that Tidemark's SQL engines share, written once for SQLite and PostgreSQL: runs except append and feed,
+ * records, agents, artifacts.
+ */
 export { SQL_ABILITIES } from './abilities.ts';
 export { sqlAgents } from './agents.ts';
 export type { LargeBlobs, StagedBlob } from './artifacts/large-blobs.ts';

@@ -1,4 +1,4 @@
-/** Quarantined runs in SQL: a row for a run, changed under a lock from what the caller saw. */
+/** Quarantined runs in SQL: one row per run, changed under a lock from the entry that the caller saw. */
 import {
   type CurrentQuarantines,
   type EngineCall,
@@ -45,8 +45,8 @@ interface Row {
 }
 
 /**
- * `takeNumber` takes the next number of a release inside a transaction; whoever comes next waits until it is committed, so
- * that a number is seen only when all lower ones are.
+ * `takeNumber` takes the next release number inside a transaction. Concurrent callers wait until it is committed, so
+ * that a number becomes visible only after all lower ones.
  */
 export function sqlQuarantines(db: SqlDatabase, takeNumber: (tx: SqlTransaction) => Promise<number>): QuarantineEngine {
   const lock = async (tx: SqlTransaction, run: RunKey) => {
@@ -61,7 +61,8 @@ export function sqlQuarantines(db: SqlDatabase, takeNumber: (tx: SqlTransaction)
         const rows = await db.read<Row>(SELECT_CURRENT + confined, [afterRelease, ...tenant], call);
         return { newest: afterRelease, entries: rows.map(entryOf) };
       }
-      // The number first: a run that is released between the two reads is then released again for this reader.
+      // The number first: a run released between the two reads then counts as released later, and this reader sees it
+      // again.
       const [found] = await db.read<{ newest: SqlInteger | null }>(SELECT_NEWEST + confined, tenant, call);
       const rows = await db.read<Row>(SELECT_QUARANTINED + confined, tenant, call);
       return { newest: integerOf(found?.newest ?? 0), entries: rows.map(entryOf) };
@@ -95,14 +96,14 @@ export function sqlQuarantines(db: SqlDatabase, takeNumber: (tx: SqlTransaction)
           const written = !isChanged || (await tx.all(stored ? UPDATE : INSERT, valuesOf(entry, stored))).length > 0;
           return written ? { entry, isNew } : null;
         }, call);
-        // Another process has written the entry, or removed it, between look and write.
+        // Another process has written or removed the entry since it was read.
         if (outcome) return outcome;
       }
     },
 
     release(seen: StoredQuarantine, call: EngineCall): Promise<StoredQuarantine | null> {
       return db.write(async (tx) => {
-        // Before the row, so that those who release wait for each other in one order.
+        // Before the row, so that concurrent releases wait for each other in one order.
         const release = await takeNumber(tx);
         const stored = await lock(tx, seen);
         if (!stored || !isSame(stored, seen)) return null;
@@ -123,12 +124,12 @@ export async function removeQuarantine(tx: SqlTransaction, run: RunKey): Promise
   await tx.all(DELETE, [run.tenantId, run.runId]);
 }
 
-/** The parameters of INSERT, or of UPDATE where there is a row. */
+/** Returns the parameters of INSERT, or of UPDATE when there is a row. */
 function valuesOf(entry: StoredQuarantine, stored: StoredQuarantine | null): SqlValue[] {
   const { tenantId, runId, fromSeq, reason, at, state, release } = entry;
-  const place = [tenantId, runId];
+  const key = [tenantId, runId];
   const values = [fromSeq, reason, at, state, release];
-  return stored ? [...values, ...place] : [...place, ...values];
+  return stored ? [...values, ...key] : [...key, ...values];
 }
 
 function isSame(a: StoredQuarantine, b: StoredQuarantine): boolean {

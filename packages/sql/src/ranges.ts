@@ -1,4 +1,4 @@
-/** Ranges of keys in byte order. A prefix is a range: LIKE would give meaning to `%` and `_` (GEN-5). */
+/** Ranges of keys in byte order. A prefix becomes a range, because LIKE treats `%` and `_` as wildcards (GEN-5). */
 import { compareKeys } from '@tidemark/core/engine';
 
 /** A condition on a text column and its parameters. */
@@ -7,7 +7,7 @@ interface SqlRange {
   params: string[];
 }
 
-/** Keys that start with a prefix, after one of them if given. */
+/** Selects keys that start with a prefix, optionally after a given key. */
 export function keyRange(column: string, prefix: string, after: string | null): SqlRange {
   const follows = after !== null && compareKeys(after, prefix) >= 0;
   const sql = follows ? `${column} > ?` : `${column} >= ?`;
@@ -16,12 +16,14 @@ export function keyRange(column: string, prefix: string, after: string | null): 
   return end === null ? { sql, params } : { sql: `${sql} AND ${column} < ?`, params: [...params, end] };
 }
 
-/** The least text above all that start with the prefix; `null` when there is none. UTF-8 sorts by code points. */
+/**
+ * Returns the lowest text above all that start with the prefix, or `null` if there is none. UTF-8 sorts by code points.
+ */
 function endOfPrefix(prefix: string): string | null {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     if (last === 0x10ffff) continue;
-    // The code points from U+D800 on are surrogates, which stand in no text.
+    // The code points from U+D800 on are surrogates, which are not valid in text.
     points.push(last === 0xd7ff ? 0xe000 : last + 1);
     return String.fromCodePoint(...points);
   }

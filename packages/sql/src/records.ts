@@ -1,4 +1,6 @@
-/** The records of KV in SQL: a row per record and one per field, changed by one conditional step in one transaction. */
+/**
+ * The records of KV in SQL: one row per record and one per field. A change is one conditional step in one transaction.
+ */
 import {
   corruptValue,
   type EngineCall,
@@ -27,7 +29,7 @@ import { integerOf, type SqlInteger } from './values.ts';
 
 const REMOVE_AT_ONCE = 100;
 
-/** Fields with their record, of the records that `from` gives. */
+/** Selects the fields of the records that `from` selects. */
 const fieldsOf = (from: string) => `
   SELECT record.key, record.revision, record.expires_at, record.sum, ${NOW_IF_EXPIRING}, kv_field.field, kv_field.value
     FROM (SELECT tenant_id, key, revision, expires_at, sum FROM @kv_records WHERE ${from}) AS record
@@ -36,7 +38,7 @@ const fieldsOf = (from: string) => `
 
 const fieldsOfKeys = bySize((keys) => fieldsOf(`tenant_id = ? AND key IN (${placeholders(keys, '?')}) AND ${IS_LIVE}`));
 
-/** The same for the records at some places. */
+/** Selects the fields of the records at some positions of the job index. */
 const placedFields = (start: string) => `
   SELECT record.place, record.key, record.revision, record.expires_at, record.sum, ${NOW_IF_EXPIRING},
          kv_field.field, kv_field.value
@@ -66,7 +68,9 @@ const FIELD = `
     JOIN @kv_records AS record ON record.tenant_id = kv_field.tenant_id AND record.key = kv_field.key
    WHERE kv_field.tenant_id = ? AND kv_field.key = ? AND kv_field.field = ? AND ${IS_LIVE}`;
 
-/** Fields of some keys with their records, expired or not; the revision is NULL where the record is gone. */
+/**
+ * Selects the fields of some keys with their records, expired or not. The revision is NULL where the record is missing.
+ */
 const leftFields = bySize(
   (keys) => `
   SELECT kv_field.key, record.revision, record.expires_at, record.sum, ${NOW_IF_EXPIRING}, kv_field.field, kv_field.value
@@ -76,7 +80,7 @@ const leftFields = bySize(
    ORDER BY kv_field.key`,
 );
 
-/** The condition stands twice: a record may be written anew between the choice and the removal. */
+/** Repeats the condition outside the subquery: a record may be written again between the two. */
 const REMOVE_EXPIRED = `
   DELETE FROM @kv_records
   WHERE expires_at <= ${NOW} AND (tenant_id, key) IN (
@@ -91,8 +95,9 @@ const ERASE = `
 /** Records that can also be changed inside a transaction that writes something else. */
 export interface SqlRecords extends Records {
   /**
-   * Reads records in the transaction and takes the steps that are decided on; gives what tells the watchers, to be called
-   * once it is committed. Throws, for `settleRaces` around the whole transaction, where another writer was faster.
+   * Reads records in the transaction and applies the writes that `decide` returns. Returns a function that notifies the
+   * watchers, to be called after the commit. Throws `Raced` when another writer was faster; wrap the whole transaction
+   * in `settleRaces`.
    */
   changeInside(
     tx: SqlTransaction,
@@ -146,8 +151,8 @@ class RecordTables implements SqlRecords {
   }
 
   /**
-   * Throws when a record that cannot be found is damaged and not absent. Record and fields are written and removed in one step:
-   * where fields are left, the record's row was damaged, or the record has expired and must match its checksum.
+   * Throws when a missing record is damaged rather than absent. Record and fields are written and removed in one step:
+   * if fields are left, either the record's row was damaged, or the record has expired and must match its checksum.
    */
   async #refuseLost(tenantId: string, missing: readonly string[], call: EngineCall): Promise<void> {
     const keys = paddedKeys(missing);
@@ -160,7 +165,7 @@ class RecordTables implements SqlRecords {
   async getField(name: RecordName, field: string, call: EngineCall): Promise<Uint8Array | null> {
     const { tenantId, key } = name;
     const [row] = await this.#db.read<{ value: Uint8Array; sum: number | null }>(FIELD, [tenantId, key, field], call);
-    // Whether the field is absent or lost, only the whole record tells.
+    // Only the whole record shows whether the field is absent or lost.
     if (!row) return (await this.get([name], call))[0]?.fields.get(field) ?? null;
     if (row.sum !== null && fieldSum(recordStart(tenantId, key), field, row.value) !== row.sum)
       throw corruptValue('record', key);
@@ -235,7 +240,7 @@ class RecordTables implements SqlRecords {
     return watcher.changes();
   }
 
-  /** Watchers hear of what expires by themselves: nobody need be told here. */
+  /** Does not notify watchers: they find expired records themselves. */
   async removeExpired(limit: number, call: EngineCall): Promise<number> {
     const removed = await this.#removeExpired(limit, call);
     return removed + (await removeOldAnswers(this.#db, limit - removed, call));
@@ -280,7 +285,7 @@ class RecordTables implements SqlRecords {
   }
 }
 
-/** Records for KV over one database; `wait` wakes its watchers when others may have written. */
+/** Creates the records for KV over one database. `wait` wakes its watchers when other processes may have written. */
 export function sqlRecords(db: SqlDatabase, signals: Pick<SqlSignals, 'wait'>): SqlRecords {
   return new RecordTables(db, signals);
 }

@@ -1,11 +1,11 @@
-/** What requests were answered, kept for a while beside the records they changed (GEN-8). */
+/** Answers to requests, kept for a while beside the records that the requests changed (GEN-8). */
 import { type EngineCall, REQUEST_KEPT_MS } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from './database.ts';
 import { batchesOf, placeholders, removeInSteps } from './statements.ts';
 
 const REMOVE_AT_ONCE = 100;
 
-/** An answer and what it is found by. */
+/** An answer and its id. */
 export interface Answer {
   id: string;
   answer: string;
@@ -27,14 +27,14 @@ const ERASE = `
   DELETE FROM @requests WHERE tenant_id = ? AND id IN (SELECT id FROM @requests WHERE tenant_id = ? LIMIT ?)
   RETURNING id`;
 
-/** Returns the answer that is kept under an id, or `null`. */
+/** Returns the answer stored under an id, or `null`. */
 export async function answerOf(tx: SqlTransaction, tenantId: string, id: string): Promise<string | null> {
   const sql = 'SELECT answer FROM @requests WHERE tenant_id = ? AND id = ?';
   const [row] = await tx.all<{ answer: string }>(sql, [tenantId, id]);
   return row?.answer ?? null;
 }
 
-/** Keeps answers until five minutes from now, or from another time; one that is kept already is kept on. */
+/** Keeps answers until five minutes from now, or from another time. Extends answers that are already kept. */
 export async function keepAnswers(
   tx: SqlTransaction,
   tenantId: string,
@@ -42,7 +42,7 @@ export async function keepAnswers(
   from: number | null = null,
 ): Promise<void> {
   const [end, until] = from === null ? [`${NOW} + ${REQUEST_KEPT_MS}`, []] : ['?', [from + REQUEST_KEPT_MS]];
-  // In one order for all, so that two transactions never wait for each other.
+  // Sorted, so that two transactions never deadlock.
   for (const batch of batchesOf(answers.toSorted((a, b) => (a.id < b.id ? -1 : 1)))) {
     const sql = `
       INSERT INTO @requests AS stored (tenant_id, id, answer, forget_at)
@@ -55,12 +55,12 @@ export async function keepAnswers(
   }
 }
 
-/** Keeps an answer unless there is one under its id already; returns whether it did. */
+/** Keeps an answer unless its id already has one. Returns whether it did. */
 export async function keepNewAnswer(tx: SqlTransaction, tenantId: string, { id, answer }: Answer): Promise<boolean> {
   return (await tx.all(KEEP_NEW, [tenantId, id, answer])).length > 0;
 }
 
-/** Removes up to `limit` answers that need not be kept any longer; returns how many. */
+/** Removes up to `limit` answers that have expired and returns how many. */
 export function removeOldAnswers(db: SqlDatabase, limit: number, call: EngineCall): Promise<number> {
   return removeInSteps(limit, REMOVE_AT_ONCE, async (most) => {
     return (await db.write((tx) => tx.all(REMOVE_OLD, [most]), call)).length;

@@ -1,8 +1,8 @@
-/** How statements of one shape are kept few, so that they stay prepared, and short, so that none holds a lock for long. */
+/** Keeps statements of one shape few, so that they stay prepared, and short, so that none holds a lock for long. */
 
 const LARGEST_BATCH = 128;
 
-/** The items in batches of 128, 64, … 2, 1: any number of rows takes few statements of few different texts. */
+/** Yields batches of 128, 64, … 2, 1 items: any number of rows needs few distinct statements. */
 export function* batchesOf<T>(items: readonly T[]): Generator<readonly T[]> {
   let from = 0;
   for (let size = LARGEST_BATCH; size >= 1; size /= 2) {
@@ -10,12 +10,12 @@ export function* batchesOf<T>(items: readonly T[]): Generator<readonly T[]> {
   }
 }
 
-/** `(?, ?, ?), (?, ?, ?)`: a row of placeholders per item. */
+/** Returns one row of placeholders per item: `(?, ?, ?), (?, ?, ?)`. */
 export function placeholders(rows: number, row: string): string {
   return Array<string>(rows).fill(row).join(', ');
 }
 
-/** Remembers the text of a statement for each number of rows: to build and hash it anew costs a microsecond. */
+/** Caches the text of a statement per number of rows: building and hashing it costs a microsecond. */
 export function bySize(text: (size: number) => string): (size: number) => string {
   const texts = new Map<number, string>();
   return (size) => {
@@ -28,14 +28,16 @@ export function bySize(text: (size: number) => string): (size: number) => string
   };
 }
 
-/** Keys for an IN list, filled up with the last one to 1, 10, 100 or 1 000. */
+/** Pads the keys of an IN list to 1, 10, 100 or 1 000 by repeating the last one. */
 export function paddedKeys(keys: readonly string[]): string[] {
   let size = 1;
   while (size < keys.length) size *= 10;
   return [...keys, ...Array<string>(size - keys.length).fill(keys.at(-1)!)];
 }
 
-/** Removes up to `limit` rows, a few at a time, until a step finds less than it may take; gives how many. */
+/**
+ * Removes up to `limit` rows in small steps, until a step removes fewer than it could. Returns how many were removed.
+ */
 export async function removeInSteps(
   limit: number,
   step: number,
@@ -51,7 +53,10 @@ export async function removeInSteps(
   return removed;
 }
 
-/** The values of a text column after one of them, from each straight to the next by an index that begins with them. */
+/**
+ * Selects the distinct values of a text column in order, skipping from one to the next through an index that starts
+ * with it.
+ */
 export function distinctSql(table: string, column: string, of = ''): string {
   return `
     WITH RECURSIVE found (item) AS (

@@ -1,6 +1,6 @@
 /**
- * What an operator does across tenants, in SQL (GEN-10): which tenants there are, and removing all that one has. Every
- * step is a transaction of its own over few rows, and what a step leaves the next one finds.
+ * Operations across tenants in SQL (GEN-10): listing tenants, and erasing one. Every step is a separate transaction
+ * over few rows, and the next step finds what is left.
  */
 import type { TenantPart } from '@tidemark/core';
 import {
@@ -18,7 +18,10 @@ import type { SqlDatabase } from './database.ts';
 import { eraseAnswers } from './requests.ts';
 import { distinctSql } from './statements.ts';
 
-/** The tables of each part; the first holds what counts. Sessions go with the last of what is in them. */
+/**
+ * The tables of each part. Only rows of the first are counted. Sessions are removed with the last part that refers to
+ * them.
+ */
 const TABLES: Record<TenantPart, readonly string[]> = {
   runs: ['runs'],
   kv: ['kv_records'],
@@ -34,7 +37,7 @@ const TABLES: Record<TenantPart, readonly string[]> = {
   artifacts: ['artifacts', 'artifact_blobs', 'artifact_uploads'],
 };
 
-/** What tells the rows of a table apart within a tenant. */
+/** The columns that identify a row of a table within its tenant. */
 const KEYS: Record<string, string> = {
   flow_events: 'id',
   remote_bindings: 'trace_id, context_id, task_id',
@@ -48,7 +51,7 @@ const KEYS: Record<string, string> = {
   planner_events: 'id',
 };
 
-/** Some rows of a table, whichever they are. */
+/** Removes a limited number of matching rows, in any order. */
 const removeSome = (table: string, where: string) => `
   DELETE FROM @${table} WHERE ${where} AND (${KEYS[table]}) IN (SELECT ${KEYS[table]} FROM @${table} WHERE ${where} LIMIT ?)
   RETURNING 1 AS gone`;
@@ -57,14 +60,14 @@ const TRACED_TABLES = { events: 'flow_events', bindings: 'remote_bindings', plan
 const OF_TENANT = 'tenant_id = ?';
 const RUNS_AT_ONCE = 8;
 
-/** A run that is being restored is on its way back. */
+/** A run that is being restored does not count as removed. */
 const REMOVED = `
   SELECT run_id, removed FROM @runs
   WHERE tenant_id = ? AND removed IS NOT NULL AND run_id > ?
     AND CAST(removed AS text) NOT LIKE '%"kind":"restoring"%' AND CAST(removed AS text) NOT LIKE '%"kind": "restoring"%'
   ORDER BY run_id LIMIT ?`;
 
-/** What the run engine does for an erasure: it knows the heads that are kept in memory. */
+/** The part of the run engine that an erasure needs. The run engine knows the heads that are cached in memory. */
 export interface ErasableRuns {
   remove(run: RunKey, tombstone: RunTombstone, call: EngineCall): Promise<boolean>;
 }
@@ -86,7 +89,7 @@ export function sqlTenancy(
     for (const some of inParts(found, RUNS_AT_ONCE)) {
       await Promise.all(some.map(({ run_id }) => eraseRun({ tenantId, runId: run_id }, call)));
     }
-    // Where runs are kept elsewhere, only their snapshots are here.
+    // On stores that keep runs elsewhere, only their snapshots are here.
     if (found.length === 0)
       await db.write(async (tx) => {
         await tx.all('DELETE FROM @run_snapshots WHERE tenant_id = ?', [tenantId]);
@@ -95,13 +98,13 @@ export function sqlTenancy(
     return found.length;
   };
 
-  /** The events go with their tombstone in place; the tombstone goes when none is left. */
+  /** Removes the events behind the tombstone; removes the tombstone when no event is left. */
   const eraseRun = async (run: RunKey, call: EngineCall) => {
     await runs.remove(run, { kind: 'deleted', at: 0 }, call);
-    const place = [run.runId, run.tenantId];
+    const key = [run.runId, run.tenantId];
     await db.write(async (tx) => {
-      await tx.all('DELETE FROM @run_snapshots WHERE run_id = ? AND tenant_id = ?', place);
-      await tx.all('DELETE FROM @runs WHERE run_id = ? AND tenant_id = ? AND removed IS NOT NULL', place);
+      await tx.all('DELETE FROM @run_snapshots WHERE run_id = ? AND tenant_id = ?', key);
+      await tx.all('DELETE FROM @runs WHERE run_id = ? AND tenant_id = ? AND removed IS NOT NULL', key);
     }, call);
   };
 

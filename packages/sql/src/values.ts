@@ -1,9 +1,9 @@
-/** Values on their way between SQL and JavaScript; whole numbers are read here and nowhere else (RUN-16). */
+/** Conversion of values between SQL and JavaScript. Integers are read only here (RUN-16). */
 
-/** A whole number as a driver gives it: `int8` comes as text from some of them. */
+/** An integer as a driver returns it. Some drivers return `int8` as text. */
 export type SqlInteger = number | string | bigint;
 
-/** The number, which must be one that JavaScript holds exactly. */
+/** Returns the number. Throws if JavaScript cannot represent it exactly. */
 export function integerOf(value: SqlInteger): number {
   const number = Number(value);
   if (!Number.isSafeInteger(number)) throw new Error(`The database gave ${value} where a safe integer was expected`);

@@ -1,4 +1,4 @@
-/** What the kit cannot see of artifacts in SQL: altered bytes, and what crashed uploads leave behind (AGT-11). */
+/** Artifacts in SQL beyond the kit: altered bytes, and remains of crashed uploads (AGT-11). */
 import { describe, expect, it } from 'vitest';
 import { eachTest, type TestFile, type TestStore } from './database.ts';
 
@@ -34,7 +34,7 @@ describe('bytes in tables', () => {
     }
   });
 
-  it('of one chunk are mended by storing them again', async () => {
+  it('of one chunk are repaired by storing them again', async () => {
     const bytes = new Uint8Array(1_000).fill(7);
     const { id } = await store.artifacts.putBytes(bytes);
     alter();
@@ -69,7 +69,7 @@ describe('bytes in tables', () => {
     expect([count('artifact_chunks'), count('artifact_uploads')]).toEqual([0, 0]);
   });
 
-  it('of an upload that a sweep took for abandoned are never stored in part', async () => {
+  it('of an upload that a sweep removed as abandoned are never stored in part', async () => {
     async function* stalling() {
       yield new Uint8Array(MEBIBYTE).fill(1);
       file.advance(2_000);
@@ -81,7 +81,7 @@ describe('bytes in tables', () => {
     expect([count('artifact_blobs'), count('artifact_chunks'), count('artifact_uploads')]).toEqual([0, 0, 0]);
   });
 
-  it('go with their blob, and only when no reference of the tenant names them', async () => {
+  it('are removed with their blob, and only when no reference of the tenant names them', async () => {
     const bytes = new Uint8Array(MEBIBYTE).fill(7);
     const mine = await store.forTenant('mine').artifacts.putBytes(bytes);
     const theirs = await store.forTenant('theirs').artifacts.putBytes(bytes, { ttl: 100 });

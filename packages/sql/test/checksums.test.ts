@@ -1,4 +1,4 @@
-/** What is damaged in the tables is refused and never returned, and everything beside it can still be read (KV-12). */
+/** Damage in the tables: damaged data is refused, never returned, and everything else can still be read (KV-12). */
 import { textOf } from '@tidemark/core';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eachTest, openTestStore, type TestFile, type TestStore } from './database.ts';
@@ -12,7 +12,7 @@ eachTest((opened, onFile) => {
   [file, store] = [opened, onFile];
 });
 
-/** Changes a row as a flipped bit would: no trigger sees it. */
+/** Changes a row as a flipped bit would, without firing triggers. */
 function damage(sql: string, ...params: (string | number | Uint8Array)[]): void {
   const { handle } = store.database;
   const triggers = handle.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").all();
@@ -53,14 +53,14 @@ describe('a damaged record', () => {
   });
 
   for (const [name, act] of Object.entries(damages)) {
-    it(`${name} is CORRUPT_VALUE`, async () => {
+    it(`${name} fails with CORRUPT_VALUE`, async () => {
       act();
       await expect(store.kv.get('b')).rejects.toMatchObject({ ...CORRUPT, field: 'b' });
       expect(await store.kv.get('a')).toMatchObject({ revision: 1 });
     });
   }
 
-  it('is left out of pages, which name it, and a scan goes on to its end before it fails', async () => {
+  it('is skipped in pages, which name it, and a scan continues to its end before it fails', async () => {
     damages['with a changed value']!();
     const page = await store.kv.scanPage('');
     expect(page.items.map(({ key }) => key)).toEqual(['a', 'c']);
@@ -68,7 +68,7 @@ describe('a damaged record', () => {
     expect(await keysOf('')).toEqual(['a', 'c']);
   });
 
-  it('is refused by reads of one field, of the changed one and of a lost one', async () => {
+  it('is refused by reads of one field, both the changed and the lost one', async () => {
     damages['with a changed value']!();
     await expect(store.kv.getField('b', 'x')).rejects.toMatchObject(CORRUPT);
     expect(textOf((await store.kv.getField('b', 'y'))!)).toBe('why');
@@ -76,14 +76,14 @@ describe('a damaged record', () => {
     await expect(store.kv.getField('c', 'x')).rejects.toMatchObject(CORRUPT);
   });
 
-  it('is refused by steps that need it and repaired by one that replaces it', async () => {
+  it('is refused by steps that need it and repaired by a step that replaces it', async () => {
     damages['with a changed value']!();
     await expect(store.kv.setField('b', 'y', 'new')).rejects.toMatchObject(CORRUPT);
     await store.kv.put('b', { x: 'again' });
     expect(textOf((await store.kv.get('b'))!.fields.x)).toBe('again');
   });
 
-  it('does not end the watch of others', async () => {
+  it('does not end the watch of other records', async () => {
     const watched = new AbortController();
     const seen: string[] = [];
     const other = openTestStore(file);
@@ -104,7 +104,7 @@ describe('a damaged record', () => {
 });
 
 describe('a record from before checksums', () => {
-  it('is read as it is, and has sums once it is written again', async () => {
+  it('is returned unchecked, and gets checksums when it is written again', async () => {
     await store.kv.put('k', { x: '1', y: '2' });
     store.database.handle.exec('UPDATE kv_records SET sum = NULL; UPDATE kv_fields SET sum = NULL');
     damage("UPDATE kv_fields SET value = ? WHERE field = 'x'", Buffer.from('7'));
@@ -114,7 +114,7 @@ describe('a record from before checksums', () => {
     await expect(store.kv.get('k')).rejects.toMatchObject(CORRUPT);
   });
 
-  it('has none any more when an older version writes it', async () => {
+  it('loses its checksums when an older version writes it', async () => {
     await store.kv.put('k', { x: '1' });
     store.database.handle.exec("UPDATE kv_records SET revision = revision + 1 WHERE key = 'k'");
     store.database.handle.exec("UPDATE kv_fields SET value = x'39' WHERE key = 'k'");
@@ -127,7 +127,7 @@ describe('a damaged document', () => {
   const swap = (table: string, column: string, from: string, to: string) =>
     damage(`UPDATE ${table} SET ${column} = replace(${column}, ?, ?) WHERE ${column} LIKE ?`, from, to, `%${from}%`);
 
-  it('is CORRUPT_VALUE for a memory state, whose neighbours are listed', async () => {
+  it('fails with CORRUPT_VALUE for a memory state, while its neighbours are listed', async () => {
     await store.agents.saveMemoryState('a', { n: 'first' });
     await store.agents.saveMemoryState('b', { n: 'second' });
     swap('memory_states', 'state', 'first', 'fjrst');
@@ -137,7 +137,7 @@ describe('a damaged document', () => {
     expect(await store.agents.listMemory()).toMatchObject({ items: [{ key: 'a' }], damaged: ['b'] });
   });
 
-  it('is left out of a session page, which names it; a plain list fails', async () => {
+  it('is skipped in a session page, which names it; a plain list fails', async () => {
     for (const id of ['u1', 'u2', 'u3']) {
       const update = { sessionId: 's', taskId: 't', updateId: id, updateType: 'PROGRESS', createdAt: AT } as const;
       await store.agents.saveUpdate({ ...update, content: { text: `said ${id}` } });
@@ -149,7 +149,7 @@ describe('a damaged document', () => {
     await expect(store.agents.listUpdates('s')).rejects.toMatchObject(CORRUPT);
   });
 
-  it('is CORRUPT_VALUE for flow events, tasks, trajectories, planner events, bindings and pauses', async () => {
+  it('fails with CORRUPT_VALUE for flow events, tasks, trajectories, planner events, bindings and pauses', async () => {
     const { agents } = store;
     await agents.saveEvent({
       traceId: 't',
@@ -175,7 +175,7 @@ describe('a damaged document', () => {
     await expect(agents.peekPause('token')).rejects.toMatchObject(CORRUPT);
   });
 
-  it('is found when it moved to another row', async () => {
+  it('is detected when it moved to another row', async () => {
     await store.agents.saveMemoryState('a', { n: 1 });
     await store.agents.saveMemoryState('b', { n: 2 });
     damage("UPDATE memory_states SET state = (SELECT state FROM memory_states WHERE key = 'a') WHERE key = 'b'");
@@ -184,7 +184,7 @@ describe('a damaged document', () => {
 });
 
 describe('a damaged artifact', () => {
-  it('is refused before any of the damaged chunk is passed on', async () => {
+  it('is refused before any byte of the damaged chunk is returned', async () => {
     const { id } = await store.artifacts.putBytes(new Uint8Array(600_000).fill(7));
     const { bytes } = store.database.handle.prepare('SELECT bytes FROM artifact_chunks WHERE part = 1').get()!;
     (bytes as Uint8Array)[10]! ^= 1;
@@ -197,7 +197,7 @@ describe('a damaged artifact', () => {
     expect(read).toBe(256 * 1024);
   });
 
-  it('is left out of lists, which name it, when its reference was changed', async () => {
+  it('is skipped in lists, which name it, when its reference was changed', async () => {
     const one = await store.artifacts.putText('one', { filename: 'one.txt' });
     const two = await store.artifacts.putText('two', { filename: 'two.txt' });
     damage("UPDATE artifacts SET filename = 'twa.txt' WHERE filename = 'two.txt'");

@@ -1,4 +1,4 @@
-/** Shared SQL keeps the contract of KV, agents and artifacts, with a second handle on the file as its peer. */
+/** Runs the kit of KV, agents and artifacts on shared SQL, with a second handle on the file as its peer. */
 import { registerConformance } from '@tidemark/conformance';
 import { afterAll, describe, it } from 'vitest';
 import { openTestStore, TestFile } from './database.ts';

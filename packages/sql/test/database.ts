@@ -1,6 +1,6 @@
 /**
- * The least database that shared SQL runs on, so that it can be tested without an engine: node:sqlite on a file, writers
- * one after the other, a clock that tests move. Handles on one file stand for several processes.
+ * A minimal database for testing shared SQL without an engine: node:sqlite on a file, one writer at a time, a clock
+ * that tests control. Several handles on one file act as several processes.
  */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -23,11 +23,11 @@ import { beforeEach } from 'vitest';
 
 const MIGRATIONS = join(import.meta.dirname, '../../sqlite/migrations');
 
-/** A file with the schema in it; writers of all handles take turns. */
+/** A file with the schema. Only one handle writes at a time. */
 export class TestFile {
   readonly directory = mkdtempSync(join(tmpdir(), 'tidemark-sql-'));
   readonly path = join(this.directory, 'test.db');
-  #turn: Promise<unknown> = Promise.resolve();
+  #lastWrite: Promise<unknown> = Promise.resolve();
   #offset = 0;
 
   constructor() {
@@ -44,9 +44,9 @@ export class TestFile {
   }
 
   takeTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work);
-    this.#turn = turn.catch(() => {});
-    return turn;
+    const write = this.#lastWrite.then(work);
+    this.#lastWrite = write.catch(() => {});
+    return write;
   }
 
   dispose(): void {
@@ -62,7 +62,7 @@ export class TestDatabase implements SqlDatabase {
     committedInOrder: true,
   };
   readonly handle: DatabaseSync;
-  /** Every statement that was run, in the order it was run. */
+  /** Every statement in the order it was run. */
   readonly statements: string[] = [];
   readonly #file: TestFile;
 
@@ -111,7 +111,7 @@ function nativeSql(sql: string): string {
 
 export type TestStore = Store & { database: TestDatabase };
 
-/** Opens a store on a file of its own before each test, and removes both after it. */
+/** Opens a store on a new file before each test, and removes both after it. */
 export function eachTest(use: (file: TestFile, store: TestStore) => void): void {
   beforeEach(() => {
     const file = new TestFile();
@@ -124,7 +124,7 @@ export function eachTest(use: (file: TestFile, store: TestStore) => void): void 
   });
 }
 
-/** A store over a handle of its own on the file. */
+/** Opens a store over a separate handle on the file. */
 export function openTestStore(file: TestFile, largeBlobs?: LargeBlobs): TestStore {
   const context = new StoreContext({ clock: () => file.clock() });
   const database = new TestDatabase(file);

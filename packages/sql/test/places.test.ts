@@ -1,4 +1,7 @@
-/** The index of jobs in SQL: the same as in memory whatever is written, and no statement more where there is no job. */
+/**
+ * The job index in SQL: equal to the memory engine's after any writes, and no extra statements for records that are not
+ * jobs.
+ */
 import { memoryStore } from '@tidemark/core';
 import { engineOf, type Records, type RecordWrite } from '@tidemark/core/engine';
 import fc from 'fast-check';
@@ -51,7 +54,7 @@ function stepOf({ key, mode, set, stamp, ttlMs }: Written, tenantId: string): Re
   };
 }
 
-/** All places with their keys, read two at a time. */
+/** All index entries with their keys, read two at a time. */
 async function placesIn(records: Records, tenantId: string): Promise<string[]> {
   const seen: string[] = [];
   for (let after: { place: string; key: string } | undefined; ; ) {
@@ -62,8 +65,8 @@ async function placesIn(records: Records, tenantId: string): Promise<string[]> {
   }
 }
 
-describe('places of jobs in SQL', () => {
-  it('are those of the memory engine after any writes, expiries and removals (KV-7, KV-8)', async () => {
+describe('the job index in SQL', () => {
+  it('equals that of the memory engine after any writes, expiries and removals (KV-7, KV-8)', async () => {
     const records = engineOf(store)!.kv!;
     let now = 1_000;
     const advance = (ms: number) => {
@@ -96,7 +99,7 @@ describe('places of jobs in SQL', () => {
     expect(left.get(), 'no place outlives its record').toEqual({ count: 0 });
   });
 
-  it('are read through the index alone', () => {
+  it('is read through the index alone', () => {
     const plan = store.database.handle
       .prepare(
         `EXPLAIN QUERY PLAN SELECT place.key FROM kv_places AS place
@@ -111,7 +114,7 @@ describe('places of jobs in SQL', () => {
     ]);
   });
 
-  it('cost plain records nothing, and a sign of life no more than what moves', async () => {
+  it('costs plain records nothing, and a heartbeat only the entries that move', async () => {
     await store.kv.put('key', { state: 'pending' });
     await store.jobs.enqueue({ taskType: 'a', taskId: '1' });
     const claim = (await store.jobs.claim({ taskType: 'a' }, { worker: 'w' }))!;

@@ -1,4 +1,4 @@
-/** What the kit cannot see of records in SQL: how many statements a step takes, and what another process hears. */
+/** Records in SQL beyond the kit: the number of statements per step, and the changes that another process sees. */
 import type { KvChange, Store } from '@tidemark/core';
 import { sqlRecords } from '@tidemark/sql';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -36,7 +36,7 @@ describe('steps', () => {
     expect(statements.filter((sql) => /SELECT[\s\S]*kv_fields/.test(sql))).toEqual([]);
   });
 
-  it('never give a revision of a key twice, not even to a record that was removed in between (KV-1)', async () => {
+  it('never reuse a revision of a key, not even after the record was removed (KV-1)', async () => {
     const seen: (number | null)[] = [];
     for (let round = 0; round < 3; round++) {
       seen.push((await store.kv.put('key', { a: round }, { ttl: 100 })).revision);
@@ -49,7 +49,7 @@ describe('steps', () => {
     expect(seen).toEqual([...seen].sort((a, b) => a! - b!));
   });
 
-  it('leave nothing of an expired record to the one that takes its place (KV-2)', async () => {
+  it('carry nothing of an expired record over to the record that replaces it (KV-2)', async () => {
     await store.kv.put('key', { old: 1 }, { ttl: 100 });
     file.advance(100);
     await store.kv.setField('key', 'new', 2);
@@ -73,7 +73,7 @@ describe('request ids', () => {
   const clean = () => sqlRecords(store.database, { wait: async () => {} }).removeExpired(1_000, {});
   const write = (n: number) => store.kv.setField('key', 'n', n, { requestId: `r${n}` });
 
-  it('cost one statement more, and nothing where there is none', async () => {
+  it('cost one more statement, and nothing when absent', async () => {
     await store.kv.put('key', { n: 0 });
     expect(await statementsOf(() => store.kv.setField('key', 'n', 1))).toHaveLength(4);
     expect(await statementsOf(() => write(2))).toHaveLength(5);
@@ -81,7 +81,7 @@ describe('request ids', () => {
     expect(await statementsOf(() => store.kv.put('key', { n: 1 }))).toHaveLength(4);
   });
 
-  it('stay in the record until they are pushed out, and are kept in a table from then on', async () => {
+  it('stay in the record until newer ones push them out, then move to a table', async () => {
     for (let n = 0; n < 16; n++) await write(n);
     expect(kept()).toBe(0);
     await write(16);
@@ -90,7 +90,7 @@ describe('request ids', () => {
     expect(kept()).toBe(17);
   });
 
-  it('are kept when a cleaner removes their record, and go five minutes after its expiry', async () => {
+  it('are kept when a cleaner removes their record, until five minutes after its expiry', async () => {
     await store.kv.put('key', { a: 1 }, { ttl: 1_000, requestId: 'put' });
     file.advance(1_000);
     await clean();
@@ -103,7 +103,7 @@ describe('request ids', () => {
     expect(kept()).toBe(0);
   });
 
-  it('of an expired record that nobody has removed are those of the record that takes its place', async () => {
+  it('of an expired record that was not removed yet carry over to the record that replaces it', async () => {
     await store.kv.put('key', { a: 1 }, { ttl: 1_000, requestId: 'put' });
     file.advance(1_000);
     await store.kv.setField('key', 'a', 2);
@@ -113,58 +113,58 @@ describe('request ids', () => {
 });
 
 describe('watch', () => {
-  /** The changes a watcher has heard of so far. */
-  function listen(to: Store, prefix: string): { heard: KvChange[]; stop: () => void } {
+  /** Collects the changes that a watcher reports. */
+  function listen(to: Store, prefix: string): { seen: KvChange[]; stop: () => void } {
     const controller = new AbortController();
-    const heard: KvChange[] = [];
+    const seen: KvChange[] = [];
     void (async () => {
-      for await (const change of to.kv.watch(prefix, { signal: controller.signal })) heard.push(change);
+      for await (const change of to.kv.watch(prefix, { signal: controller.signal })) seen.push(change);
     })();
-    return { heard, stop: () => controller.abort() };
+    return { seen, stop: () => controller.abort() };
   }
 
-  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-  const told = (changes: KvChange[]) => changes.map(({ key, type }) => `${type} ${key}`).sort();
+  const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  const summarize = (changes: KvChange[]) => changes.map(({ key, type }) => `${type} ${key}`).sort();
 
-  it('hears what another process puts, removes and lets expire, and nothing from before', async () => {
+  it('reports what another process puts, removes and lets expire, and nothing from before', async () => {
     await store.kv.put('jobs.before', { a: 1 });
     await store.kv.put('jobs.old', { a: 1 });
-    const { heard, stop } = listen(store, 'jobs.');
+    const { seen, stop } = listen(store, 'jobs.');
     await other.kv.put('jobs.new', { a: 1 });
     await other.kv.put('elsewhere', { a: 1 });
     await other.kv.setField('jobs.old', 'a', 2);
     await other.kv.delete('jobs.before');
     await other.kv.put('jobs.brief', { a: 1 }, { ttl: 1_000 });
     await expect
-      .poll(() => told(heard))
+      .poll(() => summarize(seen))
       .toEqual(['delete jobs.before', 'put jobs.brief', 'put jobs.new', 'put jobs.old']);
-    heard.length = 0;
+    seen.length = 0;
     file.advance(1_000);
-    await expect.poll(() => told(heard)).toEqual(['expire jobs.brief']);
+    await expect.poll(() => summarize(seen)).toEqual(['expire jobs.brief']);
     stop();
   });
 
-  it('hears of its own writes once and in order, while another process writes as well', async () => {
-    const { heard, stop } = listen(store, 'k');
+  it('reports its own writes once and in order, while another process writes as well', async () => {
+    const { seen, stop } = listen(store, 'k');
     for (let n = 0; n < 20; n++) {
       await store.kv.put('k', { n });
       if (n % 5 === 0) await other.kv.put('k-other', { n });
-      await pause(20);
+      await sleep(20);
     }
     await store.kv.delete('k');
-    await pause(500);
-    expect(told(heard.filter(({ key }) => key === 'k'))).toEqual(['delete k', ...Array(20).fill('put k')]);
-    const revisions = heard.filter(({ key, record }) => key === 'k' && record).map(({ record }) => record!.revision);
+    await sleep(500);
+    expect(summarize(seen.filter(({ key }) => key === 'k'))).toEqual(['delete k', ...Array(20).fill('put k')]);
+    const revisions = seen.filter(({ key, record }) => key === 'k' && record).map(({ record }) => record!.revision);
     expect(revisions).toEqual([...revisions].sort((a, b) => a - b));
     stop();
   });
 
-  it('does not compare anything while only this process writes', async () => {
+  it('compares nothing while only this process writes', async () => {
     const { stop } = listen(store, '');
-    await pause(250);
+    await sleep(250);
     const statements = await statementsOf(async () => {
       for (let n = 0; n < 20; n++) await store.kv.put(`k${n}`, { n });
-      await pause(500);
+      await sleep(500);
     });
     expect(statements.filter((sql) => /FROM @kv_records[\s\S]*ORDER BY key/.test(sql))).toEqual([]);
     stop();

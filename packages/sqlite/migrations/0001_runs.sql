@@ -51,7 +51,7 @@ BEGIN
   SELECT RAISE(ABORT, 'run_events is append-only: events are never changed');
 END;
 
--- Only whole runs go, and only after the store itself has marked the run as removed.
+-- Only whole runs are deleted, and only after the store has marked the run as removed.
 CREATE TRIGGER run_events_go_with_their_run BEFORE DELETE ON run_events
 WHEN NOT EXISTS (
   SELECT 1 FROM runs WHERE run_id = OLD.run_id AND tenant_id = OLD.tenant_id AND removed IS NOT NULL

@@ -1,6 +1,6 @@
 -- KV: records, their fields, and the counter that revisions come from.
 
--- A record; from `expires_at` on it is as good as absent. `requests` holds the last request ids as a JSON array.
+-- A record is invisible from `expires_at` on. `requests` holds the last request ids as a JSON array.
 CREATE TABLE kv_records (
   tenant_id  TEXT    NOT NULL,
   key        TEXT    NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE kv_fields (
   PRIMARY KEY (tenant_id, key, field)
 ) STRICT, WITHOUT ROWID;
 
--- One row: the revision of the latest change of any record. It only grows, so that no key ever sees a revision twice.
+-- One row: the revision of the latest change of any record. It only grows, so that no revision of a key is reused.
 CREATE TABLE kv_revision (
   id       INTEGER PRIMARY KEY CHECK (id = 1),
   revision INTEGER NOT NULL

@@ -1,8 +1,8 @@
--- Agents: what an agent framework persists (document 000). Large bodies stand last in their rows, so that lists
--- which leave them out do not read them.
+-- Agents: the data that an agent framework persists (document 000). Large bodies are last in their rows, so that lists
+-- without them do not read them.
 
--- Runtime events of flows. `trace_id` is '' for events of no trace, which no id can be; `identity` is the caller's
--- event id or the fingerprint of all fields.
+-- Runtime events of flows. `trace_id` is '' for events without a trace, because ids are never empty. `identity` is the
+-- caller's event id or the fingerprint of all fields.
 CREATE TABLE flow_events (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   tenant_id  TEXT    NOT NULL,
@@ -20,7 +20,7 @@ CREATE TABLE flow_events (
 
 CREATE INDEX flow_events_in_order ON flow_events (tenant_id, trace_id, ts, id);
 
--- Remote workers that serve a trace. `context_id` is '' for none.
+-- Remote workers that serve a trace. `context_id` is '' for bindings without a context.
 CREATE TABLE remote_bindings (
   tenant_id  TEXT    NOT NULL,
   trace_id   TEXT    NOT NULL,
@@ -32,7 +32,7 @@ CREATE TABLE remote_bindings (
   PRIMARY KEY (tenant_id, trace_id, context_id, task_id)
 ) STRICT, WITHOUT ROWID;
 
--- Paused plans by the SHA-256 of their token. Consumed ones stay until they expire, so that no token is used twice.
+-- Paused plans by the SHA-256 of their token. Consumed pauses stay until they expire, so that no token is used twice.
 CREATE TABLE planner_pauses (
   tenant_id   TEXT    NOT NULL,
   pause_id    TEXT    NOT NULL,
@@ -51,7 +51,7 @@ CREATE TABLE planner_pauses (
 CREATE INDEX planner_pauses_by_session ON planner_pauses (tenant_id, session_id, pause_id) WHERE session_id IS NOT NULL;
 CREATE INDEX planner_pauses_by_expiry ON planner_pauses (expires_at);
 
--- Short-term memory. `requests` holds the last request ids with the versions they were given, as JSON pairs.
+-- Short-term memory. `requests` holds the last request ids with the versions they returned, as JSON pairs.
 CREATE TABLE memory_states (
   tenant_id  TEXT    NOT NULL,
   key        TEXT    NOT NULL,
@@ -62,7 +62,7 @@ CREATE TABLE memory_states (
   PRIMARY KEY (tenant_id, key)
 ) STRICT;
 
--- Sessions, known from their first task, update, steering event or trajectory. `last_number` orders what is in them.
+-- Sessions, created by their first task, update, steering event or trajectory. `last_number` orders their contents.
 CREATE TABLE sessions (
   tenant_id      TEXT    NOT NULL,
   session_id     TEXT    NOT NULL,
@@ -72,7 +72,7 @@ CREATE TABLE sessions (
   PRIMARY KEY (tenant_id, session_id)
 ) STRICT, WITHOUT ROWID;
 
--- Tasks of a session; `number` is that of the first save and settles the order of equal `created_at`.
+-- Tasks of a session. `number` is that of the first save and orders tasks with equal `created_at`.
 CREATE TABLE tasks (
   tenant_id  TEXT    NOT NULL,
   session_id TEXT    NOT NULL,
@@ -113,7 +113,7 @@ CREATE TABLE steering (
   UNIQUE (tenant_id, session_id, event_id)
 ) STRICT;
 
--- Planner trajectories; a trace belongs to one session, and `recency` grows with every save in it.
+-- Planner trajectories. A trace belongs to one session, and `recency` grows with every save in it.
 CREATE TABLE trajectories (
   tenant_id  TEXT    NOT NULL,
   trace_id   TEXT    NOT NULL,
@@ -126,7 +126,7 @@ CREATE TABLE trajectories (
 
 CREATE INDEX trajectories_by_recency ON trajectories (tenant_id, session_id, recency);
 
--- Planner events of a trace in order of arrival; `identity` as in flow_events.
+-- Planner events of a trace in order of arrival. `identity` as in flow_events.
 CREATE TABLE planner_events (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
   tenant_id  TEXT    NOT NULL,

@@ -1,6 +1,6 @@
--- Jobs: where each stands in the index that claims and sweeps go by.
+-- Jobs: the index that claims and sweeps use.
 
--- A place of a job; its words are in packages/core/src/jobs/places.ts. Changed in the same step as the record.
+-- An index entry of a job; packages/core/src/jobs/places.ts defines its format. Changed in the same step as the record.
 CREATE TABLE kv_places (
   tenant_id TEXT NOT NULL,
   place     TEXT NOT NULL,

@@ -1,11 +1,11 @@
--- Redaction: the payload of an event can be taken out for good, and the event then says by whom, when and why.
+-- Redaction: the payload of an event can be removed for good. The event then records who did it, when and why.
 
--- JSON: the SHA-256 of the payload that was, by which the chain still holds, with `at`, `by` and `reason`.
+-- JSON: the SHA-256 of the removed payload, with which the chain still verifies, and `at`, `by` and `reason`.
 ALTER TABLE run_events ADD COLUMN redaction TEXT;
 
 DROP TRIGGER run_events_never_change;
 
--- Exactly this passes: the payload goes and the redaction comes, once, and all else stays as it is.
+-- Allows exactly one change, once: the payload is removed and the redaction is set. All other columns stay.
 CREATE TRIGGER run_events_never_change BEFORE UPDATE ON run_events
 WHEN NOT (
   OLD.redaction IS NULL AND NEW.redaction IS NOT NULL AND NEW.payload IS NULL
@@ -33,5 +33,5 @@ BEGIN
   SELECT RAISE(ABORT, 'run_events is append-only: events are never changed, only redacted, with redactEvent');
 END;
 
--- Finds all that a tenant has, to list tenants and to erase one.
+-- For listing tenants and for erasing one.
 CREATE INDEX runs_by_tenant ON runs (tenant_id, run_id);

@@ -1,21 +1,21 @@
 -- oldest reader: 8
--- Checksums: CRC-32 of a value, begun with where it belongs. A row from before has none until it is written again. Documents
+-- Checksums: CRC-32 of a value, seeded with its key. A row from before has none until it is written again. Documents
 -- carry theirs in the white space at the end of their JSON text.
 
--- Of the whole record: the sums of its fields, its revision and its expiry added up.
+-- Of the whole record: the total of the sums of its fields, its revision and its expiry.
 ALTER TABLE kv_records ADD COLUMN sum INTEGER;
 ALTER TABLE kv_fields ADD COLUMN sum INTEGER;
 
--- Of what stands beside the document.
+-- Of the columns beside the document.
 ALTER TABLE memory_states ADD COLUMN sum INTEGER;
 ALTER TABLE planner_pauses ADD COLUMN sum INTEGER;
 ALTER TABLE remote_bindings ADD COLUMN sum INTEGER;
 
--- Of the bytes; for bytes in the directory one sum per 256 KiB, four bytes each.
+-- Of the bytes. Bytes in the directory have one sum per 256 KiB, four bytes each.
 ALTER TABLE artifact_chunks ADD COLUMN sum INTEGER;
 ALTER TABLE artifact_blobs ADD COLUMN sums BLOB;
 
--- A process of an older version that still writes here knows of no sums: what it changes has none.
+-- A process of an older version may still write here without checksums: rows that it changes lose theirs.
 CREATE TRIGGER kv_records_sum AFTER UPDATE OF revision ON kv_records WHEN NEW.sum IS NOT NULL AND NEW.sum = OLD.sum
 BEGIN
   UPDATE kv_records SET sum = NULL WHERE tenant_id = NEW.tenant_id AND key = NEW.key;

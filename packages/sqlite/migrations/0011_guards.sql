@@ -1,11 +1,11 @@
 -- oldest reader: 6
--- Append-only also for INSERT OR REPLACE. That statement removes the rows it collides with, and SQLite fires no delete
--- trigger for them unless the connection switched recursive triggers on. These triggers are part of the file, so they hold
--- for every connection.
+-- Makes the log append-only for INSERT OR REPLACE too. That statement removes conflicting rows, and SQLite fires no
+-- delete trigger for them unless the connection has enabled recursive triggers. These triggers are part of the file, so
+-- they apply to every connection.
 
--- One row that is always there. A statement in a trigger takes over the conflict clause of the statement that fired it: an
--- insert of this row is ignored, unless an INSERT OR REPLACE into run_events fired it, which really inserts and is refused.
--- Looking up the sequence and the key of each new event would cost three times as much.
+-- One row that always exists. A statement in a trigger inherits the conflict clause of the statement that fired it: an
+-- insert of this row is ignored, unless an INSERT OR REPLACE into run_events fired it. Then it really inserts and is
+-- refused. Looking up the sequence and the key of each new event would cost three times as much.
 CREATE TABLE run_events_guard (
   id INTEGER PRIMARY KEY CHECK (id = 1)
 ) STRICT;
@@ -28,7 +28,7 @@ BEGIN
   INSERT OR IGNORE INTO run_events_guard (id) VALUES (1);
 END;
 
--- Whoever redacts an event, its run counts it.
+-- Counts every redaction in its run, no matter which program made it.
 CREATE TRIGGER run_events_count_redactions AFTER UPDATE OF redaction ON run_events
 BEGIN
   UPDATE runs SET rewrites = rewrites + 1 WHERE run_id = NEW.run_id AND tenant_id = NEW.tenant_id;

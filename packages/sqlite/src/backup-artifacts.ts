@@ -1,13 +1,14 @@
 /**
- * Copies the files of large artifacts that a copied database names. Whoever erases meanwhile removes files after the copy
- * was made: references that the store has removed since go from the copy too, so that each of them has its bytes.
+ * Copies the files of large artifacts that a copied database names. Files may be erased after the database was copied.
+ * References that the store has removed since are removed from the copy too, so that every reference in the copy has
+ * its bytes.
  */
 import { chmod, copyFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { blobFile, isMissing } from './blobs.ts';
 
-/** A file that is erased and stored again meanwhile may be missing more than once. */
+/** A file that is erased and stored again during the copy may be missing more than once. */
 const MOST_TRIES = 5;
 
 const LARGE = "SELECT tenant_id, sha256 FROM artifact_blobs WHERE place = 'directory'";
@@ -18,19 +19,19 @@ interface Blob {
   sha256: string;
 }
 
-/** A database and the directory beside it. */
-interface Place {
+/** A database and its artifact directory. */
+interface StoreFiles {
   database: string;
   directory: string;
 }
 
-export async function copyArtifacts(from: Place, to: Place): Promise<void> {
+export async function copyArtifacts(from: StoreFiles, to: StoreFiles): Promise<void> {
   const [source, copy] = [new DatabaseSync(from.database, { readOnly: true }), new DatabaseSync(to.database)];
   try {
     const isNamed = ({ tenant_id, sha256 }: Blob) => source.prepare(NAMED).get(tenant_id, sha256) !== undefined;
     for (const blob of copy.prepare(LARGE).all() as unknown as Blob[]) {
       const files = [from, to].map(({ directory }) => blobFile(directory, blob.tenant_id, blob.sha256));
-      if (!(await copied(files[0]!, files[1]!, () => isNamed(blob)))) drop(copy, blob);
+      if (!(await copyIfNamed(files[0]!, files[1]!, () => isNamed(blob)))) drop(copy, blob);
     }
   } finally {
     source.close();
@@ -38,13 +39,16 @@ export async function copyArtifacts(from: Place, to: Place): Promise<void> {
   }
 }
 
-/** False when the file is gone and nothing names it. A file that is missing though named was missing before. */
-async function copied(from: string, to: string, isNamed: () => boolean): Promise<boolean> {
+/**
+ * Copies a file. Returns false when it is missing and no longer referenced. A missing file that is still referenced was
+ * already missing in the store.
+ */
+async function copyIfNamed(from: string, to: string, isNamed: () => boolean): Promise<boolean> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   for (let tries = 1; tries <= MOST_TRIES; tries++) {
     try {
       await copyFile(from, to);
-      // A copy has the permissions of its original, which may be from before they were narrow.
+      // A copy inherits the permissions of the original, which an older version may have created too open.
       await chmod(to, 0o600);
       return true;
     } catch (error) {

@@ -1,4 +1,4 @@
-/** An online backup: a consistent copy of the file while writers go on writing, made beside the event loop. */
+/** Online backup: a consistent copy of the file while writers continue, made without blocking the event loop. */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -6,7 +6,7 @@ import { invalidArgument, TidemarkError } from '@tidemark/core';
 import { copyArtifacts } from './backup-artifacts.ts';
 import { makePrivateFile, syncDirectory } from './files.ts';
 
-/** VACUUM INTO reads one snapshot and works on every SQLite a supported Node brings. */
+/** VACUUM INTO reads one snapshot and works on every SQLite version of a supported Node. */
 const COPY = `
   const { workerData } = require('node:worker_threads');
   const { DatabaseSync } = require('node:sqlite');
@@ -15,12 +15,12 @@ const COPY = `
   database.prepare('VACUUM INTO ?').run(workerData.to);
   database.close();`;
 
-/** Where a store keeps artifacts that are too large for a table. */
+/** The directory for artifacts that are too large for a table. */
 export function artifactsDirectory(path: string): string {
   return `${path}-artifacts`;
 }
 
-/** Copies the store at `from` to the new file `to`; the copy appears only once it is complete and synced. */
+/** Copies the store at `from` to the new file `to`. The copy appears only once it is complete and synced. */
 export async function backupFile(from: string, to: string): Promise<void> {
   const target = resolve(to);
   if (existsSync(target)) throw invalidArgument('to', 'the name of a file that does not exist yet', to);

@@ -1,4 +1,4 @@
-/** Large blobs in a directory: whole or not at all, by no name a caller chose (AGT-11). */
+/** Large blobs in a directory: stored whole or not at all, under names that callers cannot choose (AGT-11). */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ function files(): string[] {
 }
 
 describe('blobs in a directory', () => {
-  it('come back as they were, per tenant, from names that show neither', async () => {
+  it('are returned unchanged, per tenant, from file names that reveal neither tenant nor hash', async () => {
     await store('../evil');
     expect((await read('../evil'))?.equals(BYTES)).toBe(true);
     expect(await read('other')).toBe(null);
@@ -53,7 +53,7 @@ describe('blobs in a directory', () => {
     expect(files()[0]).not.toBe(HASH);
   });
 
-  it('are not to be found before they are placed, and gone when they are discarded', async () => {
+  it('are invisible before they are placed, and gone when they are discarded', async () => {
     const staged = await directoryBlobs(directory).stage(source(BYTES));
     expect(staged.sizeBytes).toBe(BYTES.length);
     expect(await read('t')).toBe(null);
@@ -71,7 +71,7 @@ describe('blobs in a directory', () => {
     expect(files()).toEqual([]);
   });
 
-  it('are mended by storing them again', async () => {
+  it('are repaired by storing them again', async () => {
     await store('t');
     const path = join(directory, files()[0]!.slice(0, 2), files()[0]!);
     writeFileSync(path, readFileSync(path).fill(0, 10, 11));
@@ -79,7 +79,7 @@ describe('blobs in a directory', () => {
     expect((await read('t'))?.equals(BYTES)).toBe(true);
   });
 
-  it('are removed for good, also when there are none', async () => {
+  it('are removed, and removing absent ones succeeds', async () => {
     const blobs = directoryBlobs(directory);
     await store('t');
     await blobs.remove('t', HASH);
@@ -88,7 +88,7 @@ describe('blobs in a directory', () => {
     await blobs.remove('never stored', HASH);
   });
 
-  it('are in the hands of a reader until it has read them', async () => {
+  it('stay readable for an open reader after they are removed', async () => {
     const blobs = directoryBlobs(directory);
     await store('t');
     const chunks = (await blobs.get('t', HASH, null))![Symbol.asyncIterator]();
@@ -99,7 +99,7 @@ describe('blobs in a directory', () => {
     expect(bytes).toBe(BYTES.length);
   });
 
-  it('that a sweep took for abandoned are not placed', async () => {
+  it('that a sweep removed as abandoned are not placed', async () => {
     const blobs = directoryBlobs(directory);
     const staged = await blobs.stage(source(BYTES));
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -108,7 +108,7 @@ describe('blobs in a directory', () => {
     expect(await read('t')).toBe(null);
   });
 
-  it('that a crash left half-way are removed when they are old', async () => {
+  it('of an interrupted upload are removed when they are old', async () => {
     const blobs = directoryBlobs(directory);
     await blobs.stage(source(BYTES));
     await blobs.removeLeft(60_000);

@@ -1,6 +1,7 @@
 /**
- * Large blobs in a directory beside the database. A file's name is a hash of tenant and content and of nothing a caller
- * can choose. A file appears whole and synced, and goes, only inside a write transaction, of which there is one at a time.
+ * Large blobs in a directory beside the database. A file's name is a hash of tenant and content, so callers cannot
+ * choose it. Files appear, whole and synced, and disappear only inside a write transaction, of which there is one at a
+ * time.
  */
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -10,7 +11,7 @@ import { corruptValue, sha256Hex } from '@tidemark/core/engine';
 import type { LargeBlobs } from '@tidemark/sql';
 import { BLOCK_BYTES, BlockSums, matches } from './block-sums.ts';
 
-/** Where uploads under way are written. */
+/** The directory for uploads in progress. */
 const STAGING = 'staging';
 
 export function directoryBlobs(directory: string): LargeBlobs {
@@ -25,9 +26,9 @@ export function directoryBlobs(directory: string): LargeBlobs {
         sizeBytes,
         sums,
         async place(tenantId) {
-          const place = blobFile(directory, tenantId, source.sha256());
-          await makeDirectory(dirname(place));
-          return moveInto(path, place);
+          const target = blobFile(directory, tenantId, source.sha256());
+          await makeDirectory(dirname(target));
+          return moveInto(path, target);
         },
         discard: () => rm(path, { force: true }),
       };
@@ -59,13 +60,16 @@ export function directoryBlobs(directory: string): LargeBlobs {
   };
 }
 
-/** Tenant and content, and two letters of them for a directory, so that none grows too large. */
+/**
+ * The file name is derived from tenant and content; its first two letters are the directory, so that none grows too
+ * large.
+ */
 export function blobFile(directory: string, tenantId: string, sha256: string): string {
   const name = sha256Hex(`${tenantId}\0${sha256}`);
   return join(directory, name.slice(0, 2), name);
 }
 
-/** Writes a new file and syncs it; a source that fails leaves none. */
+/** Writes a new file and syncs it. Leaves no file if the source fails. */
 async function writeSynced(
   path: string,
   chunks: AsyncIterable<Uint8Array>,
@@ -89,7 +93,7 @@ async function writeSynced(
   return { sizeBytes, sums: sums.end() };
 }
 
-/** The bytes of a file, none of which is returned before its block matches its checksum. */
+/** Yields the bytes of a file, each block after it was compared with its checksum. */
 async function* readFile(path: string, sums: Uint8Array | null): AsyncGenerator<Uint8Array> {
   const file = await open(path, 'r').catch((error) => Promise.reject(translate(error, path)));
   try {
@@ -105,7 +109,7 @@ async function* readFile(path: string, sums: Uint8Array | null): AsyncGenerator<
   }
 }
 
-/** A whole block, unless the file ends in it. */
+/** Reads a whole block, or less at the end of the file. */
 async function readBlock(file: FileHandle): Promise<Uint8Array> {
   const buffer = Buffer.allocUnsafe(BLOCK_BYTES);
   let filled = 0;
@@ -117,13 +121,13 @@ async function readBlock(file: FileHandle): Promise<Uint8Array> {
   return buffer.subarray(0, filled);
 }
 
-/** A rename that a power cut does not take back; false when there is nothing to move. */
+/** Renames durably. Returns false when `from` does not exist. */
 async function moveInto(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to);
   } catch (error) {
     if (isMissing(error)) return false;
-    // Windows does not replace a file that somebody reads; the same bytes are there already.
+    // Windows cannot replace a file that is being read. The same bytes are already there.
     if (process.platform === 'win32' && (await isThere(to))) return true;
     throw translate(error, to);
   }
@@ -137,7 +141,7 @@ async function makeDirectory(path: string): Promise<void> {
 }
 
 async function syncDirectory(path: string): Promise<void> {
-  // Windows cannot open a directory, and journals its names by itself.
+  // Windows cannot open a directory, and journals file names itself.
   if (process.platform === 'win32') return;
   const handle = await open(path, 'r');
   try {
@@ -162,7 +166,7 @@ function unlessMissing<T>(value: T): (error: unknown) => T {
   };
 }
 
-/** What the file system's own errors mean to a caller; failures of the source pass unchanged. */
+/** Translates file system errors. Failures of the source pass unchanged. */
 function translate(error: unknown, path: string): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (syscall === undefined) return error;

@@ -1,10 +1,10 @@
-/** Checksums of a file, one per block of 256 KiB: a reader checks each block before it passes any of it on. */
+/** Checksums of a file, one per block of 256 KiB. A reader checks each block before returning any of it. */
 import { sumBytes } from '@tidemark/core/engine';
 
 export const BLOCK_BYTES = 256 * 1024;
 const SUM_BYTES = 4;
 
-/** Sums bytes as they are written, in pieces of any length. */
+/** Computes checksums as bytes are written, in pieces of any length. */
 export class BlockSums {
   readonly #sums: number[] = [];
   #sum = 0;
@@ -20,7 +20,7 @@ export class BlockSums {
     }
   }
 
-  /** The sums of all blocks, four bytes each. */
+  /** Returns the checksums of all blocks, four bytes each. */
   end(): Uint8Array {
     if (this.#filled > 0) this.#endBlock();
     const bytes = Buffer.alloc(this.#sums.length * SUM_BYTES);
@@ -34,7 +34,7 @@ export class BlockSums {
   }
 }
 
-/** Whether a block is the one that was written; one behind the last is not. */
+/** Whether a block matches its checksum. False for a block after the last. */
 export function matches(sums: Uint8Array, block: number, bytes: Uint8Array): boolean {
   const at = block * SUM_BYTES;
   if (at + SUM_BYTES > sums.length) return false;

@@ -1,4 +1,4 @@
-/** A connection with the settings that survive a power cut (GEN-9), and its prepared statements. */
+/** A connection with crash-safe settings (GEN-9), and its prepared statements. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { invalidArgument } from '@tidemark/core';
 
@@ -6,17 +6,17 @@ export type Parameter = string | number | null | Uint8Array;
 
 export interface ConnectionOptions {
   readOnly?: boolean;
-  /** Gives `tidemark_now()` its time. */
+  /** The time source of `tidemark_now()`. */
   clock: () => number;
 }
 
-/** How much may gather in the WAL before a commit also checkpoints: 4 MiB, SQLite's own default. */
+/** WAL size at which a commit also checkpoints: 4 MiB, SQLite's default. */
 const CHECKPOINT_PAGES = 1_000;
 
-/** Opens a file with the settings every connection of ours has. */
+/** Opens a file with the settings that every connection of the store has. */
 export function openConnection(path: string, options: ConnectionOptions): Connection {
   const database = new DatabaseSync(path, { readOnly: options.readOnly ?? false });
-  // Waiting happens in our own asynchronous retry: a busy timeout would stop the whole process meanwhile.
+  // Our own asynchronous retry waits for locks: a busy timeout would block the whole process.
   database.exec('PRAGMA busy_timeout = 0; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY');
   if (!options.readOnly) {
     database.exec(`
@@ -25,7 +25,7 @@ export function openConnection(path: string, options: ConnectionOptions): Connec
       PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES};
       PRAGMA journal_size_limit = 67108864;
     `);
-    // Without these macOS hands data to the drive and does not wait for it.
+    // Without these, macOS passes data to the drive and does not wait until it is durable.
     if (process.platform === 'darwin') database.exec('PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1');
   }
   database.function('tidemark_now', { deterministic: false }, () => options.clock());
@@ -34,9 +34,9 @@ export function openConnection(path: string, options: ConnectionOptions): Connec
 
 const ofCallers = new WeakMap<DatabaseSync, Connection>();
 
-/** The caller's own handle, to write inside the caller's own transaction. */
+/** Wraps the caller's handle, for writing inside the caller's transaction. */
 export function connectionOf(handle: unknown): Connection {
-  // Node before 22.16 does not tell whether a transaction is open.
+  // Node before 22.16 does not report whether a transaction is open.
   if (!(handle instanceof DatabaseSync) || handle.isTransaction === false) {
     throw invalidArgument('transaction', 'a DatabaseSync of node:sqlite with an open transaction', handle);
   }
@@ -56,7 +56,7 @@ export class Connection {
     this.database = database;
   }
 
-  /** A prepared statement, kept for the next time; rows come as objects. */
+  /** Returns a prepared statement from the cache, or prepares it. Its rows are objects. */
   prepare(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (!statement) {
@@ -66,13 +66,13 @@ export class Connection {
     return statement;
   }
 
-  /** All rows as arrays of their columns, which are cheaper to read than objects. */
+  /** Returns all rows as arrays of columns, which are cheaper to read than objects. */
   allArrays(sql: string, ...params: Parameter[]): unknown[][] {
     const key = `[]${sql}`;
     let statement = this.#statements.get(key);
     if (!statement) {
       statement = this.database.prepare(sql);
-      // Node before 22.16 has no such rows.
+      // Node before 22.16 cannot return arrays.
       statement.setReturnArrays?.(true);
       this.#statements.set(key, statement);
     }
@@ -99,7 +99,7 @@ export class Connection {
     return this.get<{ data_version: number }>('PRAGMA data_version')!.data_version;
   }
 
-  /** Undoes an open transaction; SQLite itself may have done so already, after a full disk for example. */
+  /** Rolls back an open transaction. SQLite may already have done so, for example after a full disk. */
   rollBack(): void {
     try {
       this.database.exec('ROLLBACK');

@@ -1,6 +1,6 @@
 /**
- * The file and its connections: one that writes, by group commit, and one that reads. Several processes may have
- * the same file open; a lock that another holds is waited for without stopping this process.
+ * The file and its two connections: one writes, by group commit, and one reads. Several processes may have the same
+ * file open. Waiting for another process's lock does not block this process.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -12,18 +12,18 @@ import { isBusy, isIoError, translateError } from './errors.ts';
 import { holdSingleProcessLock, makePrivateFile, type ProcessLock, syncDirectory } from './files.ts';
 import { appliedMigrations, applyMigration, checkReadable, loadMigrations } from './migrations.ts';
 
-/** Work on the writing connection, inside a transaction it shares with others' work. */
+/** Work on the writing connection, inside a transaction that it shares with other work. */
 export interface Operation {
   run(connection: Connection): unknown;
-  /** Whether it is more than one statement, and so must be undone by itself when it fails. */
+  /** Whether it has more than one statement, and so needs a savepoint to be undone when it fails. */
   savepoint: boolean;
 }
 
-/** Told around each transaction, for what is cached between them. */
+/** Called around each transaction, to keep caches consistent. */
 export interface CommitListener {
-  /** The write lock is held; `changed` tells that another connection has written since the last time. */
+  /** The write lock is held. `changed`: another connection has written since the last transaction. */
   begun(changed: boolean): void;
-  /** Last words before the commit. */
+  /** Called before the commit, for final writes. */
   committing(connection: Connection): void;
   committed(): void;
   rolledBack(): void;
@@ -33,10 +33,10 @@ const POLL_MS = 50;
 const LONGEST_TURN_MS = 1.5;
 const FIRST_WAIT_MS = 1;
 const LONGEST_WAIT_MS = 8;
-/** How long others' writes are taken as a sign that they want to write again. */
+/** How long after a write of another process it is assumed to want to write again. */
 const RIVAL_MS = 100;
-/** The pause that lets them: about as long as a commit takes. */
-const COURTESY_MS = 2;
+/** The longest sleep that gives other processes a chance to write: about as long as a commit takes. */
+const RIVAL_SLEEP_MS = 2;
 
 export class Database implements SqlRunDatabase<OpenTransaction> {
   readonly path: string;
@@ -47,7 +47,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     latest: `SELECT revision, ${NOW} AS now FROM @kv_revision`,
     committedInOrder: true,
   };
-  /** Woken by commits of this process at once, by those of others within the poll interval. */
+  /** Notified at once by commits of this process, and within the poll interval by those of others. */
   readonly signals = new Signals();
   readonly #context: StoreContext;
   readonly #group: GroupCommit<Operation, unknown>;
@@ -73,12 +73,12 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
   static async open(path: string, context: StoreContext, call: EngineCall): Promise<Database> {
     const directory = dirname(path);
     const created = mkdirSync(directory, { recursive: true, mode: 0o700 });
-    // A directory that a power cut could take back would take the store with it.
+    // A power cut must not remove a newly created directory, and the store with it.
     if (created !== undefined) syncDirectory(dirname(created));
     makePrivateFile(path);
     const lock = holdSingleProcessLock(path);
     try {
-      // Each step may meet a process that is just making, recovering or closing the file.
+      // Each step may conflict with a process that is creating, recovering or closing the file.
       const writer = await retryWhileBusy(call, path, () => openConnection(path, { clock: context.clock }));
       await retryWhileBusy(call, path, () => writer.database.exec('PRAGMA journal_mode = WAL'));
       await migrate(writer, path, context, call);
@@ -118,7 +118,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     return this.submit({ savepoint: false, run: (connection) => connection.run(nativeSql(sql), ...params) }, call);
   }
 
-  /** Runs a read on the reading connection; readers wait for nobody, except while a file is recovered. */
+  /** Runs a read on the reading connection. Readers do not wait for locks, except while a file is being recovered. */
   async reading<T>(call: EngineCall, read: (connection: Connection) => T): Promise<T> {
     await this.#yield();
     try {
@@ -129,7 +129,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
   }
 
-  /** Reads are answered without leaving this turn of the event loop; many in a row would keep everybody else waiting. */
+  /** Reads are synchronous: many in a row would block all other work, so yield to the event loop now and then. */
   async #yield(): Promise<void> {
     if (performance.now() - this.#yieldedAt < LONGEST_TURN_MS) return;
     await new Promise((resolve) => setImmediate(resolve));
@@ -140,7 +140,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     return this.submit({ savepoint: true, run: (connection) => work(new OpenTransaction(connection)) }, call);
   }
 
-  /** Joins the next commit. */
+  /** Adds the operation to the next commit. */
   submit<T>(operation: Operation, call: EngineCall): Promise<T> {
     return this.#group.submit(operation, call) as Promise<T>;
   }
@@ -152,7 +152,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
       outcomes = [];
       for (const operation of take()) {
         const outcome = operation.savepoint ? this.#runAlone(operation) : runPlain(this.#writer, operation);
-        // Plain appends give their outcome at once: no other task runs inside their transaction.
+        // Plain appends return synchronously: no other task runs inside their transaction.
         outcomes.push(outcome instanceof Promise ? await outcome : outcome);
       }
       for (const listener of this.#listeners) listener.committing(this.#writer);
@@ -168,8 +168,9 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
 
   async #begin(): Promise<void> {
     const call = { deadline: Date.now() + this.#context.timeoutMs };
-    // Whoever commits is the first to begin again: without a pause, processes that wait for the lock would starve.
-    if (Date.now() - this.#rivalSeenAt < RIVAL_MS) await sleep(Math.random() * COURTESY_MS);
+    // The process that commits is the first to begin again: without a sleep, processes that wait for the lock would
+    // starve.
+    if (Date.now() - this.#rivalSeenAt < RIVAL_MS) await sleep(Math.random() * RIVAL_SLEEP_MS);
     await retryWhileBusy(call, this.path, () => this.#writer.run('BEGIN IMMEDIATE'));
     const version = this.#writer.dataVersion();
     const changed = version !== this.#dataVersion;
@@ -198,7 +199,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     } catch (error) {
       this.#rollBack();
       if (!isIoError(error)) throw translateError(error, this.path);
-      // After a failed sync nobody knows what is on the disk, this connection least of all.
+      // After a failed sync, it is unknown what is on disk and this connection's cache may be wrong.
       this.#reopen();
       throw new TidemarkError(
         'OUTCOME_UNKNOWN',
@@ -225,7 +226,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     this.#polledVersion = -1;
   }
 
-  /** Waits for a topic: commits of this process wake it, and one poll per process stands for all others. */
+  /** Waits for a topic. Commits of this process notify it directly; one poll per process detects all others. */
   wait(topic: string, call: EngineCall): Promise<void> {
     this.#poll ??= setInterval(() => this.#look(), POLL_MS).unref();
     return this.signals.wait(topic, call);
@@ -239,11 +240,11 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     }
     let version: number;
     try {
-      // The writer's version: commits of this process do not change it, and wake only the topics they touch. By the reader's,
-      // every commit would wake all waiters of the process.
+      // The writer's version does not change with commits of this process, which notify only their own topics. With the
+      // reader's version, every commit would wake all waiters of the process.
       version = this.#writer.dataVersion();
     } catch {
-      // Whoever reads next hears what is wrong with the file.
+      // The next read reports the problem.
       return;
     }
     if (version === this.#polledVersion) return;
@@ -251,7 +252,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     this.signals.notifyAll();
   }
 
-  /** Finishes what was accepted and leaves the file tidy. */
+  /** Completes all accepted work, then checkpoints and closes the file. */
   async close(): Promise<void> {
     await this.#group.drain();
     clearInterval(this.#poll);
@@ -259,7 +260,7 @@ export class Database implements SqlRunDatabase<OpenTransaction> {
     try {
       this.#writer.database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } catch (error) {
-      // Another process is at work on the file: its own checkpoints will do.
+      // Another process is using the file; its checkpoints are enough.
       if (!isBusy(error)) throw translateError(error, this.path);
     } finally {
       this.#writer.close();
@@ -287,7 +288,7 @@ export class OpenTransaction implements SqlRunTransaction {
     return this.#connection.allArrays(nativeSql(sql), ...params);
   }
 
-  /** For statements of this engine alone. */
+  /** For statements of this engine only. */
   get connection(): Connection {
     return this.#connection;
   }
@@ -304,7 +305,7 @@ function runPlain(connection: Connection, operation: Operation): unknown {
 
 const native = new Map<string, string>();
 
-/** Shared SQL in SQLite's own words: names need no schema. */
+/** Translates shared SQL: SQLite names need no schema. */
 export function nativeSql(sql: string): string {
   let text = native.get(sql);
   if (text === undefined) {
@@ -314,7 +315,7 @@ export function nativeSql(sql: string): string {
   return text;
 }
 
-/** Tries until nobody else holds the lock, with growing, random pauses, within the call's limit. */
+/** Retries with growing, random delays until no other process holds the lock, within the call's deadline. */
 async function retryWhileBusy<T>(call: EngineCall, path: string, attempt: () => T): Promise<T> {
   let longest = FIRST_WAIT_MS;
   for (;;) {
@@ -342,7 +343,7 @@ async function migrate(writer: Connection, path: string, context: StoreContext, 
   for (const migration of migrations) {
     await retryWhileBusy(call, path, () => writer.database.exec('BEGIN IMMEDIATE'));
     try {
-      // Looked at again under the lock: another process may have been here first.
+      // Checked again under the lock: another process may have migrated first.
       checkReadable(appliedMigrations(writer), newest, path);
       if (!appliedMigrations(writer).some(({ version }) => version === migration.version)) {
         applyMigration(writer, migration, context.clock());

@@ -1,4 +1,4 @@
-/** Everything about a file, its settings and its disk that weakens the promise, and how to mend it (GEN-6). */
+/** Checks for everything about a file, its settings and its disk that weakens durability, and how to fix it (GEN-6). */
 import { statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DoctorFinding, Durability } from '@tidemark/core';
@@ -8,7 +8,7 @@ import { allowsSeveralProcesses } from './files.ts';
 const FEW_BYTES_FREE = 1024 ** 3;
 const LARGE_WAL_BYTES = 64 * 1024 ** 2;
 
-/** File systems by their magic number; what is not named here is taken for a local disk. */
+/** File systems by magic number. Others are assumed to be a local disk. */
 const FILE_SYSTEMS: Record<number, { name: string; keeps: 'memory' | 'network' | 'layer' }> = {
   16914836: { name: 'tmpfs', keeps: 'memory' },
   2240043254: { name: 'ramfs', keeps: 'memory' },
@@ -20,7 +20,7 @@ const FILE_SYSTEMS: Record<number, { name: string; keeps: 'memory' | 'network' |
   2035054128: { name: 'overlay', keeps: 'layer' },
 };
 
-/** What an acknowledged write survives here: a machine that loses power, unless settings or file system say otherwise. */
+/** Returns what an acknowledged write survives: a power cut, unless settings or file system weaken it. */
 export function durabilityOf(path: string, connection: Connection): Durability {
   const safe = pragma(connection, 'journal_mode') === 'wal' && Number(pragma(connection, 'synchronous')) >= 2;
   const { keeps } = fileSystemOf(path);
@@ -141,7 +141,7 @@ function walSize(path: string): DoctorFinding {
   };
 }
 
-/** Files from before stores narrowed them, or that somebody opened to others since. */
+/** Finds files that other users can open: from older versions, or opened up since. */
 function permissions(path: string): DoctorFinding {
   const check = 'permissions';
   const files = ['', '-wal', '-shm', '-artifacts'].map((suffix) => path + suffix);
@@ -156,7 +156,7 @@ function permissions(path: string): DoctorFinding {
   };
 }
 
-/** Libraries that make syncs or clocks lie. */
+/** Finds preloaded libraries that fake syncs or clocks. */
 function preloads(): DoctorFinding {
   const preloaded = process.env.LD_PRELOAD ?? '';
   const liar = /eatmydata|faketime/.exec(preloaded)?.[0];
@@ -169,7 +169,7 @@ function preloads(): DoctorFinding {
   };
 }
 
-/** The triggers that keep other programs from changing events. */
+/** The triggers that prevent other programs from changing events. */
 const GUARDS = [
   'run_events_never_change',
   'run_events_never_replaced',

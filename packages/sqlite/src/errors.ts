@@ -1,4 +1,4 @@
-/** What SQLite's own errors mean to a caller. */
+/** Translates SQLite's errors to Tidemark's. */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 
 const BUSY = 5;
@@ -10,24 +10,24 @@ const FULL = 13;
 const CANNOT_OPEN = 14;
 const NOT_A_DATABASE = 26;
 
-/** The primary result code, or `null` when the error is not SQLite's. */
+/** Returns the primary result code, or `null` when the error is not SQLite's. */
 function resultCode(error: unknown): number | null {
   const code = (error as { errcode?: unknown } | null)?.errcode;
   return typeof code === 'number' ? code & 0xff : null;
 }
 
-/** Whether another process holds the lock: the statement can be tried again. */
+/** Whether another process holds the lock, so that the statement can be retried. */
 export function isBusy(error: unknown): boolean {
   const code = resultCode(error);
   return code === BUSY || code === LOCKED;
 }
 
-/** Whether the disk itself failed, so that nobody knows what was written. */
+/** Whether the disk failed, so that it is unknown what was written. */
 export function isIoError(error: unknown): boolean {
   return resultCode(error) === IO_ERROR;
 }
 
-/** A failure as the caller sees it; Tidemark's own errors and programming errors pass unchanged. */
+/** Translates an error for the caller. Tidemark's own errors and programming errors pass unchanged. */
 export function translateError(error: unknown, path: string): unknown {
   if (isTidemarkError(error)) return error;
   switch (resultCode(error)) {

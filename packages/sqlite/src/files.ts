@@ -1,10 +1,10 @@
-/** What the engine does to files besides SQLite: directories that survive a power cut, and the single-process lock. */
+/** File operations outside SQLite: durable directories and the single-process lock. */
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { TidemarkError } from '@tidemark/core';
 import { isBusy } from './errors.ts';
 
-/** Makes new names in a directory durable. */
+/** Makes new file names in a directory durable. */
 export function syncDirectory(directory: string): void {
   const handle = openSync(directory, 'r');
   try {
@@ -15,21 +15,21 @@ export function syncDirectory(directory: string): void {
 }
 
 /**
- * Makes an empty file that only its owner can read, unless there is one. SQLite takes an empty file for a new database, and
- * gives its WAL and shared memory the same permissions.
+ * Creates an empty file that only its owner can read, unless the file exists. SQLite treats an empty file as a new
+ * database, and gives its WAL and shared memory the same permissions.
  */
 export function makePrivateFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch {
-    // There already, or SQLite will say why it cannot be made.
+    // Exists already, or SQLite will report why it cannot be created.
   }
 }
 
-/** SQLite before this version can damage a WAL that two processes write (its WAL-reset fault). */
+/** Earlier versions of SQLite can damage a WAL that two processes write (the WAL-reset bug). */
 const FIRST_SAFE_VERSION = [3, 51, 3] as const;
 
-/** Whether several processes may safely have one file open. */
+/** Whether several processes may safely open one file. */
 export function allowsSeveralProcesses(version: string): boolean {
   const parts = version.split('.').map(Number);
   for (const [index, least] of FIRST_SAFE_VERSION.entries()) {
@@ -43,7 +43,9 @@ export interface ProcessLock {
   release(): void;
 }
 
-/** On a SQLite with that fault, holds a lock that refuses a second process; it goes with the process. */
+/**
+ * On SQLite versions with that bug, takes a lock that refuses a second process. It is released when the process ends.
+ */
 export function holdSingleProcessLock(path: string, version = process.versions.sqlite ?? '0'): ProcessLock | null {
   if (allowsSeveralProcesses(version)) return null;
   makePrivateFile(`${path}-lock`);

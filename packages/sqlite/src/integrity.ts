@@ -1,13 +1,13 @@
 /**
- * Examines the whole file with SQLite's own check, in a thread of its own: it reads every page, and the process goes on serving
- * meanwhile.
+ * Checks the whole file with SQLite's integrity check, in a separate thread: it reads every page, and the process keeps
+ * serving meanwhile.
  */
 import { Worker } from 'node:worker_threads';
 import type { DoctorFinding } from '@tidemark/core';
 
 const MOST_PROBLEMS = 10;
 
-/** The thread: one connection that only reads, as another process would have. */
+/** The thread: a read-only connection, like that of another process. */
 const THREAD = `
 const { parentPort, workerData } = require('node:worker_threads');
 const { DatabaseSync } = require('node:sqlite');

@@ -1,4 +1,4 @@
-/** Brings a file to the newest schema: numbered SQL files, each in its own transaction with its version. */
+/** Migrates a file to the newest schema: numbered SQL files, each in its own transaction with its version. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { TidemarkError } from '@tidemark/core';
 import type { Connection } from './connection.ts';
@@ -8,15 +8,15 @@ export interface Migration {
   name: string;
   sql: string;
   /**
-   * The oldest schema version whose library still works on a file that has this migration: a library of
-   * version n runs beside n−1 as long as this is not above n−1.
+   * The oldest schema version whose library still works on a file with this migration. Libraries of versions n and n−1
+   * can share a file if this is at most n−1.
    */
   oldestReader: number;
 }
 
 const DIRECTORY = new URL('../migrations/', import.meta.url);
 
-/** All migrations, in order. A first line `-- oldest reader: N` says who may still work beside it. */
+/** Returns all migrations in order. A line `-- oldest reader: N` states the oldest version that may work beside it. */
 export function loadMigrations(): Migration[] {
   return readdirSync(DIRECTORY)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
@@ -34,14 +34,14 @@ interface Applied {
   oldest_reader: number;
 }
 
-/** What is stored of the schema, newest last; nothing for a new file. */
+/** Returns the applied migrations, newest last; empty for a new file. */
 export function appliedMigrations(connection: Connection): Applied[] {
   const known = connection.get("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tidemark_migrations'");
   if (!known) return [];
   return connection.all<Applied>('SELECT version, oldest_reader FROM tidemark_migrations ORDER BY version');
 }
 
-/** Refuses a file that only a newer library can work with. */
+/** Throws `SCHEMA_MISMATCH` for a file that only a newer library can use. */
 export function checkReadable(applied: readonly Applied[], known: number, path: string): void {
   const newest = applied.at(-1);
   const needed = Math.max(0, ...applied.map((it) => it.oldest_reader));
@@ -53,7 +53,7 @@ export function checkReadable(applied: readonly Applied[], known: number, path: 
   );
 }
 
-/** Applies one migration inside a transaction the caller has begun with the write lock. */
+/** Applies one migration inside the caller's transaction, which holds the write lock. */
 export function applyMigration(connection: Connection, migration: Migration, now: number): void {
   connection.database.exec(`
     CREATE TABLE IF NOT EXISTS tidemark_migrations (

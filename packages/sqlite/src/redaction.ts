@@ -1,4 +1,4 @@
-/** Takes the payload out of an event: the one change that the triggers of the log let pass, and that they count. */
+/** Removes the payload of an event: the one change of an event that the triggers allow, and that they count. */
 import type { RunKey, StoredRedaction } from '@tidemark/core/engine';
 import type { RedactionOutcome, SqlTransaction } from '@tidemark/sql';
 
@@ -13,7 +13,7 @@ const IS_REDACTED = `
   SELECT run_seq FROM @run_events
   WHERE run_id = ? AND tenant_id = ? AND run_seq = ? AND redaction IS NOT NULL`;
 
-/** Redacts an event in an open transaction. The first redaction of an event stays. */
+/** Redacts an event in an open transaction. A second redaction of an event changes nothing. */
 export async function redactInside(
   tx: SqlTransaction,
   { tenantId, runId }: RunKey,

@@ -1,4 +1,4 @@
-/** How runs are stored on SQLite, where it differs from other SQL engines. */
+/** The SQLite-specific parts of the shared run engine. */
 import { invalidArgument } from '@tidemark/core';
 import { type RowValue, type RunKey, rowOf, type StoredRunEvent } from '@tidemark/core/engine';
 import { EVENT_COLUMNS, type RunDialect, type SqlTransaction } from '@tidemark/sql';
@@ -6,12 +6,13 @@ import type { Connection } from './connection.ts';
 import type { OpenTransaction } from './database.ts';
 import { redactInside } from './redaction.ts';
 
-/** Events that are placed anew at a time: as many as memory should hold. */
-const PLACE_STEP = 500;
+/** How many events to move in one step, to bound memory. */
+const MOVE_STEP = 500;
 
 /**
- * Inserts nothing where the key is stored already; the caller looks at how many rows changed. Not ON CONFLICT … DO NOTHING:
- * without a conflict clause of its own, an insert into a table with triggers keeps a statement journal, a fifth of its time.
+ * Inserts nothing if the key is already stored; the caller checks how many rows changed. Not ON CONFLICT … DO NOTHING:
+ * without a statement-level conflict clause, an insert into a table with triggers keeps a statement journal, a fifth of
+ * its time.
  */
 export const INSERT_EVENT = `
   INSERT OR IGNORE INTO run_events (tenant_id, run_id, ${EVENT_COLUMNS.join(', ')})
@@ -25,10 +26,10 @@ const TAKE_EVENTS = `
 
 export const RUN_DIALECT: RunDialect<OpenTransaction> = {
   hasLabel: 'EXISTS (SELECT 1 FROM json_each(labels) WHERE key = ? AND value = ?)',
-  // One statement for a long page would keep the event loop for ten milliseconds and more.
+  // One statement for a long page would block the event loop for ten milliseconds and more.
   listStep: 100,
   removeStep: 500,
-  // The position of an event in the feed is that of its row.
+  // An event's position in the feed is its rowid, so the head needs no extra columns.
   headColumns: '',
   headValues: '',
   headMoves: '',
@@ -40,9 +41,9 @@ export const RUN_DIALECT: RunDialect<OpenTransaction> = {
     for (const event of events) insert(connection, run, rowOf(event));
   },
 
-  async placeAnew({ connection }: OpenTransaction, run: RunKey, upToSeq: number): Promise<void> {
-    for (let from = 0; from < upToSeq; from += PLACE_STEP) {
-      const rows = connection.allArrays(TAKE_EVENTS, run.runId, run.tenantId, from, from + PLACE_STEP) as RowValue[][];
+  async moveToFeedEnd({ connection }: OpenTransaction, run: RunKey, upToSeq: number): Promise<void> {
+    for (let from = 0; from < upToSeq; from += MOVE_STEP) {
+      const rows = connection.allArrays(TAKE_EVENTS, run.runId, run.tenantId, from, from + MOVE_STEP) as RowValue[][];
       rows.sort((a, b) => Number(a[0]) - Number(b[0]));
       for (const row of rows) insert(connection, run, row);
     }
@@ -58,7 +59,7 @@ function insert(connection: Connection, { tenantId, runId }: RunKey, values: Row
   );
 }
 
-/** There is one writer at a time. */
+/** Safe without a lock: there is only one writer at a time. */
 async function takeReleaseNumber(tx: SqlTransaction): Promise<number> {
   const [row] = await tx.all<{ last: number }>('UPDATE @run_releases SET last = last + 1 RETURNING last', []);
   return row!.last;

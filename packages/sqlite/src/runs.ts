@@ -1,4 +1,4 @@
-/** The run engine on SQLite: writers take turns inside the group commit, so the head they see is the head. */
+/** The run engine on SQLite. The group commit serialises writers, so the head that a writer reads is current. */
 import {
   type AppendPlan,
   decodeCursor,
@@ -45,9 +45,9 @@ type Head = RunHead | RunTombstone | null;
 export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements CommitListener {
   readonly #context: StoreContext;
   readonly #records: SqlRecords;
-  /** Heads as the file has them; good until another connection writes. */
+  /** Cached heads, valid until another connection writes. */
   readonly #heads = new Map<string, RunHead>();
-  /** Heads this transaction has moved, written once each before the commit. */
+  /** Heads that this transaction has moved; each is written once, before the commit. */
   readonly #moved = new Map<string, RunHead>();
   /** Runs that this transaction has moved and whose row something else has changed since. */
   readonly #settled = new Set<string>();
@@ -67,7 +67,7 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     for (const [key, head] of this.#moved) this.#writeHead(connection, head, this.#heads.get(key));
   }
 
-  /** Writes only what an append changes of a stored head: to set a status again would also write its index again. */
+  /** Writes only the columns that an append changes: setting an unchanged status would also rewrite its index. */
   #writeHead(connection: Connection, head: RunHead, stored: RunHead | undefined): void {
     if (stored === undefined || stored.status !== head.status) {
       connection.run(UPSERT_HEAD, ...valuesOfHead(head));
@@ -123,7 +123,7 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
       const plan = this.#write(connection, append);
       if (plan.rows.length === 0) return plan.placed;
       report = await writeInSameCommit(new OpenTransaction(connection), this.#records, append, sameCommit, plan);
-      // Last: had the steps failed, the savepoint would have taken the events back and the head would stand.
+      // Last: if an earlier step fails, the savepoint removes the events and the head must not have moved.
       this.#move(append.run, plan);
       return plan.placed;
     };
@@ -142,6 +142,7 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     if (rows.length > 0) this.#moved.set(keyOf(run), head);
   }
 
+  /** Appends with the caller's handle, inside the caller's transaction. */
   protected override async appendInside(
     appends: readonly RunAppend[],
     transaction: unknown,
@@ -158,12 +159,12 @@ export class SqliteRuns extends SqlRuns<OpenTransaction, Database> implements Co
     }
   }
 
-  /** The head stays in `#moved` until the work has succeeded: had it failed, the savepoint would take this row back. */
+  /** The head stays in `#moved` until the work has succeeded: if it fails, the savepoint also undoes this row. */
   protected override async settleHead({ connection }: OpenTransaction, run: RunKey): Promise<void> {
     const key = keyOf(run);
     const moved = this.#moved.get(key);
     if (moved) connection.run(UPSERT_HEAD, ...valuesOfHead(moved));
-    // The row has a status now that the remembered head may not have: whoever writes it next writes all of it.
+    // The row may now have a status that the cached head lacks: the next append must write the whole row.
     this.#heads.delete(key);
   }
 
@@ -202,8 +203,8 @@ function keyOf(run: RunKey): string {
 }
 
 /**
- * Writes an append against a head that cannot move meanwhile. A lone event is inserted on the chance that its key
- * is new, which it nearly always is; only when the insert gives way is the stored one looked up.
+ * Writes an append against a locked head. A single event is inserted without looking up its key, which is nearly always
+ * new. The stored event is read only when the insert conflicts.
  */
 function writeAppend(connection: Connection, append: RunAppend, head: Head, now: number): AppendPlan {
   if (append.events.length === 1) {
@@ -222,7 +223,10 @@ function writeAppend(connection: Connection, append: RunAppend, head: Head, now:
   return plan;
 }
 
-/** The plan as if the key were new; a refusal must wait until it is known that it is. */
+/**
+ * Returns the plan on the assumption that the key is new, or `null`: a refusal counts only once the key is known to be
+ * new.
+ */
 function planOrNull(append: RunAppend, head: Head, now: number): AppendPlan | null {
   try {
     return planAppend(append, head, NOTHING_STORED, now);
@@ -261,7 +265,7 @@ const LINK_BEFORE = `
   SELECT b.link FROM @run_events b
   WHERE b.run_id = e.run_id AND b.tenant_id = e.tenant_id AND b.run_seq = e.run_seq - e.commit_index`;
 
-/** In the order of commits. */
+/** In commit order. */
 const SELECT_FEED = `
   SELECT e.position, ${feedColumns(LINK_BEFORE)}
   FROM @run_events e

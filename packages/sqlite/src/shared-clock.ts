@@ -1,14 +1,15 @@
 /**
- * Keeps the processes on one file on one clock after the machine's clock was set back. Those that were open go on ahead of it;
- * they note their time in the file, and those that open it later, or notice later, follow. A note counts as long as its
- * process renews it: when all were closed, the file goes by the machine's clock again.
+ * Keeps all processes on one file on one clock after the machine's clock was set back. Processes that had the file open
+ * continue ahead of the machine's clock and store their time in the file. Processes that open it later, or notice
+ * later, follow. A stored time is valid while its process renews it: once all processes are closed, the file follows
+ * the machine's clock again.
  */
 import type { EngineCall, SteadyClock } from '@tidemark/core/engine';
 import type { Database } from './database.ts';
 
-/** Less than this is a matter of when two clocks were read. */
+/** A smaller difference only reflects when the two clocks were read. */
 const AHEAD_MS = 1_000;
-/** A note is renewed with every round of the cleaner, so that a process that is alive misses several before this. */
+/** A stored time is renewed with every round of the cleaner, so a live process would have to miss several. */
 const FRESH_MS = 30_000;
 
 const LOOK = 'SELECT time, counter FROM @store_clock';
@@ -16,7 +17,7 @@ const NOTE = `
   INSERT INTO @store_clock AS stored (id, time, counter) VALUES (1, ?, ?)
   ON CONFLICT (id) DO UPDATE SET time = excluded.time, counter = excluded.counter`;
 
-/** Milliseconds since the machine was started, the same for all its processes. */
+/** Milliseconds since the machine started, the same for all its processes. */
 function machineUptime(): number {
   return Number(process.hrtime.bigint() / 1_000_000n);
 }
@@ -32,7 +33,7 @@ export class SharedClock {
     this.#uptime = uptime;
   }
 
-  /** Follows a process that is ahead, and notes the time for others while this one is. */
+  /** Follows a process that is ahead, and stores the time for others while this process is ahead. */
   async share(call: EngineCall): Promise<void> {
     const [note] = await this.#database.read<{ time: number; counter: number }>(LOOK, [], call);
     const ageMs = note ? this.#uptime() - note.counter : -1;

@@ -1,4 +1,4 @@
-/** The SQLite store: a file with everything in it, durable by default. */
+/** The SQLite store: one file, durable by default. */
 import { resolve } from 'node:path';
 import { type DoctorFinding, invalidArgument, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
 import { assembleStore, type EngineCall, SteadyClock, StoreContext } from '@tidemark/core/engine';
@@ -12,25 +12,32 @@ import { SqliteRuns } from './runs.ts';
 import { SharedClock } from './shared-clock.ts';
 
 export interface SqliteOptions extends StoreOptions {
-  /** The file; made, with its directories, when it is not there. */
+  /** The file. Created, with its directories, if it does not exist. */
   path: string;
-  /** `require` refuses to open where an acknowledged write would not survive a power cut (GEN-9). */
+  /**
+   * `require` makes opening fail with `DURABILITY_TOO_WEAK` when an acknowledged write would not survive a power cut.
+   * By default the store opens anyway; `doctor` reports the weakness.
+   */
   durability?: 'require';
 }
 
-/** A store in a SQLite file, which can also be backed up while it is in use. */
+/** A store in a SQLite file that can be backed up while it is in use. */
 export interface SqliteStore extends Store {
-  /** A consistent copy in a new file, made while writers go on writing. */
+  /** Copies the store to the new file `to` as of one moment, while writers continue. */
   backup(to: string): Promise<void>;
 }
 
 /**
- * Opens a store in a SQLite file. Several processes may have the same file open.
+ * Opens a store in a SQLite file, creating it if needed. Several processes may have the same file open.
  *
+ * @throws `INVALID_ARGUMENT` for an empty path or `:memory:`, `SCHEMA_MISMATCH` for a file of a newer version,
+ * `DURABILITY_TOO_WEAK` under `durability: 'require'`.
  * @example
+ * ```ts
  * const store = await sqliteStore('app.db');
  * await store.runs.handle('order-42').append('RunStarted');
  * await store.close();
+ * ```
  */
 export async function sqliteStore(options: string | SqliteOptions): Promise<SqliteStore> {
   const given = typeof options === 'string' ? { path: options } : options;
@@ -58,7 +65,7 @@ function assemble(path: string, context: StoreContext, database: Database, share
     wait: (topic: string, call: EngineCall) => database.wait(topic, call),
     notify: (topic: string) => database.signals.notify(topic),
   };
-  // Asked for once: a closed store still says what it was.
+  // Determined once, so that a closed store can still report it.
   const durability = durabilityOf(path, database.writer);
   const records = sqlRecords(database, signals);
   const runs = new SqliteRuns(context, database, records);

@@ -1,4 +1,4 @@
-/** Changes a file past the store and puts its triggers back. */
+/** Changes a file with the triggers dropped, then recreates them. */
 import { DatabaseSync } from 'node:sqlite';
 
 /** Returns how many rows the statement changed. */

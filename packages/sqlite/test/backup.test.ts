@@ -1,4 +1,4 @@
-/** Online backup: a copy made while writers write is a whole store of one moment (F21). */
+/** Online backup: a copy made during writes is a complete store as of one moment (F21). */
 import { existsSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { checkHistory, type Note } from '../../../faults/history.ts';
@@ -8,7 +8,7 @@ import { startNode } from './programs.ts';
 const WRITERS = 8;
 const BATCH = 5;
 
-/** Stores large artifacts in one session after the other, and erases each session again. */
+/** Stores large artifacts in one session after another, and erases each session again. */
 const WRITER = `
   import { sqliteStore } from '@tidemark/sqlite';
   const store = await sqliteStore({ path: process.argv.at(-1), timeoutMs: 30_000 });
@@ -21,7 +21,7 @@ const WRITER = `
   }`;
 
 describe('backup', () => {
-  it('taken while eight writers write holds everything acknowledged before it began, and no half batch', {
+  it('taken while eight writers write holds everything acknowledged before it began, and no partial batch', {
     timeout: 60_000,
   }, async () => {
     const store = await openStore(newPath());
@@ -60,7 +60,7 @@ describe('backup', () => {
       logs.set(run, log);
       expect(await copy.runs.verify(run)).toMatchObject({ ok: true, events: log.length });
     }
-    // What was acknowledged after the backup began may be in it or not: to the copy it is of unknown outcome.
+    // Writes acknowledged after the backup began may be missing from it: for the copy, their outcome is unknown.
     const asOfBackup = [...notes.filter(({ kind }) => kind === 'sent'), ...ackedBefore];
     expect(ackedBefore.length).toBeGreaterThan(500);
     expect(checkHistory(asOfBackup, logs).problems).toEqual([]);
@@ -84,7 +84,7 @@ describe('backup', () => {
     expect(Buffer.from((await copy.artifacts.get(id))!).equals(large)).toBe(true);
   });
 
-  it('taken beside a process that stores and erases large artifacts has the bytes of every reference', {
+  it('taken while another process stores and erases large artifacts has the bytes of every reference', {
     timeout: 120_000,
   }, async () => {
     const path = newPath();

@@ -1,6 +1,6 @@
 /**
- * A process that stores a large artifact or erases a session, and kills itself before its n-th step: before and after each
- * change of a file and each commit. Prints `done` when it took fewer steps. Arguments: path, `put` or `erase`, n.
+ * A process that stores a large artifact or erases a session, and kills itself before its n-th step: before and after
+ * each file change and each commit. Prints `done` when it took fewer steps. Arguments: path, `put` or `erase`, n.
  */
 import { promises } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

@@ -1,4 +1,4 @@
-/** Large artifacts are files beside the database: whenever a process is killed, every reference has its bytes. */
+/** Large artifacts are files beside the database: every reference has its bytes, whenever a process is killed. */
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { artifactsDirectory } from '../src/backup.ts';
@@ -16,7 +16,7 @@ function filesIn(path: string): string[] {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
-/** Lets the child be killed before each of its steps, on files of its own, and checks what is left. */
+/** Kills the child before each of its steps, each time on new files, and checks the remains. */
 async function atEveryStep(
   operation: 'put' | 'erase',
   prepare: (path: string) => Promise<void>,
@@ -46,7 +46,7 @@ async function withStore<T>(path: string, use: (store: Awaited<ReturnType<typeof
 const put = (path: string, sessionId: string) =>
   withStore(path, async (store) => void (await store.artifacts.putBytes(LARGE, { scope: { sessionId } })));
 
-/** Every reference can be read; returns the sessions that have one. */
+/** Expects every reference to be readable. Returns the sessions that have one. */
 async function expectReadable(path: string): Promise<string[]> {
   return withStore(path, async ({ artifacts }) => {
     const { items } = await artifacts.list();
@@ -55,7 +55,7 @@ async function expectReadable(path: string): Promise<string[]> {
   });
 }
 
-/** Storing and erasing work as ever, and leave nothing behind. */
+/** Expects storing and erasing to work as before, and to leave nothing behind. */
 async function expectRepairable(path: string): Promise<void> {
   await put(path, SESSIONS.writer);
   expect(await expectReadable(path)).toContain(SESSIONS.writer);
@@ -67,8 +67,8 @@ async function expectRepairable(path: string): Promise<void> {
   expect(filesIn(path)).toEqual([]);
 }
 
-describe('a process that is killed at any step', () => {
-  it('of an erasure leaves every reference with its bytes, and the same call finishes', LIMIT, async () => {
+describe('a process killed at any step', () => {
+  it('of an erasure leaves every reference with its bytes, and a retry completes it', LIMIT, async () => {
     const steps = await atEveryStep(
       'erase',
       (path) => put(path, SESSIONS.erased),

@@ -1,4 +1,4 @@
-/** The clock of a file (GEN-12): set back while it is open, over a restart, and between processes. */
+/** The clock of a file (GEN-12): set back while the file is open, across a restart, and between processes. */
 import { SteadyClock, StoreContext } from '@tidemark/core/engine';
 import { expect, it, onTestFinished } from 'vitest';
 import { Database } from '../src/database.ts';
@@ -20,7 +20,7 @@ function machine() {
   return { time, options, pass };
 }
 
-it('ends records, leases, pauses and their claims on time though the clock was set back by an hour', async () => {
+it('expires records, leases, pauses and their claims on time though the clock was set back by an hour', async () => {
   const { time, options, pass } = machine();
   const { kv, jobs, agents } = await openStore(newPath(), options);
   await kv.put('k', { a: 1 }, { ttl: 60_000 });
@@ -47,7 +47,7 @@ it('ends records, leases, pauses and their claims on time though the clock was s
   expect(await agents.loadPlannerState('short')).toEqual({});
 });
 
-it('goes by the clock of the machine after a restart, and stamps no run backwards', async () => {
+it('follows the clock of the machine after a restart, and never moves the times of a run back', async () => {
   const { time, options, pass } = machine();
   const path = newPath();
   const before = await sqliteStore({ path, ...options });
@@ -87,7 +87,7 @@ it('is shared by processes that open the file after the clock was set back', asy
   expect([first.clock.now(), second.clock.now()]).toEqual([expected + 20_000, expected + 20_000]);
 });
 
-it('forgets the time of processes that are gone', async () => {
+it('ignores the time of processes that have ended', async () => {
   const { time, options, pass } = machine();
   const path = newPath();
   const uptime = () => time.uptime;

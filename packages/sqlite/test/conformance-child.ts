@@ -1,10 +1,10 @@
-/** One of several processes that run the kit on one file at the same time; prints what failed, as JSON. */
+/** One of several processes that run the kit on one file at the same time. Prints the failures as JSON. */
 import { runConformance, type StoreUnderTest } from '@tidemark/conformance';
 import { sqliteStore } from '@tidemark/sqlite';
 
 const path = process.argv[2]!;
 
-/** Four processes on two cores: a slow answer is none of the faults that are looked for here. */
+/** Four processes share two cores: slow answers are not the faults that this test looks for. */
 const options = { path, timeoutMs: 20_000 };
 
 async function openShared(): Promise<StoreUnderTest> {

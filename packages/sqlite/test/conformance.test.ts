@@ -26,20 +26,20 @@ async function inNewFolder(): Promise<StoreUnderTest> {
   return under;
 }
 
-/** Changes a stored value as a failing disk would: no trigger sees it. */
-function damage(path: string, ...place: [tenantId: string, key: string, field: string]): void {
+/** Changes a stored value as a failing disk would, without firing triggers. */
+function damage(path: string, ...field: [tenantId: string, key: string, field: string]): void {
   const database = new DatabaseSync(path);
   database.exec('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
   const trigger = database.prepare("SELECT sql FROM sqlite_schema WHERE name = 'kv_fields_sum'").get()!;
   database.exec('DROP TRIGGER kv_fields_sum');
-  database.prepare("UPDATE kv_fields SET value = x'00' WHERE tenant_id = ? AND key = ? AND field = ?").run(...place);
+  database.prepare("UPDATE kv_fields SET value = x'00' WHERE tenant_id = ? AND key = ? AND field = ?").run(...field);
   database.exec(`${trigger.sql}; COMMIT`);
   database.close();
 }
 
 registerConformance({ describe, it, afterAll }, 'The SQLite store', inNewFolder);
 
-/** A file whose clock the kit moves, and sets back. */
+/** Opens a store whose clock the kit advances and sets back. */
 async function onInjectedClock(): Promise<StoreUnderTest> {
   const time = { wall: Date.now(), elapsed: 0 };
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-conformance-'));
@@ -77,7 +77,7 @@ describe('The SQLite store', () => {
       return totals.passed;
     };
     try {
-      // All have ended before any is judged: one that still ran would bring the folder back.
+      // Wait for all processes before judging any: one that is still running would recreate the folder.
       const shared = await Promise.all(Array.from({ length: PROCESSES }, run));
       for (const ended of shared) expect(passedIn(ended)).toBeGreaterThan(400);
     } finally {

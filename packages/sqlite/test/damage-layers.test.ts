@@ -1,4 +1,4 @@
-/** One value of each layer is changed in the file, past the store and its triggers (KV-12, RUN-14). */
+/** Damages one value of each layer in the file, without the store and its triggers (KV-12, RUN-14). */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const DAMAGES: Record<Layer, string> = {
               WHERE CAST(bytes AS TEXT) LIKE 'sick%'`,
 };
 
-it.each(LAYERS)('damage of one %s is nobody else’s', async (layer) => {
+it.each(LAYERS)('damage of one %s affects nothing else', async (layer) => {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-layers-'));
   const path = join(folder, 'store.db');
   const store = await sqliteStore(path);

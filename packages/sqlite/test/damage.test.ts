@@ -1,4 +1,7 @@
-/** One event of the file is changed past its triggers: its run is quarantined, and everything else goes on (RUN-20). */
+/**
+ * One event of the file is changed without its triggers: its run is quarantined, and everything else continues
+ * (RUN-20).
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +16,7 @@ it.each([
   ['payload', `'no JSON'`],
   ['link', 'zeroblob(32)'],
   ['emitted_at', `'never'`],
-])('a changed %s, %s, costs its run alone', async (column, value) => {
+])('a changed %s, %s, affects only its run', async (column, value) => {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-damage-'));
   const path = join(folder, 'store.db');
   const alerts: StoreAlert[] = [];
@@ -34,7 +37,7 @@ it.each([
   expect(alerts).toMatchObject([{ code: 'RUN_QUARANTINED', runId: 'sick', fromSeq: 3 }]);
 });
 
-it('a head that cannot be decoded is left out of lists and named', async () => {
+it('a head that cannot be decoded is skipped in lists and named', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-damage-'));
   const path = join(folder, 'store.db');
   const store = await sqliteStore(path);
@@ -51,7 +54,7 @@ it('a head that cannot be decoded is left out of lists and named', async () => {
   expect(findings.find(({ check }) => check === 'quarantine')?.message).toContain('"sick" of "default"');
 });
 
-it('a checksum of a field that was damaged is found, though the record is whole', async () => {
+it('a damaged checksum of a field is found, though the record is whole', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-damage-'));
   const path = join(folder, 'store.db');
   const store = await sqliteStore(path);

@@ -1,4 +1,7 @@
-/** The file under several writers: foreign locks, shared commits, the caller's own transaction, news from other processes. */
+/**
+ * One file with several writers: locks of other processes, shared commits, the caller's transaction, notifications from
+ * other processes.
+ */
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunEventRecord, Store } from '@tidemark/core';
@@ -6,7 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { newPath, openStore, runEvent } from './fixtures.ts';
 import { startNode } from './programs.ts';
 
-/** Takes the write lock of the file, says so, and gives it back after a time. */
+/** Takes the write lock of the file, prints that, and releases it after a time. */
 const LOCKER = `
   import { DatabaseSync } from 'node:sqlite';
   const [path, ms] = process.argv.slice(1);
@@ -26,7 +29,7 @@ const APPENDER = `
   }
   await store.close();`;
 
-/** The longest time between two turns of the event loop while the work goes on. */
+/** Returns the longest time between two turns of the event loop during the work. */
 async function longestGap(work: () => Promise<unknown>): Promise<number> {
   let last = performance.now();
   let longest = 0;
@@ -45,7 +48,7 @@ async function longestGap(work: () => Promise<unknown>): Promise<number> {
   return longest;
 }
 
-/** A handle of the application's own, with a table of its own in the same file. */
+/** The application's own handle, with its own table in the same file. */
 function callersHandle(path: string): DatabaseSync {
   const database = new DatabaseSync(path);
   onTestFinished(() => database.close());
@@ -58,7 +61,7 @@ function ordersIn(database: DatabaseSync): number {
 }
 
 describe('a write lock that another process holds', () => {
-  it('is waited for without stopping this process', { timeout: 60_000, retry: 2 }, async () => {
+  it('is waited for without blocking this process', { timeout: 60_000, retry: 2 }, async () => {
     const path = newPath();
     const store = await openStore(path);
     await store.runs.appendEvent(runEvent('r'));
@@ -85,7 +88,7 @@ describe('a write lock that another process holds', () => {
     await locker.ended;
   });
 
-  it('held past the time limit refuses the write, of which then nothing is stored (GEN-8)', {
+  it('held past the time limit refuses the write, and nothing is stored (GEN-8)', {
     timeout: 60_000,
   }, async () => {
     const path = newPath();
@@ -93,7 +96,7 @@ describe('a write lock that another process holds', () => {
     const locker = startNode({ source: LOCKER }, path, '1500');
     await locker.said('locked');
     const refused = await store.runs.appendEvent(runEvent('r', 'k')).catch((error) => error);
-    // An outcome that is only unknown would be honest too, as long as sending again settles it.
+    // An unknown outcome would also be correct, as long as a retry settles it.
     expect(['TIMEOUT', 'UNAVAILABLE', 'OUTCOME_UNKNOWN']).toContain(refused.code);
     await locker.ended;
     await sleep(300);
@@ -101,7 +104,7 @@ describe('a write lock that another process holds', () => {
     expect((await store.runs.appendEvent(runEvent('r', 'k'))).runSeq).toBe(1);
   });
 
-  it('held past the time limit is a rejection: nothing was begun (GEN-3)', async () => {
+  it('held past the time limit rejects the call: nothing was begun (GEN-3)', async () => {
     const path = newPath();
     const store = await openStore(path, { timeoutMs: 100 });
     const locker = new DatabaseSync(path);
@@ -114,7 +117,7 @@ describe('a write lock that another process holds', () => {
 });
 
 describe('reads', () => {
-  it('one after the other leave turns to timers and to other calls', async () => {
+  it('in a row let timers and other calls run', async () => {
     const store = await openStore(newPath());
     await store.runs.appendEvents(Array.from({ length: 1_000 }, () => runEvent('r')));
     const gap = await longestGap(async () => {
@@ -148,7 +151,7 @@ describe('a shared commit', () => {
     expect((await store.runs.verify('r')).ok).toBe(true);
   });
 
-  it('keeps two stores on one file from giving a place twice (RUN-2)', async () => {
+  it('keeps two stores on one file from issuing a sequence twice (RUN-2)', async () => {
     const path = newPath();
     const stores = [await openStore(path), await openStore(path)];
     const results = await Promise.all(
@@ -160,7 +163,7 @@ describe('a shared commit', () => {
     expect(await stores[0]!.runs.verify('r')).toMatchObject({ ok: true, events: 200 });
   });
 
-  it('gives one place to one key, whoever sends it (RUN-4)', async () => {
+  it('stores a key once, whichever store appends it (RUN-4)', async () => {
     const path = newPath();
     const stores = [await openStore(path), await openStore(path)];
     const event = runEvent('r', 'k');
@@ -171,7 +174,7 @@ describe('a shared commit', () => {
     expect(new Set(results.map(({ runSeq }) => runSeq))).toEqual(new Set([1]));
   });
 
-  it('stamps times that never go back along a run, even when the clock does (RUN-6, F15)', async () => {
+  it('never moves times back along a run, even when the clock does (RUN-6, F15)', async () => {
     let now = Date.parse('2026-01-01T12:00:00Z');
     const store = await openStore(newPath(), { clock: () => now });
     await store.runs.appendEvent(runEvent('r'));
@@ -186,7 +189,7 @@ describe('a shared commit', () => {
 });
 
 describe("the caller's own transaction", () => {
-  it('commits its rows and the events together, and tails see them then', async () => {
+  it('commits its rows and the events together, and tails see them after the commit', async () => {
     const path = newPath();
     const store = await openStore(path);
     const tail = nextEvent(store, 'r');
@@ -203,7 +206,7 @@ describe("the caller's own transaction", () => {
     expect((await store.runs.verify('r')).ok).toBe(true);
   });
 
-  it('takes the events back with its rows when it is rolled back', async () => {
+  it('removes the events with its rows when it is rolled back', async () => {
     const path = newPath();
     const store = await openStore(path);
     await store.runs.appendEvent(runEvent('r', 'before'));
@@ -224,7 +227,7 @@ describe("the caller's own transaction", () => {
     await expect(append).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'transaction' });
   });
 
-  it('fails with an error of ours when another holds the lock (GEN-1)', async () => {
+  it('fails with a TidemarkError when another process holds the lock (GEN-1)', async () => {
     const path = newPath();
     const store = await openStore(path);
     const [database, locker] = [callersHandle(path), new DatabaseSync(path)];
@@ -242,7 +245,7 @@ describe("the caller's own transaction", () => {
   });
 });
 
-describe('news from other processes', () => {
+describe('changes by other processes', () => {
   it('reach a tail and a feed within a few polls', { timeout: 60_000, retry: 2 }, async () => {
     const path = newPath();
     const store = await openStore(path);

@@ -1,4 +1,4 @@
-/** The doctor names every setting that weakens the promise, and `durability: 'require'` heeds it (GEN-6, GEN-9). */
+/** The doctor names every setting that weakens durability, and `durability: 'require'` enforces it (GEN-6, GEN-9). */
 import { existsSync, readFileSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -10,7 +10,7 @@ import { newPath, openStore, runEvent } from './fixtures.ts';
 const TMPFS = 0x01021994;
 const hasTmpfs = existsSync('/dev/shm') && statfsSync('/dev/shm').type === TMPFS;
 
-/** A connection with settings of its own. */
+/** Opens a connection with the given settings. */
 function doctored(path: string, pragmas: string): Connection {
   const connection = new Connection(new DatabaseSync(path));
   onTestFinished(() => connection.close());
@@ -23,14 +23,14 @@ function findingOf(path: string, connection: Connection, check: string) {
 }
 
 describe('doctor', () => {
-  it('finds nothing to mend on a local disk, where an acknowledged write survives a power cut', async () => {
+  it('finds nothing to fix on a local disk, where an acknowledged write survives a power cut', async () => {
     const store = await openStore(newPath());
     const { ok, durability, findings } = await store.doctor();
     expect(findings.filter(({ status }) => status === 'fail')).toEqual([]);
     expect([ok, durability, store.info.durability]).toEqual([true, 'host-crash', 'host-crash']);
   });
 
-  it.each(['NORMAL', 'OFF'])('fails synchronous %s, and says what it loses', (level) => {
+  it.each(['NORMAL', 'OFF'])('fails synchronous %s, and says what is lost', (level) => {
     const path = newPath();
     const connection = doctored(path, `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${level}`);
     expect(findingOf(path, connection, 'synchronous')).toMatchObject({
@@ -47,13 +47,13 @@ describe('doctor', () => {
     expect(findingOf(path, connection, 'journal mode')).toMatchObject({ status: 'fail', fix: expect.any(String) });
   });
 
-  it('warns of a large WAL, which a reader that stays open brings about', async () => {
+  it('warns of a large WAL, which a long-lived reader causes', async () => {
     const path = newPath();
     const store = await openStore(path);
     await store.runs.appendEvent(runEvent('r'));
     const walFinding = async () => (await store.doctor()).findings.find(({ check }) => check === 'WAL size');
     expect(await walFinding()).toMatchObject({ status: 'ok' });
-    // Longer by nothing but zeros, which SQLite does not look at.
+    // Extended with zeros, which SQLite ignores.
     truncateSync(`${path}-wal`, 65 * 1024 ** 2);
     expect(await walFinding()).toMatchObject({ status: 'warn', fix: expect.stringContaining('reader') });
   });
@@ -73,7 +73,7 @@ describe('doctor', () => {
 });
 
 describe.skipIf(!hasTmpfs)('a file in memory (tmpfs)', () => {
-  it('is said to survive no more than the process, and the doctor fails it', async () => {
+  it('survives only a process crash, and the doctor fails it', async () => {
     const store = await openStore(newPath('/dev/shm'));
     const { ok, durability, findings } = await store.doctor();
     expect([ok, durability, store.info.durability]).toEqual([false, 'process-crash', 'process-crash']);

@@ -1,4 +1,4 @@
-/** Encryption down to the disk: no file of a store holds a readable word of what passed the codec. */
+/** Encryption at rest: no file of a store contains readable text of an encoded payload. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ const said = defineProjection({
   },
 });
 
-/** Writes the secret wherever a payload can go, and closes the store. */
+/** Writes the secret everywhere a payload can go, and closes the store. */
 async function writeEverywhere(path: string, codec?: PayloadCodec): Promise<void> {
   const store = await sqliteStore({ path, ...(codec && { codec }) });
   const run = store.runs.handle('run', { tenantId: 'acme' });
@@ -57,7 +57,7 @@ async function writeEverywhere(path: string, codec?: PayloadCodec): Promise<void
   await store.close();
 }
 
-/** How often the secret stands in the files of a folder. */
+/** Counts the secret in the files of a folder. */
 function occurrencesIn(folder: string): number {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const texts = files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1'));
@@ -65,7 +65,7 @@ function occurrencesIn(folder: string): number {
 }
 
 describe('a store with encryption', () => {
-  it('leaves no readable word in its files, where one without it leaves many', async () => {
+  it('leaves no readable text in its files, while a store without it does', async () => {
     const keys = { '2026': randomBytes(32) };
     const codec = composeCodecs(compression(), encryption({ keys, current: '2026' }));
     const [plain, encrypted] = [join(directory, 'plain'), join(directory, 'encrypted')];

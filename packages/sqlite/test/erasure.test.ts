@@ -1,4 +1,4 @@
-/** What is left in the file and beside it after an erasure, looked at behind the store's back. */
+/** Inspects the file and its directory directly after an erasure for remains. */
 import { readdirSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -6,7 +6,7 @@ import { contentsOf, fillTenant } from '../../../faults/tenant-contents.ts';
 import { artifactsDirectory } from '../src/backup.ts';
 import { newPath, openStore } from './fixtures.ts';
 
-/** Rows of all tables in which a text stands, as `table: row`. */
+/** Returns the rows of all tables that contain a text, as `table: row`. */
 function rowsWith(path: string, text: string): string[] {
   const database = new DatabaseSync(path, { readOnly: true });
   onTestFinished(() => database.close());
@@ -28,7 +28,7 @@ function filesIn(directory: string): number {
 }
 
 describe('eraseTenant', () => {
-  it('leaves no row in any table and no file, and its neighbour whole', { timeout: 60_000 }, async () => {
+  it('leaves no row in any table and no file, and keeps other tenants intact', { timeout: 60_000 }, async () => {
     const path = newPath();
     const store = await openStore(path);
     await fillTenant(store, 'neighbour');
@@ -52,7 +52,7 @@ describe('eraseSession', () => {
     await fillTenant(store, 'tenant');
     const files = filesIn(artifactsDirectory(path));
     await store.admin.eraseSession('session-1', { tenantId: 'tenant' });
-    // Events of no trace name the session as their node only here.
+    // Events without a trace name the session only as their node.
     const left = rowsWith(path, 'session-1').filter((row) => !row.startsWith('flow_events'));
     expect(left).toEqual([]);
     expect(filesIn(artifactsDirectory(path))).toBe(files - 1);

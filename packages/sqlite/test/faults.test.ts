@@ -1,8 +1,8 @@
-/** Short versions of the programs in `faults/`: the long ones are run by hand, see faults/README.md. */
+/** Short versions of the programs in `faults/`. The long ones are run by hand, see faults/README.md. */
 import { describe, expect, it } from 'vitest';
 import { startNode } from './programs.ts';
 
-/** Much more than they take, for machines that do something else as well. */
+/** Much longer than they take, for busy machines. */
 const LIMIT = { timeout: 180_000 };
 
 async function run(name: string, ...args: string[]): Promise<string> {
@@ -11,7 +11,7 @@ async function run(name: string, ...args: string[]): Promise<string> {
   return stdout;
 }
 
-describe('the SQLite store keeps what it acknowledged', () => {
+describe('the SQLite store keeps acknowledged writes', () => {
   it('when its writer is killed at random moments (F1, GEN-8)', LIMIT, async () => {
     const summary = await run('kill', '--rounds', '10');
     expect(summary).toMatch(/^kill: 10 rounds, [1-9]\d* acked, \d+ unknown, 0 lost, 0 duplicated, 0 problems/);

@@ -1,4 +1,4 @@
-/** The lock that keeps a second process out where the SQLite of an older Node could damage the file. */
+/** The lock that refuses a second process where the SQLite of an older Node could damage the file. */
 import { describe, expect, it } from 'vitest';
 import { allowsSeveralProcesses, holdSingleProcessLock } from '../src/files.ts';
 import { newPath } from './fixtures.ts';
@@ -18,7 +18,7 @@ describe('the single-process lock', () => {
     expect(holdSingleProcessLock(newPath(), '3.51.3')).toBeNull();
   });
 
-  it('refuses a second holder with a sentence that says what to do', () => {
+  it('refuses a second holder and says what to do', () => {
     const path = newPath();
     const lock = holdSingleProcessLock(path, OLD)!;
     expect(() => holdSingleProcessLock(path, OLD)).toThrow(
@@ -32,7 +32,7 @@ describe('the single-process lock', () => {
     lock.release();
   });
 
-  it('is free again once it was released', () => {
+  it('is free again after its release', () => {
     const path = newPath();
     holdSingleProcessLock(path, OLD)!.release();
     const again = holdSingleProcessLock(path, OLD);

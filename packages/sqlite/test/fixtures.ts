@@ -1,4 +1,4 @@
-/** Files in temporary folders that go when the test ends, and events to put into them. */
+/** Files in temporary folders that are removed when the test ends, and events to store in them. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,14 +7,14 @@ import { type SqliteOptions, type SqliteStore, sqliteStore } from '../src/store.
 
 export { runEvent } from '../../../faults/run-event.ts';
 
-/** The name of a file that is not there yet, in a folder of its own. */
+/** Returns the name of a file that does not exist yet, in a new folder. */
 export function newPath(parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, 'tidemark-sqlite-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return join(folder, 'store.db');
 }
 
-/** A store that is closed when the test ends. */
+/** Opens a store that is closed when the test ends. */
 export async function openStore(path: string, options: Omit<SqliteOptions, 'path'> = {}): Promise<SqliteStore> {
   const store = await sqliteStore({ ...options, path });
   onTestFinished(() => store.close());

@@ -1,11 +1,13 @@
-/** Attacks on the log with a plain connection: the triggers are part of the file and hold for every program (RUN-15). */
+/**
+ * Attacks on the log with a plain connection: the triggers are part of the file and apply to every program (RUN-15).
+ */
 import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkReadable, loadMigrations } from '../src/migrations.ts';
 import { newPath, openStore, runEvent } from './fixtures.ts';
 
-/** The columns of an event that is copied from run `r`, with some of them changed. */
+/** The columns of an event copied from run `r`, with some of them changed. */
 function copied(changes: Record<string, string>, columns: readonly string[]): string {
   const values = columns.map((column) => changes[column] ?? column);
   return `(${columns.join(', ')}) SELECT ${values.join(', ')} FROM run_events WHERE run_id = 'r' AND run_seq = 2`;
@@ -35,7 +37,7 @@ describe.each([false, true])('a connection with recursive_triggers %j', (recursi
     ['its position', { run_seq: '9', idempotency_key: "'new'" }],
     ['its position, from another run', { run_id: "'other'", run_seq: '9', idempotency_key: "'new'" }],
     ['everything but the payload', {}],
-  ])('is refused to replace an event by %s', async (_, changes) => {
+  ])('cannot replace an event by %s', async (_, changes) => {
     const { store, database, rows, columns } = await attacked(recursive);
     const before = rows();
     const values = copied({ payload: `'{"forged":true}'`, ...changes }, columns);
@@ -48,7 +50,7 @@ describe.each([false, true])('a connection with recursive_triggers %j', (recursi
     for (const run of ['r', 'other']) expect((await store.runs.verify(run)).ok).toBe(true);
   });
 
-  it('cannot take the guard away with a DELETE, and the store goes on', async () => {
+  it('cannot DELETE the guard row, and the store still works', async () => {
     const { store, database } = await attacked(recursive);
     expect(() => database.exec('DELETE FROM run_events_guard')).toThrow('append-only');
     expect(() => database.exec('UPDATE run_events_guard SET id = 2')).toThrow('CHECK constraint failed');
@@ -57,7 +59,7 @@ describe.each([false, true])('a connection with recursive_triggers %j', (recursi
   });
 
   it.each(['run_seq = 1', 'position = 1', "idempotency_key = 'a'", "run_id = 'other'", "payload = '{}'"])(
-    'is refused UPDATE OR REPLACE with %s',
+    'cannot UPDATE OR REPLACE with %s',
     async (change) => {
       const { database, rows } = await attacked(recursive);
       const before = rows();
@@ -69,7 +71,7 @@ describe.each([false, true])('a connection with recursive_triggers %j', (recursi
 });
 
 describe('a redaction by hand', () => {
-  it('is counted by its run, so that nothing made from the payload passes for current', async () => {
+  it('is counted by its run, so that anything derived from the payload is outdated', async () => {
     const { store, database } = await attacked(false);
     const [event] = await store.runs.fetchEvents('r');
     const payloadHash = createHash('sha256').update(JSON.stringify(event!.payload)).digest('hex');
@@ -91,8 +93,8 @@ describe('a redaction by hand', () => {
   });
 });
 
-describe('the store', () => {
-  it('answers duplicates as before, alone and in a batch', async () => {
+describe('a store with guards', () => {
+  it('recognises duplicates as before, alone and in a batch', async () => {
     const { store } = await attacked(false);
     const again = await store.runs.appendEvent(runEvent('r', 'b'));
     expect(again).toMatchObject({ runSeq: 2, idempotent: true, persisted: false });
@@ -115,20 +117,20 @@ describe('the store', () => {
 /** The newest schema that version 0.1 knows. */
 const SCHEMA_OF_0_1 = 6;
 
-describe('a file that today’s library has upgraded', () => {
+describe('a file that the current library has upgraded', () => {
   const migrations = loadMigrations().map(({ version, name, oldestReader }) => ({
     version,
     name,
     oldest_reader: oldestReader,
   }));
 
-  it('is refused by version 0.1, which does not know that runs count their rewrites (UPG-1)', () => {
+  it('is refused by version 0.1, which does not know `rewrites` (UPG-1)', () => {
     expect(() => checkReadable(migrations, SCHEMA_OF_0_1, 'store.db')).toThrow(
       /store\.db was written by a newer Tidemark \(schema \d+; this library knows 6\): update the tidemark packages/,
     );
   });
 
-  it('is not refused on account of its guards', () => {
+  it('is not refused because of its guards', () => {
     const guards = migrations.filter(({ name }) => name === 'guards');
     expect(() => checkReadable(guards, SCHEMA_OF_0_1, 'store.db')).not.toThrow();
   });

@@ -1,4 +1,4 @@
-/** The history checker is only worth something if it rejects histories that are wrong: each of these is broken by hand. */
+/** The history checker must reject wrong histories: each of these is broken by hand. */
 import { describe, expect, it } from 'vitest';
 import { checkHistory, type LogEvent, type Note, type ProblemKind, unsettled } from '../../../faults/history.ts';
 
@@ -18,22 +18,22 @@ function check(notes: Note[], log: LogEvent[]) {
   return checkHistory(notes, new Map([['r', log]]));
 }
 
-/** Two acknowledged writes and one of unknown outcome, which happened. */
+/** Two acknowledged writes and one of unknown outcome, which was stored. */
 const NOTES = [sent('a'), acked('a', 1), sent('b'), acked('b', 2), sent('c')];
 const LOG = [stored('a', 1), stored('b', 2), stored('c', 3)];
 
 describe('checkHistory accepts', () => {
-  it('a log that holds what was acknowledged, with or without a write of unknown outcome (GEN-8)', () => {
+  it('a log that holds the acknowledged writes, with or without a write of unknown outcome (GEN-8)', () => {
     expect(check(NOTES, LOG)).toEqual({ acked: 2, unknown: 1, unknownStored: 1, problems: [] });
     expect(check(NOTES, LOG.slice(0, 2))).toEqual({ acked: 2, unknown: 1, unknownStored: 0, problems: [] });
   });
 
-  it('a write that was sent again and told the same place twice (RUN-4)', () => {
+  it('a write whose retry returned the same position (RUN-4)', () => {
     const notes = [sent('a'), sent('a'), acked('a', 1), sent('a'), acked('a', 1)];
     expect(check(notes, [stored('a', 1)]).problems).toEqual([]);
   });
 
-  it('concurrent writes in either order, and a batch that is not there at all', () => {
+  it('concurrent writes in either order, and a batch that is missing as a whole', () => {
     const notes = [
       sent('a'),
       sent('b'),
@@ -45,7 +45,7 @@ describe('checkHistory accepts', () => {
     expect(check(notes, [stored('b', 1), stored('a', 2)]).problems).toEqual([]);
   });
 
-  it('a rejected write that is absent, and one that was sent again after the rejection', () => {
+  it('a rejected write that is absent, and one that was retried after the rejection', () => {
     const rejected: Note = { kind: 'rejected', run: 'r', key: 'a', eventId: 'id-a', code: 'STORAGE_FULL' };
     expect(check([sent('a'), rejected], [])).toMatchObject({ unknown: 0, problems: [] });
     expect(check([sent('a'), rejected, sent('a'), acked('a', 1)], [stored('a', 1)]).problems).toEqual([]);
@@ -55,12 +55,17 @@ describe('checkHistory accepts', () => {
 describe('checkHistory rejects', () => {
   const broken: [string, ProblemKind, Note[], LogEvent[]][] = [
     ['an acknowledged write that is missing at the end', 'lost', NOTES, LOG.slice(0, 1)],
-    ['an acknowledged write whose place another took', 'lost', NOTES, [stored('a', 1), stored('c', 2)]],
+    ['an acknowledged write whose sequence another write has', 'lost', NOTES, [stored('a', 1), stored('c', 2)]],
     ['a run that is gone altogether', 'lost', NOTES, []],
     ['a key that is stored twice', 'duplicated', NOTES, [...LOG, stored('b', 4, { eventId: 'id-other' })]],
     ['an event id that is stored twice', 'duplicated', NOTES, [LOG[0]!, LOG[1]!, stored('c', 3, { eventId: 'id-b' })]],
-    ['a write that stands elsewhere than its writer was told', 'moved', NOTES, [stored('b', 1), stored('a', 2)]],
-    ['a retry that was told another place than the first time', 'moved', [...NOTES, sent('b'), acked('b', 3)], LOG],
+    ['a write at another sequence than was acknowledged', 'moved', NOTES, [stored('b', 1), stored('a', 2)]],
+    [
+      'a retry acknowledged with another sequence than the first time',
+      'moved',
+      [...NOTES, sent('b'), acked('b', 3)],
+      LOG,
+    ],
     [
       'an event with another id than was sent',
       'altered',
@@ -73,7 +78,7 @@ describe('checkHistory rejects', () => {
     ['a log that is read out of order', 'gap', NOTES, [LOG[1]!, LOG[0]!, LOG[2]!]],
     ['an event that nobody sent', 'phantom', NOTES, [...LOG, stored('z', 4)]],
     [
-      'a rejected write that is there all the same',
+      'a rejected write that was stored',
       'rejected-but-stored',
       [sent('a'), { kind: 'rejected', run: 'r', key: 'a', eventId: 'id-a', code: 'STORAGE_FULL' }],
       [stored('a', 1)],
@@ -92,7 +97,7 @@ describe('checkHistory rejects', () => {
       [LOG[0]!, stored('b', 2, { persistedAt: '2025-12-31T00:00:00.000Z' }), LOG[2]!],
     ],
     [
-      'a write that stands before one acknowledged before it was sent',
+      'a write before one that was acknowledged before it was sent',
       'out-of-order',
       [sent('a'), acked('a', 2), sent('b')],
       [stored('b', 1), stored('a', 2)],
@@ -103,18 +108,18 @@ describe('checkHistory rejects', () => {
     expect(check(notes, log).problems.map((problem) => problem.kind)).toContain(kind);
   });
 
-  it('a run that no writer knows of', () => {
+  it('a run that no writer wrote', () => {
     const logs = new Map([['stranger', [stored('a', 1)]]]);
     expect(checkHistory([], logs).problems).toMatchObject([{ kind: 'phantom', run: 'stranger' }]);
   });
 
-  it('notes that make no sense: an acknowledgement of what was never sent', () => {
+  it('inconsistent notes: an acknowledgement of a write that was never sent', () => {
     expect(() => check([acked('a', 1)], [stored('a', 1)])).toThrow('before it was sent');
   });
 });
 
 describe('unsettled', () => {
-  it('gives the calls nobody was answered, batches in one piece', () => {
+  it('returns the unanswered calls, batches as one', () => {
     const unknown: Note = { kind: 'unknown', run: 'r', key: 'c', eventId: 'id-c', code: 'OUTCOME_UNKNOWN' };
     const notes = [...NOTES, unknown, sent('d', { batch: 'x' }), sent('e', { batch: 'x' })];
     expect(unsettled(notes).map(({ batch, writes }) => [batch, writes.map(({ key }) => key)])).toEqual([

@@ -1,4 +1,4 @@
-/** The projection that the tests of inline projections keep: how many events a run has; one type is refused. */
+/** The projection for the tests of inline projections: counts the events of a run and refuses one type. */
 import { defineProjection } from '@tidemark/core';
 
 export const INLINE_RUNS = ['a', 'b', 'c'];

@@ -1,4 +1,6 @@
-/** A process that appends with a projection, from several callers to a few runs, until it is killed; says each answer. */
+/**
+ * A process that appends with a projection, from several callers to a few runs, until it is killed. Prints each answer.
+ */
 import { sqliteStore } from '@tidemark/sqlite';
 import { counts, INLINE_RUNS } from './inline-projection.ts';
 

@@ -1,4 +1,4 @@
-/** Inline projections in one file: killed writers, and others' work in the same group commit. */
+/** Inline projections in one file: killed writers, and other work in the same group commit. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,12 +20,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** How far a state is stored, without bringing it up. */
+/** Returns the sequence that a state is stored up to, without updating it. */
 async function storedSeq(store: Store, runId: string): Promise<number | null> {
   return numberOf(await store.kv.getField(`tidemark.projections.counts.1.${runId}`, 'seq'));
 }
 
-/** Starts a writer and kills it once it has answered often enough; gives the last answer for each run. */
+/** Starts a writer and kills it after enough answers. Returns the last answer for each run. */
 async function killedWriter(): Promise<Map<string, number>> {
   const { child, ended } = startNode({ script: 'packages/sqlite/test/inline-projections-child.ts' }, path);
   let lines = 0;
@@ -44,7 +44,7 @@ async function killedWriter(): Promise<Map<string, number>> {
 }
 
 describe('inline projections on SQLite', () => {
-  it('are as far as the log when their writer is killed, again and again', { timeout: 120_000 }, async () => {
+  it('are up to date with the log when their writer is killed, repeatedly', { timeout: 120_000 }, async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const answered = await killedWriter();
       const store = await sqliteStore(path);
@@ -59,7 +59,7 @@ describe('inline projections on SQLite', () => {
     }
   });
 
-  it('that refuse undo nothing else of the same commit, and leave the head where it was', async () => {
+  it('that refuse roll back nothing else in the same commit, and do not move the head', async () => {
     const store = await sqliteStore(path);
     const plain = store.runs.handle('r');
     const inline = store.runs.handle('r', { projections: [counts] });
@@ -92,7 +92,7 @@ describe('inline projections on SQLite', () => {
     await store.close();
   });
 
-  it('whose schema never answers hold the file no longer than their time limit', async () => {
+  it('whose schema never resolves hold the file no longer than their time limit', async () => {
     const store = await sqliteStore(path);
     const never: StandardSchema<object> = {
       '~standard': { version: 1, vendor: 'by hand', validate: () => new Promise(() => {}) },

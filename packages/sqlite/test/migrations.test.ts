@@ -1,4 +1,4 @@
-/** The schema: who may open a file, who brings it up to date, and that events in it cannot be changed. */
+/** The schema: which versions may open a file, how it is migrated, and that its events cannot be changed. */
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,7 +9,7 @@ import { startNode } from './programs.ts';
 
 const NEWEST = loadMigrations().at(-1)!.version;
 
-/** Opens the store it is given, appends one event to a run of its own, and says so. */
+/** Opens the given store, appends one event to its own run, and prints that. */
 const OPENER = `
   import { sqliteStore } from '@tidemark/sqlite';
   const store = await sqliteStore(process.argv[1]);
@@ -57,7 +57,7 @@ describe('a stored event', () => {
 });
 
 describe('a file of another version', () => {
-  it('is refused with a sentence when only a newer library can read it (F20)', async () => {
+  it('is refused with an explanation when only a newer library can read it (F20)', async () => {
     const path = await fileWithSchema(NEWEST + 3, NEWEST + 1);
     await expect(sqliteStore(path)).rejects.toMatchObject({
       code: 'SCHEMA_MISMATCH',
@@ -68,12 +68,12 @@ describe('a file of another version', () => {
     });
   });
 
-  it('opens when the newer version says that this one may work beside it (F20)', async () => {
+  it('opens when the newer version allows this one beside it (F20)', async () => {
     const store = await openStore(await fileWithSchema(NEWEST + 1, NEWEST));
     expect((await store.runs.appendEvent(runEvent('r'))).runSeq).toBe(1);
   });
 
-  it('is brought up to date from any older version', async () => {
+  it('is migrated from any older version', async () => {
     for (const { version } of loadMigrations().slice(0, -1)) {
       const path = newPath();
       const database = rawHandle(path);
@@ -94,7 +94,7 @@ describe('a file of another version', () => {
   });
 });
 
-/** Takes a file back to the schema before the migration `rewrites`. */
+/** Reverts a file to the schema before the migration `rewrites`. */
 const SINCE_REWRITES = [
   "DELETE FROM tidemark_migrations WHERE name IN ('rewrites', 'requests', 'quarantines', 'checksums', 'guards')",
   'DROP TRIGGER run_events_never_replaced',

@@ -1,4 +1,4 @@
-/** Everything a store writes is its owner's alone, whatever the umask; files from before are named by the doctor. */
+/** Every file of a store is private to its owner, whatever the umask. The doctor names files that are not. */
 import { chmodSync, globSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -21,7 +21,7 @@ function withUmask(mask: number): void {
 }
 
 describe.skipIf(process.platform === 'win32')('permissions', () => {
-  it.each([0o000, 0o022])('with umask %o let nobody else in', async (mask) => {
+  it.each([0o000, 0o022])('with umask %o exclude all other users', async (mask) => {
     withUmask(mask);
     const root = newPath();
     const path = join(root, 'deep', 'state.db');
@@ -39,7 +39,7 @@ describe.skipIf(process.platform === 'win32')('permissions', () => {
       expect([name, mode]).toEqual([name, statSync(join(root, name)).isDirectory() ? '700' : '600']);
   });
 
-  it('of files from before are named by the doctor, with what to run', async () => {
+  it('of files from older versions are named by the doctor, with the command to run', async () => {
     const path = newPath();
     const store = await openStore(path);
     await store.runs.appendEvent(runEvent('r'));

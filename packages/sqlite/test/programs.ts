@@ -1,4 +1,4 @@
-/** Runs programs on the sources in processes of their own, for tests of several processes. */
+/** Runs programs on the sources in separate processes, for tests of several processes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { SOURCE_FLAGS } from '../../../scripts/processes.ts';
@@ -18,7 +18,7 @@ export interface Program {
   said(text: string): Promise<void>;
 }
 
-/** Starts a script of this repository, or source text, under Node; vitest's own settings stay out of it. */
+/** Starts a script of this repository, or source text, under Node without vitest's settings. */
 export function startNode(program: { script: string } | { source: string }, ...args: string[]): Program {
   const { NODE_OPTIONS: _, VITEST: __, ...env } = process.env;
   const what =

@@ -1,4 +1,4 @@
-/** Redaction in the file: the payload is gone from its row, and the trigger lets exactly that change pass (RUN-15). */
+/** Redaction in the file: the payload is removed from its row, and the trigger allows exactly that change (RUN-15). */
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newPath, openStore, runEvent } from './fixtures.ts';
@@ -15,7 +15,7 @@ async function redacted() {
 }
 
 describe('redactEvent', () => {
-  it('takes the payload out of its row and keeps its hash', async () => {
+  it('removes the payload from its row and keeps its hash', async () => {
     const { store, database } = await redacted();
     await store.runs.redactEvent('r', 1, ORDER);
     const row = database.prepare('SELECT payload, redaction FROM run_events WHERE run_seq = 1').get()!;
@@ -25,7 +25,7 @@ describe('redactEvent', () => {
     expect(await store.runs.verify('r')).toMatchObject({ ok: true });
   });
 
-  it('is the one change that the log lets pass', async () => {
+  it('is the one change that the triggers allow', async () => {
     const { store, database } = await redacted();
     const redaction = `'{"payloadHash":"","at":1,"by":"b","reason":"r"}'`;
     const changes = [

@@ -1,10 +1,10 @@
-/** What goes from the file: expired records by themselves, whole runs when asked, both a little at a time. */
+/** Removal from the file: expired records automatically, whole runs on request, both in small steps. */
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { newPath, openStore, runEvent } from './fixtures.ts';
 
-/** Counts rows behind the store's back. */
+/** Counts rows directly in the file. */
 function counter(path: string): (table: string) => number {
   const database = new DatabaseSync(path, { readOnly: true });
   onTestFinished(() => database.close());

@@ -1,4 +1,4 @@
-/** Files that released versions wrote open, upgrade and go on with the code of today (UPG-1). */
+/** Files that released versions wrote can be opened, upgraded and used with the current code (UPG-1). */
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,7 +7,7 @@ import { type Fixture, fixturesOf } from '../../../scripts/fixtures/packed.ts';
 import { loadMigrations } from '../src/migrations.ts';
 import { newPath, openStore } from './fixtures.ts';
 
-/** The name of the file, unpacked into a folder of its own. */
+/** Unpacks the file into a new folder and returns its name. */
 function unpacked(fixture: Fixture): string {
   const path = newPath();
   fixture.unpack(dirname(path));
@@ -15,11 +15,11 @@ function unpacked(fixture: Fixture): string {
 }
 
 describe.each(fixturesOf('sqlite'))('a file of version $version', (fixture) => {
-  it('holds what was written', async () => {
+  it('holds the data that was written', async () => {
     await checkContents(await openStore(unpacked(fixture)), fixture);
   });
 
-  it('goes on where it was', async () => {
+  it('can be written to', async () => {
     const path = unpacked(fixture);
     await checkContinuing(await openStore(path), fixture, join(dirname(path), 'archive'));
   });

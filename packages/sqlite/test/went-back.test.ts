@@ -1,4 +1,4 @@
-/** Events that somebody removed from the file together with the head: verify cannot know of them, a process that saw them does. */
+/** Events removed from the file together with the head: verify cannot detect it, but a process that saw them does. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** Cuts the tail off a run, past every trigger. */
+/** Cuts the tail off a run, without firing triggers. */
 function cutTail(path: string, keep: number): void {
   const database = new DatabaseSync(path);
   const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all();
@@ -22,7 +22,7 @@ function cutTail(path: string, keep: number): void {
   database.close();
 }
 
-test('a cut tail is reported by the process that wrote it, and by the snapshot that knew it', async () => {
+test('a cut tail is reported by the process that wrote it, and by the snapshot that covered it', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'tidemark-back-'));
   closing.push(() => rm(directory, { recursive: true }));
   const path = join(directory, 'state.db');

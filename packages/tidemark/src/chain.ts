@@ -1,2 +1,2 @@
-/** `tidemark/chain`: the hashes that connect the events of a run, for programs that verify exports themselves. */
+/** `tidemark/chain`: the hash chain of a run, for programs that verify exports themselves. */
 export { leafOf, linkOf, rollOf } from '@tidemark/core';

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-/** The `tidemark` command: hands over to @tidemark/cli, or says how to get it. */
+/** The `tidemark` command: runs @tidemark/cli, or prints how to install it. */
 import { enableCompileCache } from 'node:module';
 
-/** What that package exports, as far as it is needed here; it depends on this one, so it is not imported by type. */
+/** The exports of @tidemark/cli that are used here. That package depends on this one, so its types are not imported. */
 interface CommandLine {
   processIo(): unknown;
   run(argv: readonly string[], io: unknown): Promise<number>;

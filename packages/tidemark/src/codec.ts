@@ -1,4 +1,4 @@
-/** `tidemark/codec`: encryption and compression of payloads, and what a codec of your own implements. */
+/** `tidemark/codec`: encryption and compression of payloads, and the interface of custom codecs. */
 export {
   composeCodecs,
   compression,

@@ -1,4 +1,4 @@
-/** What an operator does across tenants, over a store of several engines: each part where it is kept. */
+/** The tenancy engine of a composed store: routes each call to the engine that stores the part. */
 import type { TenantPart } from '@tidemark/core';
 import type { TenancyEngine } from '@tidemark/core/engine';
 
@@ -8,7 +8,7 @@ export function composeTenancy(of: (part: TenantPart) => TenancyEngine, snapshot
     async erase(part, tenantId, limit, call) {
       const removed = await of(part).erase(part, tenantId, limit, call);
       if (removed > 0 || part !== 'runs' || snapshots === of('runs')) return removed;
-      // Snapshots that are kept elsewhere are no things of their own.
+      // Snapshots on another engine are removed with their runs and not counted.
       while ((await snapshots.erase('runs', tenantId, limit, call)) > 0);
       return 0;
     },

@@ -1,4 +1,4 @@
-/** One store out of several: each part of the contract is served by the engine chosen for it (AGT-1). */
+/** Composes one store of several: each part of the contract is served by the engine chosen for it. */
 import { type Durability, invalidArgument, type Store, TENANT_PARTS, type TenantPart } from '@tidemark/core';
 import {
   type AgentEngine,
@@ -12,7 +12,7 @@ import {
 import { composeTenancy } from './compose-tenancy.ts';
 import type { OpenOptions } from './drivers.ts';
 
-/** The parts a composed store can be made of. All of a session lives in one place, so that it can be deleted whole. */
+/** The parts of a composed store. All data of a session is on one engine, so that it can be deleted completely. */
 export const PARTS = [
   'runs',
   'snapshots',
@@ -24,11 +24,13 @@ export const PARTS = [
   'memory',
   'sessions',
 ] as const;
+/** The name of a part. */
 export type PartName = (typeof PARTS)[number];
 
+/** The store of each part; `default` serves all others. */
 export type Parts = { default: Store } & Partial<Record<PartName, Store>>;
 
-/** Which part serves which agent capability. */
+/** The part that serves each agent capability. */
 const AGENT_PARTS: Record<keyof AgentEngine, PartName> = {
   events: 'events',
   bindings: 'bindings',
@@ -42,10 +44,10 @@ const AGENT_PARTS: Record<keyof AgentEngine, PartName> = {
   sessions: 'sessions',
 };
 
-/** From the weakest promise to the strongest; what is not known is never better than what is. */
+/** From the weakest guarantee to the strongest. `unknown` is weaker than every known durability except `none`. */
 const DURABILITIES: readonly Durability[] = ['none', 'unknown', 'process-crash', 'host-crash', 'node-loss'];
 
-/** A store whose ping, doctor and close speak for all its parts. */
+/** Composes a store. Its ping, doctor and close cover all parts. */
 export function composeStores(parts: Parts, options: OpenOptions): Store {
   const named = new Map(Object.entries(parts).map(([part, store]) => [part, engineUnder(store, part)]));
   const engine = (part: PartName) => named.get(part) ?? named.get('default')!;
@@ -62,25 +64,25 @@ export function composeStores(parts: Parts, options: OpenOptions): Store {
       'runs.feed': engine('runs').can['runs.feed'],
       'runs.transactions': engine('runs').can['runs.transactions'],
       'runs.redaction': engine('runs').can['runs.redaction'],
-      // Their states are records: only where both are one engine's can they share a transaction.
+      // Their states are KV records, which share a transaction with the events only on the same engine.
       'runs.inlineProjections': engine('runs') === engine('kv') && engine('runs').can['runs.inlineProjections'],
       'kv.watch': engine('kv').can['kv.watch'],
       reopen: all.every((it) => it.can.reopen),
     },
     durability: () => DURABILITIES.find((durability) => all.some((it) => it.durability() === durability))!,
-    runs: runsOf(engine('runs').runs, engine('snapshots').runs),
+    runs: composedRuns(engine('runs').runs, engine('snapshots').runs),
     kv: engine('kv').kv,
     agents: Object.fromEntries(agents) as Partial<AgentEngine>,
     artifacts: engine('artifacts').artifacts,
-    tenancy: tenancyOf(engine),
+    tenancy: composedTenancy(engine),
     ping: async (call) => void (await Promise.all(all.map((it) => it.ping(call)))),
-    doctor: async (call) => doctorOf(all, await Promise.all(all.map((it) => it.doctor(call)))),
+    doctor: async (call) => composedReport(all, await Promise.all(all.map((it) => it.doctor(call)))),
     close: () => closeAll(Object.values(parts)),
   });
 }
 
-/** Each part by the engine it is on; only where all of them can tell tenants apart. */
-function tenancyOf(engine: (part: PartName) => Engine): TenancyEngine | undefined {
+/** Returns the tenancy engine of all parts, or `undefined` if one of them has none. */
+function composedTenancy(engine: (part: PartName) => Engine): TenancyEngine | undefined {
   const of = (part: TenantPart) =>
     engine(part in AGENT_PARTS ? AGENT_PARTS[part as keyof AgentEngine] : (part as PartName));
   const engines = [...TENANT_PARTS.map(of), engine('snapshots')];
@@ -94,8 +96,8 @@ function engineUnder(store: Store, part: string): Engine {
   return engine;
 }
 
-/** A run engine that keeps its snapshots elsewhere. */
-function runsOf(runs: RunEngine | undefined, snapshots: RunEngine | undefined): RunEngine | undefined {
+/** Returns a run engine that stores its snapshots on another engine. */
+function composedRuns(runs: RunEngine | undefined, snapshots: RunEngine | undefined): RunEngine | undefined {
   if (!runs || !snapshots || runs === snapshots) return runs;
   return {
     quarantines: runs.quarantines,
@@ -119,7 +121,7 @@ function runsOf(runs: RunEngine | undefined, snapshots: RunEngine | undefined): 
   };
 }
 
-function doctorOf(engines: readonly Engine[], reports: readonly Awaited<ReturnType<Engine['doctor']>>[]) {
+function composedReport(engines: readonly Engine[], reports: readonly Awaited<ReturnType<Engine['doctor']>>[]) {
   const weakest = DURABILITIES.find((durability) => reports.some((report) => report.durability === durability))!;
   const findings = reports.flatMap((report, index) =>
     report.findings.map((finding) => ({ ...finding, check: `${engines[index]!.backend}: ${finding.check}` })),

@@ -1,4 +1,4 @@
-/** `tidemark/contracts`: every type of the contract, and the lists that describe it. */
+/** `tidemark/contracts`: all types of the contract, and its constants. */
 export type * from '@tidemark/core';
 export {
   AGENT_PARTS,

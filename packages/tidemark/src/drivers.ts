@@ -1,17 +1,17 @@
-/** Which package serves which URL; each is loaded only when it is asked for. */
+/** Maps URLs to driver packages. Each is loaded when its URL is opened. */
 
 import { invalidArgument, memoryStore, type Store, type StoreOptions, TidemarkError } from '@tidemark/core';
 import { shownUrl } from '@tidemark/core/engine';
 
-/** Options every backend takes when it is opened by URL. */
+/** Options of `open`. */
 export interface OpenOptions extends StoreOptions {
-  /** `require` refuses a backend on which an acknowledged write could be lost in a power cut (GEN-9). */
+  /** `require` fails with `DURABILITY_TOO_WEAK` if an acknowledged write could be lost in a power cut. */
   durability?: 'require';
 }
 
 type OpenUrl = (url: string, options: OpenOptions) => Promise<Store>;
 
-/** What a driver package exports for `open`. */
+/** The exports of a driver package that `open` uses. */
 interface DriverModule {
   openUrl: OpenUrl;
 }
@@ -29,11 +29,11 @@ const PACKAGES: Record<string, string> = {
 /** The schemes of the URLs that `open` takes. */
 export const STORE_SCHEMES: readonly string[] = ['memory', 'sqlite', ...Object.keys(PACKAGES)];
 
-/** Opens one store by its URL. */
+/** Opens a store by URL. */
 export async function openUrl(url: string, options: OpenOptions): Promise<Store> {
   const scheme = /^([a-z]+):/.exec(url)?.[1];
   if (scheme === 'memory') return openMemory(options);
-  if (scheme === 'sqlite') return openSqlite(pathOf(url), options);
+  if (scheme === 'sqlite') return openSqlite(sqlitePath(url), options);
   const name = scheme === undefined ? undefined : PACKAGES[scheme];
   if (name === undefined)
     throw invalidArgument(
@@ -61,14 +61,14 @@ function openMemory(options: OpenOptions): Store {
   return memoryStore(options);
 }
 
-/** `sqlite:app.db`, `sqlite:./app.db` and `sqlite:///var/lib/app.db` name files; percent escapes are decoded. */
-function pathOf(url: string): string {
-  const path = decoded(url.slice('sqlite:'.length)).replace(/^\/\/(?=\/)/, '');
+/** Returns the path in `sqlite:app.db`, `sqlite:./app.db` or `sqlite:///var/lib/app.db`. Decodes percent escapes. */
+function sqlitePath(url: string): string {
+  const path = decodePercent(url.slice('sqlite:'.length)).replace(/^\/\/(?=\/)/, '');
   if (path === '' || path.startsWith('//')) throw invalidArgument('url', 'sqlite: followed by the name of a file', url);
   return path;
 }
 
-function decoded(text: string): string {
+function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -1,2 +1,2 @@
-/** `tidemark/engine`: the ports that a backend implements, and the tools that help to. */
+/** `tidemark/engine`: the interfaces that a backend implements, and tools to implement them. */
 export * from '@tidemark/core/engine';

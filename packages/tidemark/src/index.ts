@@ -1,4 +1,4 @@
-/** The entry for applications: `open` a store, work with it, and handle its errors. */
+/** The entry point for applications: opens stores, and exports their types, helpers and errors. */
 export {
   type AdminStore,
   type AgentStore,

@@ -1,4 +1,4 @@
-/** `open`: where a store is when nobody says, by URL, composed of several, and what it says when it cannot. */
+/** `open`: the default path, URLs, composed stores, and errors. */
 import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { memoryStore } from '@tidemark/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineProjection, open, type Store } from './index.ts';
 
-/** A driver that is not installed in this repository; as more of them are built there may be none. */
+/** A driver that is not installed in this repository, if there is one. */
 const absent = Object.entries({ nats: '@tidemark/nats', redis: '@tidemark/redis', http: '@tidemark/client' }).find(
   ([, name]) => !existsSync(new URL(`../../../node_modules/${name}`, import.meta.url)),
 );
@@ -15,7 +15,7 @@ const home = process.cwd();
 let folder: string;
 const opened: Store[] = [];
 
-/** Opens a store that is closed when the test ends. */
+/** Opens a store and closes it when the test ends. */
 async function openStore(...args: Parameters<typeof open>): Promise<Store> {
   const store = await open(...args);
   opened.push(store);
@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 describe('open', () => {
-  it('without arguments makes a durable SQLite file in the current directory', async () => {
+  it('creates a durable SQLite file in the current directory without arguments', async () => {
     const store = await openStore();
     await store.runs.handle('r').append('RunStarted');
     expect(existsSync(join(folder, '.tidemark/state.db'))).toBe(true);
@@ -44,7 +44,7 @@ describe('open', () => {
     expect(await again.runs.headSeq('r')).toBe(1);
   });
 
-  it('takes the forms of a SQLite URL', async () => {
+  it('accepts all forms of a SQLite URL', async () => {
     const forms: [string, string][] = [
       ['sqlite:a.db', 'a.db'],
       ['sqlite:./b/c.db', 'b/c.db'],
@@ -58,22 +58,22 @@ describe('open', () => {
     }
   });
 
-  it('refuses a SQLite URL that names no file', async () => {
+  it('refuses a SQLite URL without a file name', async () => {
     for (const url of ['sqlite:', 'sqlite://host', 'sqlite::memory:']) {
       await expect(open(url), url).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     }
   });
 
-  it('refuses a percent escape that is none with an error of ours (GEN-1)', async () => {
+  it('refuses an invalid percent escape with INVALID_ARGUMENT (GEN-1)', async () => {
     await expect(open('sqlite:%zz')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 
-  it('opens memory by URL, unless durability is required', async () => {
+  it('opens a memory store by URL, unless durability is required', async () => {
     expect((await openStore('memory:')).info.backend).toBe('memory');
     await expect(open('memory:', { durability: 'require' })).rejects.toMatchObject({ code: 'DURABILITY_TOO_WEAK' });
   });
 
-  it('names the schemes it knows when the scheme is unknown or missing', async () => {
+  it('lists the known schemes if the scheme is unknown or missing', async () => {
     for (const url of ['mysql://host/db', 'app.db', '']) {
       await expect(open(url), url).rejects.toMatchObject({
         code: 'INVALID_ARGUMENT',
@@ -83,7 +83,7 @@ describe('open', () => {
     }
   });
 
-  it('says which package is missing and how to install it', async (context) => {
+  it('names the missing package and how to install it', async (context) => {
     if (!absent) return context.skip('every driver is installed here');
     const [scheme, name] = absent;
     await expect(open(`${scheme}://localhost`)).rejects.toMatchObject({
@@ -92,7 +92,7 @@ describe('open', () => {
     });
   });
 
-  it('passes options on', async () => {
+  it('passes its options to the store', async () => {
     const store = await openStore('memory:', { limits: { eventPayloadBytes: 10 } });
     const append = store.runs.handle('r').append('RunStarted', { text: 'longer than ten bytes' });
     await expect(append).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
@@ -110,7 +110,7 @@ describe('open', () => {
 });
 
 describe('a composed store', () => {
-  it('speaks for all its parts: backend, capabilities, the weakest durability', async () => {
+  it('reports the backends, capabilities and weakest durability of its parts', async () => {
     const store = await openStore({ default: 'sqlite:app.db', pauses: 'memory:' });
     expect(store.info.backend).toBe('sqlite+memory');
     expect(store.info.durability).toBe('none');
@@ -123,7 +123,7 @@ describe('a composed store', () => {
     expect((await openStore({ default: 'sqlite:app.db', kv: 'sqlite:other.db' })).info.durability).toBe('host-crash');
   });
 
-  it('writes states with their events only where runs and kv are on one engine', async () => {
+  it('writes states with their events only if runs and kv are on the same engine', async () => {
     const counts = defineProjection({ name: 'counts', version: 1, initial: {}, on: {} });
     const options = { projections: [counts] };
     const together = await openStore({ default: 'sqlite:app.db', pauses: 'memory:' });
@@ -139,7 +139,7 @@ describe('a composed store', () => {
     expect(await apart.runs.headSeq('r')).toBe(1);
   });
 
-  it('asks every part in ping and doctor, and names them in the findings', async () => {
+  it('pings and examines every part, and names the parts in the findings', async () => {
     const [one, two] = [memoryStore(), await open('sqlite:two.db')];
     const store = await openStore({ default: two, kv: one });
     expect(await store.ping()).toBe(true);
@@ -149,7 +149,7 @@ describe('a composed store', () => {
     expect(await store.ping().catch(() => false)).toBe(false);
   });
 
-  it('keeps snapshots elsewhere and still projects the current one (AGT-1)', async () => {
+  it('stores snapshots on another engine and projects the current one (AGT-1)', async () => {
     const [events, snapshots] = [await open('sqlite:events.db'), memoryStore()];
     const store = await openStore({ default: events, snapshots });
     const run = store.runs.handle('r');
@@ -161,7 +161,7 @@ describe('a composed store', () => {
     expect(await store.runs.getSnapshot('r')).toBeNull();
   });
 
-  it('keeps pauses elsewhere: they are in that store and in no other (AGT-1)', async () => {
+  it('stores pauses only on their own engine (AGT-1)', async () => {
     const [main, pauses] = [await open('sqlite:main.db'), memoryStore()];
     const store = await openStore({ default: main, pauses });
     await store.agents.savePlannerState('token', { step: 1 });
@@ -169,7 +169,7 @@ describe('a composed store', () => {
     expect(await pauses.agents.loadPlannerState('token')).toEqual({ step: 1 });
   });
 
-  it('keeps jobs with the records of kv (KV-7)', async () => {
+  it('stores jobs on the engine of kv (KV-7)', async () => {
     const kv = memoryStore();
     const store = await openStore({ default: 'sqlite:app.db', kv });
     const { job } = await store.jobs.enqueue({ taskType: 'email-send', taskId: 'a' });
@@ -178,7 +178,7 @@ describe('a composed store', () => {
     expect(store.info.capabilities.jobs).toBe(true);
   });
 
-  it('opens a URL that serves two parts once, and closes every part', async () => {
+  it('opens a URL of two parts once, and closes every part', async () => {
     const store = await open({ default: 'sqlite:app.db', kv: 'memory:', pauses: 'memory:' });
     await store.close();
     await expect(store.ping()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
@@ -187,7 +187,7 @@ describe('a composed store', () => {
     await expect(part.ping()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
   });
 
-  it('refuses what it cannot compose, with a sentence', async () => {
+  it('refuses compositions without a default, with unknown parts, and with foreign stores', async () => {
     await expect(open({ kv: 'memory:' } as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'url' });
     const unknownPart = open({ default: 'memory:', steps: 'memory:' } as never);
     await expect(unknownPart).rejects.toMatchObject({
@@ -197,7 +197,7 @@ describe('a composed store', () => {
     await expect(open({ default: {} as Store })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', field: 'default' });
   });
 
-  it('closes what it had opened when a later part cannot be opened', async () => {
+  it('closes the parts it has opened if a later one cannot be opened', async () => {
     const composed = open({ default: 'sqlite:app.db', kv: 'mysql://localhost' });
     await expect(composed).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     expect(existsSync(join(folder, 'app.db-wal')), 'a closed store leaves no WAL').toBe(false);

@@ -1,21 +1,30 @@
-/** `open`: a store by URL, by nothing at all, or composed of several. */
+/** `open`: opens a store by URL, at the default path, or composed of several stores. */
 import { invalidArgument, type Store } from '@tidemark/core';
 import { composeStores, PARTS, type PartName, type Parts } from './compose.ts';
 import { type OpenOptions, openSqlite, openUrl } from './drivers.ts';
 
-/** Where the store is when nobody says. */
+/** The path of the SQLite file that `open()` uses. */
 export const DEFAULT_PATH = '.tidemark/state.db';
 
-/** URLs, or stores that are open already, for the parts of a composed store; `default` serves the rest. */
+/** The URL or the open store of each part of a composed store. `default` serves all other parts. */
 export type Composition = { default: string | Store } & Partial<Record<PartName, string | Store>>;
 
 /**
- * Opens a store.
+ * Opens a store by URL: `memory:`, `sqlite:`, `postgres:`, `redis:`, `nats:` or `http:`. Without a target it opens the
+ * SQLite file `.tidemark/state.db` in the current directory. An object composes a store of several: each part is served
+ * by its own URL or open store.
+ *
+ * Loads the driver package of the URL. Closing a composed store closes all its parts.
+ *
+ * @throws `DRIVER_MISSING` if the driver package is not installed; the message has the command. `INVALID_ARGUMENT` if
+ * the URL or a part is unknown. `DURABILITY_TOO_WEAK` if `durability` is `require` and the backend is too weak.
+ * `SCHEMA_MISMATCH` if a newer version wrote the data. `UNAVAILABLE` if the server cannot be reached.
  *
  * @example
- * const store = await open();                        // a SQLite file in ./.tidemark/state.db
- * const store = await open('sqlite:app.db');
- * const store = await open({ default: 'sqlite:app.db', pauses: 'memory:' });
+ * const local = await open(); // ./.tidemark/state.db
+ * const app = await open('sqlite:app.db', { durability: 'require' });
+ * const composed = await open({ default: 'sqlite:main.db', kv: 'memory:', pauses: 'memory:' });
+ * console.log(local.info.backend, app.info.durability, composed.info.backend); // sqlite host-crash sqlite+memory
  */
 export async function open(target?: string | Composition, options: OpenOptions = {}): Promise<Store> {
   if (target === undefined) return openSqlite(DEFAULT_PATH, options);
@@ -48,7 +57,7 @@ async function openComposition(target: Composition, options: OpenOptions): Promi
   }
 }
 
-/** The same URL twice is one store. */
+/** Opens each URL once, also if several parts use it. */
 async function openOnce(opened: Map<string, Store>, url: string, options: OpenOptions): Promise<Store> {
   const known = opened.get(url);
   if (known) return known;

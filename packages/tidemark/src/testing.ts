@@ -1,2 +1,2 @@
-/** `tidemark/testing`: a store in memory whose clock and random bytes a test can set. */
+/** `tidemark/testing`: an in-memory store whose clock and random bytes a test can set. */
 export { memoryStore, type StoreOptions } from '@tidemark/core';

@@ -1,4 +1,6 @@
-/** The whole conformance kit on the specification's hybrid: PostgreSQL, with pauses, memory and KV on Redis. */
+/**
+ * The whole conformance kit on the hybrid store of the specification: PostgreSQL, with pauses, memory and KV on Redis.
+ */
 import { randomUUID } from 'node:crypto';
 import { ALL_CASES, registerConformance, type StoreUnderTest, sharesStore } from '@tidemark/conformance';
 import type { Store } from '@tidemark/core';
@@ -10,29 +12,29 @@ import { open } from '../src/index.ts';
 
 const [postgres, redis] = [offeredUrl('postgres'), offeredUrl('redis')];
 
-async function openHybrid(place: string): Promise<Store> {
+async function openHybrid(name: string): Promise<Store> {
   const [sql, keyed] = [
-    await postgresStore({ url: postgres!, schema: place, timeoutMs: 20_000 }),
-    await redisStore({ url: redis!, prefix: place, timeoutMs: 20_000 }),
+    await postgresStore({ url: postgres!, schema: name, timeoutMs: 20_000 }),
+    await redisStore({ url: redis!, prefix: name, timeoutMs: 20_000 }),
   ];
   return open({ default: sql, pauses: keyed, memory: keyed, kv: keyed }, { timeoutMs: 20_000 });
 }
 
 async function openUnderTest(): Promise<StoreUnderTest> {
-  const place = `hybrid_${randomUUID().replaceAll('-', '')}`;
+  const name = `hybrid_${randomUUID().replaceAll('-', '')}`;
   const under: StoreUnderTest = {
-    store: await openHybrid(place),
-    peer: () => openHybrid(place),
+    store: await openHybrid(name),
+    peer: () => openHybrid(name),
     reopen: async () => {
       await under.store.close();
-      return openHybrid(place);
+      return openHybrid(name);
     },
   };
   return under;
 }
 
 describe.skipIf(!postgres || !redis)('PostgreSQL and Redis together', () => {
-  it('are opened by their URLs, and speak with one voice', async () => {
+  it('open by their URLs, and report as one store', async () => {
     const store = await open({ default: postgres!, pauses: redis!, memory: redis!, kv: redis! });
     expect(store.info.backend).toBe('postgres+redis');
     expect(await store.ping()).toBe(true);

@@ -1,7 +1,7 @@
-/** `commands` and `completion`: the command line about itself. */
+/** `commands` and `completion`: lists the commands and prints shell completion scripts. */
 
 import { invalidArgument } from '@tidemark/core';
-import { type Command, defineCommand, flagOf } from '../command.ts';
+import { type Command, defineCommand, toFlag } from '../command.ts';
 import { completionScript, SHELLS } from '../completion.ts';
 import { one } from '../options.ts';
 import type { View } from '../output.ts';
@@ -17,18 +17,18 @@ const COMMANDS: View<Command> = {
     ...{ name, summary, details, effect },
     args: Object.entries(args).map(([arg, { summary: text, kind }]) => ({ name: arg, kind, summary: text })),
     options: Object.entries(options).map(([option, { summary: text, value, choices }]) => ({
-      flag: flagOf(option),
+      flag: toFlag(option),
       ...{ value, choices, summary: text },
     })),
     examples: examples.map(({ line }) => `tidemark ${line}`),
   }),
 };
 
-/** Takes all commands as an argument, since it is one of them. */
+/** Takes a function because the list of all commands includes these. */
 export function aboutCommands(all: () => readonly Command[]): Command[] {
   const commands = defineCommand({
     name: 'commands',
-    summary: 'List all commands with what they do to a store',
+    summary: 'List all commands with their effect on a store',
     effect: 'ro',
     examples: [
       { line: 'commands --json', shows: '"name":"runs list"' },

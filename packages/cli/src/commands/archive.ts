@@ -1,4 +1,4 @@
-/** `archive`: whole runs to files in a directory, and back. */
+/** `archive`: moves whole runs to files in a directory, and back. */
 import { RUN_STATUSES, type RunFilter } from '@tidemark/core';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -9,27 +9,27 @@ import { EVENTS } from './runs/views.ts';
 const DIRECTORY = { directory: required(text('path', 'directory of the archive')) };
 type InDirectory = CommandContext<unknown, { directory: string }>;
 
-async function archiverOf({ store, options }: Pick<InDirectory, 'store' | 'options'>) {
+async function openArchiver({ store, options }: Pick<InDirectory, 'store' | 'options'>) {
   const { createArchiver, directoryTarget } = await import('@tidemark/runtime');
-  const opened = await store({ mustExist: true, isPlain: true });
+  const opened = await store({ mustExist: true, withoutRetries: true });
   return createArchiver({ store: opened, target: directoryTarget(options.directory) });
 }
 
-const ofTenant = ({ settings }: Pick<InDirectory, 'settings'>) =>
+const tenantFilter = ({ settings }: Pick<InDirectory, 'settings'>) =>
   settings.tenant === undefined ? {} : { tenantId: settings.tenant };
 
 const run = defineCommand({
   name: 'archive run',
-  summary: 'Move runs that have ended, or one run, to an archive',
+  summary: 'Move ended runs, or one run, to an archive',
   details:
-    'A run is removed from the store only after its copy was read back and checked. Without a run: those that have ended, unless --status names others.',
+    'A run is removed from the store only after its copy was read back and checked. Without a run, moves all ended runs, or those with the --status given.',
   effect: 'destructive',
   args: { run: maybe('id of the run') },
   options: {
     ...DIRECTORY,
-    status: choicesOf(RUN_STATUSES, 'status', 'only of this status'),
-    plan: text('id', 'only of this plan'),
-    quietSince: moment('time', 'only without an event since then: a time, or how long ago'),
+    status: choicesOf(RUN_STATUSES, 'status', 'only runs with this status'),
+    plan: text('id', 'only runs of this plan'),
+    quietSince: moment('time', 'only runs without an event since then: a time, or how long ago'),
   },
   examples: [
     { line: 'archive run --directory cold --dry-run', shows: '"runs":1' },
@@ -37,9 +37,9 @@ const run = defineCommand({
   ],
   async run(context) {
     const { out, io, args, options, dryRun, confirm, progress } = context;
-    const archiver = await archiverOf(context);
+    const archiver = await openArchiver(context);
     const filter: RunFilter = {
-      ...ofTenant(context),
+      ...tenantFilter(context),
       ...(options.status.length > 0 ? { status: options.status } : {}),
       ...(options.plan === undefined ? {} : { planId: options.plan }),
       ...(options.quietSince === undefined ? {} : { updatedBefore: options.quietSince }),
@@ -47,7 +47,7 @@ const run = defineCommand({
     if (args.run !== undefined) {
       if (dryRun) return out.report({ dryRun: true, would: 'archive', runId: args.run }, args.run);
       await confirm({ action: `move the run ${args.run} to ${options.directory}`, answer: args.run });
-      return out.report({ ...(await archiver.archiveRun(args.run, ofTenant(context))) });
+      return out.report({ ...(await archiver.archiveRun(args.run, tenantFilter(context))) });
     }
     const planned = await archiver.archiveRuns(filter, { dryRun: true });
     if (dryRun) return out.report({ ...planned });
@@ -68,31 +68,31 @@ const run = defineCommand({
 
 const restore = defineCommand({
   name: 'archive restore',
-  summary: 'Bring an archived run back into the store',
-  details: 'Its copy in the archive stays.',
+  summary: 'Restore an archived run into the store',
+  details: 'The copy in the archive is kept.',
   effect: 'rw',
   args: { run: one('id of the run') },
   options: DIRECTORY,
   examples: [{ line: 'archive restore order-900 --directory archive', shows: '"restored":true' }],
   async run(context) {
     const { out, args, dryRun } = context;
-    const archiver = await archiverOf(context);
+    const archiver = await openArchiver(context);
     if (dryRun) return out.report({ dryRun: true, would: 'restore', runId: args.run }, args.run);
-    await out.report({ ...(await archiver.restoreRun(args.run, ofTenant(context))) }, args.run);
+    await out.report({ ...(await archiver.restoreRun(args.run, tenantFilter(context))) }, args.run);
   },
 });
 
 const read = defineCommand({
   name: 'archive events',
-  summary: 'Show the events of an archived run, which stays where it is',
+  summary: 'Show the events of an archived run without restoring it',
   effect: 'ro',
   args: { run: one('id of the run') },
   options: DIRECTORY,
   examples: [{ line: 'archive events order-900 --directory archive', shows: '"eventType":"RunCompleted"' }],
   async run(context) {
     const { out, args } = context;
-    const archiver = await archiverOf(context);
-    await out.list(archiver.readRun(args.run, ofTenant(context)), EVENTS, `Run ${args.run} has no events.`);
+    const archiver = await openArchiver(context);
+    await out.list(archiver.readRun(args.run, tenantFilter(context)), EVENTS, `Run ${args.run} has no events.`);
   },
 });
 
@@ -105,12 +105,12 @@ const verify = defineCommand({
   examples: [{ line: 'archive verify --directory archive', shows: '"ok":true' }],
   async run(context) {
     const { out, io, options } = context;
-    const archiver = await archiverOf(context);
-    const check = await archiver.verify({ ...ofTenant(context), signal: io.signal });
+    const archiver = await openArchiver(context);
+    const check = await archiver.verify({ ...tenantFilter(context), signal: io.signal });
     await out.report({ ...check });
     const open = openToOthers([options.directory]);
     if (open.length > 0)
-      await out.note(`Others on this machine may look into the archive; ${privacyFix(open)} keeps them out.`);
+      await out.note(`Other users of this machine may read the archive; to prevent that, run ${privacyFix(open)}`);
     return check.ok ? EXIT.ok : EXIT.unmet;
   },
 });

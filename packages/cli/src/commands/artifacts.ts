@@ -1,4 +1,4 @@
-/** `artifacts`: bytes kept beside the log, by reference and scope. */
+/** `artifacts`: stored files, by reference and scope. */
 import { createReadStream, existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type ArtifactRef, type ArtifactScope, TidemarkError } from '@tidemark/core';
@@ -16,7 +16,7 @@ const SCOPE = {
   user: text('id', 'user it belongs to'),
 };
 
-function scopeOf({ session, trace, user }: Record<'session' | 'trace' | 'user', string | undefined>): ArtifactScope {
+function toScope({ session, trace, user }: Record<'session' | 'trace' | 'user', string | undefined>): ArtifactScope {
   return {
     ...(session === undefined ? {} : { sessionId: session }),
     ...(trace === undefined ? {} : { traceId: trace }),
@@ -47,14 +47,14 @@ const list = defineCommand({
   examples: [{ line: 'artifacts list --session session-1', shows: 'report.txt' }],
   async run({ store, out, options }) {
     const { artifacts } = await store();
-    const pages = upTo(options.limit, (page) => artifacts.list(scopeOf(options), page), out);
-    await out.list(pages, ARTIFACTS, 'There are no such artifacts.');
+    const pages = upTo(options.limit, (page) => artifacts.list(toScope(options), page), out);
+    await out.list(pages, ARTIFACTS, 'No artifacts found.');
   },
 });
 
 const show = defineCommand({
   name: 'artifacts show',
-  summary: 'Show what is known of an artifact',
+  summary: 'Show the metadata of an artifact',
   effect: 'ro',
   args: { artifact: ID },
   examples: [{ line: 'artifacts show $ARTIFACT', shows: '"filename":"report.txt"' }],
@@ -76,9 +76,9 @@ const get = defineCommand({
     { line: 'artifacts get $ARTIFACT', shows: 'All is well.' },
     { line: 'artifacts get $ARTIFACT --to copy.txt', shows: 'copy.txt' },
   ],
-  async run({ store, out, args, options, patient }) {
+  async run({ store, out, args, options, longCall }) {
     const { artifacts } = await store();
-    const bytes = await artifacts.getStream(args.artifact, patient);
+    const bytes = await artifacts.getStream(args.artifact, longCall);
     if (!bytes) throw noArtifact(args.artifact);
     if (options.to === undefined) {
       for await (const chunk of bytes) await out.raw(chunk);
@@ -92,33 +92,33 @@ const get = defineCommand({
 const put = defineCommand({
   name: 'artifacts put',
   summary: 'Store a file as an artifact',
-  details: 'The same bytes in the same scope again give the same reference.',
+  details: 'Storing the same bytes in the same scope again returns the same reference.',
   effect: 'rw',
-  args: { file: one('file, or - for the input') },
+  args: { file: one('file, or - for stdin') },
   options: {
     ...SCOPE,
-    name: text('name', 'file name to keep; that of the file when absent'),
+    name: text('name', 'file name to store (default: the name of the file)'),
     type: text('type', 'media type, such as application/pdf'),
-    ttl: duration('duration', 'how long it is kept; as the store is set up when absent'),
+    ttl: duration('duration', 'how long to keep it (default: as configured in the store)'),
   },
   examples: [
     { line: 'artifacts put notes.txt --session session-1 --type text/plain', shows: '"filename":"notes.txt"' },
     { line: 'artifacts put notes.txt --dry-run', shows: '"would":"put"' },
   ],
-  async run({ store, out, io, args, options, dryRun, patient }) {
+  async run({ store, out, io, args, options, dryRun, longCall }) {
     const { artifacts } = await store();
     if (args.file !== '-' && !existsSync(args.file))
       throw new TidemarkError('NOT_FOUND', `There is no file ${args.file}`);
     const filename = options.name ?? (args.file === '-' ? undefined : basename(args.file));
     const described = {
-      scope: scopeOf(options),
+      scope: toScope(options),
       ...(filename === undefined ? {} : { filename }),
       ...(options.type === undefined ? {} : { mimeType: options.type }),
       ...(options.ttl === undefined ? {} : { ttl: options.ttl }),
     };
     if (dryRun) return out.report({ dryRun: true, would: 'put', ...described });
     const chunks: AsyncIterable<Uint8Array> = args.file === '-' ? io.stdin : createReadStream(args.file);
-    await out.show(await artifacts.putStream(chunks, { ...described, ...patient }), ARTIFACTS);
+    await out.show(await artifacts.putStream(chunks, { ...described, ...longCall }), ARTIFACTS);
   },
 });
 
@@ -140,16 +140,16 @@ const remove = defineCommand({
 
 const sweep = defineCommand({
   name: 'artifacts sweep',
-  summary: 'Remove expired artifacts and bytes nobody refers to',
+  summary: 'Remove expired artifacts and unreferenced bytes',
   effect: 'destructive',
-  options: { grace: duration('duration', 'keep unreferenced bytes for so long') },
+  options: { grace: duration('duration', 'how long to keep unreferenced bytes') },
   examples: [{ line: 'artifacts sweep --yes', shows: '"references":0' }],
-  async run({ store, out, options, dryRun, confirm, patient }) {
+  async run({ store, out, options, dryRun, confirm, longCall }) {
     const { artifacts } = await store();
     if (dryRun) return out.report({ dryRun: true, would: 'sweep' });
-    await confirm({ action: 'remove expired artifacts and bytes that nothing refers to', answer: 'sweep' });
+    await confirm({ action: 'remove expired artifacts and unreferenced bytes', answer: 'sweep' });
     await out.report({
-      ...(await artifacts.sweep({ ...patient, ...(options.grace === undefined ? {} : { grace: options.grace }) })),
+      ...(await artifacts.sweep({ ...longCall, ...(options.grace === undefined ? {} : { grace: options.grace }) })),
     });
   },
 });

@@ -1,4 +1,4 @@
-/** `backup`: a consistent copy of a SQLite store while it is in use. */
+/** `backup`: copies a SQLite store consistently while it is in use. */
 import { existsSync } from 'node:fs';
 import { TidemarkError } from '@tidemark/core';
 import { defineCommand } from '../command.ts';
@@ -9,7 +9,7 @@ const backup = defineCommand({
   name: 'backup',
   summary: 'Copy a SQLite store to a new file while it is in use',
   details:
-    'Other engines have tools of their own (pg_dump, BGSAVE, nats stream backup); `tidemark copy` carries everything from any store to any other.',
+    'Other engines have their own tools (pg_dump, BGSAVE, nats stream backup). `tidemark copy` copies everything from any store to any other.',
   effect: 'rw',
   args: { file: one('name of the new file') },
   examples: [

@@ -1,4 +1,4 @@
-/** `conformance`: runs the contract's cases against a store, each in a tenant of its own. */
+/** `conformance`: runs the contract's cases against a store, each in its own tenant. */
 import type { CaseResult } from '@tidemark/conformance';
 import { state } from '../cells.ts';
 import { defineCommand } from '../command.ts';
@@ -21,13 +21,13 @@ const conformance = defineCommand({
   name: 'conformance',
   summary: 'Run the conformance kit against a store',
   details:
-    'Use a store made for it: the cases write under tenants of their own and leave data behind. Cases that failed or were skipped are listed, with --verbose all. Exit code 6 when one failed.',
+    'Use a separate store: the cases write under their own tenants and leave data behind. Lists failed and skipped cases, and with --verbose all of them. Exit code 6 when a case failed.',
   effect: 'rw',
   args: { url: one('URL of the store') },
   options: {
-    only: text('text', 'only cases whose id contains the text, or that prove the clause: RUN-4'),
-    concurrency: withDefault(integer('n', 'cases at once', 1), 1),
-    verbose: toggle('also list what passed'),
+    only: text('text', 'only cases whose id contains this text, or that prove this clause: RUN-4'),
+    concurrency: withDefault(integer('n', 'number of concurrent cases', 1), 1),
+    verbose: toggle('also list passed cases'),
   },
   examples: [{ line: 'conformance memory: --only AGT-5 --verbose', shows: '"status":"passed"' }],
   async run({ out, io, args, options, dryRun, progress }) {

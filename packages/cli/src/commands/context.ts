@@ -1,4 +1,4 @@
-/** `context`: names for stores, kept in a file of the user's. */
+/** `context`: names for stores, kept in a file in the user's configuration directory. */
 
 import { resolve } from 'node:path';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
@@ -30,19 +30,19 @@ const NAME = one('name of the context');
 
 const add = defineCommand({
   name: 'context add',
-  summary: 'Name a store',
+  summary: 'Add a name for a store',
   details:
-    'Kept in $XDG_CONFIG_HOME/tidemark/contexts.json, readable by you only. Relative SQLite paths are made absolute.',
+    'Contexts are kept in $XDG_CONFIG_HOME/tidemark/contexts.json, readable only by you. Relative SQLite paths are made absolute.',
   effect: 'rw',
-  args: { name: NAME, url: maybe('URL of the store; else that of --store-file or TIDEMARK_STORE') },
-  options: { tokenFile: text('file', 'file that holds the token of a server') },
+  args: { name: NAME, url: maybe('URL of the store (default: from --store-file or TIDEMARK_STORE)') },
+  options: { tokenFile: text('file', 'file that holds the server token') },
   examples: [
     { line: 'context add production http://127.0.0.1:7420 --tenant acme', shows: '"name":"production"' },
     { line: 'context add local sqlite:app.db --dry-run', shows: '"would":"add"' },
   ],
   async run({ out, io, args, options: { tokenFile }, flags, dryRun }) {
     const { name } = args;
-    const url = args.url ?? givenUrl(flags, io.env);
+    const url = args.url ?? configuredUrl(flags, io.env);
     if (!/^[\w.-]+$/.test(name))
       throw invalidArgument('name', 'of letters, digits, dots, dashes and underscores', name);
     if (!/^[a-z]+:/.test(url))
@@ -60,8 +60,8 @@ const add = defineCommand({
   },
 });
 
-/** The URL of a new context where it is no argument. */
-function givenUrl(flags: StoreFlags, env: Io['env']): string {
+/** Returns the URL of a new context that was not passed as an argument. */
+function configuredUrl(flags: StoreFlags, env: Io['env']): string {
   const { store, storeFrom } = resolveSettings(
     { ...flags, context: undefined },
     { ...env, TIDEMARK_CONTEXT: undefined },
@@ -72,9 +72,9 @@ function givenUrl(flags: StoreFlags, env: Io['env']): string {
 
 const use = defineCommand({
   name: 'context use',
-  summary: 'Use a context from now on',
+  summary: 'Switch to a context',
   effect: 'rw',
-  args: { name: one('name of the context, or - for the one before') },
+  args: { name: one('name of the context, or - for the previous one') },
   examples: [
     { line: 'context use staging', shows: '"current":"staging"' },
     { line: 'context use -', shows: '"current":"staging"' },
@@ -108,7 +108,7 @@ const list = defineCommand({
 
 const current = defineCommand({
   name: 'context current',
-  summary: 'Show which store commands work on, and who says so',
+  summary: 'Show the current store and where it is configured',
   effect: 'ro',
   examples: [{ line: 'context current --store sqlite:app.db', shows: '"from":"--store"' }],
   async run({ out, settings: { store, storeFrom, tenant, token, readOnly } }) {
@@ -124,8 +124,8 @@ const current = defineCommand({
 
 const remove = defineCommand({
   name: 'context rm',
-  summary: 'Forget a context',
-  details: 'The store itself is not touched.',
+  summary: 'Remove a context',
+  details: 'The store itself is not changed.',
   effect: 'rw',
   args: { name: NAME },
   examples: [{ line: 'context rm staging', shows: '"removed":"staging"' }],

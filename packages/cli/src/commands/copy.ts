@@ -1,4 +1,4 @@
-/** `copy`: everything from any store to any other, then both sides compared. */
+/** `copy`: copies everything from any store to any other, then compares both. */
 
 import { invalidArgument, type Store, TENANT_PARTS } from '@tidemark/core';
 import { shownUrl } from '@tidemark/core/engine';
@@ -31,16 +31,16 @@ const PARTS: View<CopiedPart> = {
 
 const copy = defineCommand({
   name: 'copy',
-  summary: 'Copy everything from the store to another, and compare',
+  summary: 'Copy everything to another store and compare both',
   details:
-    'What is the same already is passed over, so that an interrupted copy is simply run again. Runs that were deleted, pauses that were consumed and sessions that were erased in the source end in the target too; with --mirror everything else goes as well that an earlier copy wrote and the source has no more. Nobody should write to either side meanwhile. A token of the target is read from TIDEMARK_TARGET_TOKEN. Exit code 6 when both are not the same in the end, also when the target has more.',
+    'Identical data is skipped, so an interrupted copy can simply be run again. Runs deleted, pauses consumed and sessions erased in the source are removed from the target too. With --mirror, everything else that an earlier copy wrote and the source no longer has is removed as well. Do not write to either store during the copy. The token for the target is read from TIDEMARK_TARGET_TOKEN. Exit code 6 when the stores differ at the end, also when the target has more.',
   effect: 'rw',
-  args: { to: maybe('URL of the store to copy to; else that of --to-file or TIDEMARK_TARGET_STORE') },
+  args: { to: maybe('URL of the store to copy to (default: from --to-file or TIDEMARK_TARGET_STORE)') },
   options: {
     part: choicesOf(TENANT_PARTS, 'part', `only this part: ${TENANT_PARTS.join(', ')}`),
-    toFile: text('file', 'file that holds the URL to copy to, out of sight of the process list'),
-    mirror: toggle('remove from the target what an earlier copy wrote and the store has no more'),
-    concurrency: withDefault(integer('n', 'things copied at once', 1), 8),
+    toFile: text('file', 'file that holds the URL to copy to, which keeps it out of the process list'),
+    mirror: toggle('remove what an earlier copy wrote and the source no longer has'),
+    concurrency: withDefault(integer('n', 'number of concurrent copies', 1), 8),
   },
   examples: [
     { line: 'copy sqlite:copy.db', shows: '"part":"runs","copied":3' },
@@ -50,8 +50,8 @@ const copy = defineCommand({
   async run(context) {
     const { store, out, io, args, options, settings, dryRun, progress } = context;
     const { copyStore } = await import('@tidemark/runtime');
-    const url = targetOf(args.to, options.toFile, io.env);
-    const from = await store({ mustExist: true, isPlain: true });
+    const url = targetUrl(args.to, options.toFile, io.env);
+    const from = await store({ mustExist: true, withoutRetries: true });
     const target = shownUrl(url);
     if (dryRun) return out.report({ dryRun: true, would: 'copy', from: shownUrl(settings.store), to: target });
     const bar = progress('copying');
@@ -78,7 +78,7 @@ const copy = defineCommand({
   },
 });
 
-function targetOf(url: string | undefined, file: string | undefined, env: Io['env']): string {
+function targetUrl(url: string | undefined, file: string | undefined, env: Io['env']): string {
   if (url !== undefined && file !== undefined)
     throw invalidArgument('--to-file', 'given without a URL, which names a store too');
   const given = url ?? (file === undefined ? env.TIDEMARK_TARGET_STORE : readUrl(file, '--to-file'));
@@ -86,7 +86,7 @@ function targetOf(url: string | undefined, file: string | undefined, env: Io['en
   throw invalidArgument('to', 'given, or in the file of --to-file, or in TIDEMARK_TARGET_STORE');
 }
 
-/** The token of the source is not for the target, which may be another's. */
+/** Uses the target's own token: the source's token must not reach another server. */
 async function copyTo<T>(
   url: string,
   { io, settings: { timeoutMs } }: Pick<CommandContext<unknown, unknown>, 'io' | 'settings'>,

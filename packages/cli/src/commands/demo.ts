@@ -1,4 +1,4 @@
-/** `demo`: a store to look around in. */
+/** `demo`: fills a store with example data. */
 import { shownUrl } from '@tidemark/core/engine';
 import { defineCommand } from '../command.ts';
 import { fillDemo } from '../demo/fill.ts';
@@ -8,9 +8,9 @@ const demo = defineCommand({
   name: 'demo',
   summary: 'Fill an empty store with a week of runs, sessions and jobs',
   details:
-    'Orders, research agents and nightly loads of several tenants; failed, retried, paused and stuck ones; one run of 20 000 events. A server stamps its own times, so there everything happened just now.',
+    'Writes orders, research agents and nightly loads of several tenants, some of them failed, retried, paused or stuck, and one run of 20 000 events. A server assigns its own times, so there all data is from now.',
   effect: 'rw',
-  options: { seed: withDefault(integer('n', 'another seed gives other data'), 7) },
+  options: { seed: withDefault(integer('n', 'seed of the generated data'), 7) },
   examples: [
     { line: 'demo --store sqlite:demo.db', shows: '"runs":' },
     { line: 'demo --store sqlite:demo.db --dry-run', shows: '"would":"fill"' },

@@ -1,4 +1,4 @@
-/** `doctor`: whether the store keeps what it promises, and what to do where it does not. */
+/** `doctor`: checks whether the store keeps its promises, and suggests fixes. */
 import {
   type DamagedValue,
   type DoctorFinding,
@@ -15,7 +15,7 @@ import { toggle } from '../options.ts';
 import type { View } from '../output.ts';
 import { openToOthers, privacyFix } from '../private-files.ts';
 
-/** How many damaged values a finding names. */
+/** Maximum number of damaged values that a finding names. */
 const NAMED = 20;
 
 const FINDINGS: View<DoctorFinding> = {
@@ -30,12 +30,12 @@ const FINDINGS: View<DoctorFinding> = {
 
 const doctor = defineCommand({
   name: 'doctor',
-  summary: 'Check whether the store keeps what it promises',
+  summary: 'Check the configuration and durability of the store',
   details:
-    'Exit code 6 when something is wrong, 8 when nothing is known to be wrong but not everything can be seen. With --deep all ' +
-    'that is stored is read and compared with its chains and checksums; interrupted, it says where to go on.',
+    'Exit code 6 when a check fails, 8 when no check fails but some cannot be completed. With --deep, reads all stored data and ' +
+    'compares it with its hash chains and checksums. If interrupted, it prints the cursor for --resume.',
   effect: 'ro',
-  options: { deep: toggle('read everything that is stored and list what is damaged'), ...WALK_OPTIONS },
+  options: { deep: toggle('read all stored data and list damaged values'), ...WALK_OPTIONS },
   examples: [
     { line: 'doctor', shows: '"status":"ok"' },
     { line: 'doctor --deep --rate 5000', shows: 'values match' },
@@ -43,22 +43,22 @@ const doctor = defineCommand({
   async run(context) {
     const { store, out } = context;
     const storage = context.options.deep;
-    const bounds = storage ? context.patient : {};
+    const bounds = storage ? context.longCall : {};
     const report = await (await store({ mustExist: true })).doctor({ ...bounds, storage });
-    const findings = [...report.findings, ...ownFiles(context)];
+    const findings = [...report.findings, ...secretFileFindings(context)];
     if (context.options.deep) {
       const deep = await examineDeeply(context);
       if (deep === null) return EXIT.interrupted;
       findings.push(...deep);
     }
-    await out.list(findings, FINDINGS, 'Nothing was looked at.');
+    await out.list(findings, FINDINGS, 'No checks were run.');
     const { sentence, exit } = verdictOn({ ...report, findings });
     await out.note(`${report.backend}: ${sentence}`);
     return exit;
   },
 });
 
-/** Walks everything; `null` when it was interrupted. */
+/** Reads all stored data; returns `null` when interrupted. */
 async function examineDeeply(
   context: Parameters<typeof walkEverything>[0] & Pick<CommandContext<unknown, unknown>, 'out'>,
 ) {
@@ -72,7 +72,7 @@ async function examineDeeply(
   return [damageFinding(counts, first), ...unsummedFinding(counts.unsummed)];
 }
 
-/** What cannot be seen is never called well. */
+/** Never reports success while a check is inconclusive. */
 export function verdictOn({ durability, findings }: Pick<DoctorReport, 'durability' | 'findings'>): {
   sentence: string;
   exit: ExitCode;
@@ -81,27 +81,31 @@ export function verdictOn({ durability, findings }: Pick<DoctorReport, 'durabili
     findings.filter((it) => it.status === status).map(({ check }) => check);
   const survives =
     durability === 'unknown'
-      ? 'what an acknowledged write survives cannot be seen from here'
+      ? 'what an acknowledged write survives is unknown'
       : `an acknowledged write survives ${durability}`;
   const [failed, unknown, warned] = [named('fail'), named('unknown'), named('warn')];
-  if (failed.length > 0) return { sentence: `${survives}; not all is well: ${failed.join(', ')}.`, exit: EXIT.unmet };
+  if (failed.length > 0) return { sentence: `${survives}; failed checks: ${failed.join(', ')}.`, exit: EXIT.unmet };
   if (unknown.length > 0 || durability === 'unknown') {
-    const unseen = unknown.length > 0 ? unknown.join(', ') : 'durability';
-    return { sentence: `${survives}; this is no all-clear, not seen: ${unseen}.`, exit: EXIT.unknown };
+    const inconclusive = unknown.length > 0 ? unknown.join(', ') : 'durability';
+    return { sentence: `${survives}; inconclusive checks: ${inconclusive}.`, exit: EXIT.unknown };
   }
-  if (warned.length > 0) return { sentence: `${survives}; see to: ${warned.join(', ')}.`, exit: EXIT.ok };
-  return { sentence: `${survives}; all is well.`, exit: EXIT.ok };
+  if (warned.length > 0) return { sentence: `${survives}; warnings: ${warned.join(', ')}.`, exit: EXIT.ok };
+  return { sentence: `${survives}; no problems found.`, exit: EXIT.ok };
 }
 
-/** The files of the command line that may hold secrets. */
-function ownFiles({ io, flags, settings }: Pick<CommandContext<unknown, unknown>, 'io' | 'flags' | 'settings'>) {
+/** Reports configuration files with secrets that other users can read or write. */
+function secretFileFindings({
+  io,
+  flags,
+  settings,
+}: Pick<CommandContext<unknown, unknown>, 'io' | 'flags' | 'settings'>) {
   const { TIDEMARK_TOKEN_FILE, TIDEMARK_ADMIN_KEY_FILE, TIDEMARK_STORE_FILE } = io.env;
   const files = [contextPath(io.env), flags.storeFile, settings.tokenFile, TIDEMARK_STORE_FILE, TIDEMARK_TOKEN_FILE];
   const open = openToOthers([...files, TIDEMARK_ADMIN_KEY_FILE]);
   const finding: DoctorFinding = {
     check: 'files with secrets',
     status: 'warn',
-    message: `others on this machine may read or write ${open.join(', ')}`,
+    message: `other users of this machine may read or write ${open.join(', ')}`,
     fix: privacyFix(open),
   };
   return open.length > 0 ? [finding] : [];

@@ -1,24 +1,24 @@
-/** `erase`: removes everything of a session or a tenant. */
+/** `erase`: removes all data of a session or a tenant. */
 import type { ErasureReport } from '@tidemark/core';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { one } from '../options.ts';
 
-type Erasing = Pick<CommandContext<unknown, unknown>, 'progress' | 'patient'>;
+type Erasing = Pick<CommandContext<unknown, unknown>, 'progress' | 'longCall'>;
 
-/** Tells a progress bar how much was removed so far. */
-function told({ progress, patient }: Erasing) {
+/** Call options that report progress on a bar. */
+function eraseOptions({ progress, longCall }: Erasing) {
   const bar = progress('erasing');
   return {
-    ...patient,
+    ...longCall,
     onProgress: ({ removed }: ErasureReport) => bar.to(Object.values(removed).reduce((sum, it) => sum + it, 0)),
   };
 }
 
 const tenant = defineCommand({
   name: 'erase tenant',
-  summary: 'Remove everything of a tenant',
+  summary: 'Remove all data of a tenant',
   details:
-    'Stop whoever writes for the tenant first: what comes later stays. Interrupted, the same command finishes the job.',
+    'Stop all writers of the tenant first: data written later is kept. If interrupted, run the same command again to finish.',
   effect: 'destructive',
   args: { tenant: one('id of the tenant') },
   examples: [
@@ -29,14 +29,14 @@ const tenant = defineCommand({
     const { store, out, args, dryRun, confirm } = context;
     const { admin } = await store();
     if (dryRun) return out.report({ dryRun: true, would: 'erase', tenantId: args.tenant }, args.tenant);
-    await confirm({ action: `remove everything of the tenant ${args.tenant}`, answer: args.tenant });
-    await out.report({ ...(await admin.eraseTenant(args.tenant, told(context))) }, args.tenant);
+    await confirm({ action: `remove all data of the tenant ${args.tenant}`, answer: args.tenant });
+    await out.report({ ...(await admin.eraseTenant(args.tenant, eraseOptions(context))) }, args.tenant);
   },
 });
 
 const session = defineCommand({
   name: 'erase session',
-  summary: 'Remove everything of a session, its traces and artifacts',
+  summary: 'Remove all data of a session, its traces and artifacts',
   effect: 'destructive',
   args: { session: one('id of the session') },
   examples: [{ line: 'erase session session-1 --yes', shows: '"sessionId":"session-1"' }],
@@ -44,8 +44,8 @@ const session = defineCommand({
     const { store, out, args, dryRun, confirm } = context;
     const { admin } = await store();
     if (dryRun) return out.report({ dryRun: true, would: 'erase', sessionId: args.session }, args.session);
-    await confirm({ action: `remove everything of the session ${args.session}`, answer: args.session });
-    await out.report({ ...(await admin.eraseSession(args.session, told(context))) }, args.session);
+    await confirm({ action: `remove all data of the session ${args.session}`, answer: args.session });
+    await out.report({ ...(await admin.eraseSession(args.session, eraseOptions(context))) }, args.session);
   },
 });
 

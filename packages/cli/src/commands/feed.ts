@@ -1,4 +1,4 @@
-/** `feed`: the events of all runs as they are stored, from any point of it on. */
+/** `feed`: shows the events of all runs as they are stored, from any cursor. */
 import type { FeedItem, FeedOptions, RunStore } from '@tidemark/core';
 import { at, inShort } from '../cells.ts';
 import { defineCommand } from '../command.ts';
@@ -23,12 +23,12 @@ const ITEMS: View<FeedItem> = {
 const feed = defineCommand({
   name: 'feed',
   summary: 'Show the events of all runs in the order they were stored',
-  details: 'The events of a run come in their order. Each line has a cursor; --cursor continues after it.',
+  details: 'The events of one run are in order. Each line has a cursor; --cursor continues after it.',
   effect: 'ro',
   options: {
-    follow: toggle('then show each new one as it is stored', 'f'),
-    cursor: text('cursor', 'only what was stored after this one'),
-    type: texts('type', 'only of this type'),
+    follow: toggle('keep showing new events as they are stored', 'f'),
+    cursor: text('cursor', 'only events after this cursor'),
+    type: texts('type', 'only events of this type'),
     limit: limitOption,
   },
   examples: [
@@ -48,12 +48,12 @@ const feed = defineCommand({
         resumeWith: '--cursor',
       });
     }
-    await out.list(storedSoFar(runs, since(options.cursor), options.limit, out), ITEMS, 'There are no such events.');
+    await out.list(storedSoFar(runs, since(options.cursor), options.limit, out), ITEMS, 'No events found.');
     return undefined;
   },
 });
 
-/** What is in the feed now, up to a limit; the next page is where the last one ended once it is caught up. */
+/** Yields the events stored so far, up to a limit. At the end of the feed, a page's `next` equals its cursor. */
 async function* storedSoFar(
   runs: RunStore,
   options: FeedOptions,
@@ -65,7 +65,7 @@ async function* storedSoFar(
     const { items, next } = await runs.feedPage({ ...options, ...(cursor === undefined ? {} : { cursor }) });
     yield* items.slice(0, left);
     left -= items.length;
-    if (left < 0) return out.note(`There are more than ${limit}; --limit shows more.`);
+    if (left < 0) return out.note(`There are more than ${limit}; use --limit to show more.`);
     if (next === undefined || next === cursor) return;
     cursor = next;
   }

@@ -1,4 +1,4 @@
-/** `history` and `replay`: the events of a trace, all at once or one after the other, from any store with the three required methods. */
+/** `history` and `replay`: show the events of a trace, from any store with the three required methods. */
 
 import type { Store, StoredEvent } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -22,14 +22,14 @@ const VIEW: View<StoredEvent> = {
 
 const TRACE = one('id of the trace');
 const SOURCE = {
-  tail: integer('n', 'only the last so many', 1),
-  stateStore: text('module#factory', 'a store of your own: a module and the function, sync or async, that makes it'),
+  tail: integer('n', 'only the last n events', 1),
+  stateStore: text('module#factory', 'your own store: a module and the function that creates it, sync or async'),
 };
 
 type Source = { tail: number | undefined; stateStore: string | undefined };
 
-/** The events asked for; the user's own store is closed again before they are shown. */
-async function eventsOf({ args, options, store }: CommandContext<{ trace: string }, Source>): Promise<StoredEvent[]> {
+/** Loads the requested events. A store loaded from `--state-store` is closed before they are shown. */
+async function loadEvents({ args, options, store }: CommandContext<{ trace: string }, Source>): Promise<StoredEvent[]> {
   const events =
     options.stateStore === undefined
       ? await ownHistory(await store(), args.trace)
@@ -53,7 +53,7 @@ async function foreignHistory(stateStore: string, traceId: string): Promise<Stor
 const history = defineCommand({
   name: 'history',
   summary: 'Show the events of a trace',
-  details: 'An unknown trace has none: nothing is printed and the exit code is 0.',
+  details: 'For an unknown trace nothing is printed and the exit code is 0.',
   effect: 'ro',
   args: { trace: TRACE },
   options: SOURCE,
@@ -64,38 +64,38 @@ const history = defineCommand({
   ],
   async run(context) {
     const { trace } = context.args;
-    await context.out.list(await eventsOf(context), VIEW, `There are no events of trace ${trace}.`);
+    await context.out.list(await loadEvents(context), VIEW, `Trace ${trace} has no events.`);
   },
 });
 
 const replay = defineCommand({
   name: 'replay',
-  summary: 'Show the events of a trace one after the other',
+  summary: 'Show the events of a trace one by one',
   effect: 'ro',
   args: { trace: TRACE },
-  options: { ...SOURCE, delay: withDefault(seconds('seconds', 'pause after each event'), 0) },
+  options: { ...SOURCE, delay: withDefault(seconds('seconds', 'delay after each event'), 0) },
   examples: [
     { line: 'replay trace-7', shows: 'node_success' },
     { line: 'replay trace-7 --tail 2 --delay 0.1', shows: 'node_success' },
   ],
   async run(context) {
     const { out, io, args, options } = context;
-    const events = await eventsOf(context);
+    const events = await loadEvents(context);
     await out.note(`Replaying ${events.length} event${events.length === 1 ? '' : 's'} of trace ${args.trace}.`);
     await out.follow(paced(events, options.delay * 1000, io.signal), VIEW);
     return io.signal.aborted ? EXIT.interrupted : EXIT.ok;
   },
 });
 
-async function* paced(events: readonly StoredEvent[], pauseMs: number, signal: AbortSignal) {
+async function* paced(events: readonly StoredEvent[], delayMs: number, signal: AbortSignal) {
   for (const event of events) {
     if (signal.aborted) return;
     yield event;
-    if (pauseMs > 0) await sleep(pauseMs, signal);
+    if (delayMs > 0) await sleep(delayMs, signal);
   }
 }
 
-/** The same value with the members of every object in order, so that two outputs can be compared as text. */
+/** Sorts the members of every object, so that two outputs can be compared as text. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

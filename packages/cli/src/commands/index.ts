@@ -62,22 +62,22 @@ export const commands: readonly Command[] = [
   ...aboutCommands(() => commands),
 ];
 
-/** What the nouns are about, and the singular that people type as well. */
+/** The summary of each command group, and the singular accepted as an alias. */
 export const GROUPS: Readonly<Record<string, { summary: string; alias?: string }>> = {
   runs: { summary: 'Runs and their events', alias: 'run' },
-  kv: { summary: 'Records of fields' },
-  jobs: { summary: 'Work to be claimed', alias: 'job' },
-  sessions: { summary: 'What agents did for whom', alias: 'session' },
-  memory: { summary: 'What agents remember' },
-  pauses: { summary: 'What waits for somebody', alias: 'pause' },
-  artifacts: { summary: 'Files beside the log', alias: 'artifact' },
-  projector: { summary: 'Snapshots that follow the log' },
-  subscriptions: { summary: 'Who follows the feed', alias: 'subscription' },
+  kv: { summary: 'Key-value records' },
+  jobs: { summary: 'Jobs that workers claim', alias: 'job' },
+  sessions: { summary: 'Agent sessions: tasks, updates, steering and traces', alias: 'session' },
+  memory: { summary: 'Agent memory' },
+  pauses: { summary: 'Pauses that wait for an answer', alias: 'pause' },
+  artifacts: { summary: 'Stored files', alias: 'artifact' },
+  projector: { summary: 'Stored snapshots of runs' },
+  subscriptions: { summary: 'Subscriptions to the feed', alias: 'subscription' },
   keys: { summary: 'API keys of a server', alias: 'key' },
-  quarantine: { summary: 'Runs in which damage was found' },
-  archive: { summary: 'Whole runs to files and back' },
-  retention: { summary: 'What goes, and when' },
-  erase: { summary: 'Remove everything of a tenant or session' },
+  quarantine: { summary: 'Damaged runs' },
+  archive: { summary: 'Archive runs to files and restore them' },
+  retention: { summary: 'Remove or archive old data by policy' },
+  erase: { summary: 'Remove all data of a tenant or session' },
   migrate: { summary: 'The schema of SQL stores' },
   context: { summary: 'Names for stores' },
 };

@@ -1,4 +1,4 @@
-/** `jobs`: what waits, who works on what, what is stuck or dead, and giving it a push. */
+/** `jobs`: lists, adds, claims, completes, requeues and cancels jobs. */
 import { randomUUID } from 'node:crypto';
 import {
   invalidArgument,
@@ -16,13 +16,13 @@ import { choice, duration, integer, one, pairs, required, text, toggle, withDefa
 import type { View } from '../output.ts';
 import { limitOption, upTo } from '../pages.ts';
 
-/** What is of interest when no state is named: all that has not ended well. */
+/** The states listed by default: all except completed and cancelled. */
 const UNFINISHED = ['running', 'claimed', 'pending', 'delayed', 'failed'] as const;
 const JOB = one('type and id of the job: email-send/mail-1');
 
-const nameOf = ({ taskType, taskId }: JobRef) => `${taskType}/${taskId}`;
+const jobName = ({ taskType, taskId }: JobRef) => `${taskType}/${taskId}`;
 
-function jobOf(given: string): JobRef {
+function parseJob(given: string): JobRef {
   const at = given.indexOf('/');
   if (at < 1 || at === given.length - 1) throw invalidArgument('job', 'type/id, such as email-send/mail-1', given);
   return { taskType: given.slice(0, at), taskId: given.slice(at + 1) };
@@ -30,7 +30,7 @@ function jobOf(given: string): JobRef {
 
 const JOBS: View<Job> = {
   columns: [
-    { title: 'JOB', of: nameOf },
+    { title: 'JOB', of: jobName },
     { title: 'STATE', of: (job) => state(job.state) },
     { title: 'WORKER', of: ({ worker }) => worker },
     {
@@ -42,7 +42,7 @@ const JOBS: View<Job> = {
     { title: 'DUE', of: ({ runAt, timeoutAt }) => at(timeoutAt ?? runAt) },
     { title: 'ERROR', of: ({ error }) => error },
   ],
-  id: nameOf,
+  id: jobName,
 };
 
 const OVERDUE: View<OverdueJob> = {
@@ -51,18 +51,18 @@ const OVERDUE: View<OverdueJob> = {
     { title: 'WHY', of: ({ reason }) => reason },
     { title: 'UPDATED', of: ({ job }) => at(job.updatedAt) },
   ],
-  id: ({ job }) => nameOf(job),
+  id: ({ job }) => jobName(job),
 };
 
 const list = defineCommand({
   name: 'jobs list',
   summary: 'List jobs',
-  details: 'Without --state, those that have not ended well: running, claimed, pending, delayed and failed.',
+  details: 'Without --state, lists running, claimed, pending, delayed and failed jobs.',
   effect: 'ro',
   options: {
-    state: choice(LISTED_JOB_STATES, 'only in this state; failed are the dead ones'),
-    type: text('type', 'only of this type'),
-    stuck: duration('duration', 'only those that need a push: past their lease, or unchanged for so long'),
+    state: choice(LISTED_JOB_STATES, 'only jobs in this state'),
+    type: text('type', 'only jobs of this type'),
+    stuck: duration('duration', 'only stuck jobs: their lease has ended, or they did not change for this long'),
     limit: limitOption,
   },
   examples: [
@@ -81,11 +81,11 @@ const list = defineCommand({
     const all = async function* () {
       for (const it of states) yield* upTo(options.limit, (page) => jobs.list(it, { ...page, ...taskType }), out);
     };
-    await out.list(all(), JOBS, 'There are no such jobs.');
+    await out.list(all(), JOBS, 'No jobs found.');
   },
 });
 
-/** Jobs that need a push, type by type. */
+/** Returns stuck jobs of one type or all types. */
 async function overdueJobs(
   jobs: JobStore,
   taskType: string | undefined,
@@ -110,7 +110,7 @@ const show = defineCommand({
   ],
   async run({ store, out, args }) {
     const { jobs } = await store();
-    const job = await jobs.get(jobOf(args.job));
+    const job = await jobs.get(parseJob(args.job));
     if (!job) throw noJob(args.job);
     await out.show(job, JOBS);
   },
@@ -123,15 +123,15 @@ function noJob(name: string): TidemarkError {
 const add = defineCommand({
   name: 'jobs add',
   summary: 'Add a job',
-  details: 'The same type and id again is the same job: what is stored stays as it is.',
+  details: 'A job with the same type and id is added only once; the stored job is not changed.',
   effect: 'rw',
   args: { job: JOB },
   options: {
-    delay: duration('duration', 'not before so long from now'),
+    delay: duration('duration', 'how long until it can be claimed'),
     priority: integer('n', '-1000 to 1000, higher first', -1_000),
-    maxRetries: integer('n', 'how often it may be sent back'),
-    params: text('ref', 'where its parameters are'),
-    field: pairs('further field of the record'),
+    maxRetries: integer('n', 'how often it may be retried'),
+    params: text('ref', 'reference to its parameters'),
+    field: pairs('additional field of the record'),
   },
   examples: [
     { line: 'jobs add email-send/mail-9 --priority 5 --field to=ada@example.com', shows: '"created":true' },
@@ -141,7 +141,7 @@ const add = defineCommand({
     const { jobs } = await store();
     const { delay, priority, maxRetries, params, field } = options;
     const job = {
-      ...jobOf(args.job),
+      ...parseJob(args.job),
       ...(delay === undefined ? {} : { delay }),
       ...(priority === undefined ? {} : { priority }),
       ...(maxRetries === undefined ? {} : { maxRetries }),
@@ -156,32 +156,32 @@ const add = defineCommand({
 
 const claim = defineCommand({
   name: 'jobs claim',
-  summary: 'Take a job to work on it',
+  summary: 'Claim a job',
   details:
-    'Prints the claim that `jobs heartbeat`, `complete` and `fail` need. Exit code 6 when there is none to take.',
+    'Prints the claim that `jobs heartbeat`, `complete` and `fail` need. Exit code 6 when there is no job to claim.',
   effect: 'rw',
   args: { job: one('type of the job, or type/id') },
   options: {
-    worker: required(text('name', 'who works on it')),
-    lease: withDefault(duration('duration', 'how long without a sign of life until others may have it'), 60_000, '1m'),
-    claim: text('id', 'makes the same command again the same claim'),
+    worker: required(text('name', 'name of the worker')),
+    lease: withDefault(duration('duration', 'how long the claim lasts without a heartbeat'), 60_000, '1m'),
+    claim: text('id', 'id of the claim; with the same id, a retry returns the same claim'),
   },
   examples: [
     { line: 'jobs claim email-send --worker w1 --claim c1', shows: '"claimId":"c1"' },
-    { line: 'jobs claim video-encode --worker w1', shows: 'nothing to take', exit: 6 },
+    { line: 'jobs claim video-encode --worker w1', shows: 'no job to claim', exit: 6 },
   ],
   async run({ store, out, args, options: { worker, lease, claim: claimId }, dryRun }) {
     const { jobs } = await store();
-    const which = args.job.includes('/') ? jobOf(args.job) : { taskType: args.job };
+    const which = args.job.includes('/') ? parseJob(args.job) : { taskType: args.job };
     if (dryRun) return out.report({ dryRun: true, would: 'claim', ...which, worker });
     const claimed = await jobs.claim(which, { worker, lease, claimId: claimId ?? randomUUID() });
     if (!claimed) {
-      await out.note(`There is nothing to take of ${args.job}.`);
+      await out.note(`There is no job to claim for ${args.job}.`);
       return EXIT.unmet;
     }
     await out.report(
       {
-        job: nameOf(claimed),
+        job: jobName(claimed),
         claimId: claimed.claimId,
         timeoutAt: claimed.job.timeoutAt,
         paramsRef: claimed.job.paramsRef,
@@ -192,53 +192,53 @@ const claim = defineCommand({
   },
 });
 
-const CLAIM = one('claim that `jobs claim` printed');
+const CLAIM = one('claim id printed by `jobs claim`');
 type Claimed = CommandContext<{ job: string; claim: string }, unknown>;
-const claimOf = ({ args }: Pick<Claimed, 'args'>) => ({ ...jobOf(args.job), claimId: args.claim });
+const parseClaim = ({ args }: Pick<Claimed, 'args'>) => ({ ...parseJob(args.job), claimId: args.claim });
 
 const heartbeat = defineCommand({
   name: 'jobs heartbeat',
   summary: 'Renew the lease on a job',
   effect: 'rw',
   args: { job: JOB, claim: CLAIM },
-  options: { lease: withDefault(duration('duration', 'for so long'), 60_000, '1m') },
+  options: { lease: withDefault(duration('duration', 'new length of the lease'), 60_000, '1m') },
   examples: [{ line: 'jobs heartbeat email-send/mail-2 claim-2', shows: '"state":"claimed"' }],
   async run(context) {
     const { store, out, options, dryRun } = context;
     const { jobs } = await store();
-    if (dryRun) return out.report({ dryRun: true, would: 'renew', ...claimOf(context) });
-    await out.show(await jobs.heartbeat(claimOf(context), options), JOBS);
+    if (dryRun) return out.report({ dryRun: true, would: 'renew', ...parseClaim(context) });
+    await out.show(await jobs.heartbeat(parseClaim(context), options), JOBS);
   },
 });
 
 const complete = defineCommand({
   name: 'jobs complete',
-  summary: 'End a job that was claimed',
+  summary: 'Complete a claimed job',
   effect: 'rw',
   args: { job: JOB, claim: CLAIM },
-  options: { result: text('ref', 'where its result is'), ttl: duration('duration', 'when the record may go') },
+  options: { result: text('ref', 'reference to its result'), ttl: duration('duration', 'how long to keep the record') },
   examples: [{ line: 'jobs complete email-send/mail-2 claim-2 --ttl 7d', shows: '"state":"completed"' }],
   async run(context) {
     const { store, out, options, dryRun } = context;
     const { jobs } = await store();
-    if (dryRun) return out.report({ dryRun: true, would: 'complete', ...claimOf(context) });
+    if (dryRun) return out.report({ dryRun: true, would: 'complete', ...parseClaim(context) });
     const result = {
       ...(options.result === undefined ? {} : { resultRef: options.result }),
       ...(options.ttl === undefined ? {} : { ttl: options.ttl }),
     };
-    await out.show(await jobs.complete(claimOf(context), result), JOBS);
+    await out.show(await jobs.complete(parseClaim(context), result), JOBS);
   },
 });
 
 const fail = defineCommand({
   name: 'jobs fail',
-  summary: 'Give a claimed job back, or up',
+  summary: 'Fail a claimed job, to be retried or permanently',
   effect: 'rw',
   args: { job: JOB, claim: CLAIM },
   options: {
     error: required(text('text', 'what went wrong')),
-    final: toggle('it has failed for good, whatever retries are left'),
-    delay: duration('duration', 'not again before so long'),
+    final: toggle('fail permanently, even if retries are left'),
+    delay: duration('duration', 'how long until it is retried'),
   },
   examples: [
     { line: `jobs fail email-send/mail-2 claim-2 --error 'mailbox full' --delay 1m`, shows: '"error":"mailbox full"' },
@@ -246,13 +246,13 @@ const fail = defineCommand({
   async run(context) {
     const { store, out, options, dryRun } = context;
     const { jobs } = await store();
-    if (dryRun) return out.report({ dryRun: true, would: 'fail', ...claimOf(context), error: options.error });
+    if (dryRun) return out.report({ dryRun: true, would: 'fail', ...parseClaim(context), error: options.error });
     const failure = {
       error: options.error,
       ...(options.final ? { retry: false } : {}),
       ...(options.delay === undefined ? {} : { delay: options.delay }),
     };
-    await out.show(await jobs.fail(claimOf(context), failure), JOBS);
+    await out.show(await jobs.fail(parseClaim(context), failure), JOBS);
   },
 });
 
@@ -261,7 +261,7 @@ const requeue = defineCommand({
   summary: 'Send a failed or cancelled job back to the queue',
   effect: 'rw',
   args: { job: JOB },
-  options: { delay: duration('duration', 'not before so long from now') },
+  options: { delay: duration('duration', 'how long until it can be claimed') },
   examples: [
     { line: 'jobs requeue email-send/mail-3', shows: '"state":"pending"' },
     { line: 'jobs requeue email-send/mail-1', shows: 'CONFLICT', exit: 5 },
@@ -270,13 +270,13 @@ const requeue = defineCommand({
     const { jobs } = await store();
     if (dryRun) return out.report({ dryRun: true, would: 'requeue', job: args.job }, args.job);
     const delay = options.delay === undefined ? {} : { delay: options.delay };
-    await out.show(await jobs.requeue(jobOf(args.job), { ...delay, requestId: randomUUID() }), JOBS);
+    await out.show(await jobs.requeue(parseJob(args.job), { ...delay, requestId: randomUUID() }), JOBS);
   },
 });
 
 const cancel = defineCommand({
   name: 'jobs cancel',
-  summary: 'End a job whoever holds it',
+  summary: 'Cancel a job, even if a worker holds it',
   effect: 'destructive',
   args: { job: JOB },
   examples: [{ line: 'jobs cancel email-send/mail-1 --yes', shows: '"state":"cancelled"' }],
@@ -284,7 +284,7 @@ const cancel = defineCommand({
     const { jobs } = await store();
     if (dryRun) return out.report({ dryRun: true, would: 'cancel', job: args.job }, args.job);
     await confirm({ action: `cancel the job ${args.job}`, answer: args.job });
-    const job = await jobs.cancel(jobOf(args.job), { requestId: randomUUID() });
+    const job = await jobs.cancel(parseJob(args.job), { requestId: randomUUID() });
     if (!job) throw noJob(args.job);
     await out.show(job, JOBS);
   },

@@ -1,4 +1,4 @@
-/** `keys`: the API keys that a server with --auth lets in. They are kept in the store; a server does not hand them out. */
+/** `keys`: API keys that a server with --auth accepts. They are kept in the store; no server route returns them. */
 import { Readable } from 'node:stream';
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { ApiKeyInfo } from '@tidemark/server';
@@ -9,7 +9,7 @@ import { choicesOf, duration, one, text, toggle } from '../options.ts';
 import type { View } from '../output.ts';
 import { writeWholeFile } from '../whole-file.ts';
 
-const BY = { by: text('name', 'who does it, for the audit log; your user name when absent') };
+const BY = { by: text('name', 'who does this, for the audit log (default: your user name)') };
 
 const KEYS: View<ApiKeyInfo> = {
   columns: [
@@ -25,27 +25,27 @@ const KEYS: View<ApiKeyInfo> = {
   id: ({ id }) => id,
 };
 
-async function keysOf({ store }: Pick<CommandContext<unknown, unknown>, 'store'>) {
+async function openKeys({ store }: Pick<CommandContext<unknown, unknown>, 'store'>) {
   const { ApiKeys } = await import('@tidemark/server');
-  return new ApiKeys(await store({ isPlain: true, isWhole: true }));
+  return new ApiKeys(await store({ withoutRetries: true, allTenants: true }));
 }
 
-const whoOf = ({ io, options }: Pick<CommandContext<unknown, { by: string | undefined }>, 'io' | 'options'>) => ({
+const actor = ({ io, options }: Pick<CommandContext<unknown, { by: string | undefined }>, 'io' | 'options'>) => ({
   by: options.by ?? io.env.USER ?? 'cli',
 });
 
 const create = defineCommand({
   name: 'keys create',
-  summary: 'Make an API key',
+  summary: 'Create an API key',
   details:
-    'Prints the key, which cannot be shown again. With --tenant it is for that tenant; an operator must be said.',
+    'Prints the key, which cannot be shown again. Requires --tenant for a key of one tenant, or --operator for all tenants.',
   effect: 'rw',
-  args: { name: one('what it is for') },
+  args: { name: one('name of the key') },
   options: {
-    scope: choicesOf(SCOPES, 'scope', `what it may do: ${SCOPES.join(', ')}`),
-    operator: toggle('for all tenants'),
+    scope: choicesOf(SCOPES, 'scope', `allowed scope: ${SCOPES.join(', ')}`),
+    operator: toggle('valid for all tenants'),
     session: text('id', 'only this session of the tenant'),
-    expires: duration('duration', 'refused after so long'),
+    expires: duration('duration', 'how long it is valid'),
     ...BY,
   },
   examples: [
@@ -65,7 +65,7 @@ const create = defineCommand({
       ...(options.expires === undefined ? {} : { expiresAt: new Date(Date.now() + options.expires) }),
     };
     if (dryRun) return out.report({ dryRun: true, would: 'create', ...wanted });
-    const { key, info } = await (await keysOf(context)).create(wanted, whoOf(context));
+    const { key, info } = await (await openKeys(context)).create(wanted, actor(context));
     await out.report({ key, ...info }, info.id);
   },
 });
@@ -76,14 +76,14 @@ const list = defineCommand({
   effect: 'ro',
   examples: [{ line: 'keys list', shows: 'There are no keys.' }],
   async run(context) {
-    await context.out.list(await (await keysOf(context)).list(), KEYS, 'There are no keys.');
+    await context.out.list(await (await openKeys(context)).list(), KEYS, 'There are no keys.');
   },
 });
 
 const revoke = defineCommand({
   name: 'keys revoke',
-  summary: 'Refuse a key from now on',
-  details: 'Every server of the store refuses it within half a second.',
+  summary: 'Revoke an API key',
+  details: 'Every server of the store rejects it within half a second.',
   effect: 'destructive',
   args: { key: one('id of the key') },
   options: BY,
@@ -91,8 +91,8 @@ const revoke = defineCommand({
   async run(context) {
     const { out, args, dryRun, confirm } = context;
     if (dryRun) return out.report({ dryRun: true, would: 'revoke', id: args.key }, args.key);
-    await confirm({ action: `refuse the key ${args.key} from now on`, answer: args.key });
-    const revoked = await (await keysOf(context)).revoke(args.key, whoOf(context));
+    await confirm({ action: `revoke the key ${args.key}`, answer: args.key });
+    const revoked = await (await openKeys(context)).revoke(args.key, actor(context));
     if (!revoked) throw new TidemarkError('NOT_FOUND', `There is no key ${JSON.stringify(args.key)}`);
     await out.report({ id: args.key, revoked }, args.key);
   },
@@ -101,9 +101,9 @@ const revoke = defineCommand({
 const mint = defineCommand({
   name: 'keys mint',
   summary: 'Print a new admin key for TIDEMARK_ADMIN_KEY',
-  details: 'It is stored nowhere: a server that is started with it lets it in for as long as it runs.',
+  details: 'The key is not stored. A server started with it accepts it for as long as the server runs.',
   effect: 'ro',
-  options: { to: text('file', 'write it to a new file that only you can read, for TIDEMARK_ADMIN_KEY_FILE') },
+  options: { to: text('file', 'write the key to a new file that only you can read, for TIDEMARK_ADMIN_KEY_FILE') },
   examples: [
     { line: 'keys mint', shows: 'tmk_' },
     { line: 'keys mint --to admin.key', shows: '"file":"admin.key"' },

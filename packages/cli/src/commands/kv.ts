@@ -1,4 +1,4 @@
-/** `kv`: records of fields, looked at, written, compared and swapped. */
+/** `kv`: reads, writes and watches records. */
 import { randomUUID } from 'node:crypto';
 import {
   invalidArgument,
@@ -17,7 +17,7 @@ import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { follow } from '../follow.ts';
 import type { Io } from '../io.ts';
-import { duration, integer, many, maybe, one, pairOf, texts, toggle } from '../options.ts';
+import { duration, integer, many, maybe, one, parsePair, texts, toggle } from '../options.ts';
 import type { View } from '../output.ts';
 import { limitOption, upTo } from '../pages.ts';
 
@@ -25,7 +25,7 @@ const KEY = one('key of the record');
 const ttlText = ({ ttl }: KvRecord) => (ttl === undefined ? '' : durationText(ttl));
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A field as text where it is text, else as base64. */
+/** Returns a field as text if it is valid UTF-8, else as base64. */
 function fieldValue(bytes: Uint8Array): string | { base64: string } {
   try {
     return strict.decode(bytes);
@@ -34,18 +34,18 @@ function fieldValue(bytes: Uint8Array): string | { base64: string } {
   }
 }
 
-function fieldsOf({ fields }: KvRecord): Record<string, unknown> {
+function decodeFields({ fields }: KvRecord): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).map(([name, bytes]) => [name, fieldValue(bytes)]));
 }
 
-const recordJson = ({ key, record }: KvEntry) => ({ key, ...record, fields: fieldsOf(record) });
+const recordJson = ({ key, record }: KvEntry) => ({ key, ...record, fields: decodeFields(record) });
 
 const ENTRIES: View<KvEntry> = {
   columns: [
     { title: 'KEY', of: ({ key }) => key },
     { title: 'REVISION', of: ({ record }) => record.revision },
     { title: 'TTL', of: ({ record }) => ttlText(record) },
-    { title: 'FIELDS', of: ({ record }) => ({ json: fieldsOf(record) }) },
+    { title: 'FIELDS', of: ({ record }) => ({ json: decodeFields(record) }) },
   ],
   id: ({ key }) => key,
   json: recordJson,
@@ -55,17 +55,17 @@ const CHANGES: View<KvChange> = {
   columns: [
     { title: 'CHANGE', of: ({ type }) => type, width: 8 },
     { title: 'KEY', of: ({ key }) => key, width: 40 },
-    { title: 'FIELDS', of: ({ record }) => (record ? { json: fieldsOf(record) } : '') },
+    { title: 'FIELDS', of: ({ record }) => (record ? { json: decodeFields(record) } : '') },
   ],
   id: ({ key }) => key,
-  json: ({ key, type, record }) => ({ key, type, record: record && { ...record, fields: fieldsOf(record) } }),
+  json: ({ key, type, record }) => ({ key, type, record: record && { ...record, fields: decodeFields(record) } }),
 };
 
 const get = defineCommand({
   name: 'kv get',
   summary: 'Show a record, or one of its fields',
   effect: 'ro',
-  args: { key: KEY, field: maybe('only this field, as the bytes it holds') },
+  args: { key: KEY, field: maybe('print only the bytes of this field') },
   examples: [
     { line: 'kv get config.limits', shows: '"max":"10"' },
     { line: 'kv get config.limits max', shows: '10' },
@@ -89,10 +89,10 @@ const put = defineCommand({
   name: 'kv put',
   summary: 'Replace a record',
   effect: 'rw',
-  args: { key: KEY, fields: many('fields as name=value; a value of @file or - is read from there') },
+  args: { key: KEY, fields: many('fields as name=value; @file or - reads the value from a file or stdin') },
   options: {
-    ttl: duration('duration', 'how long it lives; for ever when absent'),
-    ifAbsent: toggle('only if there is no such record'),
+    ttl: duration('duration', 'how long to keep it (default: for ever)'),
+    ifAbsent: toggle('only if the record does not exist'),
     expectedRevision: integer('n', 'only if the record has this revision', 1),
   },
   examples: [
@@ -104,17 +104,17 @@ const put = defineCommand({
     const { kv } = await store();
     const fields = await readFields(args.fields, io);
     if (dryRun) return out.report({ dryRun: true, would: 'put', key: args.key, fields }, args.key);
-    const life = ttl === undefined ? {} : { ttl };
+    const ttlOption = ttl === undefined ? {} : { ttl };
     const revision = ifAbsent ? 0 : expectedRevision;
     const written =
       revision === undefined
-        ? await kv.put(args.key, fields, { requestId: randomUUID(), ...life })
+        ? await kv.put(args.key, fields, { requestId: randomUUID(), ...ttlOption })
         : await replaceAt(kv, args.key, revision, fields, ttl ?? null);
     return out.report({ key: args.key, ...written }, args.key);
   },
 });
 
-/** Replaces a record that has a revision; 0 means that there is none. */
+/** Replaces a record if it has this revision; 0 means that it must not exist. */
 async function replaceAt(
   kv: KvStore,
   key: string,
@@ -133,7 +133,7 @@ async function replaceAt(
 async function readFields(given: readonly string[], io: Io): Promise<Record<string, string>> {
   const fields: Record<string, string> = {};
   for (const pair of given) {
-    const [name, value] = pairOf(pair, 'fields');
+    const [name, value] = parsePair(pair, 'fields');
     fields[name] = await readText(value, io);
   }
   return fields;
@@ -141,7 +141,7 @@ async function readFields(given: readonly string[], io: Io): Promise<Record<stri
 
 function conflict(key: string, record: KvRecord | null): TidemarkError {
   return new TidemarkError('CONFLICT', `The record ${JSON.stringify(key)} is not as expected`, {
-    current: record && { revision: record.revision, fields: fieldsOf(record) },
+    current: record && { revision: record.revision, fields: decodeFields(record) },
   });
 }
 
@@ -149,10 +149,10 @@ const set = defineCommand({
   name: 'kv set',
   summary: 'Write some fields of a record and keep the others',
   effect: 'rw',
-  args: { key: KEY, fields: many('fields as name=value; name= with --remove-empty removes it') },
+  args: { key: KEY, fields: many('fields as name=value; with --remove-empty, name= removes a field') },
   options: {
     removeEmpty: toggle('remove fields whose value is empty'),
-    ifExists: toggle('do not bring back a record that is gone'),
+    ifExists: toggle('only if the record exists'),
   },
   examples: [
     { line: 'kv set config.limits max=20', shows: '"written":true' },
@@ -175,11 +175,11 @@ const set = defineCommand({
 
 const cas = defineCommand({
   name: 'kv cas',
-  summary: 'Write a field if it has the value that is expected',
-  details: 'Exit code 5 when it has another.',
+  summary: 'Write a field if it has the expected value',
+  details: 'Exit code 5 when it has another value.',
   effect: 'rw',
   args: { key: KEY, field: one('name of the field'), expected: one('value it must have'), next: one('value to write') },
-  options: { absent: toggle('expect that there is no such field, whatever <expected> says') },
+  options: { absent: toggle('expect that the field does not exist; ignores <expected>') },
   examples: [
     { line: 'kv cas config.limits max 10 20', shows: '"swapped":true' },
     { line: 'kv cas config.limits max 11 20', shows: '"max":"10"', exit: 5 },
@@ -201,10 +201,10 @@ const cas = defineCommand({
 
 const touch = defineCommand({
   name: 'kv touch',
-  summary: 'Give a record a new time to live, or none',
+  summary: 'Set or remove the time to live of a record',
   effect: 'rw',
   args: { key: KEY },
-  options: { ttl: duration('duration', 'how long from now; for ever when absent') },
+  options: { ttl: duration('duration', 'new time to live from now (default: for ever)') },
   examples: [{ line: 'kv touch config.limits --ttl 1h', shows: '"touched":true' }],
   async run({ store, out, args, options, dryRun }) {
     const { kv } = await store();
@@ -244,7 +244,7 @@ const remove = defineCommand({
 const CONDITION = /^(.+?)(!=|<=|>=|=|<|>)(.*)$/s;
 const OPERATORS = { '=': 'eq', '!=': 'ne', '<': 'lt', '>': 'gt', '<=': 'lte', '>=': 'gte' } as const;
 
-function predicateOf(given: string): KvPredicate {
+function parsePredicate(given: string): KvPredicate {
   const [, field, operator, value] = CONDITION.exec(given) ?? [];
   if (field === undefined)
     throw invalidArgument('--where', "a field, one of = != < <= > >=, and a value: 'state!=done'", given);
@@ -255,9 +255,9 @@ const scan = defineCommand({
   name: 'kv scan',
   summary: 'List records whose key starts with a prefix',
   effect: 'ro',
-  args: { prefix: maybe('prefix of the keys; all when absent') },
+  args: { prefix: maybe('prefix of the keys (default: all keys)') },
   options: {
-    where: texts('condition', "only those whose field agrees: 'state!=done', 'count>=10'"),
+    where: texts('condition', "only records that match: 'state!=done', 'count>=10'"),
     limit: limitOption,
   },
   examples: [
@@ -266,26 +266,26 @@ const scan = defineCommand({
   ],
   async run({ store, out, args, options }) {
     const { kv } = await store();
-    const filter = { where: options.where.map(predicateOf) };
+    const filter = { where: options.where.map(parsePredicate) };
     await out.list(
       upTo(options.limit, (page) => kv.scanPage(args.prefix ?? '', { ...page, filter }), out),
       ENTRIES,
-      'There are no such records.',
+      'No records found.',
     );
   },
 });
 
 const watch = defineCommand({
   name: 'kv watch',
-  summary: 'Show changes of records as they happen',
-  details: 'It begins now and ends with Ctrl-C. What changes while a connection is lost is not shown.',
+  summary: 'Show changes to records as they happen',
+  details: 'Starts now and ends with Ctrl-C. Changes made while the connection is lost are not shown.',
   effect: 'ro',
-  args: { prefix: maybe('prefix of the keys; all when absent') },
-  options: { for: duration('duration', 'end after so long') },
+  args: { prefix: maybe('prefix of the keys (default: all keys)') },
+  options: { for: duration('duration', 'stop after this time') },
   examples: [{ line: 'kv watch config. --for 100ms', shows: 'Watching' }],
   async run({ store, out, io, args, options }) {
     const { kv } = await store({ mustExist: true });
-    await out.note(`Watching ${args.prefix ?? 'all records'}; Ctrl-C ends.`);
+    await out.note(`Watching ${args.prefix ?? 'all records'}; press Ctrl-C to stop.`);
     const limit = options.for === undefined ? undefined : AbortSignal.timeout(options.for);
     const signal = limit ? AbortSignal.any([io.signal, limit]) : io.signal;
     const code = await follow(

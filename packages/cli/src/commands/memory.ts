@@ -1,4 +1,4 @@
-/** `memory`: what agents remember, by key and version. */
+/** `memory`: lists, shows and deletes agent memory. */
 import { randomUUID } from 'node:crypto';
 import { type MemoryRecord, TidemarkError } from '@tidemark/core';
 import { at } from '../cells.ts';
@@ -29,7 +29,7 @@ const list = defineCommand({
     await out.list(
       upTo(options.limit, (page) => agents.listMemory({ ...page, ...prefix }), out),
       STATES,
-      'Nothing is remembered.',
+      'No memory states found.',
     );
   },
 });
@@ -43,7 +43,7 @@ const show = defineCommand({
   async run({ store, out, args }) {
     const { agents } = await store();
     const found = await agents.getMemoryRecord(args.key);
-    if (!found) throw new TidemarkError('NOT_FOUND', `Nothing is remembered under ${JSON.stringify(args.key)}`);
+    if (!found) throw new TidemarkError('NOT_FOUND', `There is no memory state ${JSON.stringify(args.key)}`);
     await out.show(found, {
       ...STATES,
       columns: [...STATES.columns, { title: 'STATE', of: (record) => ({ json: (record as MemoryRecord).state }) }],
@@ -53,7 +53,7 @@ const show = defineCommand({
 
 const remove = defineCommand({
   name: 'memory delete',
-  summary: 'Forget a memory state',
+  summary: 'Delete a memory state',
   effect: 'destructive',
   args: { key: one('key of the state') },
   examples: [{ line: 'memory delete acme:ada:session-1 --yes', shows: '"deleted":true' }],
@@ -63,7 +63,7 @@ const remove = defineCommand({
       const exists = (await agents.getMemoryRecord(args.key)) !== null;
       return out.report({ dryRun: true, would: 'delete', key: args.key, exists }, args.key);
     }
-    await confirm({ action: `forget what is remembered under ${args.key}`, answer: args.key });
+    await confirm({ action: `delete the memory state ${args.key}`, answer: args.key });
     const deleted = await agents.deleteMemoryState(args.key, { requestId: randomUUID() });
     await out.report({ key: args.key, deleted }, args.key);
   },

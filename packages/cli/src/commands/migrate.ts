@@ -1,4 +1,4 @@
-/** `migrate`: the schema of SQL stores, printed without connecting, compared, brought up to date. */
+/** `migrate`: prints, compares and updates the schema of SQL stores. */
 import { existsSync } from 'node:fs';
 import { TidemarkError } from '@tidemark/core';
 import { at, state } from '../cells.ts';
@@ -36,7 +36,7 @@ const plan = defineCommand({
   effect: 'ro',
   options: {
     schema: text('name', 'PostgreSQL: the schema of the tables'),
-    partitions: integer('n', 'PostgreSQL: hash partitions of runs', 1),
+    partitions: integer('n', 'PostgreSQL: number of hash partitions of runs', 1),
     rowLevelSecurity: toggle('PostgreSQL: with row-level security'),
     payloadIndex: toggle('PostgreSQL: with an index on payloads'),
   },
@@ -62,7 +62,7 @@ const plan = defineCommand({
   },
 });
 
-/** What is needed of the driver, which is there only for those who use it. */
+/** The part of the optional driver package that this command uses. */
 interface PostgresDriver {
   migrationScript(options: {
     url: string;
@@ -88,8 +88,8 @@ async function loadPostgres(): Promise<PostgresDriver> {
 
 const status = defineCommand({
   name: 'migrate status',
-  summary: 'Show which migrations a SQLite file has',
-  details: 'Exit code 6 when some are missing. For PostgreSQL, `tidemark doctor` tells.',
+  summary: 'Show which migrations were applied to a SQLite file',
+  details: 'Exit code 6 when some are missing. For PostgreSQL, use `tidemark doctor`.',
   effect: 'ro',
   examples: [{ line: 'migrate status', shows: '"name":"runs"' }],
   async run({ out, settings }) {
@@ -109,7 +109,7 @@ const status = defineCommand({
   },
 });
 
-/** Read past the store, which would bring the file up to date by being opened. */
+/** Reads the file directly, because opening it as a store would migrate it. */
 async function appliedIn(file: string): Promise<Map<number, number>> {
   const { DatabaseSync } = await import('node:sqlite');
   const database = new DatabaseSync(file, { readOnly: true });
@@ -124,8 +124,8 @@ async function appliedIn(file: string): Promise<Map<number, number>> {
 
 const up = defineCommand({
   name: 'migrate up',
-  summary: 'Bring the schema of a store up to date',
-  details: 'Opening a store does the same; this is for deployments that want it as a step of its own.',
+  summary: 'Apply missing migrations to a store',
+  details: 'Opening a store does the same. Use this to migrate in a separate deployment step.',
   effect: 'rw',
   examples: [
     { line: 'migrate up', shows: '"upToDate":true' },

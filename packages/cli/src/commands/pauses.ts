@@ -1,6 +1,6 @@
 /**
- * `pauses`: what waits for somebody. Tokens are secrets: they come from the input or the environment, never from the
- * command line, and only their hashes are shown. Looking never consumes.
+ * `pauses`: lists, shows, consumes and answers pauses. Tokens are secrets: they are read from stdin or the environment,
+ * never from the command line, and only their hashes are printed. Showing a pause never consumes it.
  */
 import { randomUUID } from 'node:crypto';
 import { invalidArgument, type PauseInfo, type Store, TidemarkError } from '@tidemark/core';
@@ -29,8 +29,8 @@ const list = defineCommand({
   summary: 'List pauses that have not expired',
   effect: 'ro',
   options: {
-    session: text('id', 'only of this session'),
-    expiring: duration('duration', 'only those that expire within so long'),
+    session: text('id', 'only pauses of this session'),
+    expiring: duration('duration', 'only pauses that expire within this time'),
     limit: limitOption,
   },
   examples: [
@@ -45,16 +45,16 @@ const list = defineCommand({
     const expiring = async function* () {
       for await (const pause of pauses) if (until === undefined || pause.expiresAt <= until) yield pause;
     };
-    await out.list(expiring(), PAUSES, 'Nothing is paused.');
+    await out.list(expiring(), PAUSES, 'No pauses found.');
   },
 });
 
-const TOKEN_DETAILS = 'The token is read from TIDEMARK_PAUSE_TOKEN or the first line of the input.';
+const TOKEN_DETAILS = 'The token is read from TIDEMARK_PAUSE_TOKEN or the first line of stdin.';
 
-async function tokenOf(io: Io): Promise<string> {
+async function readToken(io: Io): Promise<string> {
   if (io.stdin.isTerminal && !io.env.TIDEMARK_PAUSE_TOKEN) await io.stderr.write('Token: ');
   const token = io.env.TIDEMARK_PAUSE_TOKEN || (await readLine(io)).trim();
-  if (token === '') throw invalidArgument('token', 'given in TIDEMARK_PAUSE_TOKEN or the input');
+  if (token === '') throw invalidArgument('token', 'given in TIDEMARK_PAUSE_TOKEN or on stdin');
   return token;
 }
 
@@ -62,12 +62,12 @@ const noPause = () => new TidemarkError('NOT_FOUND', 'There is no such pause: un
 
 const peek = defineCommand({
   name: 'pauses peek',
-  summary: 'Look at the pause of a token without consuming it',
+  summary: 'Show the pause of a token without consuming it',
   details: TOKEN_DETAILS,
   effect: 'ro',
   examples: [{ line: 'pauses peek', shows: '"state":"waiting"', input: 'token-1\n' }],
   async run({ store, out, io }) {
-    const token = await tokenOf(io);
+    const token = await readToken(io);
     const { agents } = await store();
     const pause = await agents.peekPause(token);
     if (!pause) throw noPause();
@@ -77,7 +77,7 @@ const peek = defineCommand({
 
 const consume = defineCommand({
   name: 'pauses consume',
-  summary: 'Take the state of a pause, once',
+  summary: 'Consume a pause and print its state',
   details: TOKEN_DETAILS,
   effect: 'destructive',
   examples: [
@@ -85,20 +85,20 @@ const consume = defineCommand({
     { line: 'pauses consume --yes', shows: 'NOT_FOUND', input: 'token-of-nobody\n', exit: 3 },
   ],
   async run({ store, out, io, dryRun, confirm }) {
-    const token = await tokenOf(io);
+    const token = await readToken(io);
     const { agents } = await store();
     const pause = await agents.peekPause(token);
     if (pause?.state !== 'waiting') throw noPause();
     if (dryRun) return out.report({ dryRun: true, would: 'consume', pauseId: pause.pauseId }, pause.pauseId);
     const short = pause.pauseId.slice(0, 8);
-    await confirm({ action: `consume the pause ${short}…: nobody else can resume it`, answer: short });
+    await confirm({ action: `consume the pause ${short}…, so that nobody else can resume it`, answer: short });
     const payload = await agents.loadPlannerState(token, { requestId: randomUUID() });
     await out.raw(`${JSON.stringify(payload)}\n`);
   },
 });
 
-/** The one pause whose id begins so. */
-async function pauseOf({ agents }: Store, pauseId: string): Promise<PauseInfo> {
+/** Returns the pause whose id starts with the text; throws unless exactly one does. */
+async function findPause({ agents }: Store, pauseId: string): Promise<PauseInfo> {
   const found: PauseInfo[] = [];
   for (let cursor: string | undefined; ; ) {
     const page = await agents.listPauses(cursor === undefined ? {} : { cursor });
@@ -106,26 +106,27 @@ async function pauseOf({ agents }: Store, pauseId: string): Promise<PauseInfo> {
     if (page.next === undefined) break;
     cursor = page.next;
   }
-  if (found.length > 1) throw invalidArgument('pause', `longer: ${found.length} pauses begin so`, pauseId);
+  if (found.length > 1) throw invalidArgument('pause', `longer: ${found.length} pauses start with it`, pauseId);
   if (!found[0]) throw noPause();
   return found[0];
 }
 
-/** Only the hash of the token is known here, so deciding is a steering event that whoever holds the token acts on. */
+/** Writes a steering event: only the hash of the token is stored, so its holder has to resume the task. */
 function decide(verb: 'approve' | 'reject', eventType: 'APPROVE' | 'REJECT') {
   return defineCommand({
     name: `pauses ${verb}`,
-    summary: `Tell the task that waits at a pause: ${verb}`,
-    details: 'Writes a steering event for the session and task of the pause; whoever holds the token resumes it.',
+    summary: `${verb === 'approve' ? 'Approve' : 'Reject'} a pause`,
+    details:
+      'Writes a steering event for the session and task of the pause. The process that holds the token then resumes the task.',
     effect: 'rw',
-    args: { pause: one('id of the pause, or how it begins') },
-    options: { comment: text('text', 'why') },
+    args: { pause: one('id of the pause, or its first characters') },
+    options: { comment: text('text', 'reason for the decision') },
     examples: [{ line: `pauses ${verb} 3f08 --comment 'seen by ada'`, shows: `"eventType":"${eventType}"` }],
     async run({ store, out, args, options, dryRun }) {
       const opened = await store();
-      const { sessionId, taskId, pauseId } = await pauseOf(opened, args.pause);
+      const { sessionId, taskId, pauseId } = await findPause(opened, args.pause);
       if (sessionId === undefined || taskId === undefined)
-        throw new TidemarkError('CONFLICT', 'The pause names no session and task, so nobody would hear the answer');
+        throw new TidemarkError('CONFLICT', 'The pause has no session and task, so it cannot be answered here');
       const event = {
         ...{ sessionId, taskId, eventId: randomUUID(), eventType, source: 'cli' },
         createdAt: new Date().toISOString(),

@@ -1,4 +1,4 @@
-/** `projector`: keeps stored snapshots close behind the log, and tells which are behind. */
+/** `projector`: keeps stored snapshots up to date, and lists snapshots that lag behind. */
 import type { RunSummary } from '@tidemark/core';
 import { at, state } from '../cells.ts';
 import { defineCommand } from '../command.ts';
@@ -11,23 +11,23 @@ import { untilStopped } from '../until-stopped.ts';
 const run = defineCommand({
   name: 'projector run',
   summary: 'Keep snapshots up to date until interrupted',
-  details: 'Any number of them share the work. Alerts go to stderr as JSON lines.',
+  details: 'Several projectors share the work. Alerts go to stderr as JSON lines.',
   effect: 'rw',
   options: {
-    for: duration('duration', 'end after so long'),
-    shards: withDefault(integer('n', 'parts the runs are dealt into; fixed at first use', 1), 16),
+    for: duration('duration', 'stop after this time'),
+    shards: withDefault(integer('n', 'number of shards; fixed at first use', 1), 16),
   },
   examples: [{ line: 'projector run --for 500ms', shows: '"refreshed"' }],
   async run({ store, out, io, options, dryRun }) {
     const opened = await store();
     if (dryRun) return out.report({ dryRun: true, would: 'keep snapshots up to date' });
     const { createProjector } = await import('@tidemark/runtime');
-    const tell = (message: unknown) => void out.note(JSON.stringify(message));
+    const logLine = (message: unknown) => void out.note(JSON.stringify(message));
     const projector = await createProjector({
       store: opened,
       shards: options.shards,
-      onAlert: tell,
-      onError: (error) => tell({ error: String(error) }),
+      onAlert: logLine,
+      onError: (error) => logLine({ error: String(error) }),
     });
     try {
       await untilStopped(io.signal, options.for);
@@ -40,7 +40,7 @@ const run = defineCommand({
 });
 
 interface Behind extends RunSummary {
-  /** Events that the stored snapshot does not know. */
+  /** Number of events missing from the stored snapshot. */
   behind: number;
   freshness: string;
 }
@@ -58,8 +58,8 @@ const BEHIND: View<Behind> = {
 
 const lag = defineCommand({
   name: 'projector lag',
-  summary: 'List runs whose stored snapshot is behind',
-  details: 'Looks at the runs that changed last. A run without a stored snapshot gets one by being looked at.',
+  summary: 'List runs whose stored snapshot lags behind',
+  details: 'Checks the most recently changed runs. Checking a run without a stored snapshot creates one.',
   effect: 'ro',
   options: { limit: limitOption },
   examples: [{ line: 'projector lag', shows: 'All snapshots are up to date.' }],
@@ -79,19 +79,19 @@ const lag = defineCommand({
 
 const refresh = defineCommand({
   name: 'projector refresh',
-  summary: 'Bring the stored snapshot of a run up to date',
+  summary: 'Update the stored snapshot of a run',
   effect: 'rw',
   args: { run: one('id of the run') },
-  options: { full: toggle('replace it by one that is folded from the first event') },
+  options: { full: toggle('rebuild it from the first event') },
   examples: [
     { line: 'projector refresh order-42', shows: '"status":"RUNNING"' },
     { line: 'projector refresh order-42 --full', shows: '"folded":3' },
   ],
-  async run({ store, out, args, options, dryRun, patient }) {
+  async run({ store, out, args, options, dryRun, longCall }) {
     const { runs } = await store();
     const { full } = options;
     if (dryRun) return out.report({ dryRun: true, would: 'refresh', runId: args.run, full }, args.run);
-    const { snapshot, folded } = await runs.refreshSnapshot(args.run, { ...patient, full });
+    const { snapshot, folded } = await runs.refreshSnapshot(args.run, { ...longCall, full });
     const { status, lastEventSeq } = snapshot;
     await out.report({ runId: args.run, status, lastEventSeq, folded }, args.run);
   },

@@ -1,4 +1,4 @@
-/** `quarantine`: runs in which damage was found, and giving them back to their readers once they are repaired. */
+/** `quarantine`: lists damaged runs, and releases them once they are repaired. */
 import { invalidArgument, isTidemarkError, type QuarantinedRun, type RunStore } from '@tidemark/core';
 import { at, state } from '../cells.ts';
 import { defineCommand } from '../command.ts';
@@ -21,11 +21,11 @@ const QUARANTINED: View<QuarantinedRun> = {
 
 const list = defineCommand({
   name: 'quarantine list',
-  summary: 'List runs in which damage was found',
-  details: 'Feeds pass over them from the sequence in FROM on, until they are repaired and released.',
+  summary: 'List damaged runs',
+  details: 'Feeds skip them from the sequence in FROM on, until they are repaired and released.',
   effect: 'ro',
   options: {
-    state: withDefault(choice(['quarantined', 'released', 'any'], 'which of them'), 'quarantined' as const),
+    state: withDefault(choice(['quarantined', 'released', 'any'], 'which runs to list'), 'quarantined' as const),
     limit: limitOption,
   },
   examples: [{ line: 'quarantine list', shows: '' }],
@@ -36,8 +36,8 @@ const list = defineCommand({
   },
 });
 
-/** Every quarantined run, read before any is released: a release takes its run out of the list. */
-async function allOf(runs: RunStore): Promise<QuarantinedRun[]> {
+/** Returns every quarantined run. Reads all pages first, because a release removes its run from the list. */
+async function listAllQuarantined(runs: RunStore): Promise<QuarantinedRun[]> {
   const found: QuarantinedRun[] = [];
   for (let cursor: string | undefined; ; ) {
     const page = await runs.listQuarantined(cursor === undefined ? {} : { cursor });
@@ -49,30 +49,30 @@ async function allOf(runs: RunStore): Promise<QuarantinedRun[]> {
 
 const release = defineCommand({
   name: 'quarantine release',
-  summary: 'Release a repaired run, or every run that is whole again',
+  summary: 'Release one repaired run, or all repaired runs',
   details:
-    'Each run is read from its first event. One that is still damaged stays quarantined; with --all it is listed, and the exit code is 6.',
+    'Verifies each run from its first event. A damaged run stays quarantined; with --all it is listed and the exit code is 6.',
   effect: 'rw',
   args: { run: maybe('id of the run') },
-  options: { all: toggle('every quarantined run') },
+  options: { all: toggle('release every repaired run') },
   examples: [
     { line: 'quarantine release --all', shows: 'released' },
     { line: 'quarantine release order-42', shows: 'NOT_FOUND', exit: 3 },
     { line: 'quarantine release --all --dry-run', shows: '"would":"release"' },
   ],
-  async run({ store, out, args, options, dryRun, patient }) {
+  async run({ store, out, args, options, dryRun, longCall }) {
     if ((args.run === undefined) !== options.all) throw invalidArgument('run', 'the id of a run, or --all');
     const { runs } = await store({ mustExist: true });
     if (dryRun) return out.report({ dryRun: true, would: 'release', run: args.run ?? 'all' });
-    if (args.run !== undefined) return out.show(await runs.releaseRun(args.run, patient), QUARANTINED);
+    if (args.run !== undefined) return out.show(await runs.releaseRun(args.run, longCall), QUARANTINED);
     const counts = { released: 0, damaged: 0 };
     const damaged = async function* () {
-      for (const run of await allOf(runs)) {
+      for (const run of await listAllQuarantined(runs)) {
         try {
-          await runs.releaseRun(run.runId, { tenantId: run.tenantId, ...patient });
+          await runs.releaseRun(run.runId, { tenantId: run.tenantId, ...longCall });
           counts.released++;
         } catch (error) {
-          // Of a run that was removed meanwhile nothing is left to release.
+          // The run was removed in the meantime.
           if (isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'NOT_FOUND')) continue;
           if (!isTidemarkError(error, 'CORRUPT_EVENT')) throw error;
           counts.damaged++;
@@ -80,7 +80,7 @@ const release = defineCommand({
         }
       }
     };
-    await out.list(damaged(), QUARANTINED, 'No run is damaged any more.');
+    await out.list(damaged(), QUARANTINED, 'No run is damaged.');
     await out.note(`${counts.released} released, ${counts.damaged} still damaged.`);
     return counts.damaged === 0 ? EXIT.ok : EXIT.unmet;
   },

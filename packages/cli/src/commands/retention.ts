@@ -1,4 +1,4 @@
-/** `retention`: lets go of what policies in a file say, or only tells what that would be. */
+/** `retention`: removes or archives data according to policies in a file, or shows what it would remove. */
 import { invalidArgument, type Store } from '@tidemark/core';
 import type { RetentionPolicies, RetentionReport } from '@tidemark/runtime';
 import { readObject } from '../arguments.ts';
@@ -11,14 +11,14 @@ const OPTIONS = {
   policies: required(
     text('file', 'JSON file with the policies: { "runs": [{ "name": …, "olderThan": "90d", "action": "delete" }] }'),
   ),
-  archive: text('path', 'directory of the archive, where a policy archives'),
+  archive: text('path', 'directory of the archive, for policies that archive'),
 };
 
 type Context = CommandContext<unknown, { policies: string; archive: string | undefined }>;
 
-async function retentionOf({ store, options, io }: Context) {
+async function openRetention({ store, options, io }: Context) {
   const { createArchiver, createRetention, directoryTarget } = await import('@tidemark/runtime');
-  const opened: Store = await store({ mustExist: true, isPlain: true });
+  const opened: Store = await store({ mustExist: true, withoutRetries: true });
   const policies = (await readObject(`@${options.policies}`, '--policies', io)) as RetentionPolicies;
   if (Object.keys(policies).length === 0)
     throw invalidArgument('--policies', 'a file with at least one policy', options.policies);
@@ -53,15 +53,15 @@ async function show({ out }: Pick<Context, 'out'>, { policies, problems }: Reten
 
 const plan = defineCommand({
   name: 'retention plan',
-  summary: 'Show what policies would let go',
+  summary: 'Show what the policies would remove or archive',
   effect: 'ro',
   options: OPTIONS,
   examples: [
     { line: 'retention plan --policies policies.json', shows: '"policy":"old","kind":"runs","found":1,"deleted":0' },
   ],
   async run(context) {
-    const retention = await retentionOf(context);
-    const bar = context.progress('looking');
+    const retention = await openRetention(context);
+    const bar = context.progress('scanning');
     const report = await retention.plan({ signal: context.io.signal, onProgress: (it) => bar.to(foundIn(it)) });
     bar.end();
     await show(context, report);
@@ -70,19 +70,19 @@ const plan = defineCommand({
 
 const run = defineCommand({
   name: 'retention run',
-  summary: 'Let go of what policies say',
-  details: 'Exit code 1 when something could not be removed; the next run tries it again.',
+  summary: 'Remove or archive data according to the policies',
+  details: 'Exit code 1 when something could not be removed; the next run retries it.',
   effect: 'destructive',
   options: OPTIONS,
   examples: [{ line: 'retention run --policies policies.json --yes', shows: '"deleted":1' }],
   async run(context) {
     const { io, dryRun, confirm, progress } = context;
-    const retention = await retentionOf(context);
+    const retention = await openRetention(context);
     const planned = await retention.plan({ signal: io.signal });
     if (dryRun) return show(context, planned);
     const found = foundIn(planned);
-    await confirm({ action: `let go of ${found} things that the policies name`, answer: String(found) });
-    const bar = progress('letting go');
+    await confirm({ action: `remove or archive ${found} items that the policies select`, answer: String(found) });
+    const bar = progress('removing');
     const report = await retention.run({ signal: io.signal, onProgress: (it) => bar.to(foundIn(it), found) });
     bar.end();
     await show(context, report);

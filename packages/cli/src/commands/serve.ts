@@ -1,4 +1,4 @@
-/** `serve` and `ui`: the store over HTTP, with the inspector, until interrupted. */
+/** `serve` and `ui`: serve the store and the inspector over HTTP until interrupted. */
 
 import { spawn } from 'node:child_process';
 import { invalidArgument, type Store, TidemarkError } from '@tidemark/core';
@@ -28,30 +28,33 @@ interface Serving {
 }
 
 const OPTIONS = {
-  host: withDefault(text('address', 'address to listen on; others than this machine need --auth'), '127.0.0.1'),
+  host: withDefault(text('address', 'address to listen on; an address other than loopback needs --auth'), '127.0.0.1'),
   port: withDefault(integer('n', 'port to listen on, 0 for any free one'), 7420),
-  auth: toggle('ask every caller for a key of `tidemark keys`, or the admin key in TIDEMARK_ADMIN_KEY or …_FILE'),
-  jwt: text('file', 'also take tokens; JSON file with issuer, audience, keys and algorithms; implies --auth'),
-  allowHost: texts('name', 'with --auth: answer to this host name only'),
-  behindProxy: toggle('with --auth: one proxy in front adds the address of the caller to X-Forwarded-For'),
+  auth: toggle('require a key from `tidemark keys`, or the admin key in TIDEMARK_ADMIN_KEY or …_FILE'),
+  jwt: text('file', 'also accept JWTs; JSON file with issuer, audience, keys and algorithms; implies --auth'),
+  allowHost: texts('name', 'with --auth: accept only this host name'),
+  behindProxy: toggle('with --auth: trust X-Forwarded-For from one proxy in front'),
   tlsCert: text(
     'file',
-    'serve https with this certificate in PEM; new files are used without a restart, at once on SIGHUP',
+    'serve https with this PEM certificate; changed files are used without a restart, at once on SIGHUP',
   ),
-  tlsKey: text('file', 'its key in PEM'),
-  tlsClientCa: text('file', 'with --tls-cert: let in only clients with a certificate of this authority'),
-  acceptOldCursors: toggle('with --auth: take cursors of the feed that tenants got from version 0.1'),
-  metricsAddress: text('host:port', 'serve /metrics here without a key; elsewhere it needs the scope metrics:read'),
+  tlsKey: text('file', 'PEM key of the certificate'),
+  tlsClientCa: text('file', 'with --tls-cert: accept only clients with a certificate from this authority'),
+  acceptOldCursors: toggle('with --auth: accept feed cursors that version 0.1 issued to tenants'),
+  metricsAddress: text(
+    'host:port',
+    'also serve /metrics here, without a key; on the main port it needs the scope metrics:read',
+  ),
   limit: texts(
     'name=n',
-    'with --auth: a limit of a key, or with tenant. in front of a tenant, such as tenant.requestsPerSecond=500',
+    'with --auth: a limit per key, or per tenant with the prefix tenant., such as tenant.requestsPerSecond=500',
   ),
-  noLoops: toggle('leave the projector and the sweeper to other processes'),
-  for: duration('duration', 'end after so long'),
+  noLoops: toggle('do not run the projector and the sweeper'),
+  for: duration('duration', 'stop after this time'),
 };
 
-/** Who is let in; absent: whoever is on this machine. */
-async function authOf(
+/** Returns the authenticator; none without --auth, when the server accepts every caller on this machine. */
+async function createAuth(
   store: Store,
   { options, settings, io }: CommandContext<unknown, Serving>,
 ): Promise<{ auth?: Authenticator }> {
@@ -71,39 +74,39 @@ async function authOf(
   return { auth };
 }
 
-/** The limits that `--limit` names. */
-async function limitsOf({ limit }: Serving): Promise<SomeLimits> {
+/** Parses the values of `--limit`. */
+async function parseLimits({ limit }: Serving): Promise<SomeLimits> {
   const { DEFAULT_LIMITS } = await import('@tidemark/server');
   const limits: Record<string, number> & { tenant?: Record<string, number> } = {} as never;
   for (const text of limit) {
     const [, prefix, name = '', digits] = /^(tenant\.)?(\w+)=(\d{1,15})$/.exec(text) ?? [];
     const known: object = prefix ? DEFAULT_LIMITS.tenant : DEFAULT_LIMITS;
     if (typeof Reflect.get(known, name) !== 'number' || Number(digits) < 1)
-      throw invalidArgument('--limit', `name=n with one of ${namesOf(DEFAULT_LIMITS).join(', ')}`, text);
+      throw invalidArgument('--limit', `name=n with one of ${limitNames(DEFAULT_LIMITS).join(', ')}`, text);
     if (prefix) limits.tenant = { ...limits.tenant, [name]: Number(digits) };
     else limits[name] = Number(digits);
   }
   return limits;
 }
 
-function namesOf({ tenant, ...limits }: Limits): string[] {
+function limitNames({ tenant, ...limits }: Limits): string[] {
   return [...Object.keys(limits), ...Object.keys(tenant).map((name) => `tenant.${name}`)];
 }
 
-/** Serves until interrupted; requests under way are finished before the store is closed. */
+/** Serves until interrupted. Finishes running requests before the store is closed. */
 async function serveStore(context: CommandContext<unknown, Serving>, onReady: (url: string) => void): Promise<void> {
   const { out, io, options, settings } = context;
   const { createServer } = await import('@tidemark/server');
   if (options.port > 65_535) throw invalidArgument('--port', 'an integer from 0 to 65535', options.port);
   const served: { server?: TidemarkServer } = {};
-  const store = await context.store({ isPlain: true, onAlert: (alert) => served.server?.alert(alert) });
+  const store = await context.store({ withoutRetries: true, onAlert: (alert) => served.server?.alert(alert) });
   const { host, port } = options;
-  const limits = await limitsOf(options);
+  const limits = await parseLimits(options);
   const { metricsAddress, acceptOldCursors: acceptsOldCursors } = options;
   const metrics = metricsAddress === undefined ? {} : { metricsAddress };
-  const auth = await authOf(store, context);
-  const ways = { ...metrics, ...tlsOf(options), ...auth };
-  const server = createServer({ store, host, port, limits, acceptsOldCursors, loops: !options.noLoops, ...ways });
+  const auth = await createAuth(store, context);
+  const access = { ...metrics, ...tlsOptions(options), ...auth };
+  const server = createServer({ store, host, port, limits, acceptsOldCursors, loops: !options.noLoops, ...access });
   served.server = server;
   const url = await listen(server, options);
   const reload = () => void server.reloadTls();
@@ -118,7 +121,7 @@ async function serveStore(context: CommandContext<unknown, Serving>, onReady: (u
   }
 }
 
-function tlsOf({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: Serving): { tls?: ServerTls } {
+function tlsOptions({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: Serving): { tls?: ServerTls } {
   if (cert === undefined && key === undefined && clientCa === undefined) return {};
   if (cert === undefined || key === undefined)
     throw invalidArgument('--tls-cert', 'given together with --tls-key: https needs both');
@@ -139,7 +142,7 @@ const serve = defineCommand({
   name: 'serve',
   summary: 'Serve the store over HTTP, with the inspector',
   details:
-    'It also runs the projector and the sweeper, and logs their alerts as JSON lines to stderr; several servers of one store share that work. Without --auth it serves this machine only. Name a store whose URL has a password by --store-file or TIDEMARK_STORE: arguments are in the process list. Ctrl-C ends it: requests under way are finished first.',
+    'Also runs the projector and the sweeper, and logs their alerts to stderr as JSON lines; several servers of one store share that work. Without --auth it serves only this machine. Pass a URL that contains a password by --store-file or TIDEMARK_STORE, because arguments are visible in the process list. Ctrl-C stops the server after running requests are finished.',
   effect: 'rw',
   options: OPTIONS,
   examples: [
@@ -162,16 +165,16 @@ const serve = defineCommand({
 const ui = defineCommand({
   name: 'ui',
   summary: 'Serve the store and open the inspector in a browser',
-  details: 'A browser is opened from a terminal only; elsewhere the address is printed.',
+  details: 'Opens a browser only when started from a terminal; otherwise prints the address.',
   effect: 'rw',
-  args: { place: maybe('where to begin, such as runs/order-42') },
+  args: { path: maybe('page to open, such as runs/order-42') },
   options: { ...OPTIONS, port: withDefault(integer('n', 'port to listen on, 0 for any free one'), 0) },
   examples: [{ line: 'ui runs/order-42 --for 200ms', shows: '/runs/order-42' }],
   async run(context) {
     const { io, out, args, dryRun } = context;
     if (dryRun) return out.report({ dryRun: true, would: 'serve', ...context.options });
     await serveStore(context, (url) => {
-      const page = `${url}/${(args.place ?? '').split('/').map(encodeURIComponent).join('/')}`;
+      const page = `${url}/${(args.path ?? '').split('/').map(encodeURIComponent).join('/')}`;
       void out.note(`The inspector is at ${page}`);
       if (io.stdout.isTerminal) openBrowser(page);
     });
@@ -181,7 +184,7 @@ const ui = defineCommand({
 
 const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] };
 
-/** Where there is no browser to open, the address that was printed has to do. */
+/** Ignores failures: the address was printed, too. */
 function openBrowser(page: string): void {
   const [program = 'xdg-open', ...args] = OPENERS[process.platform] ?? [];
   spawn(program, [...args, page], { stdio: 'ignore', detached: true })

@@ -1,4 +1,4 @@
-/** `sessions`: what agents did for whom: tasks, updates, steering, traces. */
+/** `sessions`: agent sessions with their tasks, updates, steering and traces. */
 import { randomUUID } from 'node:crypto';
 import {
   type PlannerEvent,
@@ -94,7 +94,7 @@ const list = defineCommand({
 
 const tasks = defineCommand({
   name: 'sessions tasks',
-  summary: 'List the tasks of a session, in order of creation',
+  summary: 'List the tasks of a session in order of creation',
   effect: 'ro',
   args: { session: SESSION },
   examples: [{ line: 'sessions tasks session-1', shows: '"taskId":"task-1"' }],
@@ -106,8 +106,8 @@ const tasks = defineCommand({
 
 const PART = {
   task: text('id', 'only of this task'),
-  sinceId: text('id', 'only what came after this one'),
-  limit: withDefault(integer('n', 'show at most so many', 1), 500),
+  sinceId: text('id', 'only entries after this id'),
+  limit: withDefault(integer('n', 'maximum number to show', 1), 500),
 };
 
 function since(sinceId: string | undefined): { sinceId?: string } {
@@ -119,7 +119,7 @@ const updates = defineCommand({
   summary: 'Show the updates of a session',
   effect: 'ro',
   args: { session: SESSION },
-  options: { ...PART, follow: toggle('then show each new one as it is stored', 'f') },
+  options: { ...PART, follow: toggle('keep showing new updates as they are stored', 'f') },
   examples: [
     { line: 'sessions updates session-1', shows: '"updateType":"THINKING"' },
     { line: 'sessions updates session-1 --since-id update-1', shows: '"updateId":"update-2"' },
@@ -142,15 +142,16 @@ const updates = defineCommand({
       ...since(options.sinceId),
       limit: options.limit,
     });
-    if (!page.cursorFound) await out.note(`${options.sinceId} is no update of this session: shown from the start.`);
-    await out.list(page.items, UPDATES, `Session ${args.session} has no such updates.`);
+    if (!page.cursorFound)
+      await out.note(`${options.sinceId} is not an update of this session; showing from the start.`);
+    await out.list(page.items, UPDATES, `No updates of session ${args.session} found.`);
     return undefined;
   },
 });
 
 const steering = defineCommand({
   name: 'sessions steering',
-  summary: 'Show how a session was steered',
+  summary: 'Show the steering events of a session',
   effect: 'ro',
   args: { session: SESSION },
   options: PART,
@@ -162,20 +163,20 @@ const steering = defineCommand({
       ...(task === undefined ? {} : { taskId: task }),
       ...since(sinceId),
     });
-    await out.list(events, STEERING, `Session ${args.session} was not steered.`);
+    await out.list(events, STEERING, `Session ${args.session} has no steering events.`);
   },
 });
 
 const steer = defineCommand({
   name: 'sessions steer',
   summary: 'Steer a task of a session',
-  details: 'With --id the command can be sent again safely.',
+  details: 'With --id the command can be retried safely.',
   effect: 'rw',
   args: { session: SESSION, task: one('id of the task') },
   options: {
-    type: required(choice(STEERING_TYPES, 'what to do')),
-    data: text('json', 'payload: JSON, @file, or - for the input'),
-    id: text('id', 'id of the event; chosen at random when absent'),
+    type: required(choice(STEERING_TYPES, 'type of the steering event')),
+    data: text('json', 'payload: JSON, @file, or - for stdin'),
+    id: text('id', 'id of the event (default: random)'),
   },
   examples: [
     {
@@ -203,7 +204,7 @@ const steer = defineCommand({
 
 const traces = defineCommand({
   name: 'sessions traces',
-  summary: 'List the traces of a session, the most recent first',
+  summary: 'List the traces of a session, most recent first',
   effect: 'ro',
   args: { session: SESSION },
   options: { limit: limitOption },
@@ -240,7 +241,7 @@ const trajectory = defineCommand({
 
 const plannerEvents = defineCommand({
   name: 'sessions planner-events',
-  summary: 'Show what the planner did in a trace',
+  summary: 'Show the planner events of a trace',
   effect: 'ro',
   args: { trace: TRACE },
   examples: [{ line: 'sessions planner-events trace-7', shows: '"eventType":"step_start"' }],
@@ -253,11 +254,11 @@ const plannerEvents = defineCommand({
 const remove = defineCommand({
   name: 'sessions delete',
   summary: 'Delete a session with its tasks, updates, steering and traces',
-  details: 'Its flow events and artifacts stay; `tidemark erase session` removes those too.',
+  details: 'Its flow events and artifacts are kept; `tidemark erase session` removes those too.',
   effect: 'destructive',
   args: { session: SESSION },
   examples: [{ line: 'sessions delete session-1 --yes', shows: '"tasks":1' }],
-  async run({ store, out, args, dryRun, confirm, patient }) {
+  async run({ store, out, args, dryRun, confirm, longCall }) {
     const { agents } = await store();
     const found = await agents.listTasks(args.session);
     if (dryRun)
@@ -266,7 +267,10 @@ const remove = defineCommand({
       action: `delete the session ${args.session} with its ${found.length} tasks`,
       answer: args.session,
     });
-    await out.report({ sessionId: args.session, ...(await agents.deleteSession(args.session, patient)) }, args.session);
+    await out.report(
+      { sessionId: args.session, ...(await agents.deleteSession(args.session, longCall)) },
+      args.session,
+    );
   },
 });
 

@@ -1,4 +1,4 @@
-/** `subscriptions`: who follows the feed, how far they are, and which events they gave up on. */
+/** `subscriptions`: lists feed subscriptions and their dead letters. */
 import { TidemarkError, textOf } from '@tidemark/core';
 import type { DeadLetter } from '@tidemark/runtime';
 import { at } from '../cells.ts';
@@ -26,7 +26,7 @@ const SUBSCRIPTIONS: View<Known> = {
 
 const list = defineCommand({
   name: 'subscriptions list',
-  summary: 'List subscriptions with how many events they gave up on',
+  summary: 'List subscriptions with their number of dead letters',
   effect: 'ro',
   examples: [{ line: 'subscriptions list', shows: '"name":"billing"' }],
   async run({ store, out }) {
@@ -43,34 +43,34 @@ const list = defineCommand({
   },
 });
 
-const nameOfLetter = ({ tenantId, runId, runSeq }: DeadLetter) => `${tenantId}/${runId}/${runSeq}`;
+const letterName = ({ tenantId, runId, runSeq }: DeadLetter) => `${tenantId}/${runId}/${runSeq}`;
 
 const DEAD: View<DeadLetter> = {
   columns: [
-    { title: 'EVENT', of: nameOfLetter },
+    { title: 'EVENT', of: letterName },
     { title: 'TYPE', of: ({ eventType }) => eventType },
     { title: 'TRIES', of: ({ attempts }) => attempts },
     { title: 'WHEN', of: (letter) => at(letter.at) },
     { title: 'ERROR', of: ({ error }) => error.split('\n')[0] },
   ],
-  id: nameOfLetter,
+  id: letterName,
 };
 
 const dead = defineCommand({
   name: 'subscriptions dead',
-  summary: 'List events a subscription gave up on',
+  summary: 'List the dead letters of a subscription',
   effect: 'ro',
   args: { name: NAME },
   examples: [{ line: 'subscriptions dead billing', shows: 'no such customer' }],
   async run({ store, out, args }) {
     const { listDeadLetters } = await import('@tidemark/runtime');
-    await out.list(listDeadLetters(await store(), args.name), DEAD, `Subscription ${args.name} gave up on nothing.`);
+    await out.list(listDeadLetters(await store(), args.name), DEAD, `Subscription ${args.name} has no dead letters.`);
   },
 });
 
 const discard = defineCommand({
   name: 'subscriptions discard',
-  summary: 'Throw dead letters away',
+  summary: 'Discard dead letters',
   effect: 'destructive',
   args: { name: NAME, events: many('events as `subscriptions dead -o id` prints them: tenant/run/seq') },
   examples: [{ line: 'subscriptions discard billing default/order-7/3 --yes', shows: '"discarded":true' }],
@@ -79,8 +79,8 @@ const discard = defineCommand({
     const opened = await store();
     const letters: DeadLetter[] = [];
     for await (const letter of listDeadLetters(opened, args.name))
-      if (args.events.includes(nameOfLetter(letter))) letters.push(letter);
-    const missing = args.events.filter((it) => !letters.some((letter) => nameOfLetter(letter) === it));
+      if (args.events.includes(letterName(letter))) letters.push(letter);
+    const missing = args.events.filter((it) => !letters.some((letter) => letterName(letter) === it));
     if (missing.length > 0)
       throw new TidemarkError('NOT_FOUND', `Subscription ${args.name} has no dead letter ${missing.join(', ')}`);
     if (!dryRun) await confirm({ action: `discard ${letters.length} dead letters of ${args.name}`, answer: args.name });
@@ -88,9 +88,9 @@ const discard = defineCommand({
       if (!dryRun) await discardDeadLetter(opened, args.name, letter);
       await out.report(
         dryRun
-          ? { dryRun: true, would: 'discard', event: nameOfLetter(letter) }
-          : { event: nameOfLetter(letter), discarded: true },
-        nameOfLetter(letter),
+          ? { dryRun: true, would: 'discard', event: letterName(letter) }
+          : { event: letterName(letter), discarded: true },
+        letterName(letter),
       );
     }
   },

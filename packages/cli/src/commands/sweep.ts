@@ -1,4 +1,4 @@
-/** `sweep`: finds jobs that got stuck and gives each a push, once or again and again. */
+/** `sweep`: recovers stuck jobs, once or repeatedly. */
 import type { SweepReport } from '@tidemark/runtime';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -8,14 +8,14 @@ import { untilStopped } from '../until-stopped.ts';
 
 const sweep = defineCommand({
   name: 'sweep',
-  summary: 'Push jobs that got stuck',
+  summary: 'Recover stuck jobs',
   details:
-    'Sends back jobs whose lease has ended, fails those out of retries, and releases delayed ones. Exit code 1 when something failed.',
+    'Returns jobs whose lease has ended to the queue, fails those without retries left, and releases delayed jobs. Exit code 1 when something failed.',
   effect: 'rw',
   options: {
-    threshold: withDefault(duration('duration', 'how long a job may go without a change'), 300_000, '5m'),
-    limit: withDefault(integer('n', 'how many of a type at once', 1), 100),
-    every: duration('duration', 'sweep again and again, so often, until interrupted'),
+    threshold: withDefault(duration('duration', 'how long a job may stay unchanged'), 300_000, '5m'),
+    limit: withDefault(integer('n', 'maximum number of jobs per type and sweep', 1), 100),
+    every: duration('duration', 'sweep repeatedly at this interval until interrupted'),
   },
   examples: [
     { line: 'sweep --dry-run --threshold 1ms', shows: '"reason":"not claimed"' },

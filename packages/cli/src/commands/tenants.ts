@@ -1,10 +1,10 @@
-/** `tenants`: who has anything in the store. */
+/** `tenants`: lists tenants. */
 import { defineCommand } from '../command.ts';
 import { limitOption, upTo } from '../pages.ts';
 
 const tenants = defineCommand({
   name: 'tenants',
-  summary: 'List tenants that have anything in the store',
+  summary: 'List tenants that have data in the store',
   effect: 'ro',
   options: { limit: limitOption },
   examples: [{ line: 'tenants -o id', shows: 'acme' }],

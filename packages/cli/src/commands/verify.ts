@@ -1,6 +1,6 @@
 /**
- * `verify`: recomputes hash chains, so that an altered, missing or reordered event is found, and a wrong stored snapshot; with `--all`
- * checks everything else that is stored too.
+ * `verify`: recomputes hash chains to find altered, missing and reordered events, and checks stored snapshots. With
+ * `--all` it checks all other stored data too.
  */
 import { invalidArgument, type VerifyReport } from '@tidemark/core';
 import { state } from '../cells.ts';
@@ -22,7 +22,7 @@ const PROOFS: View<VerifyReport> = {
   id: ({ runId }) => runId,
 };
 
-/** The problem of the events, else that of the listed fields, else that of the stored snapshot. */
+/** Returns the problem of the events, else of the summary, else of the stored snapshot. */
 function problemIn({ problem, summary, snapshot }: VerifyReport): string | undefined {
   if (problem) return `#${problem.runSeq} ${problem.reason}`;
   if (summary) return `${summary.field} is not ${summary.rule}`;
@@ -32,22 +32,22 @@ function problemIn({ problem, summary, snapshot }: VerifyReport): string | undef
 
 const verify = defineCommand({
   name: 'verify',
-  summary: 'Recompute the hash chain of a run and check its snapshot, or check everything that is stored',
+  summary: 'Verify the hash chain and the snapshot of a run, or check all stored data',
   details:
-    'A wrong snapshot is replaced. Events that were lost together with the head cannot be found: `HEAD_WENT_BACK` reports those. With --all only what is damaged is listed. Exit code 6 when there is anything.',
+    'A wrong snapshot is replaced. Events that were lost together with the head cannot be detected here: the alert `HEAD_WENT_BACK` reports those. With --all, lists only damaged data. Exit code 6 when there is a problem.',
   effect: 'ro',
   args: { run: maybe('id of the run') },
-  options: { all: toggle('every run, record, document and artifact'), ...WALK_OPTIONS },
+  options: { all: toggle('check every run, record, document and artifact'), ...WALK_OPTIONS },
   examples: [
     { line: 'verify order-42', shows: '"ok":true' },
     { line: 'verify --all', shows: 'values checked' },
   ],
   async run(context) {
-    const { store, out, io, args, options, patient } = context;
+    const { store, out, io, args, options, longCall } = context;
     if ((args.run === undefined) !== options.all) throw invalidArgument('run', 'the id of a run, or --all');
     const { runs } = await store({ mustExist: true });
     if (args.run !== undefined) {
-      const report = await runs.verify(args.run, patient);
+      const report = await runs.verify(args.run, longCall);
       await out.show(report, PROOFS);
       return report.ok ? EXIT.ok : EXIT.unmet;
     }

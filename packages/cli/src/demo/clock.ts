@@ -1,7 +1,7 @@
-/** The clock of a store that is filled with the past: it stands at the time of what is being written. */
+/** A clock for writing past events: it returns the time of the event being written. */
 
 export class DemoClock {
-  /** The time of the demo's present. */
+  /** The current time of the demo. */
   readonly now: number;
   #time: number;
 
@@ -12,7 +12,7 @@ export class DemoClock {
 
   readonly read = (): number => this.#time;
 
-  /** Writes as of a time, never later than now. */
+  /** Runs a write with the clock set to a time, at the latest to `now`. */
   async at<T>(time: number, write: () => Promise<T>): Promise<T> {
     this.#time = Math.min(Math.round(time), this.now);
     try {

@@ -1,4 +1,4 @@
-/** Fills a store with the demo: a week of runs, sessions, jobs and records, the same for the same seed and time. */
+/** Fills a store with a week of demo data. The same seed and time produce the same data. */
 import { type Store, TidemarkError } from '@tidemark/core';
 import { open } from 'tidemark';
 import { DemoClock } from './clock.ts';
@@ -15,11 +15,11 @@ export interface DemoCounts {
 
 export interface DemoOptions {
   seed?: number;
-  /** The present of the demo, in milliseconds. */
+  /** The current time of the demo, in milliseconds since the epoch. */
   now?: number;
 }
 
-/** Opens the store by its URL with a clock of its own, fills it and closes it. One that holds runs already is refused. */
+/** Opens the store with the demo's clock, fills it and closes it. Throws `CONFLICT` if the store already holds runs. */
 export async function fillDemo(url: string, { seed = 7, now = Date.now() }: DemoOptions = {}): Promise<DemoCounts> {
   const clock = new DemoClock(now);
   const random = new Random(seed);

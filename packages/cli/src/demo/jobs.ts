@@ -1,4 +1,4 @@
-/** Jobs of the demo in every state there is, and the records that services keep beside them. */
+/** Demo jobs in every state, and some records. */
 import type { Store } from '@tidemark/core';
 import type { DemoClock } from './clock.ts';
 import type { Random } from './random.ts';
@@ -8,7 +8,7 @@ const TYPES = ['email-send', 'invoice-pdf', 'video-encode', 'embed-documents'];
 
 interface Plan {
   count: number;
-  /** How long ago it happened, in minutes. */
+  /** The range of its age, in minutes. */
   ago: [number, number];
   act: (work: {
     jobs: Store['jobs'];

@@ -1,4 +1,4 @@
-/** Keeps a demo store moving: orders go through their steps, jobs are taken and done, an agent thinks aloud. */
+/** Keeps a demo store changing: orders advance through their steps, jobs are completed, an agent writes updates. */
 
 import { isTidemarkError, type Store, withRetries } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -7,7 +7,7 @@ const TICK_MS = 700;
 const STEPS = ['validate-cart', 'reserve-stock', 'charge-card', 'ship-parcel', 'send-receipt'];
 const AT_ONCE = 3;
 
-/** Goes on until it is stopped; gives how many ticks it made. */
+/** Runs until aborted and returns the number of ticks. */
 export async function keepMoving(store: Store, signal: AbortSignal, tickMs = TICK_MS): Promise<number> {
   const moving = new MovingDemo(withRetries(store));
   let ticks = 0;
@@ -15,7 +15,7 @@ export async function keepMoving(store: Store, signal: AbortSignal, tickMs = TIC
     try {
       await moving.tick(ticks++);
     } catch (error) {
-      // The store may be closed under us when the process ends.
+      // The store may be closed during a tick when the process ends.
       if (isTidemarkError(error, 'STORE_CLOSED')) return ticks;
       throw error;
     }
@@ -26,14 +26,14 @@ export async function keepMoving(store: Store, signal: AbortSignal, tickMs = TIC
 
 interface LiveOrder {
   runId: string;
-  /** Events written so far. */
-  told: number;
+  /** Number of events written so far. */
+  written: number;
 }
 
 class MovingDemo {
   readonly #store: Store;
   readonly #orders: LiveOrder[] = [];
-  /** Tells this process's orders from those of an earlier one. */
+  /** Distinguishes this process's orders from those of an earlier one. */
   readonly #start = Date.now();
   #started = 0;
 
@@ -42,14 +42,15 @@ class MovingDemo {
   }
 
   async tick(number: number): Promise<void> {
-    if (this.#orders.length < AT_ONCE) this.#orders.push({ runId: `live-${this.#start}-${++this.#started}`, told: 0 });
+    if (this.#orders.length < AT_ONCE)
+      this.#orders.push({ runId: `live-${this.#start}-${++this.#started}`, written: 0 });
     const order = this.#orders[number % this.#orders.length]!;
     if (await this.#advance(order)) this.#orders.splice(this.#orders.indexOf(order), 1);
     await this.#work(number);
     await this.#think(number);
   }
 
-  /** The next event of an order; true once it has ended. */
+  /** Appends the next event of an order; returns true once it has ended. */
   async #advance(order: LiveOrder): Promise<boolean> {
     const run = this.#store.runs.handle(order.runId, {
       tenantId: 'acme',
@@ -59,10 +60,10 @@ class MovingDemo {
       planVersion: '8',
       labels: { channel: 'live' },
     });
-    const [at, told] = [order.told, order.told++];
+    const at = order.written++;
     const stepId = STEPS[Math.floor((at - 1) / 2)];
     if (at === 0) await run.append('RunStarted', { by: 'demo' });
-    else if (stepId === undefined) await run.append('RunCompleted', { events: told });
+    else if (stepId === undefined) await run.append('RunCompleted', { events: at });
     else await run.append(at % 2 === 1 ? 'StepStarted' : 'StepCompleted', {}, { stepId });
     return stepId === undefined && at > 0;
   }

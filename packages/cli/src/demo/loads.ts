@@ -1,4 +1,4 @@
-/** Nightly loads of a warehouse: many parallel parts, rows that are counted, one backfill of 20 000 events. */
+/** Nightly warehouse loads with many parts and row counts, and one backfill of 20 000 events. */
 import type { RunEventInput } from '@tidemark/core';
 import type { Random } from './random.ts';
 import { type RunScope, RunScript } from './script.ts';
@@ -47,7 +47,7 @@ const BACKFILL_PARTS = 2_500;
 const PARTS_AT_ONCE = 100;
 const COUNTS = 6;
 
-/** 20 002 events: parts are loaded a hundred at a time; each starts, counts its rows and ends. */
+/** A run of 20 002 events. Parts are loaded a hundred at a time; each starts, reports its row counts and ends. */
 export function backfillRun(random: Random, startsAt: number): RunScript {
   const script = new RunScript(random, scopeOf('backfill-2019', 'backfill'), startsAt);
   script.event('RunStarted', { parts: BACKFILL_PARTS });

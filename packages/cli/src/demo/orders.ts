@@ -1,4 +1,4 @@
-/** Orders of a shop: short runs that mostly end well, with cards that are declined and gateways that answer late. */
+/** Shop orders: short runs that mostly complete, with some declined cards and gateway timeouts. */
 import type { Random } from './random.ts';
 import { type RunScope, RunScript } from './script.ts';
 
@@ -36,7 +36,7 @@ export function orderRun(random: Random, number: number, startsAt: number, outco
   return script.wait(5, 60).event('RunCompleted', { cents });
 }
 
-/** Tells one step; false when the run goes no further. */
+/** Writes the events of one step; returns false when the run stops here. */
 function step(random: Random, script: RunScript, stepId: string, cents: number, outcome: Outcome): boolean {
   let attempt = 1;
   script.wait(10, 200).event('StepStarted', {}, { stepId });

@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same for the same seed, so that a demo store can be made again. */
+/** A seeded pseudo-random generator, so that a demo store can be reproduced. */
 
 export class Random {
   #state: number;
@@ -7,7 +7,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -16,7 +16,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from `least` to `most`. */
+  /** Returns an integer from `least` to `most`, both inclusive. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
@@ -29,7 +29,7 @@ export class Random {
     return items[this.between(0, items.length - 1)]!;
   }
 
-  /** A UUID of version 4. */
+  /** Returns a version 4 UUID. */
   uuid(): string {
     const hex = Array.from({ length: 32 }, () => this.between(0, 15).toString(16));
     hex[12] = '4';

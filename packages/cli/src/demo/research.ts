@@ -1,4 +1,4 @@
-/** Research agents: longer runs with tools, tokens, thoughts, and people who are asked before something is published. */
+/** Research agents: longer runs with tool calls, tokens, thoughts and approvals before publishing. */
 import type { Random } from './random.ts';
 import { type RunScope, RunScript } from './script.ts';
 

@@ -1,4 +1,4 @@
-/** All runs of the demo: a week of them, the last ones still under way. */
+/** All demo runs: one week, with the latest still in progress. */
 import { memoryStore, type RunStore } from '@tidemark/core';
 import { allRuns } from '../all-runs.ts';
 import type { DemoClock } from './clock.ts';
@@ -15,31 +15,31 @@ const RESEARCH = 80;
 const LOADS = 40;
 const AT_ONCE = 4;
 
-/** Told in memory, where a commit costs nothing, then carried over whole: times and hashes stay as they are. */
+/** Builds the runs in memory, where commits are cheap, then restores them with their times and hashes. */
 export async function fillRuns(runs: RunStore, random: Random, clock: DemoClock): Promise<number> {
-  const told = memoryStore({ clock: clock.read });
-  for (const script of scriptsOf(random, clock.now)) await tell(told.runs, script, clock);
-  await told.runs.forkRun('order-1012', { toRunId: 'order-1012-what-if', atSeq: 4 });
-  const waiting = allRuns(told.runs);
-  let carried = 0;
-  const carry = async () => {
+  const staging = memoryStore({ clock: clock.read });
+  for (const script of createScripts(random, clock.now)) await append(staging.runs, script, clock);
+  await staging.runs.forkRun('order-1012', { toRunId: 'order-1012-what-if', atSeq: 4 });
+  const waiting = allRuns(staging.runs);
+  let restored = 0;
+  const restore = async () => {
     for await (const { tenantId, runId } of waiting) {
-      await runs.restoreRun(told.runs.exportRun(runId, { tenantId }));
-      carried++;
+      await runs.restoreRun(staging.runs.exportRun(runId, { tenantId }));
+      restored++;
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, carry));
-  await told.close();
-  // Its commits are large already.
-  await tell(runs, backfillRun(random, clock.now - 30 * HOUR), clock);
-  return carried + 1;
+  await Promise.all(Array.from({ length: AT_ONCE }, restore));
+  await staging.close();
+  // Written directly, because its commits are large.
+  await append(runs, backfillRun(random, clock.now - 30 * HOUR), clock);
+  return restored + 1;
 }
 
-async function tell(runs: RunStore, { batches }: RunScript, clock: DemoClock): Promise<void> {
+async function append(runs: RunStore, { batches }: RunScript, clock: DemoClock): Promise<void> {
   for (const { at, events } of batches) await clock.at(at, () => runs.appendEvents(events));
 }
 
-function scriptsOf(random: Random, now: number): RunScript[] {
+function createScripts(random: Random, now: number): RunScript[] {
   const week = 7 * 24 * HOUR;
   const spread = (count: number, at: number) => now - week + (at / count) * (week - 4 * HOUR) + random.between(0, HOUR);
   const orders = Array.from({ length: ORDERS }, (_, at) => {
@@ -55,7 +55,7 @@ function scriptsOf(random: Random, now: number): RunScript[] {
   return [...orders, ...research, ...loads, ...recent(random, now), inconsistent(random, now)];
 }
 
-/** What has not ended: stuck for hours, waiting for people, or just under way. */
+/** Runs that have not ended: stuck for hours, waiting for people, or in progress. */
 function recent(random: Random, now: number): RunScript[] {
   return [
     ...[5, 9, 26].map((hours, at) => orderRun(random, 1_900 + at, now - hours * HOUR, 'stuck')),
@@ -66,7 +66,7 @@ function recent(random: Random, now: number): RunScript[] {
   ];
 }
 
-/** A runtime with a defect: it completes a step that it never started. */
+/** A run with an invalid transition: it completes a step that never started. */
 function inconsistent(random: Random, now: number): RunScript {
   const { scope } = orderRun(random, 1_666, now, 'moving');
   const script = new RunScript(random, scope, now - 6 * HOUR);

@@ -1,4 +1,4 @@
-/** A run of the demo as it is written: events with their times, and what was stored together. */
+/** The script of a demo run: events with their times, grouped into batches. */
 import type { JsonObject, RunEventInput } from '@tidemark/core';
 import type { Random } from './random.ts';
 
@@ -18,13 +18,13 @@ interface EventStep {
   attempt?: number;
 }
 
-/** What was stored together, and when. */
+/** Events stored in one commit, and its time. */
 export interface Batch {
   at: number;
   events: RunEventInput[];
 }
 
-/** Writes the story of one run; `at` moves on as it is told. */
+/** Builds the events of one run. `at` is the current time of the script. */
 export class RunScript {
   readonly scope: RunScope;
   readonly batches: Batch[] = [];
@@ -37,12 +37,12 @@ export class RunScript {
     this.at = startsAt;
   }
 
-  /** Something happens, and is stored a moment later. */
+  /** Adds an event in its own batch, stored a few milliseconds later. */
   event(eventType: string, payload: JsonObject = {}, step: EventStep = {}): this {
     return this.together([this.input(eventType, payload, step)]);
   }
 
-  /** Events that were stored in one go. */
+  /** Adds events that are stored in one batch. */
   together(events: RunEventInput[]): this {
     this.batches.push({ at: this.at + this.#random.between(2, 40), events });
     return this;
@@ -63,7 +63,7 @@ export class RunScript {
     };
   }
 
-  /** Time passes between one event and the next. */
+  /** Advances the time by a random duration. */
   wait(least: number, most: number): this {
     this.at += this.#random.between(least, most);
     return this;

@@ -1,4 +1,4 @@
-/** Sessions of people with agents: what was said, thought, done, remembered, and what waits for an answer. */
+/** Demo sessions: messages, updates, planner events, memory, artifacts and pauses. */
 import type { AgentStore, StateUpdate, Store, TaskState, TaskStatus, UpdateType } from '@tidemark/core';
 import { memoryKey } from '@tidemark/core';
 import type { DemoClock } from './clock.ts';
@@ -34,8 +34,8 @@ async function fillSession(store: Store, random: Random, clock: DemoClock, numbe
           : random.chance(0.1)
             ? 'PAUSED'
             : 'COMPLETE';
-    const told = new Turn(random, clock, sessionId, turn, topic, time);
-    await told.write(store, status);
+    const written = new Turn(random, clock, sessionId, turn, topic, time);
+    await written.write(store, status);
     const key = memoryKey('acme', user, sessionId);
     const memory = {
       user,
@@ -43,12 +43,12 @@ async function fillSession(store: Store, random: Random, clock: DemoClock, numbe
       facts: [`asked about ${topic}`],
       summary: `${user} is interested in ${topic}.`,
     };
-    await clock.at(told.time, () => store.agents.saveMemoryState(key, memory));
-    time = told.time + random.between(1, 6) * MINUTE;
+    await clock.at(written.time, () => store.agents.saveMemoryState(key, memory));
+    time = written.time + random.between(1, 6) * MINUTE;
   }
 }
 
-/** One question and what an agent made of it. */
+/** One question and the agent's work on it. */
 class Turn {
   time: number;
   readonly #random: Random;
@@ -74,10 +74,10 @@ class Turn {
       ...{ status: 'RUNNING', taskType: this.#random.chance(0.7) ? 'FOREGROUND' : 'BACKGROUND' },
       ...{ description: `report on ${this.#topic}`, createdAt: created, updatedAt: created },
     };
-    const say = <T>(write: () => Promise<T>) => this.#clock.at(this.time, write);
-    await say(() => agents.saveTask(task));
+    const atTime = <T>(write: () => Promise<T>) => this.#clock.at(this.time, write);
+    await atTime(() => agents.saveTask(task));
     const message = { text: `What is new about ${this.#topic}?` };
-    await say(() =>
+    await atTime(() =>
       agents.saveSteering({
         sessionId,
         taskId,
@@ -91,18 +91,20 @@ class Turn {
     await this.#work(agents);
     await this.#leaveArtifact(store);
     this.time += this.#random.between(500, 9_000);
-    await say(() => agents.saveUpdate(this.#update('RESULT', { text: `Three things are new about ${this.#topic}.` })));
+    await atTime(() =>
+      agents.saveUpdate(this.#update('RESULT', { text: `Three things are new about ${this.#topic}.` })),
+    );
     const updatedAt = this.#clock.text(this.time);
     const error = status === 'FAILED' ? { error: { code: 'TOOL_FAILED', message: 'the search did not answer' } } : {};
-    await say(() =>
+    await atTime(() =>
       agents.saveTask({ ...task, status, updatedAt, ...error, progress: status === 'COMPLETE' ? 1 : 0.6 }),
     );
-    await say(() =>
+    await atTime(() =>
       agents.saveRemoteBinding({ traceId, contextId: sessionId, taskId, agentUrl: 'https://agents.example/search' }),
     );
   }
 
-  /** The steps of the planner, with what was seen of them. */
+  /** Writes the planner's steps with their flow events and updates. */
   async #work(agents: AgentStore): Promise<void> {
     const { sessionId, traceId } = this.#ids;
     const steps = this.#random.between(3, 6);
@@ -149,13 +151,13 @@ class Turn {
 
   #update(updateType: UpdateType, content: unknown, stepIndex?: number, totalSteps?: number): StateUpdate {
     const { taskId } = this.#ids;
-    const place = stepIndex === undefined ? {} : { stepIndex, totalSteps: totalSteps! };
+    const progress = stepIndex === undefined ? {} : { stepIndex, totalSteps: totalSteps! };
     const updateId = `${taskId}-update-${++this.#updates}`;
-    return { ...this.#ids, updateId, updateType, content, ...place, createdAt: this.#clock.text(this.time) };
+    return { ...this.#ids, updateId, updateType, content, ...progress, createdAt: this.#clock.text(this.time) };
   }
 }
 
-/** Questions to people: minutes or hours old, the first about to expire. */
+/** Writes pauses with questions; the first is about to expire. */
 async function fillPauses(agents: AgentStore, clock: DemoClock): Promise<void> {
   const questions: [string, number, string][] = [
     ['approve a refund of 129.00', 4, 'session-01'],

@@ -1,6 +1,6 @@
 /**
- * Reads everything a store holds, a page at a time, and names what is damaged: chains of runs, records, documents, artifacts with
- * their bytes. A cursor says where it goes on, so that it can stop and resume; it holds one page in memory, however much there is.
+ * Reads everything a store holds, a page at a time, and lists damaged values: chains of runs, records, documents, and
+ * artifacts with their bytes. The cursor lets a check stop and resume. Only one page is in memory at a time.
  */
 import { summedFields } from '../agents/events.ts';
 import { Reading } from '../artifacts/reading.ts';
@@ -20,17 +20,17 @@ import type { AdminEngines } from './engines.ts';
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
 
-/** Where a check stands: which tenant, which part, and how far in it. */
+/** The position of a check: the tenant, the part, and the last key checked in it. */
 interface Position {
   tenantId: string;
   part: CheckedPart;
   after: string | null;
 }
 
-/** One part of one tenant, checked a few things at a time; returns where to go on, `null` at its end. */
+/** Checks up to `limit` values of one part of one tenant. Returns the key to continue after, or `null` at the end. */
 type PartCheck = (tenantId: string, after: string | null, limit: number, tally: Tally) => Promise<string | null>;
 
-/** Counts of a page, and how each value of it is looked at. */
+/** Checks the values of one page and counts the results. */
 class Tally {
   readonly page: CheckPage = { checked: 0, unsummed: 0, damaged: [] };
   readonly call: EngineCall;
@@ -47,28 +47,28 @@ class Tally {
     this.page.damaged.push({ tenantId: this.#at.tenantId, part: this.#at.part, name, reason });
   }
 
-  /** Looks at one value; a failure to read it is damage, unless the store cannot be reached or lacks the key. */
+  /** Reads one value. A failure is counted as damage, unless the store is unreachable or lacks the encryption key. */
   async look(name: string, read: () => Promise<void> | void): Promise<void> {
     this.page.checked++;
     try {
       await read();
     } catch (error) {
-      // A missing encryption key is configuration; the sum was right, or this would be another error.
+      // A missing encryption key is a matter of configuration. A wrong checksum would have thrown another error.
       if (isTidemarkError(error, 'CODEC_FAILED')) return;
       if (!isTidemarkError(error, 'CORRUPT_VALUE', 'CORRUPT_EVENT', 'STORAGE_ERROR')) throw error;
       this.damaged(name, error.message);
     }
   }
 
-  /** Looks at a document as it is stored. */
-  document(name: string, text: string, place: PayloadContext, beside?: string): Promise<void> {
+  /** Checks the stored text of a document. */
+  document(name: string, text: string, payloadContext: PayloadContext, beside?: string): Promise<void> {
     return this.look(name, () => {
-      if (!this.#context.payloads.check(text, place, beside)) this.page.unsummed++;
+      if (!this.#context.payloads.check(text, payloadContext, beside)) this.page.unsummed++;
     });
   }
 }
 
-/** One page of the check of everything, or in a view of all that its tenant has. */
+/** Checks one page of everything that is stored, or in a view of everything its tenant has. */
 export async function checkPage(
   context: StoreContext,
   engines: AdminEngines,
@@ -78,7 +78,7 @@ export async function checkPage(
   const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
   const checks = partChecks(context, engines, runs);
   return context.read(options, async (call) => {
-    const start = options?.cursor === undefined ? null : positionOf(options.cursor);
+    const start = options?.cursor === undefined ? null : parseCursor(options.cursor, context.tenantId);
     const at = start ?? (await nextTenant(context, engines, null, call));
     if (at === null) return { checked: 0, unsummed: 0, damaged: [] };
     const tally = new Tally(context, call, at);
@@ -114,9 +114,14 @@ async function nextTenant(
   return tenantId === undefined ? null : { tenantId, part: 'runs', after: null };
 }
 
-function positionOf(cursor: string): Position {
-  const isOurs = (values: unknown[]) =>
-    values.length === 3 && typeof values[0] === 'string' && PARTS.includes(values[1] as CheckedPart);
+/** Parses a cursor. In a view it must name the view's tenant: anybody can make up a cursor. */
+function parseCursor(cursor: string, own: string | null): Position {
+  const isOurs = ([tenantId, part, after, ...more]: unknown[]) =>
+    more.length === 0 &&
+    typeof tenantId === 'string' &&
+    (own === null || tenantId === own) &&
+    PARTS.includes(part as CheckedPart) &&
+    (after === null || typeof after === 'string');
   const [tenantId, part, after] = decodeCursor<[string, CheckedPart, string | null]>(cursor, isOurs);
   return { tenantId, part, after };
 }
@@ -144,7 +149,7 @@ function partChecks(
           });
           if (report && !report.ok) tally.damaged(runId, reasonOf(report));
         });
-      // Removed since the list was read, unless it is listed still.
+      // A run that was not found is damaged only if it is still listed; otherwise it was removed meanwhile.
       const listed = gone.length > 0 ? new Set((await list()).items.map(({ runId }) => runId)) : null;
       for (const runId of gone) if (listed!.has(runId)) tally.damaged(runId, 'it is listed and cannot be found');
       return page.next ?? null;
@@ -186,7 +191,7 @@ function partChecks(
     checks.pauses = async (tenantId, after, limit, tally) => {
       const damaged: string[] = [];
       const rows = await agents.pauses.list(tenantId, { after, limit, sessionId: null }, { ...tally.call, damaged });
-      for (const id of damaged) tally.damaged(id, 'What is known of it does not match its checksum');
+      for (const id of damaged) tally.damaged(id, 'Its metadata does not match its checksum');
       for (const { pauseId } of rows) {
         await tally.look(pauseId, async () => {
           const text = await agents.pauses.payload(tenantId, pauseId, tally.call);
@@ -200,12 +205,12 @@ function partChecks(
   if (parts.has('tasks') || parts.has('updates') || parts.has('steering') || parts.has('trajectories'))
     checks.sessions = async (tenantId, after, limit, tally) => {
       const damaged: string[] = [];
-      const some = Math.max(1, Math.ceil(limit / DOCUMENTS_OF_OWNER));
-      const sessions = await agents.sessions.list(tenantId, { after, limit: some }, { ...tally.call, damaged });
+      const ownerLimit = Math.max(1, Math.ceil(limit / DOCUMENTS_OF_OWNER));
+      const sessions = await agents.sessions.list(tenantId, { after, limit: ownerLimit }, { ...tally.call, damaged });
       for (const id of damaged) tally.damaged(id, 'The session does not match its checksum');
       for (const { sessionId } of sessions) await checkSession(tenantId, sessionId, tally);
       const seen = [...sessions.map(({ sessionId }) => sessionId), ...damaged];
-      return seen.length < some ? null : last(seen);
+      return seen.length < ownerLimit ? null : last(seen);
     };
 
   const checkSession = async (tenantId: string, sessionId: string, tally: Tally): Promise<void> => {
@@ -230,18 +235,20 @@ function partChecks(
     for (const traceId of await agents.trajectories.list(tenantId, sessionId, MAX_TRAJECTORIES, tally.call)) {
       await tally.look(`${sessionId} / ${traceId}`, async () => {
         const body = await agents.trajectories.get(tenantId, traceId, sessionId, tally.call);
-        const place = { tenantId, kind: 'trajectory', owner: sessionId, item: traceId } as const;
-        if (body !== null && !context.payloads.check(body, place)) tally.page.unsummed++;
+        const payloadContext = { tenantId, kind: 'trajectory', owner: sessionId, item: traceId } as const;
+        if (body !== null && !context.payloads.check(body, payloadContext)) tally.page.unsummed++;
       });
     }
   };
 
   if (parts.has('events') || parts.has('plannerEvents') || parts.has('bindings'))
     checks.traces = async (tenantId, after, limit, tally) => {
-      const some = Math.max(1, Math.ceil(limit / DOCUMENTS_OF_OWNER));
+      const ownerLimit = Math.max(1, Math.ceil(limit / DOCUMENTS_OF_OWNER));
       const present = TRACED_PARTS.filter((part) => parts.has(part));
-      const found = await Promise.all(present.map((part) => tenancy.traces(part, tenantId, after, some, tally.call)));
-      const traces = firstAfter(found.flat(), after, some);
+      const found = await Promise.all(
+        present.map((part) => tenancy.traces(part, tenantId, after, ownerLimit, tally.call)),
+      );
+      const traces = firstAfter(found.flat(), after, ownerLimit);
       if (after === null) await checkHistory(tenantId, null, tally);
       for (const traceId of traces) {
         await checkHistory(tenantId, traceId, tally);
@@ -249,15 +256,15 @@ function partChecks(
         if (parts.has('bindings'))
           await tally.look(traceId, async () => void (await agents.bindings.list(tenantId, traceId, tally.call)));
       }
-      return traces.length < some ? null : traces.at(-1)!;
+      return traces.length < ownerLimit ? null : traces.at(-1)!;
     };
 
   const checkHistory = async (tenantId: string, traceId: string | null, tally: Tally): Promise<void> => {
     if (!parts.has('events')) return;
     for await (const page of agents.events.read(tenantId, traceId, tally.call)) {
       for (const row of page) {
-        const place = { tenantId, kind: 'flow-event', owner: traceId ?? '', item: row.id } as const;
-        await tally.document(`${traceId ?? ''} / ${row.id}`, row.payload, place, summedFields(row));
+        const payloadContext = { tenantId, kind: 'flow-event', owner: traceId ?? '', item: row.id } as const;
+        await tally.document(`${traceId ?? ''} / ${row.id}`, row.payload, payloadContext, summedFields(row));
       }
     }
   };
@@ -272,14 +279,14 @@ function partChecks(
   if (parts.has('artifacts'))
     checks.artifacts = async (tenantId, after, limit, tally) => {
       const damaged: string[] = [];
-      const some = Math.max(1, Math.ceil(limit / DOCUMENTS_OF_OWNER));
-      const rows = await artifacts.listRefs(tenantId, {}, { after, limit: some }, { ...tally.call, damaged });
+      const ownerLimit = Math.max(1, Math.ceil(limit / DOCUMENTS_OF_OWNER));
+      const rows = await artifacts.listRefs(tenantId, {}, { after, limit: ownerLimit }, { ...tally.call, damaged });
       for (const id of damaged) tally.damaged(id, 'The reference does not match its checksum');
       for (const row of rows)
         await tally.look(row.id, async () => {
           for await (const _ of reading.chunks(tenantId, row, tally.call));
         });
-      return rows.length + damaged.length < some ? null : last([...rows.map(({ id }) => id), ...damaged]);
+      return rows.length + damaged.length < ownerLimit ? null : last([...rows.map(({ id }) => id), ...damaged]);
     };
 
   return checks;
@@ -290,7 +297,7 @@ function reasonOf({ problem, summary, snapshot }: VerifyReport): string {
   return summary ? `${summary.field} is not ${summary.rule}` : `the stored snapshot: ${snapshot?.problem}`;
 }
 
-/** How many documents a session or trace, or pieces an artifact, is taken to have when a page is cut. */
+/** The assumed number of documents per session or trace, and of chunks per artifact, when a page is sized. */
 const DOCUMENTS_OF_OWNER = 10;
 const LOG_PAGE = 500;
 const SESSION_LOGS = [

@@ -1,9 +1,9 @@
-/** What the doctor reports of a check of everything that is stored. */
+/** The doctor's findings from a check of everything that is stored. */
 import type { AdminStore, DamagedValue } from '../contracts/admin.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import type { DoctorFinding } from '../contracts/store.ts';
 
-/** How many damaged values are named; all are counted. */
+/** How many damaged values are named. All are counted. */
 const NAMED = 10;
 
 export async function deepFindings(admin: AdminStore, { signal, timeoutMs }: CallOptions): Promise<DoctorFinding[]> {
@@ -21,7 +21,7 @@ export async function deepFindings(admin: AdminStore, { signal, timeoutMs }: Cal
   return [damageFinding(total, first), ...unsummedFinding(total.unsummed)];
 }
 
-/** Whether what is stored is what was written. */
+/** Returns the finding for damaged values. */
 export function damageFinding(
   { checked, damaged }: { checked: number; damaged: number },
   first: readonly DamagedValue[],
@@ -37,7 +37,7 @@ export function damageFinding(
   };
 }
 
-/** Values from before there were checksums. */
+/** Returns the finding for values without a checksum, which older versions stored. */
 export function unsummedFinding(unsummed: number): DoctorFinding[] {
   if (unsummed === 0) return [];
   const message = `${unsummed} values were stored before there were checksums, so that damage to them cannot be seen`;

@@ -1,6 +1,6 @@
 /**
- * `eraseSession`: everything of a session, then the session. Its trajectories say which traces are its own, so they go
- * last: an erasure that was cut short finds the rest by them.
+ * `eraseSession`: erases everything of a session, then the session. Its trajectories name its traces, so they are
+ * erased last: an interrupted erasure still finds the remaining traces.
  */
 import { parseMemoryKey } from '../agents/memory-key.ts';
 import type { ErasureOptions, ErasureReport } from '../contracts/admin.ts';
@@ -12,7 +12,7 @@ import { Erasure, STEP } from './erasure.ts';
 import { markErased } from './erasure-marks.ts';
 
 const LIST_PAGE = 500;
-/** For each step keyed engines look through all references of the tenant: a step takes many. */
+/** Keyed engines scan all references of the tenant in every step, so a step removes many. */
 const REFERENCES = 1_000;
 
 export async function eraseSession(
@@ -24,7 +24,7 @@ export async function eraseSession(
 ): Promise<ErasureReport> {
   const erasure = new Erasure(context, { tenantId, sessionId }, options);
   const { parts, tenancy, artifacts, records } = engines;
-  // First of all: a copy must know of an erasure that is finished later, too.
+  // Mark first: a copy must also learn of an erasure that is interrupted and completed later.
   if (records) await erasure.step((call) => markErased(context, records, tenantId, sessionId, call));
   if (parts.has('artifacts'))
     await erasure.all('artifacts', (call) => artifacts.eraseRefs(tenantId, { sessionId }, REFERENCES, call));
@@ -34,7 +34,7 @@ export async function eraseSession(
   return erasure.report;
 }
 
-/** Memory is kept by `tenant:user:session`: the keys are looked through. */
+/** Scans all memory keys of the tenant: they have the form `tenant:user:session`, so no prefix selects a session. */
 async function eraseMemory(
   erasure: Erasure,
   { agents }: AdminEngines,
@@ -43,7 +43,7 @@ async function eraseMemory(
 ): Promise<void> {
   let after: string | null = null;
   do {
-    // Keys of states that were deleted name the session too.
+    // Keys of deleted states contain the session id too.
     const range: MemoryRange = { prefix: '', after, limit: LIST_PAGE, withDeleted: true };
     const page = await erasure.step((call) => agents.memory.list(tenantId, range, call));
     for (const { key } of page) {

@@ -1,4 +1,4 @@
-/** `eraseTenant`: part after part, until the engine finds nothing of the tenant any more. */
+/** `eraseTenant`: erases one part after another until the engine finds no data of the tenant. */
 
 import { type ErasureOptions, type ErasureReport, TENANT_PARTS } from '../contracts/admin.ts';
 import type { StoreContext } from '../tools/context.ts';

@@ -1,6 +1,6 @@
 /**
- * Marks that erased sessions leave: when, under the SHA-256 of the session's id and for a limited time. Copies that were
- * made before the erasure follow it by them; the id itself is not kept.
+ * Erasure marks: for a limited time, a record under the SHA-256 of an erased session's id stores when it was erased.
+ * Copies made before the erasure use the marks to erase the session too. The id itself is not stored.
  */
 
 import type { EngineCall } from '../engine/call.ts';
@@ -9,11 +9,11 @@ import { sha256Hex } from '../hash.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { fieldsOf } from '../tools/record-fields.ts';
 
-/** What the keys of the records begin with. */
+/** The key prefix of the records. */
 export const ERASURE_MARKS = 'tidemark.erased.';
 const KEPT_FOR_MS = 30 * 24 * 3_600_000;
 
-/** The key of the record that says when a session was erased, in its field `at`. */
+/** Returns the key of the record whose field `at` stores when a session was erased. */
 export function erasureMarkOf(sessionId: string): string {
   return ERASURE_MARKS + sha256Hex(sessionId);
 }

@@ -1,13 +1,13 @@
-/** An erasure under way: small bounded writes, each counted and told. What is gone is gone, so it can always be sent again. */
+/** Runs an erasure as small bounded writes and reports progress after each. An erasure can always be retried. */
 import { checkInteger } from '../checks/numbers.ts';
 import type { ErasureOptions, ErasureReport, TenantPart } from '../contracts/admin.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { StoreContext } from '../tools/context.ts';
 
-/** How many things a step removes. */
+/** How many values a step removes at most. */
 export const STEP = 200;
-/** A step takes one thing whole, and a run may be long. */
+/** A step removes each value completely, and a run can be long. */
 const STEP_TIMEOUT_MS = 60_000;
 
 export class Erasure {
@@ -26,7 +26,7 @@ export class Erasure {
     this.report = { ...of, removed: {} };
   }
 
-  /** One step, bounded by its own time limit and confined to the tenant. */
+  /** Runs one step with its own time limit, confined to the tenant. */
   step<T>(take: (call: EngineCall) => Promise<T>): Promise<T> {
     const { tenantId, sessionId } = this.report;
     const write =
@@ -36,12 +36,12 @@ export class Erasure {
     return this.#context.write(this.#options, write, (call) => take(Object.assign(call, { tenantId })));
   }
 
-  /** Steps until nothing is left. */
+  /** Repeats a step until it removes nothing. */
   async all(part: TenantPart, take: (call: EngineCall) => Promise<number>): Promise<void> {
     while (this.count(part, await this.step(take)) > 0);
   }
 
-  /** Adds to the report and tells it. */
+  /** Adds to the report and calls `onProgress`. */
   count(part: TenantPart, removed: number): number {
     if (removed === 0) return 0;
     this.report.removed[part] = (this.report.removed[part] ?? 0) + removed;

@@ -1,4 +1,6 @@
-/** Puts a pause that waited elsewhere under the id it had there, since its token is known to nobody but its owner (AGT-4). */
+/**
+ * Stores a pause of another store under the same id: only its owner knows the token, so no new id can be made (AGT-4).
+ */
 import { encodeReason } from '../agents/pause-reason.ts';
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkTime } from '../checks/numbers.ts';

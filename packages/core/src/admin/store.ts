@@ -1,4 +1,6 @@
-/** The operator's store of every backend: tenants, traces and pauses as no other call lists them, and erasure (GEN-10). */
+/**
+ * The operator's store of every backend: lists of tenants, traces and removed runs, pauses, checks, erasure (GEN-10).
+ */
 import { infoOf } from '../agents/pause-reason.ts';
 import { checkLimit, timeText } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
@@ -20,12 +22,12 @@ import { putPause } from './put-pause.ts';
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
 
-function removedRunOf(tenantId: string, { runId, tombstone: { kind, at, archive } }: RemovedRunRow): RemovedRun {
+function toRemovedRun(tenantId: string, { runId, tombstone: { kind, at, archive } }: RemovedRunRow): RemovedRun {
   const about = { tenantId, runId, kind: kind as RemovedRun['kind'], at: timeText(at) };
   return archive === undefined ? about : { ...about, location: archive };
 }
 
-/** The operator's calls: over all tenants, or, in a view, over its own. */
+/** Creates the operator's calls, for all tenants or, in a view, for its tenant. */
 export function createAdmin(
   context: StoreContext,
   engines: AdminEngines,
@@ -36,7 +38,7 @@ export function createAdmin(
   const view = context.tenantId === null ? null : { tenantId: context.tenantId };
   const tenantOf = (named: unknown) => checkTenant(view, named) ?? fallback;
 
-  /** A page of texts that several parts have, in one order. */
+  /** Returns a page of names merged from several parts, in order and without duplicates. */
   const merged = async <Part>(
     list: string,
     of: readonly Part[],
@@ -81,7 +83,7 @@ export function createAdmin(
         rows,
         limit,
         ({ runId }) => runId,
-        (row) => removedRunOf(tenantId, row),
+        (row) => toRemovedRun(tenantId, row),
       );
     },
 

@@ -8,7 +8,7 @@ import { createAgents } from './store.ts';
 
 const AT = '2026-02-16T09:30:00.000Z';
 
-/** Two clients of the same storage, each with its own engine, as two processes would have. */
+/** Two clients of the same storage, each with its own engine, like two processes. */
 function open() {
   const time = { now: Date.parse(AT) };
   const context = new StoreContext({ clock: () => time.now });
@@ -33,7 +33,7 @@ const task = (taskId: string, change: Partial<TaskState> = {}): TaskState => {
 };
 
 describe('pauses (AGT-4)', () => {
-  it('gives a pause to exactly one of 100 concurrent loaders', async () => {
+  it('returns a pause to exactly one of 100 concurrent loaders', async () => {
     const { agents, peer } = open();
     await agents.savePlannerState('token', { reason: 'approval', step: 1 });
     const loads = Array.from({ length: 100 }, (_, n) => (n % 2 ? agents : peer).loadPlannerState('token'));
@@ -42,7 +42,7 @@ describe('pauses (AGT-4)', () => {
     await expect(peer.savePlannerState('token', {})).rejects.toMatchObject({ code: 'TOKEN_CONSUMED' });
   });
 
-  it('keeps a claim when the pause is saved again, and fences the claimer that lost its lease', async () => {
+  it('keeps a claim when the pause is saved again, and fences a claimer that lost its lease', async () => {
     const { agents, peer, time } = open();
     await agents.savePlannerState('token', { v: 1 });
     const first = await agents.claimPause('token', { lease: '10s' });
@@ -57,7 +57,7 @@ describe('pauses (AGT-4)', () => {
     expect(await agents.loadPlannerState('token')).toEqual({ v: 2 });
   });
 
-  it('never names the token in a refusal', async () => {
+  it('never includes the token in an error', async () => {
     const { agents } = open();
     const refusal = await agents.loadPlannerState('secret'.repeat(200)).catch((error: Error) => error);
     expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENT', field: 'token' });
@@ -66,7 +66,7 @@ describe('pauses (AGT-4)', () => {
 });
 
 describe('updates (AGT-7)', () => {
-  it('stores what many write at once exactly once and pages without a gap', async () => {
+  it('stores concurrent updates exactly once and pages without gaps', async () => {
     const { agents, peer } = open();
     const saves = Array.from({ length: 300 }, (_, n) => (n % 2 ? agents : peer).saveUpdate(update(n % 150)));
     await Promise.all(saves);
@@ -82,7 +82,7 @@ describe('updates (AGT-7)', () => {
     expect(await agents.listUpdatesPage('s', { sinceId: 'unknown', limit: 1 })).toMatchObject({ cursorFound: false });
   });
 
-  it('tails what is there and what comes, of one task, and ends when aborted or closed', async () => {
+  it('tails stored and new updates of one task, and ends when aborted or closed', async () => {
     const { agents, peer, context } = open();
     await agents.saveUpdate(update(0));
     const abort = new AbortController();
@@ -105,7 +105,7 @@ describe('updates (AGT-7)', () => {
 });
 
 describe('sessions', () => {
-  it('lists a session that has anything and removes it whole, also for a client that still knows it', async () => {
+  it('lists a session with any data and removes it completely, also for a client that cached it', async () => {
     const { agents, peer, time } = open();
     await agents.saveUpdate(update(1));
     await agents.saveTask(task('a'));
@@ -127,7 +127,7 @@ describe('sessions', () => {
     expect(await agents.listTraces('s')).toEqual([]);
   });
 
-  it('orders tasks by creation and keeps the newest save, with fields it does not know', async () => {
+  it('orders tasks by creation and keeps the newest save with its unknown fields', async () => {
     const { agents, peer } = open();
     await agents.saveTask(task('z'));
     await peer.saveTask(task('a'));
@@ -139,7 +139,7 @@ describe('sessions', () => {
 });
 
 describe('memory (AGT-5)', () => {
-  it('gives each of 200 concurrent saves a version, and a retried one the same', async () => {
+  it('assigns a version to each of 200 concurrent saves, and the same version on retry', async () => {
     const { agents, peer } = open();
     const saves = Array.from({ length: 200 }, (_, n) => (n % 2 ? agents : peer).saveMemoryState('k', { n }));
     const versions = (await Promise.all(saves)).map((saved) => saved.version).sort((a, b) => a - b);

@@ -1,4 +1,4 @@
-/** Remote workers by trace: one binding per (trace, context or none, task), the last save stands (AGT-3). */
+/** Remote workers by trace: one binding per (trace, optional context, task); the last save wins (AGT-3). */
 import { checkId, checkObject, checkOptionalId, checkText } from '../checks/text.ts';
 import type { BindingCapability, RemoteBinding } from '../contracts/agents.ts';
 import { invalidArgument } from '../contracts/errors.ts';
@@ -7,7 +7,7 @@ import type { StoreContext } from '../tools/context.ts';
 
 const MAX_URL_BYTES = 8_192;
 
-/** The binding capability of one tenant. */
+/** Creates the binding capability of one tenant. */
 export function createBindings(context: StoreContext, engine: BindingEngine, tenantId: string): BindingCapability {
   return {
     async saveRemoteBinding(binding, options) {

@@ -1,4 +1,4 @@
-/** Runtime events by trace: idempotent by event id or by all fields, read by `ts`, then by insertion (AGT-2). */
+/** Runtime events by trace: idempotent by event id or by all fields, read in order of `ts`, then insertion (AGT-2). */
 
 import { Damage } from '../checks/damage.ts';
 import { encodeJsonObject } from '../checks/json.ts';
@@ -14,7 +14,7 @@ import { eventIdentity } from './fingerprint.ts';
 
 const MAX_BATCH = 1_000;
 
-/** The event capability of one tenant. */
+/** Creates the event capability of one tenant. */
 export function createEvents(context: StoreContext, engine: EventEngine, tenantId: string): EventCapability {
   return {
     async saveEvent(event, options) {
@@ -66,12 +66,12 @@ function prepareEvent(context: StoreContext, tenantId: string, event: StoredEven
   return { ...row, payload };
 }
 
-/** What a row holds beside its payload, for the sum of both. */
+/** Serialises a row's fields other than its payload, for the checksum over both. */
 export function summedFields({ ts, kind, nodeName, nodeId, eventId }: Omit<FlowEventRow, 'payload'>): string {
   return JSON.stringify([ts, kind, nodeName, nodeId, eventId]);
 }
 
-/** Ids are never empty: events of no trace share their place with none (GEN-5). */
+/** Trace ids are never empty, so the owner `''` of events without a trace is unique (GEN-5). */
 function eventContext(tenantId: string, { traceId, id }: Pick<FlowEventRow, 'traceId' | 'id'>): PayloadContext {
   return { tenantId, kind: 'flow-event', owner: traceId ?? '', item: id };
 }

@@ -1,15 +1,15 @@
 /**
- * Identity of events that have no id of their own (AGT-2, AGT-10): a hash of all their fields that does not
- * depend on the order of keys. Ids that callers choose can never meet it.
+ * The identity of events without an id (AGT-2, AGT-10): a hash of all their fields, independent of the order of keys.
+ * It never equals an id chosen by a caller.
  */
 import { sha256Hex } from '../hash.ts';
 
-/** The id of an event within its trace: the caller's, or the fingerprint of its fields. */
+/** Returns the id of an event within its trace: the caller's, or the fingerprint of its fields. */
 export function eventIdentity(eventId: string | null, fields: readonly unknown[]): string {
   return eventId === null ? `f:${sha256Hex(canonicalJson(fields))}` : `e:${eventId}`;
 }
 
-/** JSON text with the keys of every object sorted; the value has passed `encodeJson`. */
+/** Returns JSON text with the keys of every object sorted. The value has passed `encodeJson`. */
 function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`;

@@ -46,6 +46,6 @@ it('converts a flow event with the payload names of the document (AGT-2)', () =>
   });
 });
 
-it('has trace_pending when there is one, 0 included', () => {
+it('includes trace_pending unless it is null, even when 0', () => {
   expect(fromFlowEvent({ ...EVENT, tracePending: 0 }).payload).toHaveProperty('trace_pending', 0);
 });

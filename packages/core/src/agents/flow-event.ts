@@ -1,4 +1,4 @@
-/** `fromFlowEvent`: what a flow emits, as the event that is stored (document 000, AGT-2). */
+/** `fromFlowEvent`: converts a flow's event to the stored form (document 000, AGT-2). */
 import type { StoredEvent } from '../contracts/agents.ts';
 import type { JsonObject } from '../contracts/common.ts';
 
@@ -19,15 +19,16 @@ export interface FlowEvent {
   tracePending: number | null;
   traceInflight: number;
   traceCancelled: boolean;
-  /** Extension fields; they become part of the payload and win over the fields above. */
+  /** Extension fields. They are merged into the payload and override its other fields. */
   extra?: JsonObject;
 }
 
 /**
- * The stored form of a flow's event; the payload has the names of the document's "Payload Structure".
+ * Converts a flow's event to its stored form. The payload uses snake_case names.
  *
  * @example
- * await store.agents.saveEvent(fromFlowEvent(event))
+ * type FlowEvent = Parameters<typeof fromFlowEvent>[0];
+ * const onEvent = async (event: FlowEvent) => store.agents.saveEvent(fromFlowEvent(event));
  */
 export function fromFlowEvent(event: FlowEvent): StoredEvent {
   return {

@@ -1,7 +1,9 @@
-/** Memory keys of the form `tenant:user:session` (AGT-5): parts are escaped, so that two triples never meet. */
+/**
+ * Memory keys of the form `tenant:user:session` (AGT-5). Parts are escaped, so different triples have different keys.
+ */
 import { checkId } from '../checks/text.ts';
 
-/** What a memory key is made of. */
+/** The parts of a memory key. */
 export interface MemoryKeyParts {
   tenant: string;
   user: string;
@@ -9,17 +11,17 @@ export interface MemoryKeyParts {
 }
 
 /**
- * The memory key of a session; `%` and `:` within the parts are escaped.
+ * Returns the memory key of a session. `%` and `:` within the parts are escaped.
  *
  * @example
- * memoryKey('acme', 'user:7', 's1') // 'acme:user%3A7:s1'
+ * console.log(memoryKey('acme', 'user:7', 's1')); // acme:user%3A7:s1
  */
 export function memoryKey(tenant: string, user: string, session: string): string {
   const parts = [checkId(tenant, 'tenant'), checkId(user, 'user'), checkId(session, 'session')];
   return checkId(parts.map(escapePart).join(':'), 'key');
 }
 
-/** The parts of a key that `memoryKey` made; `null` for any other key. */
+/** Returns the parts of a key made by `memoryKey`, or `null` for any other key. */
 export function parseMemoryKey(key: string): MemoryKeyParts | null {
   const parts = key.split(':');
   if (parts.length !== 3 || parts.includes('') || /%(?!25|3A)/.test(key)) return null;

@@ -1,4 +1,4 @@
-/** Which requests a memory state holds, and what is left of one that was deleted (AGT-5, GEN-8). */
+/** Which requests a memory state holds, and what remains of a deleted state (AGT-5, GEN-8). */
 import { describe, expect, it } from 'vitest';
 import { memoryStore } from '../memory/store.ts';
 import { type MemoryRequest, memoryRequestsAfter } from './memory-requests.ts';
@@ -14,7 +14,7 @@ describe('memoryRequestsAfter', () => {
   const now = 100 * MINUTES;
   const next: MemoryRequest = ['next', 99, now];
 
-  it('holds the last 16, however old, and all of five minutes', () => {
+  it('holds the last 16 of any age, and all of the last five minutes', () => {
     const old = memoryRequestsAfter(
       filled(20, () => 1),
       next,
@@ -29,7 +29,7 @@ describe('memoryRequestsAfter', () => {
     expect([young.held.length, young.held[0]![0], young.left]).toEqual([31, 'r10', []]);
   });
 
-  it('lets all but the last 16 leave when they are more than it may hold', () => {
+  it('drops all but the last 16 when there are more than it may hold', () => {
     const { held, left } = memoryRequestsAfter(
       filled(64, () => now),
       next,
@@ -38,7 +38,7 @@ describe('memoryRequestsAfter', () => {
     expect([held.length, left.length, left[0]![0], held.at(-1)]).toEqual([16, 49, 'r0', next]);
   });
 
-  it('takes requests without a time, of older stores, for young ones', () => {
+  it('treats requests without a time, from older stores, as recent', () => {
     const { held } = memoryRequestsAfter(
       filled(30, () => undefined),
       next,
@@ -49,7 +49,7 @@ describe('memoryRequestsAfter', () => {
 });
 
 describe('a deleted memory state', () => {
-  it('leaves its version for a day and not for longer', async () => {
+  it('is remembered by its version for one day only', async () => {
     let now = Date.now();
     const { agents } = memoryStore({ clock: () => now });
     await agents.saveMemoryState('k', { n: 1 });
@@ -62,7 +62,7 @@ describe('a deleted memory state', () => {
     expect(await agents.saveMemoryState('k', { n: 3 })).toEqual({ version: 1 });
   });
 
-  it('leaves its requests for five minutes after they left it', async () => {
+  it('is remembered by its requests for five minutes after it dropped them', async () => {
     let now = Date.now();
     const { agents } = memoryStore({ clock: () => now });
     const save = (n: number) => agents.saveMemoryState('k', { n }, { requestId: `request-${n}` });

@@ -1,20 +1,21 @@
 /**
- * The requests that changed a memory state, each with the version it was given, which a retry is answered with. A state holds
- * the recent ones itself; when they are too many, those that leave are kept beside it for as long as they may be retried.
+ * The requests that changed a memory state, each with the version it produced, which a retry returns. A state holds the
+ * recent ones itself. When there are too many, it drops the older ones, which are stored separately for as long as they
+ * may be retried.
  */
 import { REMEMBERED_REQUESTS, REQUEST_KEPT_MS, type RecordName } from '../engine/records.ts';
 import { requestName } from '../kv/requests.ts';
 
-/** How many requests a state holds: about as many as come in five minutes at one a few seconds. */
+/** How many requests a state holds: about five minutes' worth at one every few seconds. */
 const MOST_HELD = 64;
 
-/** How long the version of a deleted state is remembered, so that none comes twice. */
+/** How long the version of a deleted state is remembered, so that no version is used twice. */
 export const VERSION_KEPT_MS = 24 * 3_600_000;
 
-/** A request as a state holds it; those of older stores have no time. */
+/** A request held by a state. Those from older stores have no time. */
 export type MemoryRequest = [requestId: string, version: number, at?: number];
 
-/** The requests of a state after one more, oldest first; `left` have to be kept beside it. */
+/** Returns a state's requests after one more, oldest first. The requests in `left` must be stored separately. */
 export function memoryRequestsAfter(
   before: readonly MemoryRequest[],
   request: MemoryRequest,
@@ -27,12 +28,12 @@ export function memoryRequestsAfter(
   return { held: recent.slice(-REMEMBERED_REQUESTS), left: recent.slice(0, -REMEMBERED_REQUESTS) };
 }
 
-/** The version that a request was given, when the state still holds it. */
+/** Returns the version a request produced, if the state still holds it. */
 export function versionOfRequest(requests: readonly MemoryRequest[], requestId: string): number | undefined {
   return requests.find(([id]) => id === requestId)?.[1];
 }
 
-/** Where a request is kept that has left its state; the answer is its version. */
+/** Returns the name under which a dropped request is stored. The record holds its version. */
 export function memoryRequestName(tenantId: string, key: string, requestId: string): RecordName {
   return requestName({ space: 'memory', tenantId, key }, requestId);
 }

@@ -1,4 +1,4 @@
-/** Short-term memory: exactly what was saved, the last write wins, each save a version (AGT-5). */
+/** Short-term memory: returns exactly what was saved, the last write wins, each save has a version (AGT-5). */
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkInteger, checkLimit, timeText } from '../checks/numbers.ts';
 import { checkId, checkOptionalId, checkPrefix } from '../checks/text.ts';
@@ -12,11 +12,11 @@ import { cursorKey, pageOf, withDamage } from '../tools/paging.ts';
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
 
-/** The memory capability of one tenant. */
+/** Creates the memory capability of one tenant. */
 export function createMemory(context: StoreContext, engine: MemoryEngine, tenantId: string): MemoryCapability {
   const memoryContext = (key: string) => ({ tenantId, kind: 'memory', owner: key }) as const;
 
-  /** Made when absent, so that the write an unknown outcome carries can be retried without harm. */
+  /** Generates a request id when absent, so that the write in an `OUTCOME_UNKNOWN` error can be retried safely. */
   const requestOf = (options: { requestId?: string } | undefined) => {
     const requestId = checkOptionalId(options?.requestId, 'requestId');
     return { requestId: requestId ?? context.uuid(), requestIsNew: requestId === null };

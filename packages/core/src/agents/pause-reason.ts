@@ -1,4 +1,4 @@
-/** The reason of a pause, which lists show without its token (AGT-4): cut to size, and encoded as the payload it comes from. */
+/** The reason of a pause, which lists show without its token (AGT-4): truncated, and encoded like its payload. */
 import { isEnvelope } from '../codec/envelope.ts';
 import type { PauseInfo } from '../contracts/agents.ts';
 import type { PayloadContext } from '../contracts/codec.ts';
@@ -6,15 +6,15 @@ import type { StoreContext } from '../tools/context.ts';
 
 const MAX_REASON_BYTES = 512;
 
-/** The reason to store; `null` when the payload has none that can be shown. */
+/** Returns the reason to store, or `null` when the payload has no reason that can be shown. */
 export function encodeReason(context: StoreContext, tenantId: string, pauseId: string, reason: unknown): string | null {
-  const text = reasonOf(reason);
+  const text = checkReason(reason);
   if (text === null || context.payloads.codec === null) return text;
   const encoded = context.payloads.encode(JSON.stringify({ reason: text }), reasonContext(tenantId, pauseId));
   return isEnvelope(encoded) ? encoded : text;
 }
 
-/** What may be known of a pause, with its reason decoded. */
+/** Returns a pause's metadata with its reason decoded. */
 export function infoOf(context: StoreContext, tenantId: string, pause: PauseInfo): PauseInfo {
   const { payloads } = context;
   const stored = pause.reason;
@@ -27,9 +27,9 @@ function reasonContext(tenantId: string, pauseId: string): PayloadContext {
   return { tenantId, kind: 'pause-reason', owner: pauseId };
 }
 
-/** A payload's reason when it is a text, cut to a size that every list can show. */
-function reasonOf(reason: unknown): string | null {
-  // One that begins as an envelope does could not be told from one.
+/** Returns a payload's reason if it is text, truncated to a size that every list can show. */
+function checkReason(reason: unknown): string | null {
+  // A reason that begins like an envelope could not be distinguished from one.
   if (typeof reason !== 'string' || reason === '' || isEnvelope(reason)) return null;
   const text = reason.toWellFormed().replaceAll('\0', '\uFFFD');
   const bytes = Buffer.from(text);

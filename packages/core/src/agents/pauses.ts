@@ -1,6 +1,6 @@
 /**
- * Pause tokens (AGT-4): handed out once, claimed with a lease, gone at their millisecond. Only the hash of a
- * token leaves this file: neither engines, errors nor logs ever see the token.
+ * Pause tokens (AGT-4): consumed once, claimed with a lease, expired to the millisecond. Only the hash of a token
+ * leaves this file: engines, errors and logs never see the token.
  */
 
 import { encodeJsonObject } from '../checks/json.ts';
@@ -23,14 +23,14 @@ const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
 const TOKEN_BYTES = 32;
 
-/** A new pause token: 256 random bits in base64url. */
+/** Returns a new pause token: 256 random bits in base64url. */
 export function mintPauseToken(
   random: (length: number) => Uint8Array = (length) => globalThis.crypto.getRandomValues(new Uint8Array(length)),
 ): string {
   return Buffer.from(random(TOKEN_BYTES)).toString('base64url');
 }
 
-/** The pause capability of one tenant. */
+/** Creates the pause capability of one tenant. */
 export function createPauses(context: StoreContext, engine: PauseEngine, tenantId: string): PauseCapability {
   const settle = async (
     method: 'confirmPause' | 'releasePause',
@@ -75,7 +75,7 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       try {
         return decode(pauseId, payload);
       } catch (error) {
-        // It is consumed now, but not lost: a store that can read it hears it again by the same request.
+        // The pause is consumed but not lost: a store that can decode it gets the payload with the same request id.
         throw isTidemarkError(error, 'CODEC_FAILED') ? Object.assign(error, { write: carriedWrite(write) }) : error;
       }
     },
@@ -84,8 +84,8 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       const pauseId = pauseIdOf(token);
       const claimId = checkOptionalId(options?.requestId, 'requestId') ?? context.uuid();
       const leaseMs = checkOptionalDuration(options?.lease, 'lease', DEFAULT_LEASE_MS);
-      const again = { ...options, requestId: claimId };
-      const write = context.writeOf('agents', 'claimPause', [withheld(pauseId), again]);
+      const retryOptions = { ...options, requestId: claimId };
+      const write = context.writeOf('agents', 'claimPause', [withheld(pauseId), retryOptions]);
       const claim = await context.write(options, write, (call) =>
         engine.claim(tenantId, pauseId, { claimId, leaseMs }, call),
       );
@@ -93,7 +93,7 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
       try {
         return { claimId, payload: decode(pauseId, claim.payload), leaseUntil: timeText(claim.leaseUntil) };
       } catch (error) {
-        // Given back to those who can read it; where that fails too, it is theirs when the lease ends.
+        // Release it for a process that can decode it. If that fails, the claim ends with its lease.
         await settle('releasePause', token, claimId, 'waiting', options).catch(() => undefined);
         throw error;
       }
@@ -132,7 +132,7 @@ export function createPauses(context: StoreContext, engine: PauseEngine, tenantI
   };
 }
 
-/** Stands for the token in a write: errors carry the hash of it only. */
+/** Replaces the token in a write, so that errors carry only its hash. */
 function withheld(pauseId: string): Withheld<'token'> {
   return { withheld: 'token', pauseId };
 }
@@ -141,7 +141,7 @@ function pauseIdOf(token: string): string {
   try {
     return sha256Hex(checkId(token, 'token'));
   } catch (error) {
-    // The same refusal without the value: a token that is too long is a secret all the same.
+    // Repeat the error without the value: a token that is too long is still a secret.
     if (isTidemarkError(error) && error.rule) throw invalidArgument('token', error.rule);
     throw error;
   }

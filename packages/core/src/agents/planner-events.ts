@@ -10,7 +10,7 @@ import type { StoreContext } from '../tools/context.ts';
 import { boundedItems, collectPages } from '../tools/paging.ts';
 import { eventIdentity } from './fingerprint.ts';
 
-/** The planner event capability of one tenant. */
+/** Creates the planner event capability of one tenant. */
 export function createPlannerEvents(
   context: StoreContext,
   engine: PlannerEventEngine,

@@ -48,7 +48,7 @@ const { payload } = fc.letrec<{ payload: JsonValue }>((tie) => ({
   ),
 }));
 
-/** What breaks a limit, as paths; one assertion for a whole payload keeps the property fast. */
+/** Returns the paths that break a limit. One assertion per payload keeps the property test fast. */
 function violations(value: JsonValue, path = '$', depth = 1): string[] {
   if (typeof value === 'string') return isCleanText(value, STEERING_LIMITS.text) ? [] : [path];
   if (typeof value !== 'object' || value === null) return [];
@@ -69,20 +69,20 @@ function isCleanText(text: string, most: number): boolean {
 const sized = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
 describe('sanitizeSteering (AGT-8)', () => {
-  it('keeps every limit and changes nothing the second time', () => {
+  it('keeps every limit and changes nothing when repeated', () => {
     fc.assert(
       fc.property(payload, (value) => {
         const clean = sanitizeSteering(value);
         expect(violations(clean)).toEqual([]);
         expect(sized(clean)).toBeLessThanOrEqual(STEERING_LIMITS.bytes);
-        // As texts: a key named `constructor` confuses structural comparison, and the order of keys must hold too.
+        // Compared as text: a key named `constructor` breaks structural comparison, and the order of keys matters too.
         expect(JSON.stringify(sanitizeSteering(clean))).toBe(JSON.stringify(clean));
       }),
       { numRuns: 500 },
     );
   });
 
-  it('leaves a payload within the limits as it is', () => {
+  it('leaves a payload within the limits unchanged', () => {
     const plain = {
       text: 'Stop.\n\tThen — 再開 😀',
       list: [1, true, null],
@@ -93,7 +93,7 @@ describe('sanitizeSteering (AGT-8)', () => {
     expect(sanitizeSteering(JSON.parse('{"__proto__":{"x":1}}'))).toStrictEqual(JSON.parse('{"__proto__":{"x":1}}'));
   });
 
-  it('marks what it cuts, in texts, lists, objects and depth', () => {
+  it('marks truncated texts, lists, objects and depth', () => {
     const clean = sanitizeSteering({
       text: 'x'.repeat(5_000),
       list: Array.from({ length: 60 }, (_, n) => n),
@@ -108,7 +108,7 @@ describe('sanitizeSteering (AGT-8)', () => {
     expect(clean.deep).toEqual([[[[['…[truncated]']]]]]);
   });
 
-  it('never lets a disguised key take the place of the real one, nor loses it', () => {
+  it('neither replaces a real key with a disguised one nor loses the disguised one', () => {
     expect(sanitizeSteering({ 'ro\u202ele': 'admin', role: 'user', 'role\0': 'root' })).toEqual({
       role: 'user',
       'role~2': 'admin',
@@ -119,11 +119,11 @@ describe('sanitizeSteering (AGT-8)', () => {
     expect(Object.values(clean)).toEqual([1, 2]);
   });
 
-  it('does not let removal join halves into a hostile character', () => {
+  it('does not join lone surrogates into a hostile character', () => {
     expect(sanitizeSteering({ text: '\udb40\0\udc41' })).toEqual({ text: '\ufffd\ufffd' });
   });
 
-  it('shrinks what is too large as a whole, texts before structure', () => {
+  it('shrinks a payload that is too large, texts before structure', () => {
     const clean = sanitizeSteering({ id: 'keep me', parts: Array.from({ length: 40 }, () => '字'.repeat(2_000)) });
     expect(sized(clean)).toBeLessThanOrEqual(STEERING_LIMITS.bytes);
     expect(clean.id).toBe('keep me');

@@ -1,27 +1,27 @@
 /**
- * `sanitizeSteering`: makes an untrusted payload small and plain before it is stored (AGT-8). The result keeps
- * every limit, shows what was cut, and is left as it is when sanitised again.
+ * `sanitizeSteering`: makes an untrusted payload small and plain before it is stored (AGT-8). The result keeps every
+ * limit, marks what was truncated, and does not change when sanitised again.
  */
 import type { JsonObject, JsonValue } from '../contracts/common.ts';
 
-/** How large a payload may be, in all its dimensions. */
+/** The limits of a payload in each dimension. */
 interface Limits {
   depth: number;
   keys: number;
   items: number;
-  /** Code points of a text. */
+  /** Code points per text. */
   text: number;
 }
 
-/** What a stored steering payload never exceeds. */
+/** The limits of a stored steering payload. */
 export const STEERING_LIMITS = { bytes: 16_384, depth: 6, keys: 64, items: 50, text: 4_096, key: 64 } as const;
 
 const CUT = '…[truncated]';
 const CUT_KEY = '__truncated__';
 
 /**
- * Tried in this order until the JSON text fits: texts give way first, structure last. The last step cannot
- * exceed 8 × (a key and a text of 64 code points, 4 bytes each) and so always fits.
+ * Limits to try in order until the JSON text fits: texts shrink first, structure last. The last step cannot exceed 8 ×
+ * (a key and a text of 64 code points, 4 bytes each), so it always fits.
  */
 const STEPS: readonly Limits[] = [
   STEERING_LIMITS,
@@ -37,12 +37,12 @@ const STEPS: readonly Limits[] = [
   { depth: 1, keys: 8, items: 8, text: 64 },
 ];
 
-/** Control characters but tab and line ends, bidirectional overrides and isolates, and tag characters. */
+/** Control characters except tab and line ends, bidirectional overrides and isolates, and tag characters. */
 const HOSTILE = /(?![\t\n\r])[\p{Cc}\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F}]/gu;
 
 /**
- * The payload within `STEERING_LIMITS`. Texts are freed of control, bidirectional and tag characters. What is cut
- * is marked: a text ends with `…[truncated]`, a list has it as its last item, an object has `__truncated__: true`.
+ * Reduces a payload to `STEERING_LIMITS`. Removes control, bidirectional and tag characters from texts. Marks what it
+ * truncates: a text ends with `…[truncated]`, a list has it as its last item, an object has `__truncated__: true`.
  */
 export function sanitizeSteering(payload: JsonObject): JsonObject;
 export function sanitizeSteering(payload: JsonValue): JsonValue;
@@ -87,13 +87,13 @@ function cleanObject(object: JsonObject, limits: Limits, depth: number): Record<
     cleanValue(object[key], limits, depth + 1),
   ]);
   if (!fits) entries.push([CUT_KEY, true]);
-  // `fromEntries` defines: a key named `__proto__` is a key like any other.
+  // `fromEntries` defines properties, so `__proto__` is an ordinary key.
   return Object.fromEntries(entries);
 }
 
 /**
- * Clean names for the keys of one object, all different. Keys that are clean already keep their names, so that
- * a disguised key (`role` with an invisible character) can never take the place of the real one.
+ * Returns clean, distinct names for the keys of one object. Keys that are already clean keep their names, so that a
+ * disguised key (`role` with an invisible character) can never replace the real one.
  */
 function cleanKeys(keys: readonly string[], reserved: readonly string[]): string[] {
   const cleaned = keys.map((key) => cut(cleanText(key), STEERING_LIMITS.key, '…'));
@@ -108,15 +108,15 @@ function cleanKeys(keys: readonly string[], reserved: readonly string[]): string
   });
 }
 
-/** Well-formed first: removing what stands between two lone surrogates must not make a new character of them. */
+/** Makes the text well-formed first: removing characters between two lone surrogates must not join them. */
 function cleanText(text: string): string {
   return text.toWellFormed().replace(HOSTILE, '');
 }
 
-/** The text within a number of code points, the mark included. */
+/** Truncates a text to a number of code points, including the mark. */
 function cut(text: string, most: number, mark: string): string {
   if (text.length <= most) return text;
-  // A code point has two units at most: as many units decide, however long the text is.
+  // A code point has at most two code units, so this slice is enough, however long the text is.
   const points = Array.from(text.slice(0, 2 * most + 1));
   return points.length <= most ? text : points.slice(0, most - mark.length).join('') + mark;
 }

@@ -1,4 +1,4 @@
-/** What updates and steering share (AGT-7): an ordered list per session, continued after the id of an item. */
+/** Shared by updates and steering (AGT-7): an ordered list per session, paged by item id. */
 
 import { corruptValue, Damage } from '../checks/damage.ts';
 import { checkLimit } from '../checks/numbers.ts';
@@ -11,7 +11,7 @@ import { withDamage } from '../tools/paging.ts';
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 10_000;
 
-/** The items of one kind and tenant, and what keeps them. */
+/** The items of one kind and tenant, with their engine. */
 export interface SessionLog {
   context: StoreContext;
   engine: SessionLogEngine;
@@ -19,19 +19,19 @@ export interface SessionLog {
   kind: 'update' | 'steering';
 }
 
-/** The item as it is stored. */
+/** Encodes an item for storage. */
 export function encodeItem({ context, tenantId, kind }: SessionLog, item: SessionItem): SessionItem {
-  const place = { tenantId, kind, owner: item.sessionId, item: item.id };
-  return { ...item, body: context.payloads.encode(item.body, place) };
+  const payloadContext = { tenantId, kind, owner: item.sessionId, item: item.id };
+  return { ...item, body: context.payloads.encode(item.body, payloadContext) };
 }
 
-/** What a stored item says. */
+/** Decodes a stored item. */
 export function decodeItem<T>(log: SessionLog, sessionId: string, item: { id: string; body: string }): T {
   const { context, tenantId, kind } = log;
   return context.payloads.decode(item.body, { tenantId, kind, owner: sessionId, item: item.id });
 }
 
-/** A page of a session's items; `next` is the id of the last one when more come after it. */
+/** Reads a page of a session's items. `next` is the last item's id when more follow. */
 export async function readSessionPage<T>(
   log: SessionLog,
   sessionId: string,
@@ -51,7 +51,7 @@ export async function readSessionPage<T>(
   return withDamage(page, damage.names);
 }
 
-/** The items of a page, as a list that is complete or fails. */
+/** Returns the items of a page. Throws if any item is damaged. */
 export async function listSession<T>(
   log: SessionLog,
   sessionId: string,
@@ -62,7 +62,7 @@ export async function listSession<T>(
   return items;
 }
 
-/** The parts of the options that choose items. */
+/** Validates the options that select items. */
 export function checkFilter(options: SessionListOptions): { taskId: string | null; sinceId: string | null } {
   return {
     taskId: checkOptionalId(options.taskId, 'taskId'),

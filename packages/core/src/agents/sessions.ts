@@ -1,4 +1,4 @@
-/** The sessions that tasks, updates, steering and trajectories speak of: listed by id, removed whole. */
+/** The sessions of tasks, updates, steering and trajectories: listed by id, removed as a whole. */
 import { checkLimit } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import type { SessionCapability } from '../contracts/agents.ts';
@@ -9,7 +9,7 @@ import { cursorKey, pageOf, withDamage } from '../tools/paging.ts';
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
 
-/** The session capability of one tenant. */
+/** Creates the session capability of one tenant. */
 export function createSessions(context: StoreContext, engine: SessionEngine, tenantId: string): SessionCapability {
   return {
     async listSessions(options) {

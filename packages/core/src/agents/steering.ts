@@ -1,4 +1,4 @@
-/** Steering by session: as updates (AGT-7), with the untrusted payload stored in its sanitised form (AGT-8). */
+/** Steering by session: like updates (AGT-7), with the untrusted payload stored in sanitised form (AGT-8). */
 import { encodeJsonMembers, encodeJsonObject } from '../checks/json.ts';
 import { checkTime } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf, checkOptionalId } from '../checks/text.ts';
@@ -20,7 +20,7 @@ const TYPES: readonly SteeringEventType[] = [
   'USER_MESSAGE',
 ];
 
-/** The steering capability of one tenant. */
+/** Creates the steering capability of one tenant. */
 export function createSteering(context: StoreContext, engine: SessionLogEngine, tenantId: string): SteeringCapability {
   const log: SessionLog = { context, engine, tenantId, kind: 'steering' };
 

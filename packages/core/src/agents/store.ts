@@ -1,4 +1,4 @@
-/** The agent store of every backend: validates and encodes before the engine, decodes after it (AGT-1). */
+/** The agent store of every backend: validates and encodes before the engine, and decodes after it (AGT-1). */
 
 import type { AgentStore } from '../contracts/agents.ts';
 import type { AgentEngine } from '../engine/agents.ts';
@@ -14,7 +14,7 @@ import { createTasks } from './tasks.ts';
 import { createTrajectories } from './trajectories.ts';
 import { createUpdates } from './updates.ts';
 
-/** All capabilities of one tenant, over an engine that may itself be composed of several. */
+/** Creates all capabilities of one tenant. The engine may itself be composed of several. */
 export function createAgents(context: StoreContext, engine: AgentEngine, tenantId: string): AgentStore {
   return {
     ...createEvents(context, engine.events, tenantId),

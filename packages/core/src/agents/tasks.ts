@@ -1,4 +1,4 @@
-/** Tasks by session: a save older than the stored one changes nothing; listed in order of creation (AGT-6). */
+/** Tasks by session: a save older than the stored task is ignored; listed in order of creation (AGT-6). */
 
 import { Damage } from '../checks/damage.ts';
 import { checkJsonObject, encodeJsonMembers } from '../checks/json.ts';
@@ -12,7 +12,7 @@ import { boundedItems, collectPages } from '../tools/paging.ts';
 const STATUSES: readonly TaskStatus[] = ['PENDING', 'RUNNING', 'PAUSED', 'COMPLETE', 'FAILED', 'CANCELLED'];
 const TYPES: readonly TaskType[] = ['FOREGROUND', 'BACKGROUND'];
 
-/** The task capability of one tenant. */
+/** Creates the task capability of one tenant. */
 export function createTasks(context: StoreContext, engine: TaskEngine, tenantId: string): TaskCapability {
   const taskContext = (sessionId: string) => ({ tenantId, kind: 'task', owner: sessionId }) as const;
 

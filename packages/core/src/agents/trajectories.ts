@@ -1,4 +1,4 @@
-/** Planner trajectories: a trace belongs to one session, and saving it again makes it the most recent (AGT-9). */
+/** Planner trajectories: a trace belongs to one session; saving it again makes it the most recent (AGT-9). */
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkLimit } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
@@ -10,7 +10,7 @@ import type { StoreContext } from '../tools/context.ts';
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 10_000;
 
-/** The trajectory capability of one tenant. */
+/** Creates the trajectory capability of one tenant. */
 export function createTrajectories(
   context: StoreContext,
   engine: TrajectoryEngine,

@@ -23,7 +23,7 @@ const TYPES: readonly UpdateType[] = [
 ];
 const TAIL_PAGE = 500;
 
-/** The update capability of one tenant. */
+/** Creates the update capability of one tenant. */
 export function createUpdates(context: StoreContext, engine: SessionLogEngine, tenantId: string): UpdateCapability {
   const log: SessionLog = { context, engine, tenantId, kind: 'update' };
 
@@ -54,7 +54,7 @@ export function createUpdates(context: StoreContext, engine: SessionLogEngine, t
         const damage = new Damage();
         const update = damage.attempt(() => decodeItem<StateUpdate>(log, sessionId, item));
         if (update) yield update;
-        // A tail has no end to fail at, and what comes later must not wait for a repair.
+        // A tail has no end at which to fail, and later updates must not wait for a repair.
         else process.emitWarning(`A tail left out the damaged update ${damage.names[0]}`, 'TidemarkDamage');
       }
     },

@@ -24,7 +24,7 @@ async function* streamOf(...chunks: Uint8Array[]) {
 }
 
 describe('artifacts (AGT-11)', () => {
-  it('gives a stream, the same bytes and a retry one reference, in even chunks', async () => {
+  it('returns one reference for a stream, the same bytes and a retry, and reads in even chunks', async () => {
     const { store } = open();
     const bytes = new Uint8Array(700_000).map((_, at) => at % 251);
     const ref = await store.putStream(streamOf(bytes.subarray(0, 3), bytes.subarray(3)));
@@ -35,7 +35,7 @@ describe('artifacts (AGT-11)', () => {
     expect(sizes).toEqual([262_144, 262_144, 175_712]);
   });
 
-  it('says so when the bytes of a reference are gone', async () => {
+  it('fails with CORRUPT_VALUE when the bytes of a reference are missing', async () => {
     const { store, engine } = open();
     const { id } = await store.putText('text');
     engine.getBlob = async () => null;
@@ -45,14 +45,14 @@ describe('artifacts (AGT-11)', () => {
     await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject(gone);
   });
 
-  it('has no hash of a stream before its end', async () => {
+  it('throws when the hash of a stream is read before its end', async () => {
     const chunks = new HashedChunks(streamOf(Buffer.from('text')), () => {});
     expect(() => chunks.sha256()).toThrow('once all chunks were read');
     for await (const _ of chunks.chunks);
     expect(chunks.sha256()).toBe('982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1');
   });
 
-  it('stops a stream that grows too large, and leaves nothing', async () => {
+  it('stops a stream that grows too large and stores nothing', async () => {
     const { store } = open({ maxArtifactBytes: 10 });
     const put = store.putStream(streamOf(new Uint8Array(8), new Uint8Array(8)));
     await expect(put).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
@@ -60,7 +60,7 @@ describe('artifacts (AGT-11)', () => {
     expect(await store.sweep({ grace: 1 })).toEqual({ references: 0, blobs: 0, bytes: 0 });
   });
 
-  it('drops the least recently used of a session, not those of others', async () => {
+  it('evicts the least recently used artifact of a session, not of other sessions', async () => {
     const { store, time } = open({ maxSessionCount: 2 });
     const put = (text: string, sessionId: string) => store.putText(text, { scope: { sessionId } });
     const [a, b, other] = [await put('a', 's'), await put('b', 's'), await put('a', 'other')];
@@ -74,7 +74,7 @@ describe('artifacts (AGT-11)', () => {
     expect(await store.exists(other.id, { scope: { sessionId: 's' } })).toBe(false);
   });
 
-  it('sweeps expired references, and bytes nobody names after the grace period', async () => {
+  it('sweeps expired references, and unreferenced bytes after the grace period', async () => {
     const { store, tenant, time } = open();
     const kept = await tenant.putText('shared', { ttl: null });
     const gone = await store.putText('shared', { ttl: '1s' });

@@ -1,11 +1,11 @@
-/** Bytes on their way in and out: even chunks of at most 256 KiB, counted and hashed as they pass (AGT-11). */
+/** Streams of artifact bytes: even chunks of at most 256 KiB, counted and hashed in transit (AGT-11). */
 import { createHash } from 'node:crypto';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { BlobSource } from '../engine/artifacts.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** A blob source over a stream of any chunks; `check` sees the size so far and may refuse to go on. */
+/** A blob source over a stream of chunks of any size. `check` gets the size so far and may throw to stop. */
 export class HashedChunks implements BlobSource {
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly #hash = createHash('sha256');
@@ -53,7 +53,7 @@ export class HashedChunks implements BlobSource {
   }
 }
 
-/** Whole bytes as a blob source. */
+/** Wraps bytes as a blob source. */
 export function chunksOf(bytes: Uint8Array, sha256: string): BlobSource {
   async function* slices(): AsyncGenerator<Uint8Array> {
     for (let from = 0; from < bytes.length; from += CHUNK_BYTES) yield bytes.subarray(from, from + CHUNK_BYTES);
@@ -61,7 +61,7 @@ export function chunksOf(bytes: Uint8Array, sha256: string): BlobSource {
   return { chunks: slices(), sha256: () => sha256 };
 }
 
-/** Passes chunks on and, at their end, refuses bytes that are not what the reference says. */
+/** Passes chunks on. Throws at the end if they do not match the reference's size and hash. */
 export async function* verified(
   chunks: AsyncIterable<Uint8Array>,
   { sha256, sizeBytes }: { sha256: string; sizeBytes: number },

@@ -1,4 +1,4 @@
-/** Makes room for a new artifact in its session and trace, beside others who store and read at the same time. */
+/** Makes room for a new artifact in its session and trace, while other clients store and read. */
 
 import type { ArtifactEngine, ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -7,7 +7,7 @@ import { type Candidate, planEviction } from './retention.ts';
 import { type CheckedScope, isLive } from './scopes.ts';
 
 const NEIGHBOURS_PAGE = 1_000;
-/** How often a plan is made anew because others changed what it rests on. */
+/** How often to plan again because concurrent calls changed the references. */
 const MOST_PLANS = 5;
 
 export class Eviction {
@@ -19,7 +19,10 @@ export class Eviction {
     this.#engine = engine;
   }
 
-  /** References that have to give way to an artifact of this size; `LIMIT_EXCEEDED` when nothing may or would suffice. */
+  /**
+   * Returns the references to evict for an artifact of this size. Throws `LIMIT_EXCEEDED` when eviction cannot make
+   * room.
+   */
   async plan(scope: CheckedScope, id: string, sizeBytes: number, call: EngineCall): Promise<Candidate[]> {
     const { owner, sessionId, traceId } = scope;
     const session = sessionId === null ? null : await this.#neighbours(owner, { sessionId }, id, call);
@@ -27,7 +30,7 @@ export class Eviction {
     return planEviction(sizeBytes, { session, trace }, this.#context.retention);
   }
 
-  /** Removes what was planned. Neighbours that somebody stored or read since stay, and others are chosen for them. */
+  /** Evicts the planned references. Keeps those stored or read since, and plans others instead. */
   async carryOut(scope: CheckedScope, row: ArtifactRow, planned: Candidate[], call: EngineCall): Promise<void> {
     let evicted = planned;
     for (let plans = 1; evicted.length > 0 && plans <= MOST_PLANS; plans++) {
@@ -43,7 +46,7 @@ export class Eviction {
   async #neighbours(owner: string, match: ArtifactMatch, id: string, call: EngineCall): Promise<Candidate[]> {
     const found: Candidate[] = [];
     const now = this.#context.clock();
-    // A damaged neighbour is not counted, and keeps nobody from storing.
+    // A damaged neighbour is not counted and must not prevent storing.
     const counted = { ...call, damaged: [] };
     for (let after: string | null = null; ; ) {
       const page: ArtifactRow[] = await this.#engine.listRefs(owner, match, { after, limit: NEIGHBOURS_PAGE }, counted);

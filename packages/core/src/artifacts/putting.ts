@@ -1,4 +1,4 @@
-/** Stores artifacts: bytes are staged, then stored with their reference, then what has to give way goes. */
+/** Stores artifacts: stages the bytes, stores them with their reference, then evicts the planned references. */
 import { encodeJsonObject } from '../checks/json.ts';
 import { checkDuration } from '../checks/numbers.ts';
 import { checkOptionalId, checkText } from '../checks/text.ts';
@@ -16,11 +16,11 @@ import type { Candidate } from './retention.ts';
 import { type CheckedScope, isLive } from './scopes.ts';
 
 const MAX_NAME_BYTES = 255;
-/** How often bytes that are at hand are staged again after a sweep took them for abandoned. */
+/** How often to stage bytes again after a sweep removed them as abandoned. */
 const MOST_UPLOADS = 5;
 const MIME_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+( *;[\x20-\x7e]*)?$/;
 
-/** What is known of an artifact before its bytes are. */
+/** The properties of an artifact before its bytes are read. */
 export interface Intent {
   scope: CheckedScope;
   mimeType: string | null;
@@ -30,7 +30,7 @@ export interface Intent {
   ttlMs: number | null;
 }
 
-/** What is known of an artifact once its bytes were read. */
+/** The properties of an artifact after its bytes are read. */
 interface Content {
   id: string;
   sha256: string;
@@ -70,7 +70,7 @@ export class Putting {
     return row;
   }
 
-  /** Reads a source to its end and stores it; `null` when its bytes were swept on the way. */
+  /** Reads a source to its end and stores it. Returns `null` when a sweep removed the staged bytes. */
   async #put(
     intent: Intent,
     source: BlobSource,
@@ -86,7 +86,7 @@ export class Putting {
       await this.#eviction.carryOut(scope, row, evicted, call);
       return row;
     } finally {
-      // What cannot be removed now is swept.
+      // A sweep removes bytes that cannot be discarded now.
       await staged.discard(call).catch(() => {});
     }
   }
@@ -124,14 +124,14 @@ function checkMimeType(mimeType: unknown): string | null {
   throw invalidArgument('mimeType', `a type such as text/plain of at most ${MAX_NAME_BYTES} characters`, mimeType);
 }
 
-/** The same for the same bytes in the same scope and namespace; JSON keeps the parts apart. */
+/** Returns the same id for the same bytes in the same scope and namespace. JSON separates the parts. */
 function idOf({ scope, namespace }: Intent, sha256: string): string {
   const { scopeTenantId, userId, sessionId, traceId } = scope;
   const identity = JSON.stringify([scopeTenantId, userId, sessionId, traceId, namespace, sha256]);
   return `art_${sha256Hex(identity).slice(0, 40)}`;
 }
 
-/** Bytes as they are stored; their own hash stays that of the plain ones. */
+/** Returns the bytes in stored form. The artifact's own hash remains that of the plain bytes. */
 function storedForm(payloads: Payloads, owner: string, source: BlobSource): BlobSource {
   if (payloads.codec === null) return source;
   const { chunks } = new HashedChunks(encodeChunks(payloads, owner, source.chunks), () => {});

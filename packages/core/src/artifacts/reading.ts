@@ -1,4 +1,4 @@
-/** Reads the bytes of artifacts, beside others who remove them: an artifact is there whole or not at all. */
+/** Reads the bytes of artifacts while other clients remove them: a read returns the whole artifact or none of it. */
 import { checkReference, decodeChunks, describeBlob } from '../codec/blobs.ts';
 import { isEnvelope } from '../codec/envelope.ts';
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
@@ -8,7 +8,7 @@ import type { StoreContext } from '../tools/context.ts';
 import { corrupt, verified } from './chunks.ts';
 import { type CheckedScope, isLive, isWithin } from './scopes.ts';
 
-/** An artifact can be removed and stored again while it is read. */
+/** Retries for artifacts that are removed and stored again while they are read. */
 const MOST_READS = 3;
 
 export class Reading {
@@ -20,17 +20,17 @@ export class Reading {
     this.#engine = engine;
   }
 
-  /** The reference, if it exists for the caller. */
+  /** Returns the reference if it exists in the caller's scope. */
   async find(id: string, scope: CheckedScope, call: EngineCall): Promise<ArtifactRow | null> {
     const row = await this.#engine.getRef(scope.owner, id, call);
     if (!row || !isWithin(row, scope)) return null;
     if (isLive(row, this.#context.clock())) return row;
-    // It has expired only if the time that says so is the one that was stored.
+    // Verify first: a damaged expiry time must not hide an artifact.
     checkReference(this.#context.payloads, scope.owner, row);
     return null;
   }
 
-  /** The reference of bytes that are about to be read; notes the use where it counts. */
+  /** Returns the reference of bytes about to be read, and records the use for `lru`. */
   async findForUse(id: string, scope: CheckedScope, call: EngineCall): Promise<ArtifactRow | null> {
     const row = await this.find(id, scope, call);
     const now = this.#context.clock();
@@ -40,7 +40,7 @@ export class Reading {
     return row;
   }
 
-  /** All bytes; `null` when the artifact is not there, also when it is removed while it is read. */
+  /** Returns all bytes, or `null` when the artifact is missing or removed during the read. */
   async whole(id: string, scope: CheckedScope, call: EngineCall): Promise<Uint8Array | null> {
     let row = await this.findForUse(id, scope, call);
     for (let tries = 1; row !== null; tries++) {
@@ -65,7 +65,7 @@ export class Reading {
     return bytes;
   }
 
-  /** The bytes in chunks. Fails with `NOT_FOUND` when the artifact is removed meanwhile. */
+  /** Yields the bytes in chunks. Fails with `NOT_FOUND` when the artifact is removed during the read. */
   async *stream(scope: CheckedScope, row: ArtifactRow, call: EngineCall): AsyncGenerator<Uint8Array> {
     try {
       yield* this.chunks(scope.owner, row, call);
@@ -76,7 +76,7 @@ export class Reading {
     }
   }
 
-  /** The bytes of a reference; what does not agree with its size or hash is refused rather than returned. */
+  /** Yields the bytes of a reference. Throws instead of ending when they do not match its size or hash. */
   async *chunks(owner: string, row: ArtifactRow, call: EngineCall): AsyncGenerator<Uint8Array> {
     const { payloads } = this.#context;
     const { sha256 } = describeBlob(payloads, owner, row);

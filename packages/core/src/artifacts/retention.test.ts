@@ -23,19 +23,19 @@ describe('planEviction (AGT-11)', () => {
     expect(planned(1, trace, limits({ maxTraceCount: 3, strategy: 'fifo' }))).toEqual(['a']);
   });
 
-  it('counts what goes for the trace as gone from the session', () => {
+  it('counts references evicted for the trace as evicted from the session', () => {
     const both = { session: [...ROWS, candidate('d', 10, 0)], trace: ROWS };
     expect(planned(5, both, limits({ maxTraceCount: 3, maxSessionCount: 4, strategy: 'fifo' }))).toEqual(['a']);
   });
 
-  it('refuses where nothing may give way, or nothing would suffice', () => {
+  it('throws when nothing may be evicted or eviction cannot make room', () => {
     const exceeded = expect.objectContaining({ code: 'LIMIT_EXCEEDED' });
     const session = { session: ROWS, trace: null };
     expect(() => planEviction(1, session, limits({ maxSessionCount: 3, strategy: 'none' }))).toThrow(exceeded);
     expect(() => planEviction(50, session, limits({ maxSessionBytes: 40 }))).toThrow(exceeded);
   });
 
-  it('refuses an artifact larger than any may be', () => {
+  it('throws for an artifact above the maximum size', () => {
     checkArtifactSize(10, limits({ maxArtifactBytes: 10 }));
     const tooLarge = expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' });
     expect(() => checkArtifactSize(11, limits({ maxArtifactBytes: 10 }))).toThrow(tooLarge);

@@ -1,21 +1,21 @@
 /**
- * Retention of artifacts (AGT-11): which references give way to a new one. Pure planning, before anything is
- * written; with the strategy `none` nothing gives way and the new one is refused.
+ * Retention of artifacts (AGT-11): which references a new artifact evicts. Pure planning, before anything is written.
+ * With the strategy `none` nothing is evicted and the new artifact is refused.
  */
 import type { ArtifactRetention } from '../contracts/artifacts.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { ArtifactRow } from '../engine/artifacts.ts';
 
-/** What planning needs to know of a reference. */
+/** The properties of a reference that planning needs. */
 export type Candidate = Pick<ArtifactRow, 'id' | 'sizeBytes' | 'createdAt' | 'accessedAt'>;
 
-/** The live references that share the new one's session and trace, without itself; `null` when it has none. */
+/** The other live references of the artifact's session and trace; `null` when it has no session or trace. */
 export interface Neighbours {
   session: readonly Candidate[] | null;
   trace: readonly Candidate[] | null;
 }
 
-/** Refuses an artifact that is larger than any may be. */
+/** Throws `PAYLOAD_TOO_LARGE` for an artifact above the maximum size. */
 export function checkArtifactSize(sizeBytes: number, retention: ArtifactRetention): void {
   if (sizeBytes <= retention.maxArtifactBytes) return;
   throw new TidemarkError('PAYLOAD_TOO_LARGE', `An artifact may have at most ${retention.maxArtifactBytes} bytes`, {
@@ -24,11 +24,11 @@ export function checkArtifactSize(sizeBytes: number, retention: ArtifactRetentio
   });
 }
 
-/** References to evict, in order, so that a new artifact fits its trace and its session. */
+/** Returns the references to evict, in order, so that a new artifact fits its trace and its session. */
 export function planEviction(sizeBytes: number, neighbours: Neighbours, retention: ArtifactRetention): Candidate[] {
   const evicted = new Map<string, Candidate>();
   const { maxTraceBytes, maxTraceCount, maxSessionBytes, maxSessionCount } = retention;
-  // The trace first: what goes for its sake makes room in the session too.
+  // The trace first: references evicted for it also make room in the session.
   makeRoom('trace', sizeBytes, neighbours.trace, { bytes: maxTraceBytes, count: maxTraceCount });
   makeRoom('session', sizeBytes, neighbours.session, { bytes: maxSessionBytes, count: maxSessionCount });
   return [...evicted.values()];
@@ -53,7 +53,7 @@ export function planEviction(sizeBytes: number, neighbours: Neighbours, retentio
   }
 }
 
-/** Those that go first come first; ids settle what times leave open. */
+/** Sorts references to evict first to the front. Ids break ties of times. */
 function byStrategy(strategy: ArtifactRetention['strategy']): (a: Candidate, b: Candidate) => number {
   return (a, b) => {
     const byUse = strategy === 'lru' ? a.accessedAt - b.accessedAt : 0;

@@ -32,14 +32,14 @@ function row(parts: Partial<ArtifactRow>): ArtifactRow {
 const sees = (scope: ArtifactScope, parts: Partial<ArtifactRow>) => isWithin(row(parts), checkScope(OPERATOR, scope));
 
 describe('scopes (AGT-11)', () => {
-  it('matches every part that is given, and an absent or null part matches anything', () => {
+  it('requires every given part to match, and lets an absent or null part match anything', () => {
     expect(sees({}, { sessionId: 's' })).toBe(true);
     expect(sees({ sessionId: null }, { sessionId: 's' })).toBe(true);
     expect(sees({ sessionId: 's' }, { sessionId: 's', traceId: 't' })).toBe(true);
     expect(sees({ sessionId: 's', traceId: 'u' }, { sessionId: 's', traceId: 't' })).toBe(false);
   });
 
-  it('lets an unscoped artifact fail every part that is given', () => {
+  it('does not match an unscoped artifact for any given part', () => {
     for (const part of ['tenantId', 'userId', 'sessionId', 'traceId']) expect(sees({ [part]: 'x' }, {})).toBe(false);
   });
 
@@ -51,7 +51,7 @@ describe('scopes (AGT-11)', () => {
     expect(checkScope(OPERATOR, undefined).owner).toBe('default');
   });
 
-  it('takes an artifact for gone from the millisecond of its expiry', () => {
+  it('treats an artifact as expired from the millisecond of its expiry', () => {
     expect(isLive(row({ expiresAt: 100 }), 99)).toBe(true);
     expect(isLive(row({ expiresAt: 100 }), 100)).toBe(false);
   });

@@ -1,19 +1,19 @@
 /**
- * Scopes of artifacts (AGT-11): whose an artifact is and who may see it. A part that is given must agree; an
- * artifact without that part fails it. Absent and `null` are the same.
+ * Scopes of artifacts (AGT-11): who owns an artifact and who may see it. Every part of a scope that is set must match;
+ * an artifact without that part does not match. Absent and `null` are the same.
  */
 import { checkObject, checkOptionalId } from '../checks/text.ts';
 import type { ArtifactScope } from '../contracts/artifacts.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { ArtifactMatch, ArtifactRow } from '../engine/artifacts.ts';
 
-/** Which tenant a store works for: with `confined` no other can be named (GEN-10). */
+/** The tenant a store works for. With `confined` no other tenant can be named (GEN-10). */
 export interface ArtifactView {
   tenantId: string;
   confined: boolean;
 }
 
-/** A scope with every part named, and the tenant whose storage it is in. */
+/** A validated scope with every part, and the tenant whose storage it is in. */
 export interface CheckedScope {
   owner: string;
   scopeTenantId: string | null;
@@ -22,7 +22,7 @@ export interface CheckedScope {
   traceId: string | null;
 }
 
-/** The scope a caller gave, checked; `TENANT_MISMATCH` when it names a tenant the view does not reach. */
+/** Validates a caller's scope. Throws `TENANT_MISMATCH` when it names a tenant outside the view. */
 export function checkScope(view: ArtifactView, scope: ArtifactScope | undefined): CheckedScope {
   if (scope !== undefined) checkObject(scope, 'scope');
   const scopeTenantId = checkOptionalId(scope?.tenantId, 'scope.tenantId');
@@ -41,7 +41,7 @@ export function checkScope(view: ArtifactView, scope: ArtifactScope | undefined)
   };
 }
 
-/** The given parts of a scope, as an engine matches them. */
+/** Returns the parts of a scope that are set, for an engine to match. */
 export function matchOf(scope: CheckedScope): ArtifactMatch {
   const match: ArtifactMatch = {};
   for (const part of ['scopeTenantId', 'userId', 'sessionId', 'traceId'] as const) {
@@ -51,17 +51,17 @@ export function matchOf(scope: CheckedScope): ArtifactMatch {
   return match;
 }
 
-/** Whether an artifact exists for a caller of this scope. */
+/** Whether an artifact is visible in this scope. */
 export function isWithin(row: ArtifactRow, scope: CheckedScope): boolean {
   return Object.entries(matchOf(scope)).every(([part, value]) => row[part as keyof ArtifactMatch] === value);
 }
 
-/** Whether an artifact is there at a time: from the millisecond of its expiry on it is not. */
+/** Whether an artifact has not expired. It expires at the millisecond of `expiresAt`. */
 export function isLive(row: ArtifactRow, now: number): boolean {
   return row.expiresAt === null || row.expiresAt > now;
 }
 
-/** A row's scope as its owner named it, without the parts that were not given. */
+/** Returns a row's scope as its owner set it, without absent parts. */
 export function scopeOf(row: ArtifactRow): ArtifactScope {
   const scope: ArtifactScope = {};
   if (row.scopeTenantId !== null) scope.tenantId = row.scopeTenantId;

@@ -20,7 +20,7 @@ const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
 const DEFAULT_GRACE_MS = 3_600_000;
 
-/** The artifacts of one tenant, or, when not confined, of the tenant that a scope names. */
+/** Creates the artifact store of one tenant or, unless confined, of the tenant that a scope names. */
 export function createArtifacts(
   context: StoreContext,
   engine: ArtifactEngine,
@@ -28,20 +28,20 @@ export function createArtifacts(
   confined: boolean,
 ): ArtifactStore {
   const view = { tenantId, confined };
-  const putting = new Putting(context, engine);
-  const reading = new Reading(context, engine);
+  const writer = new Putting(context, engine);
+  const reader = new Reading(context, engine);
 
   const refOf = (owner: string, row: ArtifactRow) => referenceOf(row, describeBlob(context.payloads, owner, row));
 
   const lookUp = async <T>(
     id: string,
     access: ArtifactAccess | undefined,
-    tell: (row: ArtifactRow, owner: string) => T,
+    toResult: (row: ArtifactRow, owner: string) => T,
   ) => {
     checkId(id, 'id');
     const scope = checkScope(view, access?.scope);
-    const row = await context.read(access, (call) => reading.find(id, scope, call));
-    return row && tell(row, scope.owner);
+    const row = await context.read(access, (call) => reader.find(id, scope, call));
+    return row && toResult(row, scope.owner);
   };
 
   const putWhole = async (write: WriteCall, bytes: Uint8Array, given: PutArtifactOptions | undefined) => {
@@ -49,14 +49,14 @@ export function createArtifacts(
     const intent = checkIntent(context, checkScope(view, options.scope), options);
     checkArtifactSize(bytes.length, context.retention);
     return context.write(options, write, async (call) =>
-      refOf(intent.scope.owner, await putting.whole(intent, bytes, call)),
+      refOf(intent.scope.owner, await writer.whole(intent, bytes, call)),
     );
   };
 
   return {
     async putBytes(bytes, options) {
       if (!(bytes instanceof Uint8Array)) throw invalidArgument('bytes', 'a Uint8Array', bytes ?? null);
-      // A copy: what the caller does with its bytes meanwhile must not part them from their hash.
+      // Copied, so that changes by the caller during the call cannot separate the bytes from their hash.
       const write = context.writeOf('artifacts', 'putBytes', [bytes, options]);
       return putWhole(write, new Uint8Array(bytes), options);
     },
@@ -82,21 +82,21 @@ export function createArtifacts(
       const source = new HashedChunks(chunks, (sizeBytes) => checkArtifactSize(sizeBytes, context.retention));
       const write = context.writeOf('artifacts', 'putStream', [chunks, options]);
       return context.write(options, write, async (call) =>
-        refOf(intent.scope.owner, await putting.stream(intent, source, call)),
+        refOf(intent.scope.owner, await writer.stream(intent, source, call)),
       );
     },
 
     async get(id, access) {
       checkId(id, 'id');
       const scope = checkScope(view, access?.scope);
-      return context.read(access, (call) => reading.whole(id, scope, call));
+      return context.read(access, (call) => reader.whole(id, scope, call));
     },
 
     async getStream(id, access) {
       checkId(id, 'id');
       const scope = checkScope(view, access?.scope);
-      const row = await context.read(access, (call) => reading.findForUse(id, scope, call));
-      return row && boundedChunks(context, access, (call) => reading.stream(scope, row, call));
+      const row = await context.read(access, (call) => reader.findForUse(id, scope, call));
+      return row && boundedChunks(context, access, (call) => reader.stream(scope, row, call));
     },
 
     async getRef(id, access) {
@@ -112,7 +112,7 @@ export function createArtifacts(
       const scope = checkScope(view, access?.scope);
       const write = context.writeOf('artifacts', 'delete', [id, access]);
       return context.write(access, write, async (call) => {
-        const row = await reading.find(id, scope, call);
+        const row = await reader.find(id, scope, call);
         return row !== null && (await engine.deleteRef(scope.owner, id, null, call));
       });
     },
@@ -122,9 +122,9 @@ export function createArtifacts(
       const limit = checkLimit(options?.limit, DEFAULT_PAGE, MAX_PAGE);
       let after = cursorKey('artifacts', options?.cursor);
       const damage = new Damage();
-      const left: string[] = [];
+      const damagedRefs: string[] = [];
       const rows = await context.read(options, async (bounds) => {
-        const call = { ...bounds, damaged: left };
+        const call = { ...bounds, damaged: damagedRefs };
         const found: ArtifactRow[] = [];
         const now = context.clock();
         while (found.length <= limit) {
@@ -143,7 +143,7 @@ export function createArtifacts(
         (row) => damage.attempt(() => refOf(checked.owner, row)),
       );
       const items = page.items.filter((ref) => ref !== undefined);
-      return withDamage({ ...page, items }, [...left, ...damage.names]);
+      return withDamage({ ...page, items }, [...damagedRefs, ...damage.names]);
     },
 
     async sweep(options) {

@@ -1,4 +1,4 @@
-/** How many bytes a text has in UTF-8, also where there is no `Buffer`. */
+/** Returns the length of a text in UTF-8 bytes. Also works where `Buffer` does not exist. */
 const { Buffer } = globalThis;
 
 export const byteLength: (text: string) => number = Buffer

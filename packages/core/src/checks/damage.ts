@@ -1,7 +1,7 @@
-/** Damaged values: the error that names one, and how lists go on without them. */
+/** Damaged values: the error that names one, and the collector that lets lists continue without them. */
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 
-/** The error of a value that is not what was stored. `field` names it for those who may know. */
+/** Returns the `CORRUPT_VALUE` error for a value that does not match its checksum. `field` is the name of the value. */
 export function corruptValue(what: string, name: string, cause?: unknown): TidemarkError {
   return new TidemarkError(
     'CORRUPT_VALUE',
@@ -11,19 +11,19 @@ export function corruptValue(what: string, name: string, cause?: unknown): Tidem
 }
 
 /**
- * What a list left out because it is damaged. The rest is read first: one damaged value must not keep everything after it from
- * those who read.
+ * Collects the damaged values that a list left out. The list is read to its end first: one damaged value must not make
+ * everything after it unreadable.
  */
 export class Damage {
   readonly #errors: TidemarkError[] = [];
 
-  /** Notes a `CORRUPT_VALUE`; throws every other error. */
+  /** Records a `CORRUPT_VALUE` error and rethrows every other error. */
   note(error: unknown): undefined {
     if (!isTidemarkError(error, 'CORRUPT_VALUE')) throw error;
     this.#errors.push(error);
   }
 
-  /** The value that `read` returns, or `undefined` when it is damaged. */
+  /** Returns the result of `read`, or records the damage and returns `undefined`. */
   attempt<T>(read: () => T): T | undefined {
     try {
       return read();
@@ -36,7 +36,7 @@ export class Damage {
     return this.#errors.map((error) => error.field!);
   }
 
-  /** Adds the names of what is damaged to a list; without one, throws the first error. */
+  /** Adds the names of the damaged values to `into`. Without `into`, throws the first error. */
   report(into?: string[]): void {
     const [first] = this.#errors;
     if (into) into.push(...this.names);

@@ -19,17 +19,17 @@ describe('encodeJson (GEN-4)', () => {
     );
   });
 
-  it('says what it was given instead', () => {
-    const said = (value: unknown) => {
+  it('names the rejected value in the message', () => {
+    const messageFor = (value: unknown) => {
       try {
         return encodeJson(value, 'it', LIMIT);
       } catch (error) {
         return (error as Error).message;
       }
     };
-    expect(said({ a: Number.NaN })).toBe('it.a must be a finite number, not NaN');
-    expect(said({ a: 1n })).toBe('it.a must be a JSON value, not a bigint');
-    expect(said({ a: [undefined] })).toBe('it.a[0] must be a JSON value');
+    expect(messageFor({ a: Number.NaN })).toBe('it.a must be a finite number, not NaN');
+    expect(messageFor({ a: 1n })).toBe('it.a must be a JSON value, not a bigint');
+    expect(messageFor({ a: [undefined] })).toBe('it.a[0] must be a JSON value');
   });
 
   class Money {}
@@ -48,12 +48,12 @@ describe('encodeJson (GEN-4)', () => {
     ['a class instance', { a: new Money() }, 'it.a'],
     ['bytes', { a: new Uint8Array(1) }, 'it.a'],
     ['a cycle', cycle, 'it'],
-    ['a value too deep', nested(MAX_JSON_DEPTH + 1), 'it'],
-  ])('refuses %s and names the place', (_, value, field) => {
+    ['a value nested too deeply', nested(MAX_JSON_DEPTH + 1), 'it'],
+  ])('rejects %s and names the path', (_, value, field) => {
     expect(() => encodeJson(value, 'it', LIMIT)).toThrow(expect.objectContaining({ code: 'INVALID_PAYLOAD', field }));
   });
 
-  it('takes 64 levels', () => {
+  it('accepts 64 levels of nesting', () => {
     expect(encodeJson(nested(MAX_JSON_DEPTH), 'it', LIMIT)).toHaveLength(2 * MAX_JSON_DEPTH + 1);
   });
 
@@ -64,13 +64,13 @@ describe('encodeJson (GEN-4)', () => {
     );
   });
 
-  it('stops early at a value that shares itself exponentially', () => {
+  it('stops early for a value that contains itself exponentially often', () => {
     let value: unknown = [];
     for (let level = 0; level < 60; level++) value = [value, value];
     expect(() => encodeJson(value, 'it', 10_000)).toThrow(expect.objectContaining({ code: 'PAYLOAD_TOO_LARGE' }));
   });
 
-  it('wants an object where an object is wanted', () => {
+  it('rejects an array where an object is required', () => {
     expect(() => encodeJsonObject([], 'payload', LIMIT)).toThrow(
       expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'payload' }),
     );
@@ -79,7 +79,7 @@ describe('encodeJson (GEN-4)', () => {
 
 describe('parseJsonText (GEN-4)', () => {
   it.each(['9007199254740993', '{"a":[-9007199254740993]}', '1e400', '{"a":-1e999}', '1E309', `${'9'.repeat(400)}.5`])(
-    'refuses %s, which would be changed',
+    'rejects %s, which parsing would change',
     (text) => {
       expect(() => parseJsonText(text, 'body')).toThrow(
         expect.objectContaining({ code: 'INVALID_PAYLOAD', field: 'body' }),
@@ -87,13 +87,13 @@ describe('parseJsonText (GEN-4)', () => {
     },
   );
 
-  it('refuses nesting before it parses', () => {
+  it('rejects deep nesting before it parses', () => {
     expect(() => parseJsonText('['.repeat(1_000_000), 'body')).toThrow(
       expect.objectContaining({ code: 'INVALID_PAYLOAD' }),
     );
   });
 
-  it('refuses more members than it may have before it parses', () => {
+  it('rejects too many members before it parses', () => {
     const bounds = { maxMembers: 10 };
     expect(parseJsonText('{"a":[1,2,3,4],"b":{"c":"[,,,,,,,,,,,,"}}', 'body', bounds)).toBeTruthy();
     expect(() => parseJsonText(`[${'1,'.repeat(1_000_000)}`, 'body', bounds)).toThrow(
@@ -102,7 +102,7 @@ describe('parseJsonText (GEN-4)', () => {
     expect(() => parseJsonText('[[],[],[],[],[],[]]', 'body', bounds)).toThrow(/more than 10 members/);
   });
 
-  it('refuses an object of too many members, but not arrays of as many', () => {
+  it('rejects an object with too many members, but not arrays of the same length', () => {
     const bounds = { maxNames: 3 };
     expect(parseJsonText('[[1,2,3,4,5],{"a":1,"b":2,"c":{"d":[1,2,3,4],"e":1}}]', 'body', bounds)).toBeTruthy();
     expect(() => parseJsonText('[1,2,3,4,{"a":1,"b":[1,2],"c":1,"d":1}]', 'body', bounds)).toThrow(
@@ -111,11 +111,11 @@ describe('parseJsonText (GEN-4)', () => {
     expect(() => parseJsonText(']]]],,,,', 'body', bounds)).toThrow(expect.objectContaining({ rule: 'JSON' }));
   });
 
-  it('says what is not JSON', () => {
+  it('rejects text that is not JSON', () => {
     expect(() => parseJsonText('{a:1}', 'body')).toThrow(/body is not JSON/);
   });
 
-  it('parses everything JSON.stringify writes, integers beyond 2^53 aside', () => {
+  it('parses everything JSON.stringify writes, except integers beyond 2^53', () => {
     const safe = (_: string, value: unknown) => (Number.isInteger(value) && !Number.isSafeInteger(value) ? 0 : value);
     fc.assert(
       fc.property(fc.json({ stringUnit: 'binary' }), (text) => {
@@ -125,7 +125,7 @@ describe('parseJsonText (GEN-4)', () => {
     );
   });
 
-  it('leaves big digits inside strings alone', () => {
+  it('ignores large numbers inside strings', () => {
     expect(parseJsonText('{"9007199254740993":"\\"9007199254740993"}', 'body')).toEqual({
       '9007199254740993': '"9007199254740993',
     });

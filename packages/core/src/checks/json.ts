@@ -1,6 +1,6 @@
 /**
- * The one place where JSON is checked and encoded (GEN-4). What passes comes back deep-equal from every
- * engine; what would be changed on the way is refused before anything is written.
+ * Checks and encodes all JSON that callers pass (GEN-4). Every engine returns an accepted value deep-equal. A value
+ * that encoding would change is rejected before anything is written.
  */
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import { byteLength } from './bytes.ts';
@@ -8,10 +8,10 @@ import { isPlainObject } from './text.ts';
 
 export const MAX_JSON_DEPTH = 64;
 
-/** What a stored payload has when a codec encoded it; no payload of a caller may have it. */
+/** The member that marks a stored payload as encoded by a codec. Payloads of callers must not have it. */
 export const RESERVED_MEMBER = '$tidemark';
 
-/** The JSON text of a value, or `INVALID_PAYLOAD` or `PAYLOAD_TOO_LARGE` naming the place. */
+/** Returns the JSON text of a value. Throws `INVALID_PAYLOAD` or `PAYLOAD_TOO_LARGE` with the path of the problem. */
 export function encodeJson(value: unknown, field: string, maxBytes: number): string {
   const walk: Walk = { left: maxBytes, field, maxBytes };
   checkJson(value, field, 1, walk);
@@ -22,12 +22,12 @@ export function encodeJson(value: unknown, field: string, maxBytes: number): str
   return text;
 }
 
-/** The same for a value that must be a JSON object. */
+/** Like `encodeJson`, for a value that must be a JSON object without the reserved member. */
 export function encodeJsonObject(value: unknown, field: string, maxBytes: number): string {
   return encodeJson(checkUnreserved(checkJsonObject(value, field), field), field, maxBytes);
 }
 
-/** A plain object, else `INVALID_PAYLOAD`; its members are not looked at. */
+/** Throws `INVALID_PAYLOAD` unless the value is a plain object. Does not check its members. */
 export function checkJsonObject(value: unknown, field: string): Record<string, unknown> {
   if (isPlainObject(value)) return value;
   throw invalidPayload(field, 'a plain JSON object', value);
@@ -39,8 +39,8 @@ function checkUnreserved(value: Record<string, unknown>, field: string): Record<
 }
 
 /**
- * The same for an object of ours whose members are values of the caller's: each member is named by itself in errors
- * and may be nested as deep as a value on its own.
+ * Like `encodeJsonObject`, for an object of this library whose members are values of the caller. Errors name the member
+ * itself, and each member may be nested as deeply as a value on its own.
  */
 export function encodeJsonMembers(value: unknown, field: string, maxBytes: number): string {
   const members: string[] = [];
@@ -56,7 +56,9 @@ export function encodeJsonMembers(value: unknown, field: string, maxBytes: numbe
 }
 
 interface Walk {
-  /** Values that may still be met: each costs at least one byte, so a huge or self-sharing value stops early. */
+  /**
+   * How many more values fit: each needs at least one byte, so the walk of a huge or self-sharing value stops early.
+   */
   left: number;
   field: string;
   maxBytes: number;
@@ -112,35 +114,39 @@ function nameOf(value: unknown): string {
   return `a ${typeof value}`;
 }
 
-/** How much a text from outside may hold, checked before it is parsed. */
+/** Limits for JSON text from outside, checked before it is parsed. */
 export interface JsonBounds {
-  /** Levels of nesting; default 64. A transport leaves room for what it wraps around values. */
+  /** Levels of nesting; default 64. A transport sets more to allow for what it wraps around values. */
   maxDepth?: number;
-  /** Members of all objects and items of all arrays together; default: as many as fit in the text. */
+  /** Members of all objects and items of all arrays together; default: no limit. */
   maxMembers?: number;
-  /** Members of one object; default: as many as fit in the text. Building a large object takes far longer than a large array. */
+  /** Members of one object; default: no limit. Building a large object takes far longer than building a large array. */
   maxNames?: number;
 }
 
 /**
- * Parses JSON text that came from outside. Refuses what JavaScript would silently change (integers beyond 2^53, numbers beyond the
- * double range), nesting that would later break readers, and more members than the caller allows, all before anything is built.
+ * Parses JSON text that came from outside. Rejects numbers that JavaScript would silently change (integers beyond 2^53,
+ * numbers beyond the double range), too deep nesting and too many members, all before any object is built.
+ *
+ * @param field the name of the value in error messages
+ * @throws `INVALID_PAYLOAD` for text that is not JSON, unsafe numbers and too deep nesting; `PAYLOAD_TOO_LARGE` for
+ * more members than `bounds` allows.
  */
 export function parseJsonText(text: string, field: string, bounds: JsonBounds = {}): unknown {
-  const { maxDepth = MAX_JSON_DEPTH, maxMembers = Number.POSITIVE_INFINITY, maxNames = ANY_NUMBER } = bounds;
+  const { maxDepth = MAX_JSON_DEPTH, maxMembers = Number.POSITIVE_INFINITY, maxNames = UNLIMITED } = bounds;
   let depth = 0;
   let members = 0;
-  NAMES[0] = 0;
+  memberCounts[0] = 0;
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at);
     if (char === 0x22) {
       at = endOfString(text, at);
     } else if (char === 0x2c) {
       if (++members > maxMembers) throw tooManyMembers(field, maxMembers);
-      if (++NAMES[depth]! >= maxNames) throw tooManyMembers(field, maxNames, ' in one object');
+      if (++memberCounts[depth]! >= maxNames) throw tooManyMembers(field, maxNames, ' in one object');
     } else if (char === 0x7b || char === 0x5b) {
       if (++depth > maxDepth) throw invalidPayload(field, `nested at most ${maxDepth} levels deep`);
-      NAMES[depth] = char === 0x7b ? 0 : -ANY_NUMBER;
+      memberCounts[depth] = char === 0x7b ? 0 : -UNLIMITED;
       if (++members > maxMembers) throw tooManyMembers(field, maxMembers);
     } else if (char === 0x7d || char === 0x5d) {
       depth--;
@@ -159,16 +165,16 @@ export function parseJsonText(text: string, field: string, bounds: JsonBounds = 
   }
 }
 
-const ANY_NUMBER = 2 ** 30;
-/** Members of the object at each depth while a text is scanned; those of arrays start far below any limit. */
-const NAMES = new Int32Array(256);
+const UNLIMITED = 2 ** 30;
+/** Member counts of the open object at each depth. The count of an array starts far below any limit. */
+const memberCounts = new Int32Array(256);
 
-/** Shorter integers are below 2^53. */
-const LEAST_UNSAFE = 16;
-/** Shorter numbers without an exponent are below the largest double. */
-const LEAST_ENDLESS = 309;
+/** Integers with fewer characters are below 2^53. */
+const MIN_UNSAFE_LENGTH = 16;
+/** Numbers without an exponent and with fewer characters are below the largest double. */
+const MIN_INFINITE_LENGTH = 309;
 
-/** Refuses a number that would be changed, and returns where its characters end, whether or not they make a number. */
+/** Throws for a number that parsing would change. Returns the index after its last character. */
 function checkNumber(text: string, start: number, field: string): number {
   let isInteger = true;
   let hasExponent = false;
@@ -181,7 +187,7 @@ function checkNumber(text: string, start: number, field: string): number {
     isInteger = false;
   }
   const length = end - start;
-  if (hasExponent || length >= LEAST_ENDLESS || (isInteger && length >= LEAST_UNSAFE))
+  if (hasExponent || length >= MIN_INFINITE_LENGTH || (isInteger && length >= MIN_UNSAFE_LENGTH))
     checkNumberText(text.slice(start, end), isInteger, field);
   return end;
 }
@@ -197,28 +203,28 @@ function endOfString(text: string, start: number): number {
   return end < 0 ? text.length : end;
 }
 
-/** Whether an odd number of backslashes stands before a place. */
-function isEscaped(text: string, place: number): boolean {
-  let first = place;
+/** Whether an odd number of backslashes precedes an index. */
+function isEscaped(text: string, index: number): boolean {
+  let first = index;
   while (text.charCodeAt(first - 1) === 0x5c) first--;
-  return (place - first) % 2 === 1;
+  return (index - first) % 2 === 1;
 }
 
 function checkNumberText(text: string, isInteger: boolean, field: string): void {
   const value = Number(text);
-  // Text that is no number is for the parser to refuse.
+  // The parser rejects text that is not a number.
   if (Number.isNaN(value)) return;
   if (isInteger && !Number.isSafeInteger(value))
     throw invalidPayload(field, 'free of integers beyond 2^53, which would be rounded: send them as text', value);
   if (!Number.isFinite(value)) throw invalidPayload(field, 'free of numbers beyond the double range', value);
 }
 
-/** Parses JSON text that a store itself wrote. */
+/** Parses JSON text that a store wrote itself. */
 export function decodeJson<T>(text: string): T {
   return JSON.parse(text) as T;
 }
 
-/** Whether two JSON values are equal whatever the order of their keys. */
+/** Whether two JSON values are equal, regardless of the order of their keys. */
 export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -228,18 +234,18 @@ export function sameJson(a: unknown, b: unknown): boolean {
   return keys.every((key) => Object.hasOwn(b, key) && sameJson((a as never)[key], (b as never)[key]));
 }
 
-/** A cursor this library gave out, as the values it carries. */
+/** Returns the values in a cursor. Throws `INVALID_ARGUMENT` for a cursor that this list did not return. */
 export function decodeCursor<T extends unknown[]>(cursor: string, check: (values: unknown[]) => boolean): T {
   try {
     const values: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
     if (Array.isArray(values) && values.every(isStorable) && check(values)) return values as T;
   } catch {
-    // Falls through: a cursor that does not parse is as foreign as one that does not fit.
+    // Falls through to the error below.
   }
   throw invalidArgument('cursor', 'one that this list gave as `next`', cursor);
 }
 
-/** Engines refuse NUL and lone surrogates in texts, and no id has them. */
+/** Rejects NUL and lone surrogates: engines do not accept them, and no id has them. */
 function isStorable(value: unknown): boolean {
   return typeof value !== 'string' || (value.isWellFormed() && !value.includes('\0'));
 }

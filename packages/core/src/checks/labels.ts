@@ -1,10 +1,10 @@
-/** Labels of runs: a small map of short texts (RUN-9). */
+/** Checks the labels of runs: a small map of short texts (RUN-9). */
 import { invalidArgument } from '../contracts/errors.ts';
 import { checkId, checkObject } from './text.ts';
 
 const MAX_LABELS = 32;
 
-/** The labels if they are some, else `INVALID_ARGUMENT` naming the one that is wrong. */
+/** Returns the labels. Throws `INVALID_ARGUMENT` naming the first invalid one. */
 export function checkLabels(value: unknown, field: string): Record<string, string> {
   const labels = checkObject(value, field);
   const entries = Object.entries(labels);

@@ -1,20 +1,20 @@
-/** Checks of numbers, times and durations (GEN-2, RUN-12, KV-2). */
+/** Checks of numbers, times and durations (GEN-2, RUN-12, KV-2). All throw `INVALID_ARGUMENT` naming the field. */
 import type { Duration } from '../contracts/common.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 
-/** A safe integer within bounds. */
+/** Returns the value if it is a safe integer within the bounds, else throws `INVALID_ARGUMENT`. */
 export function checkInteger(value: unknown, field: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
   const rule = max === Number.MAX_SAFE_INTEGER ? `an integer of at least ${min}` : `an integer from ${min} to ${max}`;
   throw invalidArgument(field, rule, value ?? null);
 }
 
-/** The limit of a list: an integer from 1 to `max`, `fallback` when absent. */
+/** Returns the limit of a list: an integer from 1 to `max`, or `fallback` when absent. */
 export function checkLimit(value: unknown, fallback: number, max: number): number {
   return value === undefined ? fallback : checkInteger(value, 'limit', 1, max);
 }
 
-/** A finite number. */
+/** Returns the value if it is a finite number, else throws `INVALID_ARGUMENT`. */
 export function checkFinite(value: unknown, field: string): number {
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   throw invalidArgument(field, 'a finite number', value ?? null);
@@ -22,7 +22,7 @@ export function checkFinite(value: unknown, field: string): number {
 
 const UTC_TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]00:00)$/;
 
-/** An RFC 3339 time in UTC; gives the text as it is. */
+/** Returns the text unchanged if it is an RFC 3339 time in UTC, else throws `INVALID_ARGUMENT`. */
 export function checkTime(value: unknown, field: string): string {
   if (typeof value === 'string' && isUtcTime(value)) return value;
   throw invalidArgument(field, 'an RFC 3339 time in UTC, such as 2026-02-16T09:30:00.000Z', value ?? null);
@@ -44,7 +44,7 @@ function daysOfMonth(year: number, month: number): number {
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const MAX_DURATION_MS = 100 * 365 * UNITS.d!;
 
-/** Milliseconds of a duration: a whole number from 1 ms to 100 years. */
+/** Returns a duration in whole milliseconds, from 1 ms to 100 years. Throws `INVALID_ARGUMENT` for anything else. */
 export function checkDuration(value: unknown, field: string): number {
   const ms = typeof value === 'string' ? parseDuration(value) : value;
   if (Number.isSafeInteger(ms) && (ms as number) >= 1 && (ms as number) <= MAX_DURATION_MS) return ms as number;
@@ -60,14 +60,14 @@ function parseDuration(text: string): number | undefined {
   return parts ? Number(parts[1]) * UNITS[parts[2]!]! : undefined;
 }
 
-/** The same for an option that may be absent. */
+/** Like `checkDuration`, but returns `fallback` when the option is absent. */
 export function checkOptionalDuration(value: Duration | undefined, field: string, fallback: number): number {
   return value === undefined ? fallback : checkDuration(value, field);
 }
 
 let lastTime = { ms: 0, text: '1970-01-01T00:00:00.000Z' };
 
-/** Milliseconds as RFC 3339 UTC text. Events of one commit share their time, so the last one is remembered. */
+/** Formats milliseconds as RFC 3339 text in UTC. Caches the last result: events of one commit have the same time. */
 export function timeText(ms: number): string {
   if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
   return lastTime.text;

@@ -1,13 +1,13 @@
 /**
- * Checksums of stored values: CRC-32 of the bytes, begun with the names of where they belong, so that a value that moved to
- * another row is found as a changed one is. Short values are summed here: a call into zlib costs more than 100 bytes do.
+ * Checksums of stored values: CRC-32 of the value's names followed by its bytes, so that a value moved to another row
+ * is detected too. Short values are summed in JavaScript, because a call into zlib costs more than summing 100 bytes.
  */
 import { crc32 } from 'node:zlib';
 
-/** Up to this length the loop below is faster than the native call, which takes 160 ns. */
+/** Up to this length, in bytes, the loop below is faster than the native call, which takes 160 ns. */
 const SHORT = 160;
 
-/** Four tables of 256 in one, so that four bytes are summed in one step: the first is that of one byte. */
+/** Four tables of 256 entries, so that one step sums four bytes. The first is the table for a single byte. */
 const TABLE = new Int32Array(4 * 256);
 for (let byte = 0; byte < 256; byte++) {
   let sum = byte;
@@ -16,14 +16,14 @@ for (let byte = 0; byte < 256; byte++) {
 }
 for (let at = 256; at < TABLE.length; at++) TABLE[at] = TABLE[TABLE[at - 256]! & 0xff]! ^ (TABLE[at - 256]! >>> 8);
 
-/** The sum of several names, in order. Names hold no NUL, which ends each of them here. */
+/** Continues a sum with several names, in order. Each name is terminated by NUL, which names cannot contain. */
 export function sumNames(names: readonly string[], from = 0): number {
   let sum = from;
   for (const name of names) sum = sumName(name, sum);
   return sum;
 }
 
-/** Continues a sum with a name and the NUL that ends it. */
+/** Continues a sum with a name and a terminating NUL. */
 export function sumName(name: string, from: number): number {
   let sum = ~from;
   for (let at = 0; at < name.length; at++) {
@@ -56,7 +56,7 @@ export function sumText(text: string, from: number): number {
   return crc32(text, from >>> 0) | 0;
 }
 
-/** Continues a sum with an integer; `null` differs from every one. */
+/** Continues a sum with an integer. `null` has a sum of its own. */
 export function sumInteger(value: number | null, from: number): number {
   if (value === null) return ~(TABLE[~from & 0xff]! ^ (~from >>> 8));
   let sum = ~from;

@@ -5,18 +5,18 @@ import { byteLength } from './bytes.ts';
 const MAX_ID_BYTES = 512;
 const ID_RULE = 'well-formed Unicode text of 1 to 512 UTF-8 bytes without NUL';
 
-/** The value if it is an id, else `INVALID_ARGUMENT` naming the field. */
+/** Returns the value if it is an id, else throws `INVALID_ARGUMENT` naming the field. */
 export function checkId(value: unknown, field: string): string {
   if (typeof value === 'string' && value !== '' && isIdText(value)) return value;
   throw invalidArgument(field, ID_RULE, value ?? null);
 }
 
-/** The same for a field that may be absent or `null`. */
+/** Like `checkId`, but returns `null` when the field is absent or `null`. */
 export function checkOptionalId(value: unknown, field: string): string | null {
   return value === undefined || value === null ? null : checkId(value, field);
 }
 
-/** A prefix of ids: as an id, but it may be empty. */
+/** Returns the value if it is a prefix of ids, which may be empty, else throws `INVALID_ARGUMENT`. */
 export function checkPrefix(value: unknown, field: string): string {
   if (typeof value === 'string' && isIdText(value)) return value;
   throw invalidArgument(field, 'well-formed Unicode text of at most 512 UTF-8 bytes without NUL', value ?? null);
@@ -24,17 +24,17 @@ export function checkPrefix(value: unknown, field: string): string {
 
 function isIdText(value: string): boolean {
   if (value.includes('\0') || !value.isWellFormed()) return false;
-  // Three bytes a code unit at most: short texts need no count.
+  // A code unit has at most three bytes, so short texts need no count.
   return value.length * 3 <= MAX_ID_BYTES || byteLength(value) <= MAX_ID_BYTES;
 }
 
-/** One of a fixed set of words. */
+/** Returns the value if it is one of the allowed words, else throws `INVALID_ARGUMENT`. */
 export function checkOneOf<T extends string>(value: unknown, field: string, allowed: readonly T[]): T {
   if (typeof value === 'string' && (allowed as readonly string[]).includes(value)) return value as T;
   throw invalidArgument(field, `one of ${allowed.join(', ')}`, value ?? null);
 }
 
-/** A text that may be anything well-formed, up to a number of bytes. */
+/** Returns the value if it is well-formed text of at most `maxBytes` UTF-8 bytes, else throws `INVALID_ARGUMENT`. */
 export function checkText(value: unknown, field: string, maxBytes: number): string {
   if (typeof value === 'string' && value.isWellFormed() && !value.includes('\0')) {
     if (byteLength(value) <= maxBytes) return value;
@@ -46,13 +46,13 @@ export function checkText(value: unknown, field: string, maxBytes: number): stri
   );
 }
 
-/** A yes or no; absent means no. */
+/** Returns the boolean, false when absent. Throws `INVALID_ARGUMENT` for anything else. */
 export function checkOptionalBoolean(value: unknown, field: string): boolean {
   if (value === undefined || typeof value === 'boolean') return value === true;
   throw invalidArgument(field, 'true or false', value);
 }
 
-/** A plain object: what `{}` or JSON gives, not a class instance. */
+/** Returns the value if it is a plain object and not a class instance, else throws `INVALID_ARGUMENT`. */
 export function checkObject(value: unknown, field: string): Record<string, unknown> {
   if (isPlainObject(value)) return value;
   throw invalidArgument(field, 'a plain object', value ?? null);
@@ -61,6 +61,6 @@ export function checkObject(value: unknown, field: string): Record<string, unkno
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const prototype = Object.getPrototypeOf(value);
-  // Objects of another realm have their own Object.prototype, whose prototype is null as ours is.
+  // Objects of another realm have their own Object.prototype, whose prototype is null too.
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }

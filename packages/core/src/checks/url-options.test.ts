@@ -14,7 +14,7 @@ const READINGS = { schema: 'text', partitions: 'number', migrate: 'switch', moni
 const read = (url: string, beside: Partial<Options> = {}) => withUrlOptions<Options>({ ...beside, url }, READINGS);
 
 describe('withUrlOptions', () => {
-  it('reads what it knows and leaves the rest of the query to the driver', () => {
+  it('reads known options and leaves the rest of the query for the driver', () => {
     expect(read('postgres://u:p%40@h/db?sslmode=require&schema=app&partitions=8&migrate=false')).toEqual({
       url: 'postgres://u:p%40@h/db?sslmode=require',
       schema: 'app',
@@ -30,18 +30,18 @@ describe('withUrlOptions', () => {
     });
   });
 
-  it('lets what is set beside the URL win', () => {
+  it('prefers options that are set outside the URL', () => {
     expect(read('postgres://h/db?schema=app', { schema: 'mine' })).toEqual({ url: 'postgres://h/db', schema: 'mine' });
   });
 
   it.each(['postgres://h/db', 'postgres://h/db?sslrootcert=/a+b.pem', 'postgres://h/db?'])(
-    'changes nothing in %s',
+    'leaves %s unchanged',
     (url) => {
       expect(read(url)).toEqual({ url });
     },
   );
 
-  it('refuses names that neither it nor the driver knows, where the driver tells', () => {
+  it('rejects names that neither it nor the driver knows, if the driver lists its names', () => {
     const known = (url: string) => withUrlOptions<Options>({ url }, READINGS, ['cluster']);
     expect(known('redis://h?cluster=1&schema=app')).toEqual({ url: 'redis://h?cluster=1', schema: 'app' });
     expect(() => known('redis://h?schmea=app')).toThrow(
@@ -54,7 +54,7 @@ describe('withUrlOptions', () => {
     ['partitions', ''],
     ['migrate', 'perhaps'],
     ['migrate', 'constructor'],
-  ])('refuses %s=%s by its name', (field, text) => {
+  ])('rejects %s=%s and names the option', (field, text) => {
     expect(() => read(`postgres://h/db?${field}=${text}`)).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT', field }),
     );

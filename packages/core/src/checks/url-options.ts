@@ -1,7 +1,7 @@
-/** Options that stand in the query of a store's URL, so that whoever has only a URL to give can set them too. */
+/** Reads store options from the query of a store's URL, so that they can be set where only a URL can be passed. */
 import { invalidArgument } from '../contracts/errors.ts';
 
-/** What the text of an option is read as; `list` is parted by commas. */
+/** How the text of an option is parsed. A `list` is separated by commas. */
 export type UrlReading = 'text' | 'number' | 'switch' | 'list';
 
 export interface UrlReadings {
@@ -16,8 +16,11 @@ const SWITCHES = new Map([
 ]);
 
 /**
- * The options together with those in the query of their URL, which give way to what is set beside it. The URL loses what was read;
- * the rest of the query stays for the driver, which may name the only ones it knows.
+ * Returns the options together with those in the query of their URL. Options set outside the URL take precedence. The
+ * returned URL no longer contains the options that were read; the rest of its query stays for the driver.
+ *
+ * @param driverKnows the names that the driver accepts; without it, any other name may stay in the query
+ * @throws `INVALID_ARGUMENT` for a value that cannot be parsed and for a name that is not known.
  */
 export function withUrlOptions<Options extends { url: string }>(
   options: Options,
@@ -37,7 +40,7 @@ export function withUrlOptions<Options extends { url: string }>(
   const unknown = driverKnows && [...query.keys()].find((name) => !driverKnows.includes(name));
   if (unknown !== undefined) {
     const known = [...Object.keys(readings), ...driverKnows!].join(', ');
-    // Names only: with a question mark in its password, the query of a URL is the rest of the password.
+    // Show only plain names: if the password contains a question mark, the query is the rest of the password.
     const shown = /^\w{1,32}$/.test(unknown) && query.get(unknown) !== '' && !url.slice(start).includes('@');
     throw invalidArgument('url', `a URL whose query has no other names than ${known}`, shown ? unknown : undefined);
   }

@@ -1,37 +1,38 @@
 /**
- * Artifacts through a codec: bytes are encoded chunk by chunk, each framed with how; what a reference says of them is
- * kept encoded in its source. Their stored form has a name of its own, so that it never meets the same bytes stored plain.
+ * Artifacts through a codec: bytes are encoded chunk by chunk, each in a frame that names its codec steps. The hash of
+ * the plain bytes is encoded in the reference's source. Encoded bytes are stored under their own name, so that they
+ * never collide with the same bytes stored plain.
  */
 import { decodeJson } from '../checks/json.ts';
 import type { PayloadContext } from '../contracts/codec.ts';
 import type { JsonObject } from '../contracts/common.ts';
 import type { ArtifactRow } from '../engine/artifacts.ts';
 import { sha256Hex } from '../hash.ts';
-import { bufferOf, envelopeOf, isEnvelope, isSteps } from './envelope.ts';
+import { bufferOf, formatEnvelope, isEnvelope, isSteps } from './envelope.ts';
 import { codecFailed } from './failure.ts';
 import { type Payloads, plain } from './payloads.ts';
 import { withSum } from './summed-text.ts';
 
 const LENGTHS_BYTES = 8;
-/** Far above what a chunk can take: a damaged length must not ask for gigabytes. */
+/** Far above the size of any chunk: a damaged length must not allocate gigabytes. */
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 
-/** What a reference says of its bytes. */
+/** The description of an artifact's bytes in its reference. */
 export interface BlobDescription {
-  /** Of the plain bytes. */
+  /** Hash of the plain bytes. */
   sha256: string;
   source: JsonObject;
 }
 
-/** The hash that names the stored form of bytes. */
+/** Returns the hash under which the encoded bytes are stored. */
 export function storedNameOf({ codec }: Payloads, tenantId: string, sha256: string): string {
   return codec === null ? sha256 : sha256Hex(JSON.stringify(['tidemark-stored-1', codec.formOf(tenantId), sha256]));
 }
 
-/** A reference as it is described and summed: all but its source, and the time of its last use, which moves by itself. */
+/** The fields of a reference that its checksum covers: all but its source and its last access time, which changes. */
 type DescribedRow = Omit<ArtifactRow, 'source' | 'accessedAt'>;
 
-/** The source to store, from its JSON text; with a codec it carries the hash of the plain bytes too. */
+/** Returns the source to store for its JSON text. With a codec it also contains the hash of the plain bytes. */
 export function encodeSource(
   payloads: Payloads,
   tenantId: string,
@@ -39,10 +40,10 @@ export function encodeSource(
   sha256: string,
   source: string,
 ): string {
-  const place = artifactContext(tenantId, row.id);
-  if (payloads.codec === null) return withSum(source, place, besideOf(row));
+  const context = artifactContext(tenantId, row.id);
+  if (payloads.codec === null) return withSum(source, context, otherFields(row));
   const text = `{"sha256":"${sha256}","source":${source}}`;
-  return withSum(envelopeOf(payloads.codec.encode(plain(Buffer.from(text)), place)), place, besideOf(row));
+  return withSum(formatEnvelope(payloads.codec.encode(plain(Buffer.from(text)), context)), context, otherFields(row));
 }
 
 export function describeBlob(
@@ -50,17 +51,17 @@ export function describeBlob(
   tenantId: string,
   row: DescribedRow & { source: string },
 ): BlobDescription {
-  const text = payloads.open(row.source, artifactContext(tenantId, row.id), besideOf(row));
+  const text = payloads.open(row.source, artifactContext(tenantId, row.id), otherFields(row));
   return isEnvelope(row.source) ? decodeJson(text) : { sha256: row.sha256, source: decodeJson(text) };
 }
 
-/** Throws `CORRUPT_VALUE` when a reference is not what was stored. Needs no key. */
+/** Throws `CORRUPT_VALUE` when a reference does not match its checksum. Needs no key. */
 export function checkReference(payloads: Payloads, tenantId: string, row: DescribedRow & { source: string }): void {
-  payloads.check(row.source, artifactContext(tenantId, row.id), besideOf(row));
+  payloads.check(row.source, artifactContext(tenantId, row.id), otherFields(row));
 }
 
-/** What a reference holds beside its source, for the sum of both. */
-function besideOf(row: DescribedRow): string {
+/** Returns the other fields of a reference as text, for the checksum of its source. */
+function otherFields(row: DescribedRow): string {
   const { sha256, sizeBytes, mimeType, filename, scopeTenantId, userId, sessionId, traceId } = row;
   const { namespace, createdAt, expiresAt } = row;
   const scope = [scopeTenantId, userId, sessionId, traceId, namespace];
@@ -71,12 +72,14 @@ function artifactContext(tenantId: string, id: string): PayloadContext {
   return { tenantId, kind: 'artifact', owner: id };
 }
 
-/** Chunks do not know the artifact they belong to, which several share: the hash of the whole ties them to it. */
-function chunkPlace(tenantId: string, index: number): PayloadContext {
+/**
+ * The context of a chunk has no artifact id, since artifacts share chunks. The hash of all bytes binds them instead.
+ */
+function chunkContext(tenantId: string, index: number): PayloadContext {
   return { tenantId, kind: 'artifact-bytes', owner: 'chunk', item: String(index) };
 }
 
-/** The stored form of chunks. */
+/** Yields the stored form of each chunk. */
 export async function* encodeChunks(
   payloads: Payloads,
   tenantId: string,
@@ -84,7 +87,7 @@ export async function* encodeChunks(
 ): AsyncGenerator<Uint8Array> {
   let index = 0;
   for await (const chunk of chunks) {
-    const { steps, keyId, data } = payloads.codec!.encode(plain(chunk), chunkPlace(tenantId, index++));
+    const { steps, keyId, data } = payloads.codec!.encode(plain(chunk), chunkContext(tenantId, index++));
     const header = Buffer.from(JSON.stringify([steps, keyId]));
     const lengths = Buffer.alloc(LENGTHS_BYTES);
     lengths.writeUInt32BE(header.length, 0);
@@ -93,7 +96,7 @@ export async function* encodeChunks(
   }
 }
 
-/** The plain chunks of a stored form, however an engine has cut it. */
+/** Yields the plain chunks of a stored form. The engine may return it in pieces of any size. */
 export async function* decodeChunks(
   payloads: Payloads,
   tenantId: string,
@@ -104,32 +107,32 @@ export async function* decodeChunks(
   for await (const piece of stored) {
     pending = pending.length === 0 ? bufferOf(piece) : Buffer.concat([pending, piece]);
     for (;;) {
-      const place = chunkPlace(tenantId, index);
-      const end = endOfFrame(pending, place);
+      const context = chunkContext(tenantId, index);
+      const end = endOfFrame(pending, context);
       if (end === null || end > pending.length) break;
-      yield decodeFrame(payloads, pending.subarray(0, end), place);
+      yield decodeFrame(payloads, pending.subarray(0, end), context);
       pending = pending.subarray(end);
       index++;
     }
   }
-  if (pending.length > 0) throw damaged(chunkPlace(tenantId, index));
+  if (pending.length > 0) throw damaged(chunkContext(tenantId, index));
 }
 
-function endOfFrame(bytes: Buffer, place: PayloadContext): number | null {
+function endOfFrame(bytes: Buffer, context: PayloadContext): number | null {
   if (bytes.length < LENGTHS_BYTES) return null;
   const length = LENGTHS_BYTES + bytes.readUInt32BE(0) + bytes.readUInt32BE(4);
-  if (length > MAX_FRAME_BYTES) throw damaged(place);
+  if (length > MAX_FRAME_BYTES) throw damaged(context);
   return length;
 }
 
-function decodeFrame(payloads: Payloads, frame: Buffer, place: PayloadContext): Uint8Array {
+function decodeFrame(payloads: Payloads, frame: Buffer, context: PayloadContext): Uint8Array {
   const from = LENGTHS_BYTES + frame.readUInt32BE(0);
-  const [steps, keyId] = headerOf(frame.toString('utf8', LENGTHS_BYTES, from));
-  if (!isSteps(steps) || !(keyId === null || typeof keyId === 'string')) throw damaged(place);
-  return payloads.bytesOf({ steps, keyId, data: frame.subarray(from) }, place);
+  const [steps, keyId] = parseHeader(frame.toString('utf8', LENGTHS_BYTES, from));
+  if (!isSteps(steps) || !(keyId === null || typeof keyId === 'string')) throw damaged(context);
+  return payloads.bytesOf({ steps, keyId, data: frame.subarray(from) }, context);
 }
 
-function headerOf(text: string): unknown[] {
+function parseHeader(text: string): unknown[] {
   try {
     const header: unknown = JSON.parse(text);
     return Array.isArray(header) ? header : [];
@@ -138,6 +141,6 @@ function headerOf(text: string): unknown[] {
   }
 }
 
-function damaged(place: PayloadContext) {
-  return codecFailed(place, 'its stored form is damaged', null);
+function damaged(context: PayloadContext) {
+  return codecFailed(context, 'its stored form is damaged', null);
 }

@@ -1,12 +1,17 @@
-/** Two codecs as one, in the only order that works: what is encrypted cannot be compressed any more. */
+/** Composes two codecs in the only useful order: encrypted data cannot be compressed. */
 import type { PayloadCodec } from '../contracts/codec.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 
 /**
- * Compresses first, then encrypts; reads in the reverse order.
+ * Composes two codecs: `first` encodes before `second`, and decodes after it. `first` must not encrypt, for example
+ * compression, and `second` must.
+ *
+ * @throws `INVALID_ARGUMENT` when `first` encrypts or `second` does not.
  *
  * @example
+ * const key = crypto.getRandomValues(new Uint8Array(32)); // Load yours from a key store.
  * const codec = composeCodecs(compression(), encryption({ keys: { '2026': key }, current: '2026' }));
+ * const store = await open('sqlite:app.db', { codec });
  */
 export function composeCodecs(first: PayloadCodec, second: PayloadCodec): PayloadCodec {
   if (first.encrypts) throw invalidArgument('first', 'a codec that does not encrypt: compress first, then encrypt');
@@ -14,7 +19,7 @@ export function composeCodecs(first: PayloadCodec, second: PayloadCodec): Payloa
   return {
     encrypts: true,
     formOf: (tenantId) => `${first.formOf(tenantId)} ${second.formOf(tenantId)}`,
-    encode: (payload, place) => second.encode(first.encode(payload, place), place),
-    decode: (payload, place) => first.decode(second.decode(payload, place), place),
+    encode: (payload, context) => second.encode(first.encode(payload, context), context),
+    decode: (payload, context) => first.decode(second.decode(payload, context), context),
   };
 }

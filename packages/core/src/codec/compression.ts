@@ -1,4 +1,4 @@
-/** A codec that makes large payloads smaller. */
+/** A codec that compresses large payloads. */
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import { checkInteger } from '../checks/numbers.ts';
 import type { PayloadCodec } from '../contracts/codec.ts';
@@ -6,16 +6,21 @@ import { payloadDamaged } from './failure.ts';
 
 const STEP = 'brotli';
 const DEFAULT_ABOVE = 1_024;
-/** What saves less is stored as it is: as text, encoded bytes grow by a third again. */
+/**
+ * The largest useful ratio. Payloads that compress less are stored unchanged: base64 makes the bytes a third larger.
+ */
 const WORTHWHILE = 0.7;
-/** Higher qualities save a few more percent and take three to seven times as long. */
+/** Higher qualities save a few percent more and take three to seven times as long. */
 const QUALITY = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 
-/** More than any payload may have: a few bytes that were made for it could unfold to more than there is memory. */
-const BOUND = { maxOutputLength: 64 * 1024 * 1024 };
+/** Above the size of any payload. Without it, a crafted payload of a few bytes could exhaust the memory. */
+const LIMIT = { maxOutputLength: 64 * 1024 * 1024 };
 
 /**
- * Compresses payloads that are larger than `above` bytes, by default 1 024, where that saves at least 30 %.
+ * Creates a codec that compresses payloads larger than `above` bytes, by default 1 024, if that saves at least 30 %.
+ * Other payloads are stored unchanged.
+ *
+ * @throws `INVALID_ARGUMENT` when `above` is not an integer of at least 0.
  *
  * @example
  * const store = await open('sqlite:app.db', { codec: compression() });
@@ -34,12 +39,12 @@ export function compression(options: { above?: number } = {}): PayloadCodec {
         : { ...payload, steps: [...payload.steps, STEP], data };
     },
 
-    decode(payload, place) {
+    decode(payload, context) {
       if (payload.steps.at(-1) !== STEP) return payload;
       try {
-        return { ...payload, steps: payload.steps.slice(0, -1), data: brotliDecompressSync(payload.data, BOUND) };
+        return { ...payload, steps: payload.steps.slice(0, -1), data: brotliDecompressSync(payload.data, LIMIT) };
       } catch (cause) {
-        throw payloadDamaged(place, 'its compressed form is damaged', payload.keyId, cause);
+        throw payloadDamaged(context, 'its compressed form is damaged', payload.keyId, cause);
       }
     },
   };

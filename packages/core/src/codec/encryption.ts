@@ -1,6 +1,6 @@
 /**
- * A codec that encrypts with AES-256-GCM. Tenant and place are authenticated with each payload, so that one that was
- * altered, or moved to where it does not belong, is refused and never read.
+ * A codec that encrypts with AES-256-GCM. Each payload is authenticated together with its tenant and context, so that a
+ * payload that was altered or moved elsewhere is rejected.
  */
 import {
   createCipheriv,
@@ -20,119 +20,131 @@ const KEY_BYTES = 32;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** 32 bytes, as they are or inside a key object; they are read once. */
+/**
+ * A key of 32 bytes, as bytes or as a key object. It is imported once, so later changes to the bytes have no effect.
+ */
 export type EncryptionKey = Uint8Array | KeyObject | webcrypto.CryptoKey;
 
-/** Keys by their ids. */
+/** Encryption keys by id. */
 export interface KeyRing {
   /** All keys that stored payloads may need. */
   keys: Readonly<Record<string, EncryptionKey>>;
-  /** The id of the one that new payloads get. */
+  /** The id of the key that encrypts new payloads. */
   current: string;
 }
 
-/** The keys, the same for all tenants or each tenant's own. */
+/** Options of `encryption`: one key ring for all tenants, or one per tenant. */
 export type EncryptionOptions = {
-  /** Whether a stored payload that is not encrypted is refused. Default true; false while a store is being moved over. */
+  /**
+   * Whether to reject stored payloads that are not encrypted. Default true; set false while a store is being migrated.
+   */
   required?: boolean;
 } & (
   | KeyRing
   | {
-      /** The keys of a tenant; `null` when it has none, or none any more. Called for each payload: it answers from memory. */
+      /**
+       * Returns the keys of a tenant, `null` when it has none or they were destroyed. Called synchronously for every
+       * payload, so keep the keys in memory.
+       */
       keyFor: (tenantId: string) => KeyRing | null;
     }
 );
 
 /**
- * Encrypts every payload.
+ * Creates a codec that encrypts every payload with AES-256-GCM. Keep old keys in the ring as long as payloads encrypted
+ * with them are stored. Reading or writing a payload fails with `CODEC_FAILED` while its key is missing.
+ *
+ * @throws `INVALID_ARGUMENT` when a key is not a secret key of 32 bytes or `current` is not one of the keys.
  *
  * @example
- * const codec = encryption({ keys: { '2025': old, '2026': key }, current: '2026' });
- * const store = await open('postgres://…', { codec });
+ * const key = crypto.getRandomValues(new Uint8Array(32)); // Load yours from a key store.
+ * const codec = encryption({ keys: { '2026': key }, current: '2026' });
+ * const store = await open('sqlite:app.db', { codec });
+ * await store.runs.handle('order-42').append('RunStarted', { card: '4242' }); // Stored encrypted.
  */
 export function encryption(options: EncryptionOptions): PayloadCodec {
   const required = options.required ?? true;
-  const ringOf = ringsOf(options);
+  const ringOf = keyRings(options);
   return {
     encrypts: true,
     formOf: (tenantId) => `${CIPHER}:${ringOf(tenantId)?.current}`,
 
-    encode(payload, place) {
-      const ring = ringOf(place.tenantId);
-      if (ring === null) throw codecFailed(place, 'its tenant has no key', null);
-      return seal(payload, ring, place);
+    encode(payload, context) {
+      const ring = ringOf(context.tenantId);
+      if (ring === null) throw codecFailed(context, 'its tenant has no key', null);
+      return seal(payload, ring, context);
     },
 
-    decode(payload, place) {
-      if (payload.steps.at(-1) === CIPHER) return unseal(payload, ringOf(place.tenantId), place);
-      if (required) throw codecFailed(place, 'it is stored without encryption, which is required', null);
+    decode(payload, context) {
+      if (payload.steps.at(-1) === CIPHER) return unseal(payload, ringOf(context.tenantId), context);
+      if (required) throw codecFailed(context, 'it is stored without encryption, which is required', null);
       return payload;
     },
   };
 }
 
-function ringsOf(options: EncryptionOptions): (tenantId: string) => KeyRing | null {
+function keyRings(options: EncryptionOptions): (tenantId: string) => KeyRing | null {
   if ('keyFor' in options) {
     const { keyFor } = options;
     if (typeof keyFor !== 'function') throw invalidArgument('keyFor', 'a function from a tenant to its keys', keyFor);
     return keyFor;
   }
   const ring = { keys: { ...options.keys }, current: checkId(options.current, 'current') };
-  for (const [keyId, key] of Object.entries(ring.keys)) keyObjectOf(key, `keys.${keyId}`);
+  for (const [keyId, key] of Object.entries(ring.keys)) toKeyObject(key, `keys.${keyId}`);
   if (!Object.hasOwn(ring.keys, ring.current)) throw invalidArgument('current', 'the id of one of the keys');
   return () => ring;
 }
 
-function seal({ steps, data }: EncodedPayload, ring: KeyRing, place: PayloadContext): EncodedPayload {
+function seal({ steps, data }: EncodedPayload, ring: KeyRing, context: PayloadContext): EncodedPayload {
   const keyId = ring.current;
-  const key = keyOf(ring, keyId);
-  if (key === null) throw codecFailed(place, `key ${JSON.stringify(keyId)} is not in the key ring`, keyId);
+  const key = findKey(ring, keyId);
+  if (key === null) throw codecFailed(context, `key ${JSON.stringify(keyId)} is not in the key ring`, keyId);
   const sealed = Buffer.allocUnsafe(IV_BYTES + TAG_BYTES + data.length);
   const iv = randomFillSync(sealed.subarray(0, IV_BYTES));
   const after = [...steps, CIPHER];
   const cipher = createCipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES });
-  cipher.setAAD(boundTo(place, after, keyId));
+  cipher.setAAD(additionalData(context, after, keyId));
   sealed.set(cipher.update(data), IV_BYTES + TAG_BYTES);
   cipher.final();
   sealed.set(cipher.getAuthTag(), IV_BYTES);
   return { steps: after, keyId, data: sealed };
 }
 
-function unseal({ steps, keyId, data }: EncodedPayload, ring: KeyRing | null, place: PayloadContext): EncodedPayload {
-  if (ring === null) throw codecFailed(place, 'its tenant has no key', keyId);
-  const key = keyId === null ? null : keyOf(ring, keyId);
+function unseal({ steps, keyId, data }: EncodedPayload, ring: KeyRing | null, context: PayloadContext): EncodedPayload {
+  if (ring === null) throw codecFailed(context, 'its tenant has no key', keyId);
+  const key = keyId === null ? null : findKey(ring, keyId);
   if (keyId === null || key === null)
-    throw codecFailed(place, `key ${JSON.stringify(keyId)} is not in the key ring`, keyId);
+    throw codecFailed(context, `key ${JSON.stringify(keyId)} is not in the key ring`, keyId);
   try {
     const decipher = createDecipheriv(CIPHER, key, data.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
-    decipher.setAAD(boundTo(place, steps, keyId));
+    decipher.setAAD(additionalData(context, steps, keyId));
     decipher.setAuthTag(data.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
     const opened = decipher.update(data.subarray(IV_BYTES + TAG_BYTES));
     decipher.final();
     return { steps: steps.slice(0, -1), keyId: null, data: opened };
   } catch (cause) {
     const why = 'it was altered, moved from another place, or encrypted with another key of that id';
-    throw payloadDamaged(place, why, keyId, cause);
+    throw payloadDamaged(context, why, keyId, cause);
   }
 }
 
-/** What is authenticated with the bytes: JSON keeps the parts apart. The form cannot change once released. */
-function boundTo({ tenantId, kind, owner, item }: PayloadContext, steps: readonly string[], keyId: string) {
+/** Returns the additional authenticated data. JSON keeps its parts distinct. The format cannot change once released. */
+function additionalData({ tenantId, kind, owner, item }: PayloadContext, steps: readonly string[], keyId: string) {
   return Buffer.from(JSON.stringify(['tidemark-payload-1', tenantId, kind, owner, item ?? null, steps, keyId]));
 }
 
-function keyOf(ring: KeyRing, keyId: string): KeyObject | null {
-  return Object.hasOwn(ring.keys, keyId) ? keyObjectOf(ring.keys[keyId]!, `keys.${keyId}`) : null;
+function findKey(ring: KeyRing, keyId: string): KeyObject | null {
+  return Object.hasOwn(ring.keys, keyId) ? toKeyObject(ring.keys[keyId]!, `keys.${keyId}`) : null;
 }
 
-/** Keys that were met already: to begin with a key object takes a third of the time that bytes take. */
+/** Cache of KeyObjects: creating a cipher from a KeyObject takes a third of the time it takes from raw bytes. */
 const keyObjects = new WeakMap<EncryptionKey, KeyObject>();
 
-function keyObjectOf(key: EncryptionKey, field: string): KeyObject {
+function toKeyObject(key: EncryptionKey, field: string): KeyObject {
   const known = keyObjects.get(key);
   if (known) return known;
   const object = importKey(key);
-  // The refusal never shows the key.
+  // The error must not contain the key.
   if (object?.type !== 'secret' || object.symmetricKeySize !== KEY_BYTES)
     throw invalidArgument(field, `a secret key of ${KEY_BYTES} bytes`);
   keyObjects.set(key, object);

@@ -1,9 +1,14 @@
-/** The one error of payloads that cannot be encoded or decoded: nothing wrong is ever returned in their place. */
+/** The error for payloads that cannot be encoded or decoded. */
 import type { PayloadContext } from '../contracts/codec.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 
-export function codecFailed(place: PayloadContext, why: string, keyId: string | null, cause?: unknown): TidemarkError {
-  const { kind, owner, item } = place;
+export function codecFailed(
+  context: PayloadContext,
+  why: string,
+  keyId: string | null,
+  cause?: unknown,
+): TidemarkError {
+  const { kind, owner, item } = context;
   const name = [owner, item].filter(Boolean).map((part) => JSON.stringify(part));
   return new TidemarkError('CODEC_FAILED', `The ${kind} ${name.join(' / ')} cannot be used: ${why}`, {
     rule: why,
@@ -13,29 +18,29 @@ export function codecFailed(place: PayloadContext, why: string, keyId: string | 
   });
 }
 
-/** Errors whose cause is the stored form itself, and not the keys or the codec that the store was opened with. */
+/** Errors caused by the stored form itself, and not by the keys or codec that the store was opened with. */
 const damaged = new WeakSet<object>();
 
-/** The error of a payload that no key and no codec can read. */
+/** Returns the error for a payload that no key and no codec can read. */
 export function payloadDamaged(
-  place: PayloadContext,
+  context: PayloadContext,
   why: string,
   keyId: string | null,
   cause?: unknown,
 ): TidemarkError {
-  const error = codecFailed(place, why, keyId, cause);
+  const error = codecFailed(context, why, keyId, cause);
   damaged.add(error);
   return error;
 }
 
-/** The same error for a payload whose event is known. */
+/** Returns a copy of a damaged-payload error with the sequence of its event. */
 export function damagedAt({ message, rule, keyId, runId, cause }: TidemarkError, runSeq: number): TidemarkError {
   const error = new TidemarkError('CODEC_FAILED', message, { rule, keyId, runId, cause, runSeq });
   damaged.add(error);
   return error;
 }
 
-/** Whether a payload is damaged, rather than of a key or codec that is missing here. */
+/** Whether the error reports a damaged payload, as opposed to a missing key or codec. */
 export function isDamagedPayload(error: unknown): error is TidemarkError {
   return typeof error === 'object' && error !== null && damaged.has(error);
 }

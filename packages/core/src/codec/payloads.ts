@@ -1,11 +1,11 @@
-/** What every stored payload passes on its way in and out. Without a codec that is nothing but a look at how it begins. */
+/** Encodes and decodes every stored payload. Without a codec, only checks whether a stored text is an envelope. */
 import { decodeJson } from '../checks/json.ts';
 import type { EncodedPayload, PayloadCodec, PayloadContext } from '../contracts/codec.ts';
-import { bufferOf, envelopeOf, isEnvelope, parseEnvelope } from './envelope.ts';
+import { bufferOf, formatEnvelope, isEnvelope, parseEnvelope } from './envelope.ts';
 import { codecFailed, payloadDamaged } from './failure.ts';
 import { checkedJson, checkedText, hasSum, isSummed, withSum } from './summed-text.ts';
 
-/** Where a KV store carries them for projections, which keep their states in it. */
+/** The property under which a KV store exposes its payload codec to projections, which store their states in it. */
 export const PAYLOADS = Symbol('tidemark.payloads');
 
 export class Payloads {
@@ -15,59 +15,62 @@ export class Payloads {
     this.codec = codec;
   }
 
-  /** The text to store for a JSON text. Where it carries a sum, that covers `beside` too: values stored beside the text. */
-  encode(text: string, place: PayloadContext, beside = ''): string {
-    const encoded = this.#encode(text, place);
-    return isSummed(place) ? withSum(encoded, place, beside) : encoded;
+  /** Returns the text to store for a JSON text. Its checksum, if any, also covers `beside`, the row's other values. */
+  encode(text: string, context: PayloadContext, beside = ''): string {
+    const encoded = this.#encode(text, context);
+    return isSummed(context) ? withSum(encoded, context, beside) : encoded;
   }
 
-  #encode(text: string, place: PayloadContext): string {
+  #encode(text: string, context: PayloadContext): string {
     if (this.codec === null) return text;
-    const encoded = this.codec.encode(plain(Buffer.from(text)), place);
-    return encoded.steps.length === 0 ? text : envelopeOf(encoded);
+    const encoded = this.codec.encode(plain(Buffer.from(text)), context);
+    return encoded.steps.length === 0 ? text : formatEnvelope(encoded);
   }
 
-  /** The value of a stored text; `CODEC_FAILED` where it cannot be known, `CORRUPT_VALUE` where it is not what was stored. */
-  decode<T>(stored: string, place: PayloadContext, beside = ''): T {
-    if (isSummed(place)) return checkedJson(this.open(stored, place, beside), place);
-    const text = this.codec === null && !isEnvelope(stored) ? stored : this.open(stored, place);
+  /**
+   * Returns the value of a stored text. Throws `CODEC_FAILED` when it cannot be decoded, `CORRUPT_VALUE` on a wrong
+   * sum.
+   */
+  decode<T>(stored: string, context: PayloadContext, beside = ''): T {
+    if (isSummed(context)) return checkedJson(this.open(stored, context, beside), context);
+    const text = this.codec === null && !isEnvelope(stored) ? stored : this.open(stored, context);
     try {
       return decodeJson(text);
     } catch (cause) {
-      throw payloadDamaged(place, 'it is not JSON', null, cause);
+      throw payloadDamaged(context, 'it is not JSON', null, cause);
     }
   }
 
-  /** The JSON text of a stored text. */
-  open(stored: string, place: PayloadContext, beside = ''): string {
-    return this.#open(isSummed(place) ? checkedText(stored, place, beside) : stored, place);
+  /** Returns the JSON text of a stored text. Throws like `decode`. */
+  open(stored: string, context: PayloadContext, beside = ''): string {
+    return this.#open(isSummed(context) ? checkedText(stored, context, beside) : stored, context);
   }
 
-  /** Throws `CORRUPT_VALUE` when a stored text does not match its sum; returns whether it has one. Needs no key. */
-  check(stored: string, place: PayloadContext, beside = ''): boolean {
-    const text = checkedText(stored, place, beside);
+  /** Throws `CORRUPT_VALUE` when a stored text does not match its sum. Returns whether it has one. Needs no key. */
+  check(stored: string, context: PayloadContext, beside = ''): boolean {
+    const text = checkedText(stored, context, beside);
     if (hasSum(stored)) return true;
-    // What seems to have no sum may have lost its last digit: then it is no JSON.
-    checkedJson(text, place);
+    // A damaged last digit can make a sum look absent. The text is then not valid JSON.
+    checkedJson(text, context);
     return false;
   }
 
-  #open(stored: string, place: PayloadContext): string {
-    if (isEnvelope(stored)) return bufferOf(this.bytesOf(parseEnvelope(stored, place), place)).toString();
-    this.codec?.decode(plain(Buffer.from(stored)), place);
+  #open(stored: string, context: PayloadContext): string {
+    if (isEnvelope(stored)) return bufferOf(this.bytesOf(parseEnvelope(stored, context), context)).toString();
+    this.codec?.decode(plain(Buffer.from(stored)), context);
     return stored;
   }
 
-  /** The plain bytes of an encoded payload. */
-  bytesOf(encoded: EncodedPayload, place: PayloadContext): Uint8Array {
-    const { steps, keyId, data } = this.codec?.decode(encoded, place) ?? encoded;
+  /** Returns the plain bytes of an encoded payload. */
+  bytesOf(encoded: EncodedPayload, context: PayloadContext): Uint8Array {
+    const { steps, keyId, data } = this.codec?.decode(encoded, context) ?? encoded;
     if (steps.length === 0) return data;
     const how = `it is encoded by ${steps.join(', ')}${keyId === null ? '' : ` with key ${JSON.stringify(keyId)}`}`;
-    throw codecFailed(place, `${how}, and this store was opened without a codec that reads that`, keyId);
+    throw codecFailed(context, `${how}, and this store was opened without a codec that reads that`, keyId);
   }
 }
 
-/** A payload nothing has been done to. */
+/** Returns a payload with no codec steps applied. */
 export function plain(data: Uint8Array): EncodedPayload {
   return { steps: [], keyId: null, data };
 }

@@ -1,4 +1,4 @@
-/** A store with a codec where the kit does not look: projections, wrappers, and a batch met by a key that is gone. */
+/** A store with a codec in cases that the conformance kit does not cover: projections, wrappers, and a missing key. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { memoryStore } from '../memory/store.ts';
@@ -26,8 +26,8 @@ const total = defineProjection({
 
 describe('a duplicate of a redacted event', () => {
   it.each([
-    ['is told from another payload where the stored text is the payload', memoryStore(), false],
-    ['cannot be told from one where a codec gives another text each time', memoryStore({ codec }), undefined],
+    ['is compared with the payload when there is no codec', memoryStore(), false],
+    ['is not compared when a codec encodes each payload differently', memoryStore({ codec }), undefined],
   ])('%s', async (_, store, payloadMatches) => {
     const run = store.forTenant('acme').runs.handle('r');
     await run.append('Paid', { cents: 1 }, { idempotencyKey: 'k' });
@@ -39,9 +39,9 @@ describe('a duplicate of a redacted event', () => {
 
 describe('a store with a codec', () => {
   it.each([
-    ['as it is', memoryStore({ codec })],
-    ['retried and observed', withTelemetry(withRetries(memoryStore({ codec })), {})],
-  ])('%s, keeps the states of projections encoded', async (_, store) => {
+    ['without wrappers', memoryStore({ codec })],
+    ['with retries and telemetry', withTelemetry(withRetries(memoryStore({ codec })), {})],
+  ])('%s, stores the states of projections encoded', async (_, store) => {
     const run = store.runs.handle('run', SCOPE);
     await run.append('Paid', { cents: 5 });
     await total.refresh(store, 'run');
@@ -56,7 +56,7 @@ describe('a store with a codec', () => {
     await store.close();
   });
 
-  it('answers for a batch although the payload of a duplicate cannot be read any more', async () => {
+  it('returns results for a batch even if the payload of a duplicate is unreadable', async () => {
     const store = memoryStore({ codec });
     const run = store.runs.handle('run', SCOPE);
     await run.append('Paid', { cents: 5 }, { idempotencyKey: 'first' });
@@ -72,13 +72,13 @@ describe('a store with a codec', () => {
     await store.close();
   });
 
-  it('is not opened with what is no codec', () => {
+  it('rejects values that are not a codec', () => {
     for (const none of [null, {}, { keys: {}, current: 'k1' }, () => codec]) {
       expect(() => memoryStore({ codec: none as never })).toThrow(expect.objectContaining({ field: 'codec' }));
     }
   });
 
-  it('stores a fork and its origin for their own places', async () => {
+  it('encodes the payloads of a fork for the fork', async () => {
     const store = memoryStore({ codec });
     await store.runs.handle('run', SCOPE).append('Paid', { cents: 5 });
     await store.runs.forkRun('run', { toRunId: 'fork' });

@@ -2,22 +2,22 @@ import { describe, expect, it } from 'vitest';
 import type { PayloadContext } from '../contracts/codec.ts';
 import { checkedJson, checkedText, hasSum, withSum } from './summed-text.ts';
 
-const PLACE: PayloadContext = { tenantId: 'acme', kind: 'memory', owner: 'key' };
+const CONTEXT: PayloadContext = { tenantId: 'acme', kind: 'memory', owner: 'key' };
 const TEXT = '{"a":1}';
 
 describe('a text with a sum', () => {
-  it('is told from one without', () => {
+  it('is distinguished from one without', () => {
     expect(hasSum(TEXT)).toBe(false);
-    expect(hasSum(withSum(TEXT, PLACE, ''))).toBe(true);
-    expect(checkedText(TEXT, PLACE, '')).toBe(TEXT);
-    expect(checkedText(withSum(TEXT, PLACE, ''), PLACE, '')).toBe(TEXT);
+    expect(hasSum(withSum(TEXT, CONTEXT, ''))).toBe(true);
+    expect(checkedText(TEXT, CONTEXT, '')).toBe(TEXT);
+    expect(checkedText(withSum(TEXT, CONTEXT, ''), CONTEXT, '')).toBe(TEXT);
   });
 
-  it('is damaged under the name of what was stored', () => {
+  it('is reported with the name of the stored value when it is damaged', () => {
     const damaged = (field: string) => expect.objectContaining({ code: 'CORRUPT_VALUE', field });
-    const changed = withSum(TEXT, PLACE, '').replace('1', '2');
-    expect(() => checkedText(changed, PLACE, '')).toThrow(damaged('key'));
-    expect(() => checkedText(changed, { ...PLACE, item: 'part' }, '')).toThrow(damaged('key / part'));
-    expect(() => checkedJson('{"a":', PLACE)).toThrow(damaged('key'));
+    const changed = withSum(TEXT, CONTEXT, '').replace('1', '2');
+    expect(() => checkedText(changed, CONTEXT, '')).toThrow(damaged('key'));
+    expect(() => checkedText(changed, { ...CONTEXT, item: 'part' }, '')).toThrow(damaged('key / part'));
+    expect(() => checkedJson('{"a":', CONTEXT)).toThrow(damaged('key'));
   });
 });

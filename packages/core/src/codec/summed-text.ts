@@ -1,6 +1,6 @@
 /**
- * Checksums of documents. A document is JSON text, and JSON allows white space at its end: the sum stands there, as 16 spaces,
- * tabs and line ends after a line end. It stays JSON to databases, to people and to versions that know nothing of sums.
+ * Checksums of documents. A document is JSON text, and JSON allows white space at its end, so the sum is appended as a
+ * line feed and 16 white-space characters. The text is still valid JSON for databases, people and older versions.
  */
 
 import { corruptValue } from '../checks/damage.ts';
@@ -8,7 +8,7 @@ import { decodeJson } from '../checks/json.ts';
 import { sumNames, sumText } from '../checks/sums.ts';
 import type { PayloadContext, PayloadKind } from '../contracts/codec.ts';
 
-/** Kinds that carry a sum. Events have their chain; projections and artifact bytes are summed by the engine. */
+/** Kinds with a sum. Events have their chain; the engine sums projections and artifact bytes. */
 const SUMMED: ReadonlySet<PayloadKind> = new Set([
   'flow-event',
   'planner-event',
@@ -25,7 +25,7 @@ const DIGITS = ' \t\n\r';
 const DIGIT_COUNT = 16;
 const SUM_LENGTH = DIGIT_COUNT + 1;
 
-/** Four digits per byte. */
+/** The four digits of each byte. */
 const BYTES = Array.from({ length: 256 }, (_, byte) =>
   [6, 4, 2, 0].map((shift) => DIGITS[(byte >>> shift) & 3]!).join(''),
 );
@@ -34,33 +34,35 @@ export function isSummed({ kind }: PayloadContext): boolean {
   return SUMMED.has(kind);
 }
 
-/** The text with its sum; `beside` are values stored beside it, which the sum covers too. */
-export function withSum(text: string, place: PayloadContext, beside: string): string {
-  return `${text}\n${digitsOf(sumOf(text, place, beside))}`;
+/** Returns the text with its sum. The sum also covers `beside`, the other values of the row. */
+export function withSum(text: string, context: PayloadContext, beside: string): string {
+  return `${text}\n${encodeSum(sumOf(text, context, beside))}`;
 }
 
-/** The text without its sum, which must be right if there is one. A text from before sums has none. */
-export function checkedText(stored: string, place: PayloadContext, beside: string): string {
-  // A flipped bit of a SQLite row can turn text into bytes.
-  if (typeof stored !== 'string') throw damaged(place);
+/**
+ * Returns the text without its sum. Throws `CORRUPT_VALUE` for a wrong sum. Older versions stored texts without one.
+ */
+export function checkedText(stored: string, context: PayloadContext, beside: string): string {
+  // A flipped bit in a SQLite row can turn text into bytes.
+  if (typeof stored !== 'string') throw damaged(context);
   const length = trailingSpace(stored);
   if (length === 0) return stored;
   const text = stored.slice(0, stored.length - SUM_LENGTH);
-  if (length === SUM_LENGTH && stored.endsWith(digitsOf(sumOf(text, place, beside)))) return text;
-  throw damaged(place);
+  if (length === SUM_LENGTH && stored.endsWith(encodeSum(sumOf(text, context, beside)))) return text;
+  throw damaged(context);
 }
 
-/** Whether a stored text carries a sum. */
+/** Whether a stored text has a sum. */
 export function hasSum(stored: string): boolean {
   return trailingSpace(stored) > 0;
 }
 
-/** The value of a text; one that is no JSON, and has no sum to tell so, is damaged as well. */
-export function checkedJson<T>(text: string, place: PayloadContext): T {
+/** Parses a text. Throws `CORRUPT_VALUE` when it is not JSON: without a sum, that is the only sign of damage. */
+export function checkedJson<T>(text: string, context: PayloadContext): T {
   try {
     return decodeJson<T>(text);
   } catch (error) {
-    throw damaged(place, error);
+    throw damaged(context, error);
   }
 }
 
@@ -68,11 +70,11 @@ function sumOf(text: string, { tenantId, kind, owner, item }: PayloadContext, be
   return sumText(text, sumNames([kind, tenantId, owner, item ?? '', beside]));
 }
 
-function digitsOf(sum: number): string {
+function encodeSum(sum: number): string {
   return BYTES[sum >>> 24]! + BYTES[(sum >>> 16) & 0xff]! + BYTES[(sum >>> 8) & 0xff]! + BYTES[sum & 0xff]!;
 }
 
-/** How many characters of white space a text ends with, counted no further than one more than a sum has. */
+/** Returns how many white-space characters end the text, counting at most one more than a sum has. */
 function trailingSpace(text: string): number {
   let length = 0;
   while (length <= SUM_LENGTH && DIGITS.includes(text.charAt(text.length - 1 - length)) && length < text.length)

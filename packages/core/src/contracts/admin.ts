@@ -1,97 +1,126 @@
-/** What only an operator does: look over all tenants, copy what no other call lists, erase. */
+/** Operations for operators: list data of all tenants, copy pauses, check the store, erase. */
 import { AGENT_PARTS, type PauseInfo } from './agents.ts';
 import type { CallOptions, Page, PageOptions } from './common.ts';
 
-/** Parts of a store that hold data of a tenant. */
+/** The parts of a store that hold data of a tenant. */
 export const TENANT_PARTS = ['runs', 'kv', ...AGENT_PARTS, 'artifacts'] as const;
 
+/** A part of a store that holds data of a tenant. */
 export type TenantPart = (typeof TENANT_PARTS)[number];
 
-/** What an erasure removed. */
+/** The result of an erasure. */
 export interface ErasureReport {
   tenantId: string;
   sessionId?: string;
-  /** How many things of each part; parts that had none are left out. */
+  /** The number of items removed from each part. Parts without any are absent. */
   removed: Partial<Record<TenantPart, number>>;
 }
 
-/** Options of an erasure. */
+/** Options of an erasure. `timeoutMs` applies to each of its steps, default 60 000. */
 export interface ErasureOptions extends CallOptions {
-  /** Told what was removed so far, after every step. */
+  /** Called after every step with the items removed so far. */
   onProgress?: (report: ErasureReport) => void;
 }
 
-/** A pause with what it holds. */
+/** A pause with its payload. */
 export interface PauseContent extends PauseInfo {
   payload: unknown;
 }
 
-/** What is known of a run that was removed and left a tombstone. */
+/** A removed run that left a tombstone. */
 export interface RemovedRun {
   tenantId: string;
   runId: string;
   kind: 'deleted' | 'archived';
   /** When it was removed. */
   at: string;
-  /** Where an archived run lies. */
+  /** The location of an archived run. */
   location?: string;
 }
 
-/** Where a check looks: a part, or all that belongs to sessions or traces. */
+/** A part of a check: a part of the store, or everything that belongs to sessions or traces. */
 export type CheckedPart = 'runs' | 'kv' | 'memory' | 'pauses' | 'sessions' | 'traces' | 'artifacts';
 
-/** A value that is not what was stored. */
+/** A stored value that does not match its chain or checksum. */
 export interface DamagedValue {
   tenantId: string;
   part: CheckedPart;
-  /** The run, key, session, trace or artifact, with the item in it where there are several. */
+  /** The run, key, session, trace or artifact, with the item in it if there are several. */
   name: string;
   reason: string;
 }
 
-/** What a step of a check found. */
+/** The result of one step of a check. */
 export interface CheckPage {
-  /** How many values were read: runs, records, documents, artifacts. */
+  /** The number of values that were read: runs, records, documents, artifacts. */
   checked: number;
-  /** How many of them were stored before there were checksums. */
+  /** The number of these values that were stored before checksums existed. */
   unsummed: number;
   damaged: DamagedValue[];
-  /** Where the next step goes on; absent at the end. */
+  /** The `cursor` of the next step. Absent at the end. */
   next?: string;
 }
 
-/** The operator's calls. In a view they speak of the view's tenant only. */
+/**
+ * Operations for operators. In a view they cover only the tenant of the view; another one fails with `TENANT_MISMATCH`.
+ * The option `tenantId` defaults to the tenant `default`. Errors that every call can throw are listed at `Store`.
+ */
 export interface AdminStore {
-  /** Tenants that have anything here, in byte order; 1 to 1 000 a page, default 100. */
+  /** Returns a page of the tenants that have any data, in byte order: 1 to 1 000 per page, default 100. */
   listTenants(options?: PageOptions): Promise<Page<string>>;
-  /** Traces of a tenant that have flow events, remote bindings or planner events, in byte order. */
+  /**
+   * Returns a page of a tenant's traces that have flow events, remote bindings or planner events, in byte order: 1 to
+   * 1 000 per page, default 100.
+   */
   listAllTraces(options?: PageOptions & { tenantId?: string }): Promise<Page<string>>;
-  /** A pause that waits, with its payload, without consuming it: to carry it elsewhere. `null` for any other. */
+  /**
+   * Returns a waiting pause with its payload, without consuming it, to copy it to another store. Returns `null` for any
+   * other pause.
+   *
+   * @throws `CODEC_FAILED` if this store cannot decode the payload.
+   */
   readPause(pauseId: string, options?: CallOptions & { tenantId?: string }): Promise<PauseContent | null>;
   /**
-   * Lets a pause that was read elsewhere wait here until the same time, for the same token. False when it has expired
-   * or was consumed here. A pause that was consumed elsewhere (`state: 'consumed'`, without a payload) is consumed here
-   * too, so that its token resumes nothing; false when it has expired or is claimed here at the moment.
+   * Stores a pause that was read from another store, for the same token and with the same expiry. Returns false if it
+   * has expired or was consumed here.
+   *
+   * A pause that was consumed elsewhere (`state: 'consumed'`, without a payload) is consumed here too, so that its
+   * token resumes nothing. Returns false if it has expired or is claimed here at the moment.
    */
   putPause(
     pause: PauseContent | (PauseInfo & { state: 'consumed'; payload?: undefined }),
     options?: CallOptions & { tenantId?: string },
   ): Promise<boolean>;
-  /** Runs of a tenant that were deleted or archived and left a tombstone, in byte order of ids; 1 to 1 000 a page, default 100. */
+  /**
+   * Returns a page of a tenant's deleted and archived runs that left a tombstone, in byte order of ids: 1 to 1 000 per
+   * page, default 100.
+   */
   listRemovedRuns(options?: PageOptions & { tenantId?: string }): Promise<Page<RemovedRun>>;
   /**
-   * Reads some of what the store holds and compares it with chains and checksums: `limit` values or a few more, 1 to 1 000,
-   * default 100. The whole store is checked when no `next` is left; a check can stop and go on from it later.
+   * Reads a part of the store and compares it with chains and checksums: about `limit` values, 1 to 1 000, default 100.
+   *
+   * Pass `next` as `cursor` to continue, at any later time. The whole store is checked when `next` is absent.
    */
   check(options?: PageOptions): Promise<CheckPage>;
   /**
-   * Removes everything of a tenant: rows, indexes, tombstones and bytes, in small steps. Interrupted, the same call
-   * finishes the job. Whoever still writes for the tenant must be stopped first: what comes later stays.
+   * Erases all data of a tenant: rows, indexes, tombstones and bytes, in small steps. A retry continues an interrupted
+   * erasure.
+   *
+   * Stop all writers of the tenant first: data written during the erasure may stay.
    */
   eraseTenant(tenantId: string, options?: ErasureOptions): Promise<ErasureReport>;
   /**
-   * Removes everything of a session, its traces and its artifacts, in small steps. For 30 days a record of the tenant,
-   * `tidemark.erased.` and the SHA-256 of the session's id, says when, so that copies made before can follow.
+   * Erases all data of a session: its tasks, updates, steering events, trajectories, pauses, memory and artifacts, and
+   * the events and bindings of its traces, in small steps. A retry continues an interrupted erasure.
+   *
+   * Keeps a KV record of the erasure for 30 days, so that older copies of the store can follow. Its key is
+   * `tidemark.erased.` and the SHA-256 of the session id.
+   *
+   * @example
+   * await store.artifacts.putText('draft', { scope: { sessionId: 's1' } });
+   * await store.agents.savePlannerState(mintPauseToken(), { step: 3 }, { sessionId: 's1' });
+   * const { removed } = await store.admin.eraseSession('s1');
+   * console.log(removed); // { artifacts: 1, pauses: 1 }
    */
   eraseSession(sessionId: string, options?: ErasureOptions & { tenantId?: string }): Promise<ErasureReport>;
 }

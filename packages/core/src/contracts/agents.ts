@@ -1,6 +1,6 @@
 /**
- * Agents: what an agent framework such as PenguiFlow persists (document 000), in camelCase (AGT-1).
- * Each capability is a small interface of its own, so that a store can be composed of several engines.
+ * Agents: the data that an agent framework such as PenguiFlow persists, with names in camelCase. Each capability is a
+ * small interface of its own, so that a store can be composed of several engines.
  */
 import type { CallOptions, Duration, JsonObject, Page, PageOptions } from './common.ts';
 
@@ -19,7 +19,7 @@ export const AGENT_PARTS = [
 
 /** A runtime event of a flow. */
 export interface StoredEvent {
-  /** `null` is a real history of its own: events that belong to no trace (AGT-2). */
+  /** The trace of the event. `null` is a history of its own: events that belong to no trace. */
   traceId: string | null;
   /** Unix time in seconds, with fractions. */
   ts: number;
@@ -28,19 +28,35 @@ export interface StoredEvent {
   nodeName: string | null;
   nodeId: string | null;
   payload: JsonObject;
-  /** Makes the save idempotent; without it, all other fields together do. */
+  /** Makes the save idempotent. Without it, all other fields together do. */
   eventId?: string;
 }
 
-/** Runtime events by trace. */
+/** Saves and reads runtime events by trace. */
 export interface EventCapability {
-  /** Idempotent: by `eventId`, else by all fields. */
+  /**
+   * Saves an event. An event with the same `eventId` is stored once; without an id, an event with the same fields is.
+   *
+   * @throws `INVALID_PAYLOAD` if the payload is not plain JSON, `PAYLOAD_TOO_LARGE` if it exceeds `info.limits`.
+   */
   saveEvent(event: StoredEvent, options?: CallOptions): Promise<void>;
-  /** The same for up to 1 000 events at once. */
+  /**
+   * Saves up to 1 000 events, each as `saveEvent` does.
+   *
+   * @throws `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`.
+   */
   saveEvents(events: readonly StoredEvent[], options?: CallOptions): Promise<void>;
-  /** All events of a trace by `ts`, then by insertion; `[]` for an unknown one. */
+  /**
+   * Returns all events of a trace by `ts`, then in order of insertion, or `[]` for an unknown trace.
+   *
+   * @throws `CORRUPT_VALUE` if an event does not match its checksum. `CODEC_FAILED` if this store cannot decode it.
+   */
   loadHistory(traceId: string | null, options?: CallOptions): Promise<StoredEvent[]>;
-  /** The same as an iterator. */
+  /**
+   * Yields the events that `loadHistory` returns, page by page.
+   *
+   * @throws `CORRUPT_VALUE` after the last of the other events. `CODEC_FAILED`.
+   */
   readHistory(traceId: string | null, options?: CallOptions): AsyncIterable<StoredEvent>;
 }
 
@@ -52,98 +68,179 @@ export interface RemoteBinding {
   agentUrl: string;
 }
 
-/** Remote workers by trace; one binding per (trace, context or none, task) (AGT-3). */
+/** Saves and lists remote workers by trace. */
 export interface BindingCapability {
+  /** Saves a binding. There is one per trace, context (or none) and task: saving again replaces it. */
   saveRemoteBinding(binding: RemoteBinding, options?: CallOptions): Promise<void>;
+  /** Returns all bindings of a trace, or `[]` for an unknown trace. */
   listRemoteBindings(traceId: string, options?: CallOptions): Promise<RemoteBinding[]>;
 }
 
-/** What may be known of a pause without its token (AGT-4). */
+/** The data of a pause that is readable without its token. */
 export interface PauseInfo {
-  /** SHA-256 of the token, in hex; the token itself is never stored. */
+  /** The SHA-256 of the token, in hex. The token itself is never stored. */
   pauseId: string;
   state: 'waiting' | 'claimed' | 'consumed';
   createdAt: string;
   expiresAt: string;
-  /** While claimed: until when. */
+  /** The end of the lease while the pause is claimed. */
   leaseUntil?: string;
   sessionId?: string;
   taskId?: string;
-  /** The payload's `reason`, when it is a text. */
+  /** The `reason` of the payload, if it is a text. */
   reason?: string;
 }
 
-/** A claimed pause: confirm it after the resume, or release it. */
+/** A claim on a pause. Confirm it after the resume, or release it. */
 export interface PauseClaim {
   claimId: string;
   payload: JsonObject;
   leaseUntil: string;
 }
 
-/** Options of a pause. */
+/** Options of `savePlannerState`. */
 export interface SavePauseOptions extends CallOptions {
-  /** Default 1 hour. */
+  /** How long the token is valid. Default 1 hour. */
   ttl?: Duration;
-  /** Shown in the inbox. */
+  /** Shown by `listPauses`, which can filter by it. */
   sessionId?: string;
+  /** Shown by `listPauses`. */
   taskId?: string;
 }
 
-/** Pause tokens: consumed once, strongly consistent (AGT-4). */
+/**
+ * Saves pauses under secret tokens. Each is consumed once, on every engine and by however many processes.
+ *
+ * Errors and logs never contain the token.
+ */
 export interface PauseCapability {
-  /** Saving a consumed token again before its expiry is `TOKEN_CONSUMED`. */
+  /**
+   * Saves a pause under a token. Saving a waiting or claimed pause again replaces its payload and expiry.
+   *
+   * @throws `TOKEN_CONSUMED` if the token was consumed and has not expired. `INVALID_PAYLOAD` if the payload is not
+   * plain JSON, `PAYLOAD_TOO_LARGE` if it exceeds `info.limits`.
+   *
+   * @example
+   * const token = mintPauseToken();
+   * await store.agents.savePlannerState(token, { step: 3, reason: 'approval' }, { ttl: '1d', sessionId: 's1' });
+   * console.log(await store.agents.loadPlannerState(token)); // { step: 3, reason: 'approval' }
+   * console.log(await store.agents.loadPlannerState(token)); // {}
+   */
   savePlannerState(token: string, payload: JsonObject, options?: SavePauseOptions): Promise<void>;
-  /** The payload, once; `{}` for missing, expired and consumed tokens. The same `requestId` hears it again. */
+  /**
+   * Consumes a pause and returns its payload, or `{}` for a token that is unknown, expired, claimed or consumed. A
+   * retry with the same `requestId` returns the payload again.
+   *
+   * @throws `CODEC_FAILED` if this store cannot decode the payload: replay `error.write` on a store that can.
+   */
   loadPlannerState(token: string, options?: CallOptions & { requestId?: string }): Promise<JsonObject>;
-  /** Takes the pause for a while (60 s by default); `null` when there is nothing to take. */
+  /**
+   * Claims a pause for the time of its lease, default 60 s, without consuming it. Returns `null` if the token is
+   * unknown, expired, claimed by another or consumed. A retry with the same `requestId` returns the same claim.
+   *
+   * A claim that is neither confirmed nor released ends with its lease; the pause then waits again.
+   *
+   * @throws `CODEC_FAILED` if this store cannot decode the payload. The claim is released.
+   *
+   * @example
+   * const token = mintPauseToken();
+   * await store.agents.savePlannerState(token, { step: 3 });
+   * const claim = await store.agents.claimPause(token, { lease: '2m' });
+   * if (claim) {
+   *   try {
+   *     console.log('resume at step', claim.payload.step); // resume at step 3
+   *     await store.agents.confirmPause(token, claim.claimId);
+   *   } catch (error) {
+   *     await store.agents.releasePause(token, claim.claimId);
+   *     throw error;
+   *   }
+   * }
+   */
   claimPause(
     token: string,
     options?: CallOptions & { lease?: Duration; requestId?: string },
   ): Promise<PauseClaim | null>;
-  /** Consumes a claimed pause for good. `CLAIM_LOST` when the lease has gone to another. */
+  /**
+   * Consumes a claimed pause for good. Call it after the resume succeeded. Confirming twice succeeds.
+   *
+   * @throws `CLAIM_LOST` if another claimer has the pause, or it has expired: do not act on the claim.
+   *
+   * @example
+   * const token = mintPauseToken();
+   * await store.agents.savePlannerState(token, { step: 3 });
+   * const claim = await store.agents.claimPause(token);
+   * await store.agents.confirmPause(token, claim!.claimId);
+   * console.log((await store.agents.peekPause(token))?.state); // consumed
+   */
   confirmPause(token: string, claimId: string, options?: CallOptions): Promise<void>;
-  /** Gives a claimed pause back. `CLAIM_LOST` when the lease has gone to another. */
+  /**
+   * Releases a claimed pause, which then waits again.
+   *
+   * @throws `CLAIM_LOST` if another claimer has the pause, or it has expired or was consumed.
+   */
   releasePause(token: string, claimId: string, options?: CallOptions): Promise<void>;
-  /** Looks without consuming; `null` when missing or expired. */
+  /** Returns the data of a pause without consuming it, or `null` if it is unknown or expired. */
   peekPause(token: string, options?: CallOptions): Promise<PauseInfo | null>;
-  /** Pauses that have not expired, in order of their ids. */
+  /** Returns a page of pauses that have not expired, in order of `pauseId`: 1 to 1 000 per page, default 100. */
   listPauses(options?: PageOptions & { sessionId?: string }): Promise<Page<PauseInfo>>;
 }
 
-/** A memory state with what the store knows of it. */
+/** A memory state with its version. */
 export interface MemoryRecord {
   key: string;
   state: JsonObject;
-  /** 1 for the first save, growing by 1. */
+  /** 1 for the first save; increases by 1 with every save. */
   version: number;
   updatedAt: string;
 }
 
-/** Short-term memory, last write wins (AGT-5). */
+/** Saves short-term memory by key. The last write wins, unless a save is conditional. */
 export interface MemoryCapability {
   /**
-   * Saves a state and returns its version, which grows by 1 with every save. Versions go on after a delete, for at least a day,
-   * so that a stale `expectedVersion` never meets a new state. With `expectedVersion` (0: absent) the save is conditional. Retried with
-   * the same `requestId`, it returns the version it was given and writes nothing.
+   * Saves a state and returns its version, which increases by 1 with every save.
    *
-   * @throws `VERSION_CONFLICT` when the state does not have the version.
+   * With `expectedVersion` the state is saved only if it has that version; 0 means that it must not exist. Versions
+   * continue after a delete for at least a day, so that an old `expectedVersion` never matches a new state. A retry
+   * with the same `requestId` returns the version of the first call and writes nothing.
+   *
+   * @throws `VERSION_CONFLICT` if the state does not have `expectedVersion`; `current` is its version.
+   * `INVALID_PAYLOAD` if the state is not plain JSON, `PAYLOAD_TOO_LARGE` if it exceeds `info.limits`.
+   *
+   * @example
+   * const key = memoryKey('acme', 'ada', 's1');
+   * const { version } = await store.agents.saveMemoryState(key, { summary: 'likes pears' });
+   * await store.agents.saveMemoryState(key, { summary: 'likes apples' }, { expectedVersion: version });
+   * try {
+   *   await store.agents.saveMemoryState(key, { summary: 'likes plums' }, { expectedVersion: version });
+   * } catch (error) {
+   *   if (!isTidemarkError(error, 'VERSION_CONFLICT')) throw error;
+   *   console.log(version, error.current); // 1 2
+   * }
    */
   saveMemoryState(
     key: string,
     state: JsonObject,
     options?: CallOptions & { expectedVersion?: number; requestId?: string },
   ): Promise<{ version: number }>;
-  /** Exactly what was saved; `null` for an unknown key. */
+  /**
+   * Returns the state as it was saved, or `null` for an unknown key.
+   *
+   * @throws `CORRUPT_VALUE` if it does not match its checksum. `CODEC_FAILED` if this store cannot decode it.
+   */
   loadMemoryState(key: string, options?: CallOptions): Promise<JsonObject | null>;
-  /** The state with its version and time. */
+  /**
+   * Returns the state with its version and the time of its last save, or `null` for an unknown key.
+   *
+   * @throws `CORRUPT_VALUE`, `CODEC_FAILED`.
+   */
   getMemoryRecord(key: string, options?: CallOptions): Promise<MemoryRecord | null>;
-  /** Keys in byte order with version and time, without the states. */
+  /** Returns a page of keys in byte order, without their states: 1 to 1 000 per page, default 100. */
   listMemory(options?: PageOptions & { prefix?: string }): Promise<Page<Omit<MemoryRecord, 'state'>>>;
   /**
-   * Deletes a state, with `expectedVersion` only while it has that version, and returns whether there was one. Retried with the same
-   * `requestId`, it returns the same and deletes nothing that was saved since.
+   * Deletes a state and returns whether it existed. With `expectedVersion` it is deleted only if it has that version. A
+   * retry with the same `requestId` returns the same and deletes nothing that was saved since.
    *
-   * @throws `VERSION_CONFLICT` when the state does not have the version.
+   * @throws `VERSION_CONFLICT` if the state does not have `expectedVersion`; `current` is its version.
    */
   deleteMemoryState(
     key: string,
@@ -151,7 +248,9 @@ export interface MemoryCapability {
   ): Promise<boolean>;
 }
 
+/** The status of a task. */
 export type TaskStatus = 'PENDING' | 'RUNNING' | 'PAUSED' | 'COMPLETE' | 'FAILED' | 'CANCELLED';
+/** The kind of a task. */
 export type TaskType = 'FOREGROUND' | 'BACKGROUND';
 
 /** A task of a session. */
@@ -169,19 +268,33 @@ export interface TaskState {
   progress?: unknown;
   /** RFC 3339 UTC. */
   createdAt: string;
+  /** RFC 3339 UTC. Orders saves: an older one changes nothing. */
   updatedAt: string;
 }
 
-/** Tasks by session (AGT-6). */
+/** Saves and reads tasks by session. */
 export interface TaskCapability {
-  /** A save older than the stored `updatedAt` changes nothing and is no error. */
+  /**
+   * Saves a task. A save with an older `updatedAt` than the stored one changes nothing and succeeds.
+   *
+   * @throws `INVALID_PAYLOAD` if a member is not plain JSON, `PAYLOAD_TOO_LARGE` if the task exceeds `info.limits`.
+   */
   saveTask(task: TaskState, options?: CallOptions): Promise<void>;
-  /** All tasks of the session in order of creation; `[]` for an unknown one. */
+  /**
+   * Returns all tasks of a session in order of creation, or `[]` for an unknown session.
+   *
+   * @throws `CORRUPT_VALUE`, `CODEC_FAILED`.
+   */
   listTasks(sessionId: string, options?: CallOptions): Promise<TaskState[]>;
-  /** The same as an iterator. */
+  /**
+   * Yields the tasks that `listTasks` returns, page by page.
+   *
+   * @throws `CORRUPT_VALUE` after the last of the other tasks. `CODEC_FAILED`.
+   */
   readTasks(sessionId: string, options?: CallOptions): AsyncIterable<TaskState>;
 }
 
+/** The kind of an update. */
 export type UpdateType =
   | 'THINKING'
   | 'PROGRESS'
@@ -197,39 +310,83 @@ export interface StateUpdate {
   sessionId: string;
   taskId: string;
   traceId?: string | null;
+  /** Identifies the update within its session. */
   updateId: string;
   updateType: UpdateType;
   content: unknown;
   stepIndex?: number | null;
   totalSteps?: number | null;
+  /** RFC 3339 UTC. */
   createdAt: string;
 }
 
-/** Options of the cursor lists of a session (AGT-7). */
+/** Options of the lists of a session. */
 export interface SessionListOptions extends CallOptions {
-  /** Only this task; applied after the cursor. */
+  /** Returns only items of this task. Applied after the cursor. */
   taskId?: string;
-  /** Only what came after the item with this id; an unknown id means from the start. */
+  /** Returns only items after the one with this id. An unknown id starts from the beginning. */
   sinceId?: string;
   /** 1 to 10 000, default 500. */
   limit?: number;
 }
 
-/** A page of a session's updates or steering; `next` is the `sinceId` of the following page. */
+/** A page of a session's updates or steering events. `next` is the `sinceId` of the following page. */
 export interface SessionPage<T> extends Page<T> {
-  /** False when `sinceId` was given but is unknown. */
+  /** False if `sinceId` was given but is unknown. */
   cursorFound: boolean;
 }
 
-/** Updates by session: first write wins, order of arrival (AGT-7). */
+/** Saves and reads updates by session, in order of arrival. */
 export interface UpdateCapability {
+  /**
+   * Saves an update. The first save of an `updateId` wins; later ones change nothing and succeed.
+   *
+   * @throws `INVALID_PAYLOAD` if a member is not plain JSON, `PAYLOAD_TOO_LARGE` if the update exceeds `info.limits`.
+   *
+   * @example
+   * await store.agents.saveUpdate({
+   *   sessionId: 's1',
+   *   taskId: 't1',
+   *   updateId: crypto.randomUUID(),
+   *   updateType: 'PROGRESS',
+   *   content: { text: 'searching' },
+   *   createdAt: new Date().toISOString(),
+   * });
+   * const [update] = await store.agents.listUpdates('s1');
+   * console.log(update?.content); // { text: 'searching' }
+   */
   saveUpdate(update: StateUpdate, options?: CallOptions): Promise<void>;
+  /**
+   * Returns up to `limit` updates in order of arrival, or `[]` for an unknown session.
+   *
+   * @throws `CORRUPT_VALUE`, `CODEC_FAILED`.
+   */
   listUpdates(sessionId: string, options?: SessionListOptions): Promise<StateUpdate[]>;
+  /**
+   * Returns a page of updates in order of arrival. `damaged` lists the ids of updates that do not match their checksum.
+   *
+   * @throws `CODEC_FAILED`.
+   */
   listUpdatesPage(sessionId: string, options?: SessionListOptions): Promise<SessionPage<StateUpdate>>;
-  /** What is there after `sinceId`, then each new one, until aborted. */
+  /**
+   * Yields the updates after `sinceId`, then each new one when it is stored. Skips damaged updates with a process
+   * warning. Ends without an error when `signal` aborts or the store is closed.
+   *
+   * @throws `CODEC_FAILED`.
+   *
+   * @example
+   * const update = { sessionId: 's1', taskId: 't1', content: {}, createdAt: new Date().toISOString() };
+   * await store.agents.saveUpdate({ ...update, updateId: 'u1', updateType: 'THINKING' });
+   * await store.agents.saveUpdate({ ...update, updateId: 'u2', updateType: 'RESULT' });
+   * for await (const { updateId, updateType } of store.agents.tailUpdates('s1', { sinceId: 'u1' })) {
+   *   console.log(updateId, updateType); // u2 RESULT
+   *   if (updateType === 'RESULT') break;
+   * }
+   */
   tailUpdates(sessionId: string, options?: Omit<SessionListOptions, 'limit'>): AsyncIterable<StateUpdate>;
 }
 
+/** The kind of an intervention. */
 export type SteeringEventType =
   | 'INJECT_CONTEXT'
   | 'REDIRECT'
@@ -241,32 +398,60 @@ export type SteeringEventType =
   | 'REJECT'
   | 'USER_MESSAGE';
 
-/** An intervention in a task. Its payload is untrusted and stored sanitised (AGT-8). */
+/** An intervention in a task. Its payload is untrusted; it is sanitised before it is stored. */
 export interface SteeringEvent {
   sessionId: string;
   taskId: string;
+  /** Identifies the event within its session. */
   eventId: string;
   eventType: SteeringEventType;
   payload?: JsonObject;
   traceId?: string | null;
   source?: string;
+  /** RFC 3339 UTC. */
   createdAt: string;
 }
 
-/** Steering by session. */
+/** Saves and reads steering events by session, in order of arrival. */
 export interface SteeringCapability {
+  /**
+   * Saves a steering event with its payload sanitised. The first save of an `eventId` wins; later ones change nothing
+   * and succeed.
+   *
+   * @throws `INVALID_PAYLOAD` if a member is not plain JSON, `PAYLOAD_TOO_LARGE` if the event exceeds `info.limits`.
+   */
   saveSteering(event: SteeringEvent, options?: CallOptions): Promise<void>;
+  /**
+   * Returns up to `limit` steering events in order of arrival, or `[]` for an unknown session.
+   *
+   * @throws `CORRUPT_VALUE`, `CODEC_FAILED`.
+   */
   listSteering(sessionId: string, options?: SessionListOptions): Promise<SteeringEvent[]>;
+  /**
+   * Returns a page of steering events in order of arrival. `damaged` lists the ids of events that do not match their
+   * checksum.
+   *
+   * @throws `CODEC_FAILED`.
+   */
   listSteeringPage(sessionId: string, options?: SessionListOptions): Promise<SessionPage<SteeringEvent>>;
 }
 
-/** Planner trajectories: a trace belongs to one session (AGT-9). */
+/** Saves and reads planner trajectories. A trace belongs to one session. */
 export interface TrajectoryCapability {
-  /** Saving again moves the trace to most recent; under another session it is `SESSION_MISMATCH`. */
+  /**
+   * Saves a trajectory. Saving again replaces it and makes the trace the most recent one.
+   *
+   * @throws `SESSION_MISMATCH` if the trace belongs to another session. `INVALID_PAYLOAD` if the trajectory is not
+   * plain JSON, `PAYLOAD_TOO_LARGE` if it exceeds `info.limits`.
+   */
   saveTrajectory(traceId: string, sessionId: string, trajectory: JsonObject, options?: CallOptions): Promise<void>;
-  /** `null` when unknown or of another session. */
+  /**
+   * Returns the trajectory of a trace, or `null` if it is unknown or belongs to another session.
+   *
+   * @throws `CORRUPT_VALUE`, `CODEC_FAILED`.
+   */
   getTrajectory(traceId: string, sessionId: string, options?: CallOptions): Promise<JsonObject | null>;
-  /** Traces of a session, most recent first; limit 1 to 10 000, default 50. */
+  /** Returns the traces of a session, most recent first. `limit` is 1 to 10 000, default 50. */
   listTraces(sessionId: string, limit?: number, options?: CallOptions): Promise<string[]>;
 }
 
@@ -282,27 +467,43 @@ export interface PlannerEvent {
   tokenEstimate?: number | null;
   error?: string | null;
   extra?: JsonObject;
-  /** Makes the save idempotent; without it, all other fields together do. */
+  /** Makes the save idempotent. Without it, all other fields together do. */
   eventId?: string;
 }
 
-/** Planner events by trace, in emission order (AGT-10). */
+/** Saves and reads planner events by trace, in order of arrival. */
 export interface PlannerEventCapability {
+  /**
+   * Saves a planner event. An event with the same `eventId` is stored once; without an id, an event with the same
+   * fields is.
+   *
+   * @throws `INVALID_PAYLOAD` if a member is not plain JSON, `PAYLOAD_TOO_LARGE` if the event exceeds `info.limits`.
+   */
   savePlannerEvent(traceId: string, event: PlannerEvent, options?: CallOptions): Promise<void>;
+  /**
+   * Returns all planner events of a trace in order of arrival, or `[]` for an unknown trace.
+   *
+   * @throws `CORRUPT_VALUE`, `CODEC_FAILED`.
+   */
   listPlannerEvents(traceId: string, options?: CallOptions): Promise<PlannerEvent[]>;
-  /** The same as an iterator. */
+  /**
+   * Yields the events that `listPlannerEvents` returns, page by page.
+   *
+   * @throws `CORRUPT_VALUE` after the last of the other events. `CODEC_FAILED`.
+   */
   readPlannerEvents(traceId: string, options?: CallOptions): AsyncIterable<PlannerEvent>;
 }
 
 /** A session in a list. */
 export interface SessionInfo {
   sessionId: string;
-  /** When the store first heard of the session, and last. */
+  /** When the first item of the session was stored. */
   createdAt: string;
+  /** When the last item of the session was stored. */
   lastActiveAt: string;
 }
 
-/** How much `deleteSession` removed. */
+/** The number of items that `deleteSession` removed. */
 export interface SessionRemoval {
   tasks: number;
   updates: number;
@@ -311,15 +512,21 @@ export interface SessionRemoval {
   plannerEvents: number;
 }
 
-/** The sessions that tasks, updates, steering and trajectories speak of. */
+/** Lists and deletes the sessions of tasks, updates, steering events and trajectories. */
 export interface SessionCapability {
-  /** In byte order of session ids. */
+  /** Returns a page of sessions in byte order of their ids: 1 to 1 000 per page, default 100. */
   listSessions(options?: PageOptions): Promise<Page<SessionInfo>>;
-  /** Removes tasks, updates, steering, trajectories and the planner events of those traces. */
+  /**
+   * Deletes the tasks, updates, steering events and trajectories of a session, and the planner events of its traces.
+   * Keeps its pauses, memory and artifacts: `admin.eraseSession` removes those too.
+   */
   deleteSession(sessionId: string, options?: CallOptions): Promise<SessionRemoval>;
 }
 
-/** Everything an agent framework persists. */
+/**
+ * Saves and reads everything that an agent framework persists. All calls work in the tenant of the view, or in the
+ * tenant `default`. Errors that every call can throw are listed at `Store`.
+ */
 export interface AgentStore
   extends EventCapability,
     BindingCapability,

@@ -1,8 +1,9 @@
-/** What a store reports to `onAlert`, besides the errors of its calls: things that an operator should know of. */
+/** Alerts that a store passes to `onAlert`: problems that an operator should know about. */
 
+/** An alert, discriminated by `code`. */
 export type StoreAlert = HeadWentBack | RunQuarantined;
 
-/** Damage was found in a run: feeds pass over it from `fromSeq` on until it is repaired and released. */
+/** Damage was found in a run. Feeds skip the run from `fromSeq` on until it is repaired and released. */
 export interface RunQuarantined {
   code: 'RUN_QUARANTINED';
   severity: 'P2';
@@ -12,14 +13,14 @@ export interface RunQuarantined {
   reason: string;
 }
 
-/** A run lost events that were there before, without a redaction, restore or removal that explains it. */
+/** A run lost events, and no redaction, restore or removal explains it. */
 export interface HeadWentBack {
   code: 'HEAD_WENT_BACK';
   severity: 'P1';
   tenantId: string;
   runId: string;
-  /** The last sequence that was seen before. */
+  /** The last sequence that this process saw before. */
   knownSeq: number;
-  /** The last sequence now; where it is not lower, another event is at `knownSeq`. */
+  /** The last sequence now. If it is not lower than `knownSeq`, a different event is at `knownSeq`. */
   currentSeq: number;
 }

@@ -1,7 +1,7 @@
-/** Artifacts: bytes and long texts kept beside the log, each reference in a scope of its own (AGT-11). */
+/** Artifacts: bytes and long texts stored beside the log, each reference in a scope of its own. */
 import type { CallOptions, Duration, JsonObject, Page, PageOptions } from './common.ts';
 
-/** Whose artifact it is; an absent part means that it belongs to none in particular. */
+/** The owner of an artifact. Absent and `null` both mean that the part is not set. */
 export interface ArtifactScope {
   tenantId?: string | null;
   userId?: string | null;
@@ -15,7 +15,7 @@ export interface ArtifactRef {
   mimeType: string | null;
   sizeBytes: number;
   filename: string | null;
-  /** Hex. */
+  /** The SHA-256 of the bytes, in hex. */
   sha256: string;
   scope: ArtifactScope;
   namespace: string | null;
@@ -24,51 +24,108 @@ export interface ArtifactRef {
   expiresAt: string | null;
 }
 
-/** How to store an artifact. */
+/** Options of calls that store an artifact. */
 export interface PutArtifactOptions extends CallOptions {
   mimeType?: string;
   filename?: string;
   scope?: ArtifactScope;
   namespace?: string;
+  /** Metadata of your own, returned with the reference. */
   source?: JsonObject;
-  /** Default: the store's retention; `null` keeps it for ever. */
+  /** How long the artifact is kept. Default: the store's retention. `null` keeps it for ever. */
   ttl?: Duration | null;
 }
 
-/** Who asks: with a scope, only artifacts whose scope agrees in every given part exist for the caller. */
+/** The scope of a caller. The caller sees only artifacts whose scope equals every part that is set. */
 export interface ArtifactAccess extends CallOptions {
   scope?: ArtifactScope;
 }
 
 /** How long and how much is kept. */
 export interface ArtifactRetention {
-  /** Default 1 hour. */
+  /** Default 1 hour. `null` keeps artifacts for ever. */
   ttlMs: number | null;
+  /** Default 50 MiB. */
   maxArtifactBytes: number;
+  /** Default 500 MiB. */
   maxSessionBytes: number;
+  /** Default 100 MiB. */
   maxTraceBytes: number;
+  /** Default 100. */
   maxTraceCount: number;
+  /** Default 1 000. */
   maxSessionCount: number;
-  /** What to do when a limit of a session or trace is reached: drop the least recently used, the oldest, or refuse. */
+  /**
+   * How to make room when a limit of a session or trace is reached. `lru` removes the least recently used artifacts,
+   * `fifo` the oldest, `none` refuses the new one with `LIMIT_EXCEEDED`. Default `lru`.
+   */
   strategy: 'lru' | 'fifo' | 'none';
 }
 
-/** Bytes by reference. */
+/**
+ * Stores bytes and returns references to them.
+ *
+ * A call with a scope of another tenant fails with `TENANT_MISMATCH` in a view. Errors that every call can throw are
+ * listed at `Store`.
+ */
 export interface ArtifactStore {
-  /** Storing the same bytes in the same scope and namespace again gives the same reference. */
+  /**
+   * Stores bytes and returns their reference. The same bytes in the same scope and namespace get the same reference;
+   * storing them again renews its expiry.
+   *
+   * @throws `PAYLOAD_TOO_LARGE` if there are more bytes than `maxArtifactBytes`. `LIMIT_EXCEEDED` if the session or
+   * trace is full and the retention strategy cannot make room.
+   */
   putBytes(bytes: Uint8Array, options?: PutArtifactOptions): Promise<ArtifactRef>;
+  /**
+   * Stores a text as UTF-8 and returns its reference, as `putBytes` does. The type defaults to `text/plain`.
+   *
+   * @throws `PAYLOAD_TOO_LARGE`, `LIMIT_EXCEEDED`.
+   *
+   * @example
+   * const scope = { sessionId: 's1' };
+   * const { id, sizeBytes } = await store.artifacts.putText('# Report', { mimeType: 'text/markdown', scope });
+   * const bytes = await store.artifacts.get(id, { scope });
+   * console.log(sizeBytes, new TextDecoder().decode(bytes!)); // 8 # Report
+   */
   putText(text: string, options?: PutArtifactOptions): Promise<ArtifactRef>;
-  /** For large ones: never holds the whole in memory. */
+  /**
+   * Stores bytes from a stream and returns their reference, as `putBytes` does. Never holds all bytes in memory.
+   *
+   * @throws `PAYLOAD_TOO_LARGE`, `LIMIT_EXCEEDED`. `UNAVAILABLE` if a sweep removed the bytes during a long upload:
+   * store them again.
+   */
   putStream(chunks: AsyncIterable<Uint8Array>, options?: PutArtifactOptions): Promise<ArtifactRef>;
-  /** `null` when unknown, expired or out of scope. */
+  /**
+   * Returns the bytes of an artifact, or `null` if it is unknown, expired or outside the scope. Verifies their hash.
+   *
+   * @throws `CORRUPT_VALUE` if the bytes do not match their hash. `CODEC_FAILED` if this store cannot decode them.
+   *
+   * @example
+   * const { id } = await store.artifacts.putText('secret plan', { scope: { userId: 'ada' } });
+   * console.log(await store.artifacts.get(id, { scope: { userId: 'bob' } })); // null
+   * const bytes = await store.artifacts.get(id, { scope: { userId: 'ada' } });
+   * console.log(new TextDecoder().decode(bytes!)); // secret plan
+   */
   get(id: string, access?: ArtifactAccess): Promise<Uint8Array | null>;
+  /**
+   * Returns the bytes of an artifact as a stream, or `null` if it is unknown, expired or outside the scope.
+   *
+   * @throws `CORRUPT_VALUE` or `CODEC_FAILED` while the stream is read. `NOT_FOUND` if the artifact is removed
+   * meanwhile.
+   */
   getStream(id: string, access?: ArtifactAccess): Promise<AsyncIterable<Uint8Array> | null>;
+  /** Returns the reference of an artifact, or `null` if it is unknown, expired or outside the scope. */
   getRef(id: string, access?: ArtifactAccess): Promise<ArtifactRef | null>;
+  /** Returns whether an artifact exists for this scope. */
   exists(id: string, access?: ArtifactAccess): Promise<boolean>;
-  /** Removes the reference; tells whether there was one. */
+  /** Removes a reference and returns whether it existed for this scope. */
   delete(id: string, access?: ArtifactAccess): Promise<boolean>;
-  /** References whose scope agrees in every given part, in order of ids; an unscoped one fails every given part. */
+  /**
+   * Returns a page of references whose scope equals every part that is set, in order of ids: 1 to 1 000 per page,
+   * default 100. An artifact without a part does not match a scope that sets it.
+   */
   list(scope?: ArtifactScope, options?: PageOptions): Promise<Page<ArtifactRef>>;
-  /** Removes expired references and, after a grace period, bytes no reference names. */
+  /** Removes expired references and, after a grace period of 1 hour by default, bytes without a reference. */
   sweep(options?: CallOptions & { grace?: Duration }): Promise<{ references: number; blobs: number; bytes: number }>;
 }

@@ -1,10 +1,10 @@
 /**
- * Every call of a store, described once. Wrappers, errors and servers take from this table which calls write, what settles a
- * write whose reply was lost, and what the arguments are. A call without an entry does not compile.
+ * Every call of a store, described once. Wrappers, errors and servers read from this table which calls write, how a
+ * write whose reply was lost can be retried, and where the options are. A call without an entry does not compile.
  */
 import type { Store } from './store.ts';
 
-/** A part of a store that has calls of its own. */
+/** A part of a store that has its own calls. */
 export type StoreDomain = 'runs' | 'kv' | 'jobs' | 'agents' | 'artifacts' | 'admin';
 
 /** The names of the calls of a domain. */
@@ -16,31 +16,30 @@ export type CallArgs<D extends StoreDomain, M extends MethodOf<D>> = Store[D][M]
   : never;
 
 /**
- * What makes a write safe to send again.
+ * Why a write is safe to retry.
  *
- * - `itself`: sent again it changes nothing more and returns what it returned the first time. Events have keys, updates have
- *   ids, bytes have a hash, a claim has its id.
- * - `state`: sent again it changes nothing more, but its answer is about what it finds then. A run that the first attempt
- *   deleted is gone, so `deleteRun` returns false.
- * - `requestId`, `claimId`: by this member of its options, where it is present. Without one the write is not settled by
- *   anything.
+ * - `itself`: a retry changes nothing and returns the first result. Events have keys, updates have ids, bytes have a
+ *   hash, a claim has its id.
+ * - `state`: a retry changes nothing, but its result describes the state that it finds. If the first attempt deleted
+ *   the run, `deleteRun` returns false.
+ * - `requestId`, `claimId`: this option makes the write safe to retry. Without it the write is not.
  */
 export type SettledBy = 'itself' | 'state' | 'requestId' | 'claimId';
 
 /**
- * What the first argument of some writes is that errors never carry: the token of a pause is a secret, and a stream can be
- * read once only.
+ * The first argument of some writes, which errors never carry: the token of a pause is a secret, and a stream can be
+ * read only once.
  */
 export type WithheldArgument = 'token' | 'chunks' | 'parts';
 
-/** What all calls have. `At` is where the options of the call are among its arguments. */
+/** Facts that all calls have. `At` is the index of the options among the arguments. */
 interface CommonFacts<At> {
   options: At;
-  /** What the first argument names, where it is an id. */
+  /** The kind of id that the first argument is. */
   first?: 'runId' | 'traceId' | 'sessionId';
-  /** The call works on flow or planner events: those that wait in a batch have to be stored before it. */
+  /** The call reads or deletes flow or planner events, so that batched ones must be stored before it. */
   afterEvents?: true;
-  /** Returns what `withFailSafe` answers when the call fails; a call without it throws there too. */
+  /** Creates the value that `withFailSafe` returns when the call fails. Without it the call throws there too. */
   nothing?: (args: readonly unknown[]) => unknown;
 }
 
@@ -52,26 +51,26 @@ interface ReadFacts<At> extends CommonFacts<At> {
 interface WriteFacts<At> extends CommonFacts<At> {
   kind: 'write';
   settledBy: SettledBy;
-  /** Which argument has the member that `settledBy` names. Default: the options. */
+  /** The index of the argument with the member that `settledBy` names. Default: the options. */
   settledAt?: number;
   withholds?: WithheldArgument;
-  /** Members of the options that let the write be refused for what is stored. */
+  /** Options that make the write conditional on the stored state. */
   conditions?: readonly string[];
-  /** Brings one event, or as many as its first argument has. */
+  /** Stores one event, or as many as the first argument has. */
   events?: 'one' | 'many';
-  /** Changes how many runs and bytes a tenant has. */
+  /** Changes the number of runs or bytes of a tenant. */
   counted?: true;
 }
 
-/** Of the call that returns a handle, whose own calls go through the store. */
+/** Facts of the call that returns a handle. The calls of the handle go through the store. */
 interface HandleFacts extends Partial<CommonFacts<undefined>> {
   kind: 'handle';
 }
 
-/** What is known of a call without making it. */
+/** The facts of a call. */
 export type CallFacts<At = number> = ReadFacts<At> | WriteFacts<At> | HandleFacts;
 
-/** Where the argument is that has a signal, as a number. */
+/** The index of the argument that has a signal. */
 type OptionsAt<Args extends readonly unknown[]> = {
   [At in keyof Args]: 'signal' extends keyof NonNullable<Args[At]>
     ? At extends `${infer N extends number}`
@@ -92,7 +91,7 @@ const toSessionPage = () => ({ items: [], cursorFound: false });
 
 const APPEND_CONDITIONS = ['expectedSeq', 'transaction', 'rejectInvalidTransitions', 'projections'] as const;
 
-/** The calls of every domain. */
+/** The facts of every call, by domain. */
 export const CALLS = {
   runs: {
     appendEvent: {
@@ -128,7 +127,8 @@ export const CALLS = {
     listQuarantined: { kind: 'read', options: 0, nothing: toPage },
     releaseRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state' },
     deleteRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state', counted: true },
-    exportRun: { kind: 'iterate', options: 1, first: 'runId', nothing: toVoid },
+    // Without `nothing`: an export that ends early would pass for a whole run.
+    exportRun: { kind: 'iterate', options: 1, first: 'runId' },
     restoreRun: { kind: 'write', options: 1, settledBy: 'itself', withholds: 'parts', counted: true },
     archiveRun: { kind: 'write', options: 1, first: 'runId', settledBy: 'state', counted: true },
     archiveLocation: { kind: 'read', options: 1, first: 'runId' },
@@ -137,10 +137,10 @@ export const CALLS = {
     feedPage: {
       kind: 'read',
       options: 0,
-      // The cursor stays where it was: without it a reader would begin again.
+      // Keeps the cursor: without it a reader would start from the beginning.
       nothing: ([options]) => {
-        const { after } = Object(options) as { after?: string };
-        return after === undefined ? { items: [] } : { items: [], next: after };
+        const { cursor } = Object(options) as { cursor?: string };
+        return cursor === undefined ? { items: [] } : { items: [], next: cursor };
       },
     },
     handle: { kind: 'handle' },
@@ -265,7 +265,7 @@ export const CALLS = {
 
 type Calls = typeof CALLS;
 
-/** The calls of a domain whose facts include these. */
+/** The calls of a domain whose facts match. */
 export type MethodWith<D extends StoreDomain, Facts> = {
   [M in MethodOf<D>]: M extends keyof Calls[D] ? (Calls[D][M] extends Facts ? M : never) : never;
 }[MethodOf<D>];
@@ -273,10 +273,10 @@ export type MethodWith<D extends StoreDomain, Facts> = {
 /** The calls of a domain that write. */
 export type WriteMethod<D extends StoreDomain> = MethodWith<D, { kind: 'write' }>;
 
-/** Names of calls as `runs.appendEvent`, of those whose facts include these. */
+/** The names, such as `runs.appendEvent`, of the calls whose facts match. */
 export type CallName<Facts = object> = { [D in StoreDomain]: `${D}.${MethodWith<D, Facts>}` }[StoreDomain];
 
-/** Returns what is known of a call. */
+/** Returns the facts of a call. */
 export function factsOf({ domain, method }: { domain: StoreDomain; method: string }): CallFacts {
   return (CALLS[domain] as Record<string, CallFacts>)[method]!;
 }

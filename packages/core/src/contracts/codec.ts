@@ -1,6 +1,6 @@
-/** The payload codec: what payloads pass on their way to an engine and back, such as compression and encryption. */
+/** The payload codec: encodes payloads before they are stored and decodes them when they are read. */
 
-/** What is encoded. */
+/** The kind of data that a payload holds. */
 export type PayloadKind =
   | 'event'
   | 'snapshot'
@@ -17,33 +17,40 @@ export type PayloadKind =
   | 'artifact'
   | 'artifact-bytes';
 
-/** Where a payload is kept. Encryption binds it to its place: moved elsewhere, it cannot be read. */
+/** Where a payload is stored. Encryption binds the payload to this context: it cannot be decrypted in another one. */
 export interface PayloadContext {
   tenantId: string;
   kind: PayloadKind;
-  /** What it belongs to: the id of a run, trace, session or artifact, the hash of a token, the key of a memory state. */
+  /** The owner: the id of a run, trace, session or artifact, the hash of a token, or the key of a memory state. */
   owner: string;
-  /** Which of the owner's it is, where there are several: the key of an event, the id of an update. */
+  /** The item of the owner, if it has several: the key of an event, the id of an update. */
   item?: string;
 }
 
-/** A payload between two steps; one without steps is plain. */
+/** A payload and the steps that encoded it. A payload without steps is plain. */
 export interface EncodedPayload {
-  /** What was done to it, in order: `['brotli', 'aes-256-gcm']`. */
+  /** The steps that were applied, in order: `['brotli', 'aes-256-gcm']`. */
   steps: readonly string[];
-  /** Of the key it was encrypted with. */
+  /** The id of the encryption key, or `null`. */
   keyId: string | null;
   data: Uint8Array;
 }
 
-/** A step, or several, between payloads and the engine. Both directions answer at once and change nothing they were given. */
+/** One or more encoding steps. Both directions are synchronous and do not modify their arguments. */
 export interface PayloadCodec {
-  /** Whether what it stores cannot be read without a key. */
+  /** Whether stored payloads are unreadable without a key. */
   readonly encrypts: boolean;
-  /** How it stores a tenant's payloads now, key id included; bytes stored in another form are kept apart. */
+  /**
+   * Returns the form in which it stores a tenant's payloads now, including the key id. Artifacts that are stored in
+   * different forms do not share their bytes.
+   */
   formOf(tenantId: string): string;
-  /** The payload with a step added, or as it is. */
-  encode(payload: EncodedPayload, place: PayloadContext): EncodedPayload;
-  /** Takes back what `encode` did. Gives a payload whose last step is not its own as it is, or refuses it. */
-  decode(payload: EncodedPayload, place: PayloadContext): EncodedPayload;
+  /** Returns the payload with a step added, or unchanged. */
+  encode(payload: EncodedPayload, context: PayloadContext): EncodedPayload;
+  /**
+   * Reverses `encode`. Returns a payload whose last step is not its own unchanged, or throws.
+   *
+   * @throws `CODEC_FAILED` if the payload cannot be decoded.
+   */
+  decode(payload: EncodedPayload, context: PayloadContext): EncodedPayload;
 }

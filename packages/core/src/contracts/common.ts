@@ -1,34 +1,43 @@
-/** What all domains share: call options, pages, durations and JSON values. */
+/** Types that all domains share: call options, pages, durations and JSON values. */
 
-/** Options every call takes (GEN-3). */
+/** Options that every call takes. */
 export interface CallOptions {
-  /** Gives up when aborted. A write already under way then ends as `OUTCOME_UNKNOWN`. */
+  /**
+   * Cancels the call. It fails with `ABORTED`, or with `OUTCOME_UNKNOWN` if a write was already under way. Live
+   * iterators end without an error.
+   */
   signal?: AbortSignal;
-  /** How long the call may take. Default 5 000 ms, or the store's own `timeoutMs`. */
+  /**
+   * How long the call may take, in milliseconds. After that it fails with `TIMEOUT`, or with `OUTCOME_UNKNOWN` if a
+   * write was already under way. Default: the store's own `timeoutMs`, which is 5 000 unless set.
+   */
   timeoutMs?: number;
 }
 
-/** A page of a list. `next` is the opaque cursor of the following page, absent on the last one. */
+/** A page of a list. */
 export interface Page<T> {
   items: T[];
+  /** The `cursor` of the following page. Absent on the last page. */
   next?: string;
-  /** Names of items that do not match their checksum and were left out. Reading one directly fails with `CORRUPT_VALUE`. */
+  /**
+   * Names of items that do not match their checksum and were omitted. Reading one directly fails with `CORRUPT_VALUE`.
+   */
   damaged?: string[];
 }
 
-/** Options of calls that give a page. */
+/** Options of calls that return a page. */
 export interface PageOptions extends CallOptions {
-  /** Where the previous page ended: its `next`. */
+  /** The `next` of the previous page. Default: the first page. */
   cursor?: string;
-  /** How many items at most. */
+  /** The maximum number of items. */
   limit?: number;
 }
 
 /** Milliseconds, or a text such as `'250ms'`, `'90s'`, `'15m'`, `'1h'`, `'7d'`. */
 export type Duration = number | string;
 
-/** A value that JSON can carry (GEN-4). */
+/** A JSON value. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
-/** A JSON object as callers write it: properties that are `undefined` are left out. */
+/** A JSON object as callers write it. Properties that are `undefined` are omitted. */
 export type JsonObject = Record<string, unknown>;

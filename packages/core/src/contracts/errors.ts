@@ -1,11 +1,11 @@
 /**
- * The one error class of Tidemark (GEN-1, GEN-8). Every failure a caller can meet has a stable code,
- * says whether the same call may be sent again, and whether anything may have been written.
+ * The error class of Tidemark. Every error has a stable code, says whether a retry can succeed, and whether anything
+ * may have been written.
  */
 import { shownArgument } from './url-secrets.ts';
 import type { StoreWrite } from './writes.ts';
 
-/** What each code means, what to do about it, and whether sending the same call again can succeed. */
+/** All error codes: the meaning of each, its remedy, and whether a retry of the same call can succeed. */
 export const ERROR_CODES = {
   INVALID_ARGUMENT: {
     retryable: false,
@@ -95,7 +95,7 @@ export const ERROR_CODES = {
   PROJECTION_FAILED: {
     retryable: false,
     meaning: 'A handler of a projection threw; `field` names it, `runId` and `runSeq` the event. Nothing was stored.',
-    remedy: 'Mend the handler; `cause` is what it threw.',
+    remedy: 'Fix the handler; `cause` is what it threw.',
   },
   CONFLICT: {
     retryable: false,
@@ -170,7 +170,7 @@ export const ERROR_CODES = {
   DURABILITY_TOO_WEAK: {
     retryable: false,
     meaning: "`durability: 'require'` was asked for, and an acknowledged write could be lost here.",
-    remedy: 'Mend what the message names, or open without it.',
+    remedy: 'Fix what the message names, or open without it.',
   },
   ABORTED: {
     retryable: false,
@@ -200,52 +200,56 @@ export const ERROR_CODES = {
   },
 } as const satisfies Record<string, { retryable: boolean; meaning: string; remedy: string }>;
 
-/** Stable, machine-readable name of a failure. */
+/** The stable, machine-readable code of an error. */
 export type ErrorCode = keyof typeof ERROR_CODES;
 
-/** What an error carries besides its code and message. */
+/** The details of an error, besides its code and message. */
 export interface ErrorDetails {
-  /** The argument that was wrong, as a path: `payload.items[3].price`. */
+  /** The path of the invalid argument: `payload.items[3].price`. */
   field?: string;
-  /** The rule it broke, in words: `1 to 512 UTF-8 bytes`. */
+  /** The rule that it breaks: `1 to 512 UTF-8 bytes`. */
   rule?: string;
-  /** The value that now stands in the store: the run's last sequence, the memory state's version, … */
+  /** The current value in the store: the run's last sequence, the memory state's version, … */
   current?: unknown;
   /**
-   * For `OUTCOME_UNKNOWN`: the exact write to send again with `replay`; its keys make that safe. Absent when the write joined a
-   * transaction of the caller's. For `CODEC_FAILED` of a pause that was loaded: the load, which a store that can read the pause
-   * answers.
+   * For `OUTCOME_UNKNOWN`: the write, to pass to `replay`. Its keys make the retry safe. Absent if the write joined a
+   * transaction of the caller. For `CODEC_FAILED` of `loadPlannerState`: the load, to replay on a store that can decode
+   * the pause.
    */
   write?: StoreWrite;
-  /** Where a broken or offending event stands. */
+  /** The run and the sequence of a damaged or refused event. */
   runId?: string;
   runSeq?: number;
-  /** For `CODEC_FAILED`: the key a stored payload was encrypted with. */
+  /** For `CODEC_FAILED`: the id of the key with which the payload was encrypted. */
   keyId?: string;
-  /** Where an archived run went. */
+  /** For `RUN_ARCHIVED`: the location of the archive. */
   archive?: string;
-  /** For `QUOTA_EXCEEDED` of a rate: after how many milliseconds it may be sent again. */
+  /** For `QUOTA_EXCEEDED` of a rate: the number of milliseconds to wait before a retry. */
   retryAfterMs?: number;
-  /** How often the call was made, when it was made again after failures. */
+  /** The number of attempts, if the call was retried. */
   attempts?: number;
-  /** What failed underneath. */
+  /** The error that caused this one. */
   cause?: unknown;
 }
 
 /**
- * Thrown by every operation of every store.
+ * The error that every call of every store throws. `code` identifies the failure; see `ERROR_CODES`.
  *
  * @example
- * try { await store.runs.appendEvent(event) } catch (error) {
- *   if (isTidemarkError(error, 'OUTCOME_UNKNOWN') && error.write) await replay(store, error.write) // settled by its key
+ * try {
+ *   await store.runs.handle('order-42').append('RunStarted');
+ * } catch (error) {
+ *   if (!isTidemarkError(error, 'OUTCOME_UNKNOWN') || !error.write) throw error;
+ *   await replay(store, error.write); // Stores the event unless the first attempt did.
  * }
  */
 export class TidemarkError extends Error {
   override readonly name = 'TidemarkError';
+  /** The stable code of the failure. */
   readonly code: ErrorCode;
-  /** Whether the same call, sent again later, can succeed. */
+  /** Whether a retry of the same call can succeed. */
   readonly retryable: boolean;
-  /** `rejected`: nothing was written. `unknown`: it may have been (GEN-8). */
+  /** `rejected`: nothing was written. `unknown`: the write may have been stored. */
   readonly outcome: 'rejected' | 'unknown';
   readonly field?: string;
   readonly rule?: string;
@@ -268,13 +272,24 @@ export class TidemarkError extends Error {
   }
 }
 
-/** Whether something thrown is a Tidemark error, of one of the given codes if any are given. */
+/**
+ * Returns whether a thrown value is a `TidemarkError`, with one of the given codes if there are any. Also recognises
+ * errors of another copy of the package, for which `instanceof` fails.
+ *
+ * @example
+ * try {
+ *   await store.runs.projectSnapshot('missing');
+ * } catch (error) {
+ *   if (!isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED')) throw error;
+ *   console.log(error.code); // RUN_NOT_FOUND
+ * }
+ */
 export function isTidemarkError(error: unknown, ...codes: ErrorCode[]): error is TidemarkError {
   if (!(error instanceof Error) || error.name !== 'TidemarkError') return false;
   return codes.length === 0 || codes.includes((error as TidemarkError).code);
 }
 
-/** An argument that breaks a rule: names the field and the rule. */
+/** Creates an `INVALID_ARGUMENT` error that names the field and the rule. */
 export function invalidArgument(field: string, rule: string, received?: unknown): TidemarkError {
   return new TidemarkError('INVALID_ARGUMENT', `${field} must be ${rule}${describe(received)}`, { field, rule });
 }

@@ -1,76 +1,78 @@
 /**
- * The fields of an event, each described once. The types of events, the columns of SQL engines, exports, archives and the
- * HTTP schema derive from this table. Encoders on hot paths are written by hand in `runs/event-forms.ts`, which does not
- * compile while a field is missing there. Fields without an entry of their own travel together in `extra`.
+ * The fields of an event, each described once. The types of events, the columns of SQL engines, exports, archives and
+ * the HTTP schema derive from this table. Encoders on hot paths are written by hand in `runs/event-forms.ts`, which
+ * does not compile if a field is missing there. Fields without an entry are stored together in `extra`.
  */
 import type { JsonObject } from './common.ts';
 
+/** The description of an event field. */
 export interface EventField {
   /** `run` names the run; `body` is sent by the producer and covered by the leaf; `store` is assigned by the store. */
   part: 'run' | 'body' | 'store';
   /**
-   * `id` is a text of at most 512 bytes, `time` an RFC 3339 text, `object` a JSON object, `instant` a
-   * time that engines keep in milliseconds.
+   * `id` is a text of at most 512 bytes, `time` an RFC 3339 text, `object` a JSON object, `instant` a time that engines
+   * store in milliseconds.
    */
   type: 'uuid' | 'id' | 'time' | 'integer' | 'object' | 'instant' | 'digest' | 'redaction';
-  /** Absent or `null` where an event has no value. */
+  /** The field is absent or `null` if an event has no value. */
   optional?: true;
-  /** The least value of an integer. */
+  /** The minimum of an integer. */
   min?: number;
   /** Stored and exported, but not a member of the events that callers send and read. */
   internal?: true;
 }
 
-/** In the order in which archives write their columns. */
+/** All event fields, in the order in which archives write their columns. */
 export const EVENT_FIELDS = {
   tenantId: { part: 'run', type: 'id' },
   runId: { part: 'run', type: 'id' },
-  /** Position in the run: 1, 2, 3 … in the order of commits. */
+  /** The position in the run: 1, 2, 3 … in the order of commits. */
   runSeq: { part: 'store', type: 'integer', min: 1 },
   /** UUID version 4. */
   eventId: { part: 'body', type: 'uuid' },
-  /** An open set; the eleven known types drive the snapshot. */
+  /** An open set. The eleven lifecycle types change the snapshot. */
   eventType: { part: 'body', type: 'id' },
-  /** Producer's clock, RFC 3339 UTC; returned as the exact text that was sent. */
+  /** The producer's clock: RFC 3339 UTC. Returned as the exact text that was sent. */
   emittedAt: { part: 'body', type: 'time' },
-  /** Append authority's clock, RFC 3339 UTC with milliseconds; never decreases along `runSeq`. */
+  /** The store's clock: RFC 3339 UTC with milliseconds. Never decreases along `runSeq`. */
   persistedAt: { part: 'store', type: 'instant' },
   projectId: { part: 'body', type: 'id' },
   environmentId: { part: 'body', type: 'id' },
   planId: { part: 'body', type: 'id' },
   planVersion: { part: 'body', type: 'id' },
-  /** Integer ≥ 1; 1 where the runtime has no such notion. */
+  /** An integer of at least 1. 1 if the runtime has no such notion. */
   engineAttemptId: { part: 'body', type: 'integer', min: 1 },
-  /** Integer ≥ 1. */
+  /** An integer of at least 1. Part of the derived idempotency key: a new attempt of a step needs a new one. */
   logicalAttemptId: { part: 'body', type: 'integer', min: 1 },
-  /** Opaque; the second event of a run with the same key is a duplicate of the first. */
+  /** An opaque key. A second event of the run with the same key is a duplicate of the first. */
   idempotencyKey: { part: 'body', type: 'id' },
-  /** Required for step types, forbidden for known run types. */
+  /** Required for the step types, forbidden for the run types of the lifecycle. */
   stepId: { part: 'body', type: 'id', optional: true },
-  /** JSON text of all other fields. */
+  /** All other fields, as JSON text. */
   extra: { part: 'body', type: 'object', optional: true, internal: true },
   payload: { part: 'body', type: 'object', optional: true },
-  /** 1 for the first event of a commit, 2 for the second, … */
+  /** The position in the commit: 1 for the first event, 2 for the second, … */
   commitIndex: { part: 'store', type: 'integer', min: 1, internal: true },
-  /** The hash of the event and everything before it in its run. */
+  /** The hash of the event and of all events before it in its run. */
   link: { part: 'store', type: 'digest', internal: true },
-  /** Set when the payload was taken out. Callers read it as `redacted`. */
+  /** Set if the payload was removed. Callers read it as `redacted`. */
   redaction: { part: 'store', type: 'redaction', optional: true, internal: true },
 } as const satisfies Record<string, EventField>;
 
 type Table = typeof EVENT_FIELDS;
 
-/** The names of the fields whose entries match. */
+/** The names of fields whose entries match. */
 type Named<Match> = { [K in keyof Table]: Table[K] extends Match ? K : never }[keyof Table];
 
+/** The name of an event field. */
 export type EventFieldName = keyof Table;
 type Internal = Named<{ internal: true }>;
 type Optional = Named<{ optional: true }>;
 
-/** Fields that a producer sends and the leaf covers. */
+/** Fields that a producer sends and that the leaf covers. */
 export type BodyField = Named<{ part: 'body' }>;
 
-/** Fields that are stored with an event, besides its run. */
+/** Fields that are stored with an event, except its run. */
 export type StoredField = Exclude<EventFieldName, Named<{ part: 'run' }>>;
 
 /** Fields that callers send. */
@@ -79,14 +81,14 @@ export type SentField = Exclude<Named<{ part: 'run' | 'body' }>, Internal>;
 /** Fields that callers read. */
 export type ReadField = Exclude<EventFieldName, Internal>;
 
-/** Fields with the value that a form of events has for each type of field; an absent value is `null`. */
+/** An object of fields. `Values` maps each type of field to its value type; optional fields may be `null`. */
 export type EventFieldsAs<Name extends EventFieldName, Values extends Record<Table[Name]['type'], unknown>> = {
   -readonly [K in keyof Table as K extends Name ? K : never]: Table[K]['type'] extends keyof Values
     ? Values[Table[K]['type']] | (K extends Optional ? null : never)
     : never;
 };
 
-/** What callers send and read for each type of field. */
+/** The value type that callers send and read for each type of field. */
 interface CallerValues {
   uuid: string;
   id: string;
@@ -96,13 +98,13 @@ interface CallerValues {
   instant: string;
 }
 
-/** Fields as callers send and read them; an absent value has no member. */
+/** Fields as callers send and read them. Optional fields may be absent. */
 export type CallerFields<Name extends ReadField> = EventFieldsAs<Exclude<Name, Optional>, CallerValues> & {
   -readonly [K in keyof Table as K extends Name & Optional ? K : never]?: CallerValues[Table[K]['type'] &
     keyof CallerValues];
 };
 
-/** The names of fields, in the order of the table. */
+/** The names of all fields, in the order of the table. */
 export const EVENT_FIELD_NAMES = Object.keys(EVENT_FIELDS) as EventFieldName[];
 
 /** The names of the fields that callers read. */
@@ -115,7 +117,9 @@ type Present<Fields> = { [K in keyof Fields as null extends Fields[K] ? never : 
   [K in keyof Fields as null extends Fields[K] ? K : never]?: NonNullable<Fields[K]>;
 };
 
-/** Leaves out the fields that are `null`: stored events have `null` where those of callers have no member. */
+/**
+ * Returns the fields without those that are `null`. Stored events have `null` where events of callers have no member.
+ */
 export function presentFields<Fields extends object>(fields: Fields): Present<Fields> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as Present<Fields>;
 }

@@ -1,177 +1,263 @@
 /**
- * Jobs: task records on KV with claims, leases and fencing (document 003; KV-7). A job is the KV record
- * `gbe.state.tasks.{type}.{id}`, readable and writable as such; these calls are the safe way to move it.
+ * Jobs: task records in KV with claims, leases and fencing. A job is the KV record `gbe.state.tasks.{type}.{id}`. KV
+ * calls can read and write it; these calls are the safe way to change it.
  */
 import type { CallOptions, Duration, Page, PageOptions } from './common.ts';
 
-/** Every state of a job; `completed`, `failed` and `cancelled` are final. */
+/** All states of a job. `completed`, `failed` and `cancelled` are final. */
 export const JOB_STATES = ['pending', 'claimed', 'running', 'completed', 'failed', 'cancelled'] as const;
+/** The state of a job. */
 export type JobState = (typeof JOB_STATES)[number];
 
-/** What jobs are listed by: a state, or `delayed` for pending jobs that wait for their time. */
+/** The states by which jobs are listed: every job state, and `delayed` for pending jobs that are not due yet. */
 export const LISTED_JOB_STATES = [...JOB_STATES, 'delayed'] as const;
+/** A state by which jobs are listed. */
 export type ListedJobState = (typeof LISTED_JOB_STATES)[number];
 
-/** The fields of a task record, by the names the specification gives them; times in milliseconds on the engine's clock. */
+/** The fields of a task record, named as in the specification. Times are in milliseconds on the engine's clock. */
 export interface JobFields {
   state: JobState;
   task_type: string;
   task_id: string;
   worker?: string;
   claim_id?: string;
-  /** The claim that ended the job, kept so that the same call sent again hears the same answer. */
+  /** The claim that ended the job, kept so that a retry returns the same result. */
   ended_by?: string;
   current_step?: number;
   step_count?: number;
   created_at: number;
   updated_at: number;
   timeout_at?: number;
-  /** Not before this time. */
+  /** The job is not due before this time. */
   run_at?: number;
-  /** −1000 to 1000, higher first; 0 when absent. */
+  /** −1000 to 1000; higher values are claimed first. 0 if absent. */
   priority?: number;
   retry_count?: number;
   max_retries?: number;
   error?: string;
   params_ref?: string;
   result_ref?: string;
-  /** Of a job that a sweep failed: nobody was told of it yet. */
+  /** Set on a job that a sweep failed, until `markAnnounced` is called. */
   unannounced?: true;
 }
 
-/** Which job. Types are 1 to 100 of `A–Z a–z 0–9 _ -`, because they are a word of keys and subjects. */
+/** Names a job. Types are 1 to 100 of `A–Z a–z 0–9 _ -`, because they are part of keys and subjects. */
 export interface JobRef {
   taskType: string;
   taskId: string;
 }
 
-/** A job as readers get it. */
+/** A job as readers get it. Times are in milliseconds on the engine's clock. */
 export interface Job extends JobRef {
-  /** Its record in KV. */
+  /** The key of its KV record. */
   key: string;
   state: JobState;
+  /** The worker that claimed the job. */
   worker?: string;
   currentStep?: number;
   stepCount?: number;
   createdAt: number;
   updatedAt: number;
-  /** When its lease ends; then a sweeper gives it to somebody else. */
+  /** When the lease ends. After that a sweep returns the job to the queue. */
   timeoutAt?: number;
+  /** The job is not due before this time. */
   runAt?: number;
   priority: number;
+  /** The number of times the job was returned to the queue. */
   retryCount: number;
   maxRetries: number;
+  /** The last error. */
   error?: string;
   paramsRef?: string;
   resultRef?: string;
-  /** Of the record; moves with every change. */
+  /** The revision of the record, which increases with every change. */
   revision: number;
 }
 
-/** A new job. The same type and id again is the same job: what is stored comes back unchanged. */
+/** A new job. */
 export interface NewJob extends JobRef {
-  /** Not before this long from now. */
+  /** How long to wait before the job is due. */
   delay?: Duration;
-  /** −1000 to 1000, higher first. Default 0. */
+  /** −1000 to 1000; higher values are claimed first. Default 0. */
   priority?: number;
   stepCount?: number;
-  /** How often a sweeper or a failure may send it back. Default 3. */
+  /** How often a failure or a sweep may return the job to the queue. Default 3. */
   maxRetries?: number;
+  /** A reference to the parameters, such as the id of an artifact. */
   paramsRef?: string;
-  /** Further fields of the record, for the worker. Names of `JobFields` are refused. */
+  /** More fields of the record, for the worker. Names of `JobFields` are refused. */
   fields?: Record<string, string | number | boolean>;
 }
 
-/** A worker's hold on a job; every call that moves the job shows it. */
+/** A worker's claim on a job. Every call that changes the job needs it. */
 export interface JobClaim extends JobRef {
   claimId: string;
-  /** What a sign of life renews the lease to, unless it says otherwise. Default 60 s. */
+  /** The lease that a heartbeat renews by default. Default 60 s. */
   lease?: Duration;
 }
 
-/** A job with the hold that was just taken on it: the claim that the worker's other calls take. */
+/** A claim together with the claimed job. The other calls of the worker take it as their claim. */
 export interface ClaimedJob extends JobClaim {
   job: Job;
 }
 
+/** Options of `claim`. */
 export interface ClaimOptions extends CallOptions {
+  /** The name of the worker, stored with the job. */
   worker: string;
-  /** How long without a sign of life until the job is given to somebody else. Default 60 s. */
+  /** How long the job may go without a heartbeat before a sweep returns it to the queue. Default 60 s. */
   lease?: Duration;
   /**
-   * Names the claim: 1 to 100 of `A–Z a–z 0–9 _ -`, chosen at random when absent. Retried with the same id, a claim returns the
-   * job that it took, as it is now, though that has ended or belongs to another by then; it never takes a second one. Remembered
-   * for at least five minutes, and for as long as the job is held.
+   * Identifies the claim: 1 to 100 of `A–Z a–z 0–9 _ -`, random by default. A retry with the same id returns the job
+   * that the first call took, in its current state, even if the job has ended or another worker has it. It never takes
+   * a second job. The id is remembered for at least five minutes, and for as long as the job is held.
    */
   claimId?: string;
 }
 
-/** Options of calls that change a job nobody need hold. */
+/** Options of calls that change a job without a claim. */
 export interface JobRequest extends CallOptions {
-  /** Names the call, so that a retry of it is not applied again and returns the same. Chosen at random when absent. */
+  /** Identifies the call: a retry with the same id is not applied again and returns the same. Random by default. */
   requestId?: string;
 }
 
-/** What a sweep found in need of a push. */
+/** Why a sweep found a job overdue. */
 export type OverdueReason = 'lease ended' | 'not updated' | 'not claimed' | 'due' | 'not announced';
 
+/** An overdue job, as `overdue` returns it. */
 export interface OverdueJob {
   job: Job;
   reason: OverdueReason;
 }
 
-/** How one overdue job went. */
+/** The result of `recover`. */
 export interface RecoveredJob {
-  /** What was done: sent back (counted), failed for good, made ready, only signalled; `missed`: another changed it first. */
+  /**
+   * `requeued`: returned to the queue, counted as a retry. `failed`: no retries were left. `released`: a delayed job is
+   * now due. `signalled`: the record was only touched, so that its workers can be notified again. `missed`: the job
+   * changed first, and nothing was done.
+   */
   outcome: 'requeued' | 'failed' | 'released' | 'signalled' | 'missed';
   job: Job;
 }
 
-/** Work to be claimed, with leases and fencing. */
+/**
+ * Queues work and hands it to workers, with leases and fencing.
+ *
+ * At most one claim holds a job at a time. A worker that lost its claim gets `CLAIM_LOST` from every call and must
+ * stop. Errors that every call can throw are listed at `Store`.
+ */
 export interface JobStore {
-  /** `created` is false when the job was there already. */
+  /**
+   * Adds a job to the queue. If a job with the same type and id exists, returns it unchanged with `created: false`.
+   *
+   * @throws `CONFLICT` if the record exists but is not a job. `PAYLOAD_TOO_LARGE` if a field exceeds `info.limits`.
+   *
+   * @example
+   * const mail = { taskType: 'email-send', taskId: 'welcome-ada', fields: { to: 'ada@example.com' } };
+   * const { created } = await store.jobs.enqueue(mail);
+   * const again = await store.jobs.enqueue(mail);
+   * console.log(created, again.created, again.job.state); // true false pending
+   */
   enqueue(job: NewJob, options?: CallOptions): Promise<{ job: Job; created: boolean }>;
+  /** Returns a job, or `null` if there is none. */
   get(job: JobRef, options?: CallOptions): Promise<Job | null>;
   /**
-   * Takes this job, or the next of a type: highest priority first, then the oldest, give or take a few while several
-   * processes claim at once. `null` when there is none to take.
+   * Claims the named job, or the next one of a type, and returns it. Returns `null` if no job is due.
+   *
+   * The next job is the one with the highest priority, then the oldest. The order is approximate while several
+   * processes claim at once.
+   *
+   * @throws `INVALID_ARGUMENT` if `worker` is missing.
+   *
+   * @example
+   * await store.jobs.enqueue({ taskType: 'email-send', taskId: 'welcome-ada' });
+   * const claim = await store.jobs.claim({ taskType: 'email-send' }, { worker: 'mailer-1', lease: '30s' });
+   * if (claim) {
+   *   await store.jobs.progress(claim, { currentStep: 1, stepCount: 2 });
+   *   const job = await store.jobs.complete(claim, { resultRef: 'message-7', ttl: '7d' });
+   *   console.log(job.taskId, job.state); // welcome-ada completed
+   * }
    */
   claim(which: JobRef | { taskType: string }, options: ClaimOptions): Promise<ClaimedJob | null>;
-  /** A sign of life: the lease starts anew. `CLAIM_LOST` when the job is no longer this claim's, here and below. */
+  /**
+   * Renews the lease and returns the job.
+   *
+   * @throws `CLAIM_LOST` if this claim no longer holds the job.
+   */
   heartbeat(claim: JobClaim, options?: CallOptions & { lease?: Duration }): Promise<Job>;
-  /** The job is running and has reached a step; also a sign of life. */
+  /**
+   * Records that the job has reached a step, sets it to `running` and renews the lease.
+   *
+   * @throws `CLAIM_LOST` if this claim no longer holds the job.
+   */
   progress(
     claim: JobClaim,
     step: { currentStep: number; stepCount?: number },
     options?: CallOptions & { lease?: Duration },
   ): Promise<Job>;
-  /** Ends the job. `ttl`: when the record may go; for ever when absent (KV-9). */
+  /**
+   * Completes the job. The record expires after `ttl`, by default never.
+   *
+   * A retry with the same claim returns the completed job.
+   *
+   * @throws `CLAIM_LOST` if this claim no longer holds the job.
+   *
+   * @example
+   * const mail = { taskType: 'email-send', taskId: 'welcome-ada' };
+   * await store.jobs.enqueue(mail);
+   * const claim = await store.jobs.claim(mail, { worker: 'mailer-1' });
+   * try {
+   *   if (claim) await store.jobs.complete(claim, { resultRef: 'message-7' });
+   * } catch (error) {
+   *   if (!isTidemarkError(error, 'CLAIM_LOST')) throw error; // Otherwise another worker has the job: stop.
+   * }
+   * console.log((await store.jobs.get(mail))?.state); // completed
+   */
   complete(claim: JobClaim, result?: { resultRef?: string; ttl?: Duration }, options?: CallOptions): Promise<Job>;
-  /** Sends the job back, after `delay`, while it has retries left; else, or with `retry: false`, it has failed for good. */
+  /**
+   * Returns the job to the queue, after `delay`, while it has retries left. Fails it for good if it has none, or with
+   * `retry: false`; the record then expires after `ttl`.
+   *
+   * A retry with the same claim returns the same job.
+   *
+   * @throws `CLAIM_LOST` if this claim no longer holds the job.
+   */
   fail(
     claim: JobClaim,
     failure: { error: string; retry?: boolean; delay?: Duration; ttl?: Duration },
     options?: CallOptions,
   ): Promise<Job>;
-  /** Ends a job whoever holds it. Of a job that has ended nothing changes. `null` when there is none. */
+  /**
+   * Cancels a job, also one that a worker holds, and returns it. Does not change a job that has ended. Returns `null`
+   * if there is no job.
+   */
   cancel(job: JobRef, options?: JobRequest & { ttl?: Duration }): Promise<Job | null>;
-  /** A failed or cancelled job back to pending, its retries counted from 0. `CONFLICT` for any other, or none. */
+  /**
+   * Returns a failed or cancelled job to the queue and resets its retry count.
+   *
+   * @throws `CONFLICT` if the job is in another state or does not exist; `current` is its state.
+   */
   requeue(job: JobRef, options?: JobRequest & { delay?: Duration }): Promise<Job>;
   /**
-   * Jobs of a state, by type, the one untouched for longest first. `delayed` are the pending ones that wait for their
-   * time, the next one first; `failed` is the list of dead jobs.
+   * Returns a page of jobs in a state, ordered by type, then by the time of their last update, oldest first. `delayed`
+   * lists pending jobs that are not due yet, the next one first. `failed` is the list of dead jobs. 1 to 1 000 per
+   * page, default 100.
    */
   list(state: ListedJobState, options?: PageOptions & { taskType?: string }): Promise<Page<Job>>;
-  /** Task types that have a job in a state. */
+  /** Returns the task types that have a job in a state. */
   types(state: ListedJobState, options?: CallOptions): Promise<string[]>;
   /**
-   * Jobs of a type that need a push (KV-8), found through an index: leases that have ended, held jobs not updated for
-   * `threshold`, delayed ones whose time has come, jobs failed by a sweep and not announced for `threshold`, and
-   * pending ones not claimed for `threshold`; 1 to 1 000 in this order, default 100.
+   * Returns jobs of a type that need attention, read from an index. In this order: jobs whose lease has ended, held
+   * jobs not updated for `threshold`, delayed jobs that are due, failed jobs not announced for `threshold`, and pending
+   * jobs not claimed for `threshold`. `limit` is 1 to 1 000, default 100.
    */
   overdue(taskType: string, options: CallOptions & { threshold: Duration; limit?: number }): Promise<OverdueJob[]>;
-  /** Does what an overdue job needs, unless it has changed or ended since it was seen: then it is `missed`. */
+  /**
+   * Recovers an overdue job as its reason requires, and returns the outcome. Does nothing if the job has changed since
+   * `overdue` read it: the outcome is then `missed`.
+   */
   recover(overdue: OverdueJob, options?: JobRequest): Promise<RecoveredJob>;
-  /** The end of a job that a sweep failed has been told to whom it concerns; until then sweeps find it again. */
+  /** Records that the failure of a job by a sweep was announced. Until then sweeps find the job again. */
   markAnnounced(job: JobRef, options?: CallOptions): Promise<void>;
 }

@@ -1,16 +1,16 @@
-/** KV: records of named byte fields with TTL, compare-and-swap and ordered scans (document 003). */
+/** KV: records of named byte fields with TTL, compare-and-swap and ordered scans. */
 import type { CallOptions, Duration, Page, PageOptions } from './common.ts';
 
-/** What writers may pass; numbers and booleans are stored as their text (KV-1). */
+/** A field value to write. Numbers, big integers and booleans are stored as their text. */
 export type KvValue = string | number | bigint | boolean | Uint8Array;
 
 /** A record as readers get it. */
 export interface KvRecord {
-  /** Null-prototype object of name to bytes; `textOf` and `numberOf` decode them. */
+  /** The fields by name, as bytes, in an object without a prototype. Decode them with `textOf` and `numberOf`. */
   fields: Record<string, Uint8Array>;
-  /** Milliseconds left to live, absent when it lives for ever. */
+  /** The remaining time to live in milliseconds. Absent if the record does not expire. */
   ttl?: number;
-  /** Grows with every change of the record and never repeats for a key. */
+  /** Increases with every change of the record, and is never reused for the key. */
   revision: number;
 }
 
@@ -23,47 +23,53 @@ export interface KvEntry {
 /** Options of writes. */
 export interface KvWriteOptions extends CallOptions {
   /**
-   * Names the call: retried with the same id, it is not applied again and returns what it returned the first time. An id
-   * counts for its key. It is remembered for at least five minutes, whatever becomes of the record, and the last 16 of a
-   * key for as long as its record lives.
+   * Identifies the call: a retry with the same id is not applied again and returns the first result. The id is scoped
+   * to the key. It is remembered for at least five minutes, even if the record is deleted, and the last 16 ids of a key
+   * for as long as its record exists.
    */
   requestId?: string;
 }
 
-/** What a write tells. */
+/** The result of a write. */
 export interface KvWriteResult {
+  /** False if `ifExists` was set and there was no record. */
   written: boolean;
-  /** Of the record as it stands now; `null` when there is none. */
+  /** The current revision of the record, or `null` if there is no record. */
   revision: number | null;
 }
 
-/** One condition of a scan (KV-4, KV-5). A record without the field matches only `ne`. */
+/**
+ * One condition of a scan. `eq`, `ne` and `in` compare bytes. The others compare as integers if both values are written
+ * as integers, otherwise by bytes. A record without the field matches only `ne`.
+ */
 export type KvPredicate =
   | { field: string; op: 'eq' | 'ne' | 'lt' | 'gt' | 'lte' | 'gte'; value: KvValue }
   | { field: string; op: 'in'; value: readonly KvValue[] };
 
-/** One predicate, or several that must all hold; `maxResults` counts matches. */
+/** One predicate, or several that must all hold. `maxResults` limits the number of matches. */
 export type ScanFilter =
   | (KvPredicate & { maxResults?: number })
   | { where?: readonly KvPredicate[]; maxResults?: number };
 
-/** Compare several fields and/or the revision, then write several fields, in one step (KV-3). */
+/** Conditions on fields and on the revision, and the fields to write if they hold. */
 export interface KvSwap {
-  /** Fields as they must stand; `null` means absent. */
+  /** The values that fields must have. `null` means absent. */
   expected?: Record<string, KvValue | null>;
-  /** The revision the record must have; 0 means that there must be no record. */
+  /** The revision that the record must have. 0 means that there must be no record. */
   expectedRevision?: number;
-  /** Fields to write; `null` removes one. */
+  /** The fields to write. `null` removes a field. */
   set: Record<string, KvValue | null>;
-  /** A new time to live; `null` clears it; absent keeps it. */
+  /** A new time to live. `null` removes it; absent keeps it. */
   ttl?: Duration | null;
   /** As in `KvWriteOptions`. */
   requestId?: string;
 }
 
-/** How a swap went; `record` is what stands now. */
+/** The result of a swap. */
 export interface KvSwapResult {
+  /** False if a condition did not hold; nothing was written then. */
   swapped: boolean;
+  /** The record as it is now, or `null` if there is none. */
   record: KvRecord | null;
 }
 
@@ -71,37 +77,88 @@ export interface KvSwapResult {
 export interface KvChange {
   key: string;
   type: 'put' | 'delete' | 'expire';
+  /** The record after the change, or `null` if it is gone. */
   record: KvRecord | null;
 }
 
-/** Records of fields. */
+/**
+ * Reads and writes records of fields. All calls work in the tenant of the view, or in the tenant `default`.
+ *
+ * Keys and field names have 1 to 512 UTF-8 bytes. A field larger than `info.limits.fieldBytes` fails with
+ * `PAYLOAD_TOO_LARGE`. Reads of a record that does not match its checksum fail with `CORRUPT_VALUE`. A write whose
+ * reply is lost fails with `OUTCOME_UNKNOWN` and can be replayed if it has a `requestId`. Errors that every call can
+ * throw are listed at `Store`.
+ */
 export interface KvStore {
+  /**
+   * Returns the record of a key, or `null` if there is none or it has expired.
+   *
+   * @throws `CORRUPT_VALUE`.
+   */
   get(key: string, options?: CallOptions): Promise<KvRecord | null>;
-  /** One answer per key, in order. */
+  /**
+   * Returns the records of up to 1 000 keys, in the order of the keys, `null` for each that is missing.
+   *
+   * @throws `CORRUPT_VALUE`.
+   */
   getMany(keys: readonly string[], options?: CallOptions): Promise<(KvRecord | null)[]>;
-  /** Replaces the whole record; without `ttl` it lives for ever (KV-2). */
+  /**
+   * Writes a record and replaces an existing one completely, including its fields and its time to live. Without `ttl`
+   * the record does not expire.
+   *
+   * @throws `PAYLOAD_TOO_LARGE`. `INVALID_ARGUMENT` if `fields` is empty: use `delete` to remove a record.
+   *
+   * @example
+   * await store.kv.put('session.ada', { cart: 'apples', items: 3 }, { ttl: '30m' });
+   * const record = await store.kv.get('session.ada');
+   * console.log(textOf(record?.fields.cart), numberOf(record?.fields.items)); // apples 3
+   */
   put(
     key: string,
     fields: Record<string, KvValue>,
     options?: KvWriteOptions & { ttl?: Duration },
   ): Promise<KvWriteResult>;
-  /** Removes the record; returns whether there was one. */
+  /** Removes the record and returns whether it existed. */
   delete(key: string, options?: KvWriteOptions): Promise<boolean>;
+  /**
+   * Returns the bytes of one field, or `null` if the record or the field does not exist.
+   *
+   * @throws `CORRUPT_VALUE`.
+   */
   getField(key: string, field: string, options?: CallOptions): Promise<Uint8Array | null>;
-  /** Writes one field and keeps the time to live. `ifExists` refuses to bring back a record that is gone. */
+  /**
+   * Writes one field and keeps the other fields and the time to live. Creates the record if there is none, unless
+   * `ifExists` is set.
+   *
+   * @throws `PAYLOAD_TOO_LARGE`.
+   */
   setField(
     key: string,
     field: string,
     value: KvValue,
     options?: KvWriteOptions & { ifExists?: boolean },
   ): Promise<KvWriteResult>;
-  /** Writes several fields at once; `null` removes one; a record whose last field goes is gone. */
+  /**
+   * Writes several fields in one step and keeps the others and the time to live. `null` removes a field; a record
+   * without fields is removed. Creates the record if there is none, unless `ifExists` is set.
+   *
+   * @throws `PAYLOAD_TOO_LARGE`.
+   */
   setFields(
     key: string,
     fields: Record<string, KvValue | null>,
     options?: KvWriteOptions & { ifExists?: boolean },
   ): Promise<KvWriteResult>;
-  /** Writes `next` if the field has the bytes of `expected`; `null` means absent. */
+  /**
+   * Writes `next` to a field if the field has the bytes of `expected`, and returns whether it did. `null` means absent,
+   * for both values.
+   *
+   * @throws `PAYLOAD_TOO_LARGE`.
+   *
+   * @example
+   * console.log(await store.kv.compareAndSwap('leader', 'node', null, 'node-1')); // true
+   * console.log(await store.kv.compareAndSwap('leader', 'node', null, 'node-2')); // false
+   */
   compareAndSwap(
     key: string,
     field: string,
@@ -109,16 +166,59 @@ export interface KvStore {
     next: KvValue | null,
     options?: KvWriteOptions,
   ): Promise<boolean>;
+  /**
+   * Compares several fields, the revision, or both, and writes several fields if they match, in one step. Returns the
+   * current record in either case.
+   *
+   * @throws `PAYLOAD_TOO_LARGE`.
+   *
+   * @example
+   * await store.kv.put('stock.apple', { left: 3 });
+   * for (;;) {
+   *   const record = await store.kv.get('stock.apple');
+   *   const left = numberOf(record?.fields.left) ?? 0;
+   *   const change = { expectedRevision: record?.revision ?? 0, set: { left: left - 1 } };
+   *   const { swapped } = await store.kv.swap('stock.apple', change);
+   *   if (swapped) break; // Otherwise another writer was faster: read again.
+   * }
+   */
   swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult>;
-  /** Sets a new time to live, or with `null` none. Returns whether there is such a record. */
+  /** Sets a new time to live, or removes it with `null`. Returns whether the record exists. */
   touch(key: string, ttl: Duration | null, options?: KvWriteOptions): Promise<boolean>;
   /**
-   * Records whose key starts with the prefix, in byte order of keys, each at most once. A record that does not match its checksum
-   * is left out, and the scan fails with `CORRUPT_VALUE` after the last of the others.
+   * Yields the records whose key starts with the prefix, in byte order of keys, each at most once.
+   *
+   * Omits records that do not match their checksum, and then fails after the last of the others.
+   *
+   * @throws `CORRUPT_VALUE` at the end, if a record was omitted.
+   *
+   * @example
+   * await store.kv.put('user.ada', { age: 36 });
+   * await store.kv.put('user.bob', { age: 17 });
+   * for await (const { key, record } of store.kv.scan('user.', { field: 'age', op: 'gte', value: 18 })) {
+   *   console.log(key, numberOf(record.fields.age)); // user.ada 36
+   * }
    */
   scan(prefix: string, filter?: ScanFilter, options?: CallOptions): AsyncIterable<KvEntry>;
-  /** The same a page at a time: 1 to 1 000 matches, default 100. Keys of damaged records are in `damaged`. */
+  /**
+   * Returns a page of such a scan: 1 to 1 000 matches, default 100. `damaged` lists the keys of records that do not
+   * match their checksum.
+   */
   scanPage(prefix: string, options?: PageOptions & { filter?: ScanFilter }): Promise<Page<KvEntry>>;
-  /** Changes of records under a prefix from now on, until aborted. */
+  /**
+   * Yields changes of records under a prefix from now on. Ends without an error when `signal` aborts or the store is
+   * closed.
+   *
+   * @throws `OVERLOADED` if the reader falls too far behind: scan the prefix and watch again.
+   *
+   * @example
+   * const stop = new AbortController();
+   * const changes = store.kv.watch('config.', { signal: stop.signal });
+   * await store.kv.put('config.theme', { value: 'dark' });
+   * for await (const { key, type, record } of changes) {
+   *   console.log(key, type, textOf(record?.fields.value)); // config.theme put dark
+   *   stop.abort();
+   * }
+   */
   watch(prefix: string, options?: CallOptions): AsyncIterable<KvChange>;
 }

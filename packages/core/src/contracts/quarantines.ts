@@ -1,34 +1,34 @@
-/** Quarantined runs: damage that was found in one run, and the alert that tells of it. */
+/** Quarantined runs: runs in which damage was found. */
 import type { PageOptions } from './common.ts';
 
-/** A run that is damaged from a sequence on, or was until it was released. */
+/** A run that is damaged from a sequence on, or that was repaired and released. */
 export interface QuarantinedRun {
   tenantId: string;
   runId: string;
-  /** The first sequence that feeds pass over, and with which a release begins. */
+  /** The first sequence that feeds skip, and at which they continue after the release. */
   fromSeq: number;
-  /** What is wrong, in words. */
+  /** A description of the damage. */
   reason: string;
-  /** When it was found: RFC 3339. */
+  /** When the damage was found: RFC 3339. */
   at: string;
   state: 'quarantined' | 'released';
-  /** The number of the release, which only grows; 0 while the run is quarantined. */
+  /** The number of the release, which only increases. 0 while the run is quarantined. */
   release: number;
 }
 
-/** Options of `listQuarantined`: 1 to 1 000 runs a page, default 100, by tenant and run id. */
+/** Options of `listQuarantined`: 1 to 1 000 runs per page, default 100, in order of tenant and run id. */
 export interface ListQuarantinedOptions extends PageOptions {
   tenantId?: string;
-  /** Default: `quarantined`. */
+  /** Default `quarantined`. */
   state?: 'quarantined' | 'released' | 'any';
 }
 
-/** Where a page of the feed passed over a quarantined run. */
+/** A quarantined run that a page of the feed skipped. */
 export interface HeldRun {
   tenantId: string;
   runId: string;
-  /** The first sequence of the run that the page passed over. After a release, begin with it. */
+  /** The first sequence of the run that the page skipped. Continue with it after a release. */
   runSeq: number;
-  /** How many items of the page come before it. */
+  /** The number of items of the page before the skipped event. */
   index: number;
 }

@@ -1,21 +1,26 @@
-/** What an append is told, and what it tells. */
+/** Options and results of appends. */
 import type { CallOptions } from './common.ts';
 
-/** What an append tells. */
+/** The result of an append. */
 export interface AppendResult {
-  /** Of the stored event: the existing one for a duplicate. */
+  /** The id of the stored event: of the existing one if this is a duplicate. */
   eventId: string;
+  /** The position of the stored event in its run. */
   runSeq: number;
+  /** When the store stored the event: RFC 3339. */
   persistedAt: string;
-  /** True when the key was there already. */
+  /** True if the idempotency key was already stored. */
   idempotent: boolean;
-  /** True when a new event was written. */
+  /** True if a new event was written. */
   persisted: boolean;
-  /** For a duplicate: whether the stored event says the same as the one sent (RUN-4); absent where a redaction left it unknown. */
+  /**
+   * For a duplicate: whether type, step and payload equal those of the stored event. Absent if a redaction makes that
+   * unknown.
+   */
   payloadMatches?: boolean;
 }
 
-/** A projection as `defineProjection` gives it; `Projection` has its calls. */
+/** The name and version of a projection. `defineProjection` returns the full `Projection`. */
 export interface NamedProjection {
   readonly name: string;
   readonly version: number;
@@ -23,16 +28,25 @@ export interface NamedProjection {
 
 /** Options of an append. */
 export interface AppendOptions extends CallOptions {
-  /** Write only if this is the run's last sequence (0: the run is new), else `SEQ_CONFLICT` (RUN-7). */
+  /**
+   * Writes only if this is the run's last sequence, 0 for a new run. Otherwise the append fails with `SEQ_CONFLICT`.
+   * Duplicates succeed regardless.
+   */
   expectedSeq?: number;
-  /** Refuse events whose transition is invalid with `INVALID_TRANSITION` instead of marking the snapshot (RUN-11). */
+  /**
+   * Refuses events that the state of the run does not allow, with `INVALID_TRANSITION`. By default they are stored, and
+   * the snapshot lists them as `violations`.
+   */
   rejectInvalidTransitions?: boolean;
-  /** The caller's own transaction to join, on engines with the capability `runs.transactions`. */
+  /**
+   * An open transaction of the caller, in which the events are written. Fails with `UNSUPPORTED` unless the store has
+   * the capability `runs.transactions`.
+   */
   transaction?: unknown;
   /**
-   * Projections whose states are written in the transaction of the events, on engines with the capability
-   * `runs.inlineProjections`: once the append is answered, every reader gets a state that has taken its events in. A
-   * handler that throws undoes the append (`PROJECTION_FAILED`). Not together with `transaction`.
+   * Projections whose states are written in the transaction of the events. When the append resolves, every reader gets
+   * states that include its events. A handler that throws undoes the append (`PROJECTION_FAILED`). Fails with
+   * `UNSUPPORTED` unless the store has the capability `runs.inlineProjections`. Cannot be combined with `transaction`.
    */
   projections?: readonly NamedProjection[];
 }

@@ -1,8 +1,8 @@
-/** Events of runs: as they are sent, as they are stored, and as a reader with definitions gets them (documents 004, 001). */
+/** Events of runs: as producers send them, as they are stored, and as readers with definitions get them. */
 import type { CallerFields, ReadField, SentField } from './event-fields.ts';
 import type { EventSchemas, OutputOf } from './schemas.ts';
 
-/** A reference to a file an event speaks of. */
+/** A reference to a file in the payload of an event. */
 export interface RunArtifact {
   uri: string;
   kind: string;
@@ -11,13 +11,13 @@ export interface RunArtifact {
   expiresAt?: string;
 }
 
-/** Fields of ours that an event may carry besides the specification's (RUN-1, RUN-9). */
+/** Optional fields that Tidemark defines in addition to those of the specification. */
 export interface RunEventExtensions {
-  /** Small map of text to text; `listRuns` filters by the labels of a run's first event. */
+  /** A small map of text to text. `listRuns` filters by the labels of a run's first event. */
   labels?: Record<string, string>;
-  /** The run that started this one, or that it was forked from. */
+  /** The run that started this one, or from which it was forked. */
   parentRunId?: string;
-  /** Of an event that `forkRun` copied: where it came from. */
+  /** The origin of an event that `forkRun` copied. */
   forkedFrom?: ForkOrigin;
   /** W3C trace context of the producer. */
   traceparent?: string;
@@ -25,51 +25,50 @@ export interface RunEventExtensions {
   engineRunRef?: unknown;
   causedBySignalId?: string;
   parentEventId?: string;
-  /** The id a v1 event had, when it was not a version 4 UUID. */
+  /** The id of a v1 event, if it was not a version 4 UUID. */
   sourceEventId?: string;
-  /** The sequence a v1 event had in the store it came from. */
+  /** The sequence of a v1 event in the store it was copied from. */
   sourceRunSeq?: number;
 }
 
-/** What an event says besides its key. */
+/** The fields of an event without its idempotency key. */
 export interface RunEventEnvelope extends RunEventExtensions, CallerFields<Exclude<SentField, 'idempotencyKey'>> {}
 
 /**
- * An event as a producer sends it. Fields the contract does not know are kept and returned.
- * The store adds `runSeq` and `persistedAt`.
+ * An event as a producer sends it. Unknown fields are stored and returned. The store adds `runSeq` and `persistedAt`.
  */
 export interface RunEventWrite extends RunEventEnvelope, CallerFields<'idempotencyKey'> {
   [extra: string]: unknown;
 }
 
-/** An event whose key may be left out: the store derives it (RUN-5). */
+/** An event to append. Without an `idempotencyKey` the store derives one; see `RunStore.appendEvent`. */
 export interface RunEventInput extends RunEventEnvelope, Partial<CallerFields<'idempotencyKey'>> {
   [extra: string]: unknown;
 }
 
-/** An event as it is stored. */
+/** A stored event. */
 export interface RunEventRecord extends RunEventWrite, CallerFields<Exclude<ReadField, SentField>> {
-  /** Set when the payload was taken out by `redactEvent`. */
+  /** Set if `redactEvent` removed the payload. */
   redacted?: Redaction;
 }
 
-/** Who took the payload out of an event, when and why. */
+/** Who removed the payload of an event, when and why. */
 export interface Redaction {
   at: string;
   by: string;
   reason: string;
 }
 
-/** Where a copied event came from. */
+/** The origin of a copied event. */
 export interface ForkOrigin {
   runId: string;
-  /** Its place in that run, which is also its place in the fork. */
+  /** The position of the event in that run, which is also its position in the fork. */
   runSeq: number;
-  /** The last sequence the fork has in common with its origin. */
+  /** The last sequence that the fork shares with its origin. */
   atSeq: number;
 }
 
-/** The types that drive the snapshot of a run; they need no schema. */
+/** The event types that change the snapshot of a run. They need no schema. */
 export type LifecycleEventType =
   | 'RunQueued'
   | 'RunStarted'
@@ -83,32 +82,41 @@ export type LifecycleEventType =
   | 'StepFailed'
   | 'StepSkipped';
 
-/** The fields of a stored event without its index signature, so that they can be typed anew. */
+/** The fields of a stored event without its index signature, so that they can be typed again. */
 type KnownFields = {
   [K in keyof RunEventRecord as string extends K ? never : number extends K ? never : K]: RunEventRecord[K];
 };
 
-/** A stored event of a defined type, with its payload as the schema gives it. */
+/** A stored event of a defined type, with its payload as the schema returns it. */
 export type DefinedEvent<S extends EventSchemas, T extends keyof S & string = keyof S & string> = {
   [K in T]: Omit<KnownFields, 'eventType' | 'payload'> & { eventType: K; payload: OutputOf<S[K]> };
 }[T];
 
-/** A stored event of a type that drives the snapshot and has no schema. */
+/** A stored event of a lifecycle type that has no schema. */
 export type LifecycleEvent<S extends EventSchemas> = Omit<KnownFields, 'eventType'> & {
   eventType: Exclude<LifecycleEventType, keyof S>;
 };
 
 /**
- * An event as readers with definitions get it: a union that `eventType` tells apart. Events of types it does not name
- * are given as they are stored, so a `switch` over them needs a `default`.
+ * An event as readers with definitions get it: a union discriminated by `eventType`. Events of other types are returned
+ * as they are stored, so a `switch` needs a `default`.
  */
 export type TypedEvent<S extends EventSchemas> = DefinedEvent<S> | LifecycleEvent<S>;
 
-/** What `defineEvents` gives. */
+/** Event types and their schemas, as `defineEvents` returns them. */
 export interface EventDefinitions<S extends EventSchemas> {
   readonly schemas: S;
-  /** The payload of a defined type as its schema gives it, or `INVALID_PAYLOAD` naming the path. Other types pass. */
+  /**
+   * Returns the payload as its schema returns it, or a promise if the schema is asynchronous. Returns payloads of other
+   * types unchanged.
+   *
+   * @throws `INVALID_PAYLOAD` if the payload does not fit; `field` is the path.
+   */
   parsePayload(eventType: string, payload: unknown): unknown;
-  /** A stored event with its payload parsed; one of another type is given back as it is. */
+  /**
+   * Returns a stored event with its payload parsed. Returns redacted events and events of other types unchanged.
+   *
+   * @throws `INVALID_PAYLOAD` if the stored payload does not fit; `field` is the path.
+   */
   parseEvent(event: RunEventRecord): TypedEvent<S> | Promise<TypedEvent<S>>;
 }

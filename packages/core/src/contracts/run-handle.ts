@@ -1,11 +1,11 @@
-/** One run, with the envelope filled in. */
+/** A handle for one run, which fills in the fields that its events share. */
 import type { CallOptions, JsonObject } from './common.ts';
 import type { AppendResult, NamedProjection } from './run-appends.ts';
 import type { LifecycleEventType, RunEventEnvelope, RunEventRecord, TypedEvent } from './run-events.ts';
 import type { RunSnapshot } from './run-state.ts';
 import type { EventSchemas, InputOf } from './schemas.ts';
 
-/** What a handle fills in for each event. */
+/** Fields that a handle fills in for each event. Ids default to `default`, `planVersion` to `1`. */
 export interface RunDefaults {
   tenantId?: string;
   projectId?: string;
@@ -13,28 +13,58 @@ export interface RunDefaults {
   planId?: string;
   planVersion?: string;
   labels?: Record<string, string>;
-  /** Projections whose states every append of the handle writes in its own transaction; see `AppendOptions`. */
+  /** Projections whose states every append of the handle writes in its transaction; see `AppendOptions`. */
   projections?: readonly NamedProjection[];
 }
 
-/** Envelope fields of one append through a handle. */
+/** Fields of one append through a handle. They replace the defaults of the handle. */
 export type HandleEventFields = Partial<Omit<RunEventEnvelope, 'runId' | 'eventType' | 'payload'>> & {
   idempotencyKey?: string;
 } & CallOptions;
 
-/** One run, with the envelope filled in: sugar over `RunStore`, nothing more. */
+/** One run, with the envelope of its events filled in. Every call is a call of `RunStore`. */
 export interface RunHandle {
   readonly runId: string;
+  /**
+   * Appends an event and returns its position. Creates a new `eventId` and sets `emittedAt` unless `fields` has them.
+   *
+   * Lifecycle types of runs and steps, except `RunPaused` and `RunResumed`, are stored once per attempt: a second
+   * `StepStarted` of the same step is a duplicate unless it has another `logicalAttemptId`. All other types are stored
+   * with every call, unless `fields` has the same `idempotencyKey` or `eventId` as an earlier event.
+   *
+   * @throws The codes of `RunStore.appendEvent`.
+   *
+   * @example
+   * const run = store.runs.handle('order-42');
+   * await run.append('RunStarted', { by: 'ada' });
+   * const again = await run.append('RunStarted', { by: 'ada' });
+   * console.log(again.runSeq, again.idempotent); // 1 true
+   * await run.append('NoteAdded', { text: 'call back' });
+   * await run.append('NoteAdded', { text: 'call back' });
+   * console.log(await run.headSeq()); // 3
+   * await run.append('NoteAdded', { text: 'paid' }, { idempotencyKey: 'note-7' });
+   * await run.append('NoteAdded', { text: 'paid' }, { idempotencyKey: 'note-7' });
+   * console.log(await run.headSeq()); // 4
+   */
   append(eventType: string, payload?: JsonObject, fields?: HandleEventFields): Promise<AppendResult>;
+  /** Yields all events that the run has now, as `RunStore.readEvents` does. */
   events(options?: { afterSeq?: number } & CallOptions): AsyncIterable<RunEventRecord>;
+  /** Yields all events of the run, then each new one, as `RunStore.tail` does. */
   tail(options?: { afterSeq?: number } & CallOptions): AsyncIterable<RunEventRecord>;
+  /** Returns the current snapshot, or the one at `atSeq`, as `RunStore.projectSnapshot` does. */
   snapshot(options?: { atSeq?: number } & CallOptions): Promise<RunSnapshot>;
+  /** Returns the last sequence of the run, or 0 if it has no events. */
   headSeq(options?: CallOptions): Promise<number>;
 }
 
-/** A handle that knows the events of its run. */
+/** A handle that knows the event types of its run and their payloads. */
 export interface TypedRunHandle<S extends EventSchemas> extends Omit<RunHandle, 'append' | 'events' | 'tail'> {
-  /** Checks the payload against its schema before anything is written; what is stored is the payload as it was passed. */
+  /**
+   * Checks the payload against its schema, then appends the event as `RunHandle.append` does. Stores the payload as it
+   * was passed, without conversions of the schema.
+   *
+   * @throws `INVALID_PAYLOAD` if the payload does not fit its schema; `field` is the path.
+   */
   append<T extends keyof S & string>(
     eventType: T,
     payload: InputOf<S[T]>,
@@ -45,6 +75,16 @@ export interface TypedRunHandle<S extends EventSchemas> extends Omit<RunHandle, 
     payload?: JsonObject,
     fields?: HandleEventFields,
   ): Promise<AppendResult>;
+  /**
+   * Yields all events that the run has now, with payloads parsed by their schemas.
+   *
+   * @throws `INVALID_PAYLOAD` if a stored payload does not fit its schema.
+   */
   events(options?: { afterSeq?: number } & CallOptions): AsyncIterable<TypedEvent<S>>;
+  /**
+   * Yields all events of the run, then each new one, with payloads parsed by their schemas.
+   *
+   * @throws `INVALID_PAYLOAD` if a stored payload does not fit its schema.
+   */
   tail(options?: { afterSeq?: number } & CallOptions): AsyncIterable<TypedEvent<S>>;
 }

@@ -1,4 +1,4 @@
-/** A run on its way out of a store and back, the same to the last link. */
+/** Exported runs: everything that is needed to restore a run with the same sequences, times and links. */
 import type { EventFieldsAs, StoredField } from './event-fields.ts';
 import type { Redaction } from './run-events.ts';
 import type { RunStatus } from './run-state.ts';
@@ -15,15 +15,15 @@ interface ExportedValues {
 }
 
 /**
- * An event as it is stored, to be archived or copied: the texts that were hashed, so that the chain can be checked
- * wherever it lies. Payloads are as the codec left them.
+ * A stored event to archive or copy. It has the texts that were hashed, so that the chain can be verified anywhere.
+ * Payloads stay encoded by the codec.
  */
 export interface ExportedEvent extends EventFieldsAs<Exclude<StoredField, 'redaction'>, ExportedValues> {
-  /** Of an event whose payload was taken out; `payloadHash` is the hex SHA-256 of its text. */
+  /** Set if the payload was removed. `payloadHash` is the SHA-256 of its text, in hex. */
   redaction?: Redaction & { payloadHash: string };
 }
 
-/** What is kept of a run besides its events, as of its last one. */
+/** The data of a run besides its events, as of its last event. */
 export interface ExportedRun {
   tenantId: string;
   runId: string;
@@ -33,17 +33,17 @@ export interface ExportedRun {
   planVersion: string;
   status: RunStatus | null;
   lastEventSeq: number;
-  /** Hex of the last link. */
+  /** The last link, in hex. */
   head: string;
   createdAt: string;
   updatedAt: string;
   labels: Record<string, string>;
   parentRunId: string | null;
-  /** The run's `rewrites` when the export began; absent in exports of older versions. */
+  /** The run's `rewrites` when the export began. Absent in exports of older versions. */
   rewrites?: number;
 }
 
-/** A part of an exported run; plain JSON. */
+/** A part of an exported run. It is plain JSON. */
 export interface RunPart {
   /** The same in every part of one export. */
   run: ExportedRun;
@@ -51,11 +51,11 @@ export interface RunPart {
   isLast: boolean;
 }
 
-/** What `restoreRun` gives. */
+/** The result of `restoreRun`. */
 export interface RestoreResult {
   tenantId: string;
   runId: string;
   lastEventSeq: number;
-  /** False when the very same run was there already. */
+  /** False if the same run already existed. */
   restored: boolean;
 }

@@ -1,19 +1,21 @@
-/** What the events of a run make of it: its snapshot (document 002). */
+/** The snapshot of a run: the state that its events add up to. */
 import type { RunArtifact } from './run-events.ts';
 
 /** Statuses of runs that have ended. */
 export const ENDED_RUN_STATUSES = ['COMPLETED', 'FAILED', 'CANCELLED'] as const;
 
-/** Every status of a run. */
+/** All statuses of a run. */
 export const RUN_STATUSES = ['PENDING', 'RUNNING', 'PAUSED', ...ENDED_RUN_STATUSES] as const;
 
+/** The status of a run. */
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
-/** Returns whether a run of this status has ended. */
+/** Returns whether a run with this status has ended. */
 export function hasRunEnded(status: RunStatus): boolean {
   return (ENDED_RUN_STATUSES as readonly RunStatus[]).includes(status);
 }
 
+/** The status of a step. */
 export type StepStatus = 'PENDING' | 'RUNNING' | 'SUCCESS' | 'FAILED' | 'SKIPPED';
 
 /** Why a step or run failed. */
@@ -36,7 +38,7 @@ export interface StepSnapshot {
   error?: RunFailure;
 }
 
-/** An event that the transition table does not allow (RUN-11). */
+/** An event that the state of the run did not allow. */
 export interface TransitionViolation {
   runSeq: number;
   eventId: string;
@@ -45,7 +47,7 @@ export interface TransitionViolation {
   reason: string;
 }
 
-/** The state of a run, folded from its events (RUN-10). */
+/** The state of a run, folded from its events. */
 export interface RunSnapshot {
   runId: string;
   tenantId: string;
@@ -54,37 +56,39 @@ export interface RunSnapshot {
   planId: string;
   planVersion: string;
   status: RunStatus;
-  /** The last event that was folded in. */
+  /** The sequence of the last event that was folded in. */
   lastEventSeq: number;
-  /** In order of first appearance. */
+  /** The steps in order of first appearance. */
   steps: StepSnapshot[];
   artifacts: RunArtifact[];
   error?: RunFailure;
-  /** True once a `RunQueued` was seen: tells a queued run from one whose events set no status yet. */
+  /** True after a `RunQueued`. Distinguishes a queued run from one whose events have not set a status yet. */
   queued?: boolean;
   startedAt?: string;
   completedAt?: string;
   totalDurationMs?: number;
+  /** `INCONSISTENT` after the first invalid transition. */
   consistency: 'CONSISTENT' | 'INCONSISTENT';
   /** The first hundred invalid transitions. */
   violations: TransitionViolation[];
-  /** How many events were invalid, also beyond those that `violations` lists; absent for none. */
+  /** The number of invalid events, including those beyond the first hundred. Absent if there are none. */
   invalidEvents?: number;
+  /** `STALE` after `markStale`, until the snapshot is refreshed. */
   freshness: 'FRESH' | 'STALE';
   projectedAt: string;
-  /** How many of the events were redacted when they were folded; absent for none. */
+  /** The number of events that were redacted when they were folded. Absent if there are none. */
   redactions?: number;
-  /** Counts the stored projections of this run. */
+  /** Increases with every snapshot that is stored for the run. */
   version: number;
 }
 
-/** What `refreshSnapshot` gives. */
+/** The result of `refreshSnapshot`. */
 export interface RefreshedSnapshot {
   snapshot: RunSnapshot;
-  /** How many events were folded in since the snapshot that was stored before. */
+  /** The number of events that were folded into the previously stored snapshot. */
   folded: number;
-  /** How many of them were invalid; absent for none, and from servers of version 0.1. */
+  /** The number of these events that were invalid. Absent if there are none, and from servers of version 0.1. */
   invalid?: number;
-  /** The run's `rewrites` when it was folded; absent from servers of version 0.1. */
+  /** The run's `rewrites` when it was folded. Absent from servers of version 0.1. */
   rewrites?: number;
 }

@@ -1,4 +1,4 @@
-/** Runs: an append-only event log per run, with the store as its append authority (documents 004, 001). */
+/** Runs: an append-only event log per run. The store is the append authority: it assigns sequences and times. */
 import type { CallOptions, Duration, Page, PageOptions } from './common.ts';
 import type { HeldRun, ListQuarantinedOptions, QuarantinedRun } from './quarantines.ts';
 import type { AppendOptions, AppendResult } from './run-appends.ts';
@@ -8,17 +8,20 @@ import type { RestoreResult, RunPart } from './run-parts.ts';
 import type { RefreshedSnapshot, RunSnapshot, RunStatus } from './run-state.ts';
 import type { EventSchemas } from './schemas.ts';
 
-/** Options of reads that name a run. */
+/** Options of calls that name a run. */
 export interface RunReadOptions extends CallOptions {
-  /** Whose run it is; needed only where several tenants use the same run id (GEN-10). */
+  /**
+   * The tenant of the run. Needed only if several tenants use the same run id: without it such a call fails with
+   * `AMBIGUOUS_RUN`. A view of another tenant fails with `TENANT_MISMATCH`.
+   */
   tenantId?: string;
 }
 
-/** Options of `fetchEvents`. */
+/** Options of `fetchEvents`, `readEvents` and `tail`. */
 export interface FetchOptions extends RunReadOptions {
-  /** Only events after this sequence. Default 0. */
+  /** Returns only events after this sequence. Default 0. */
   afterSeq?: number;
-  /** 1 to 10 000, default 1 000. */
+  /** The number of events per page: 1 to 10 000, default 1 000. */
   limit?: number;
 }
 
@@ -26,20 +29,21 @@ export interface FetchOptions extends RunReadOptions {
 export interface ForkOptions extends RunReadOptions {
   /** The id of the new run, in the same tenant. */
   toRunId: string;
-  /** The last event to copy. Default: all there are. */
+  /** The sequence of the last event to copy. Default: the last event of the run. */
   atSeq?: number;
 }
 
-/** What `forkRun` gives. */
+/** The result of `forkRun`. */
 export interface ForkResult {
   tenantId: string;
+  /** The id of the new run. */
   runId: string;
   forkedFrom: { runId: string; atSeq: number };
-  /** How many events this call wrote; fewer than `atSeq` when an earlier call had written some. */
+  /** The number of events that this call wrote: fewer than `atSeq` if an earlier call had written some. */
   copied: number;
 }
 
-/** A run in a list, known without folding its events. */
+/** A run as `listRuns` returns it, read without folding its events. */
 export interface RunSummary {
   tenantId: string;
   runId: string;
@@ -49,210 +53,449 @@ export interface RunSummary {
   planVersion: string;
   status: RunStatus;
   lastEventSeq: number;
-  /** When the first and the last event were stored. */
+  /** When the first event was stored: RFC 3339. */
   createdAt: string;
+  /** When the last event was stored: RFC 3339. */
   updatedAt: string;
+  /** The labels of the first event. */
   labels: Record<string, string>;
   parentRunId?: string;
 }
 
-/** How far a run is, and whether its stored events were changed. */
+/** The last sequence of a run, and a counter of changes to its stored events. */
 export interface RunPosition {
   tenantId: string;
   runId: string;
   lastEventSeq: number;
   /**
-   * Moves whenever stored events change: with every redaction and every restore. Copies and states that were made from
-   * the events are current while both this and `lastEventSeq` stand. The numbers of two stores are not comparable.
+   * Changes with every redaction and every restore. A copy or state that was made from the events is current while both
+   * this and `lastEventSeq` are unchanged. The numbers of two stores are not comparable.
    */
   rewrites: number;
 }
 
-/** Which runs to list; all given conditions hold together. */
+/** Selects runs. A run matches if it meets all conditions. */
 export interface RunFilter {
   tenantId?: string;
   projectId?: string;
   environmentId?: string;
+  /** The status, or one of several. */
   status?: RunStatus | RunStatus[];
   planId?: string;
   parentRunId?: string;
+  /** Labels that the run must have; it may have others. */
   labels?: Record<string, string>;
-  /** Created at or after, before: RFC 3339. */
+  /** Created at or after this time: RFC 3339. */
   createdAfter?: string;
+  /** Created before this time: RFC 3339. */
   createdBefore?: string;
+  /** Last event stored at or after this time: RFC 3339. */
   updatedAfter?: string;
+  /** Last event stored before this time: RFC 3339. */
   updatedBefore?: string;
 }
 
-/** Options of `listRuns`: 1 to 1 000 runs a page, default 100, newest first. */
+/** Options of `listRuns`: 1 to 1 000 runs per page, default 100. */
 export interface ListRunsOptions extends RunFilter, PageOptions {
+  /** The order of creation. Default `newest` first. */
   order?: 'newest' | 'oldest';
 }
 
-/** What `verify` found (RUN-17). */
+/** The result of `verify`. */
 export interface VerifyReport {
   runId: string;
   tenantId: string;
-  /** Whether the events, what `listRuns` shows of the run and, where one is stored, the snapshot are as they were stored. */
+  /** True if the events, the summary in `listRuns` and the stored snapshot, if any, are all correct. */
   ok: boolean;
-  /** How many events were checked. */
+  /** The number of events that were checked. */
   events: number;
-  /** Hex of the last link; equal heads mean equal histories. */
+  /** The last link, in hex. Runs with the same link have the same history. */
   head: string;
-  /** The first thing that is wrong with the events. */
+  /** The first damaged or missing event. */
   problem?: { runSeq: number; reason: string };
-  /** A field that `listRuns` shows and that is not what the events say; absent where all are right. */
+  /** A field of the summary in `listRuns` that differs from the events. Absent if all are correct. */
   summary?: { field: string; rule: string };
-  /** The stored snapshot; absent where none is stored, or its payloads cannot be decoded here. */
+  /** The check of the stored snapshot. Absent if none is stored, or if this store cannot decode its payloads. */
   snapshot?: SnapshotReport;
 }
 
-/** What `verify` found when it compared the stored snapshot with the events up to its sequence. */
+/** The result of comparing a stored snapshot with the events up to its sequence. */
 export interface SnapshotReport {
-  /** The last event of the stored snapshot. */
+  /** The sequence of the last event in the stored snapshot. */
   runSeq: number;
   ok: boolean;
-  /** Why it cannot be used. */
+  /** Why the snapshot is wrong. */
   problem?: string;
-  /** Whether `verify` replaced a wrong snapshot with one that was folded from the first event. */
+  /** Whether `verify` replaced a wrong snapshot with one folded from the first event. */
   resynced?: boolean;
 }
 
-/** An event of the feed over all runs, with the cursor that continues after it. */
+/** An event of the feed over all runs. */
 export interface FeedItem {
+  /** Pass this as `cursor` to continue after the event. */
   cursor: string;
   event: RunEventRecord;
   /**
-   * True for an event of a run that was quarantined and released: it comes again from where the quarantine began. Handle it
-   * only when its sequence follows the last one you handled of its run. A lower one you have; a higher one comes later
-   * in the feed itself, since you had not come to the quarantine yet.
+   * True for an event of a run that was quarantined and then released. The feed repeats such a run from the sequence at
+   * which the quarantine began. Handle the event only if its sequence follows the last one you handled of its run. You
+   * have handled a lower one already. A higher one appears again later in the feed, because your cursor had not reached
+   * the quarantine yet.
    */
   released?: true;
 }
 
-/** A page of the feed. It has no end: `next` continues after it at any later time. */
+/** A page of the feed. The feed has no end: `next` continues after this page at any later time. */
 export interface FeedPage {
-  /** May be empty although more follows, where a filter or a view left nothing of the events looked at. */
+  /** May be empty although more follow, if the filter or the view excluded every event that was read. */
   items: FeedItem[];
-  /** The `after` of the following page; absent only while the store has no events. The same as before: caught up. */
+  /**
+   * The `cursor` of the following page. Absent only while the store has no events. If it equals the `cursor` you
+   * passed, you are up to date.
+   */
   next?: string;
-  /** Quarantined runs whose events this page passed over; absent when there are none. */
+  /** Quarantined runs whose events this page skipped. Absent if there are none. */
   held?: HeldRun[];
 }
 
-/** Options of `feed`. */
+/** Options of `feed` and `feedPage`. */
 export interface FeedOptions extends CallOptions {
-  /** The cursor of the last event seen; absent: from the beginning. */
+  /** The cursor of the last event you handled. Default: the beginning of the feed. */
   cursor?: string;
-  /** Only these. */
+  /** Returns only events of this tenant and of these types. */
   filter?: { tenantId?: string; eventTypes?: string[] };
-  /** `skip` passes over events that cannot be decoded, such as those of a key that was destroyed. Default: `CODEC_FAILED`. */
+  /**
+   * `skip` omits events whose payload cannot be decoded, for example because its key was destroyed. By default the feed
+   * fails with `CODEC_FAILED` at such an event.
+   */
   unreadable?: 'skip';
 }
 
-/** The append authority and the reads around it. */
+/**
+ * Appends events to runs and reads them back.
+ *
+ * Every read of events verifies the hash chain and throws `CORRUPT_EVENT` instead of returning damaged data. Reads of
+ * an archived run throw `RUN_ARCHIVED`; its `archive` names the location. Deleted and unknown runs are alike for
+ * readers. Errors that every call can throw are listed at `Store`.
+ */
 export interface RunStore {
-  /** Stores an event and tells its place. A key that is there already gives the stored event's place (RUN-4). */
+  /**
+   * Appends an event and returns its position.
+   *
+   * An event whose idempotency key is already stored in the run is a duplicate: nothing is written, and the result is
+   * the position of the stored event, even if `expectedSeq` no longer matches. Without an `idempotencyKey` the store
+   * derives one:
+   *
+   * - For the lifecycle types of runs and steps, except `RunPaused` and `RunResumed`, it derives the key from run,
+   *   step, `logicalAttemptId`, type and plan. The same event sent twice is stored once.
+   * - For all other types the key is the `eventId`. Every append is a new event unless it has the same `idempotencyKey`
+   *   or the same `eventId` as an earlier one.
+   *
+   * @throws `SEQ_CONFLICT` if `expectedSeq` is not the last sequence of the run; `current` is. `SCOPE_MISMATCH` if the
+   * run belongs to another project or environment. `RUN_DELETED` or `RUN_ARCHIVED` if the run was removed.
+   * `INVALID_TRANSITION` if `rejectInvalidTransitions` is set and the run does not allow the event. `INVALID_PAYLOAD`
+   * if the payload is not plain JSON, `PAYLOAD_TOO_LARGE` if it exceeds `info.limits`. `PROJECTION_FAILED` if a handler
+   * of `projections` throws. `OUTCOME_UNKNOWN` if the event may have been stored: call `replay` with `error.write`.
+   *
+   * @example
+   * const event = {
+   *   eventId: crypto.randomUUID(),
+   *   eventType: 'RunStarted',
+   *   emittedAt: new Date().toISOString(),
+   *   tenantId: 'acme',
+   *   projectId: 'shop',
+   *   environmentId: 'production',
+   *   runId: 'order-42',
+   *   planId: 'checkout',
+   *   planVersion: '1',
+   *   engineAttemptId: 1,
+   *   logicalAttemptId: 1,
+   *   payload: { by: 'ada' },
+   * };
+   * const first = await store.runs.appendEvent(event);
+   * const again = await store.runs.appendEvent(event);
+   * console.log(first.runSeq, first.persisted); // 1 true
+   * console.log(again.runSeq, again.persisted); // 1 false
+   */
   appendEvent(event: RunEventInput, options?: AppendOptions): Promise<AppendResult>;
   /**
-   * Appends up to 1 000 events and returns one result per input. Those of one run are stored together and in order; runs
-   * are stored apart from each other. Where one run is refused and another may have been written, the call fails with
-   * `OUTCOME_UNKNOWN`; sent again it returns the results, or the refusal of that run.
+   * Appends up to 1 000 events and returns one result per event, in the same order.
+   *
+   * Events of one run are stored together and in order, or not at all. Different runs are stored independently. If one
+   * run is refused and another may have been written, the call fails with `OUTCOME_UNKNOWN`; `runId` and `cause` name
+   * the refusal. A retry returns the results, or fails with that refusal. Keys work as in `appendEvent`.
+   *
+   * @throws The codes of `appendEvent`. `INVALID_ARGUMENT` if `expectedSeq` is used with events of several runs.
+   *
+   * @example
+   * const order = {
+   *   tenantId: 'acme',
+   *   projectId: 'shop',
+   *   environmentId: 'production',
+   *   runId: 'order-42',
+   *   planId: 'checkout',
+   *   planVersion: '1',
+   *   engineAttemptId: 1,
+   *   logicalAttemptId: 1,
+   * };
+   * const newEvent = (eventType: string) => {
+   *   return { ...order, eventId: crypto.randomUUID(), eventType, emittedAt: new Date().toISOString() };
+   * };
+   * await store.runs.appendEvents([newEvent('RunStarted'), newEvent('OrderPlaced')], { expectedSeq: 0 });
+   * try {
+   *   await store.runs.appendEvents([newEvent('OrderPaid')], { expectedSeq: 1 });
+   * } catch (error) {
+   *   if (!isTidemarkError(error, 'SEQ_CONFLICT')) throw error;
+   *   console.log(error.current); // 2
+   * }
    */
   appendEvents(events: readonly RunEventInput[], options?: AppendOptions): Promise<AppendResult[]>;
-  /** A page of a run's events in `runSeq` order; `[]` for an unknown run (RUN-12). */
+  /**
+   * Returns a page of a run's events in order of `runSeq`, or `[]` for an unknown run.
+   *
+   * @throws `RUN_ARCHIVED`, `CORRUPT_EVENT`, or `CODEC_FAILED` if this store cannot decode a payload.
+   */
   fetchEvents(runId: string, options?: FetchOptions): Promise<RunEventRecord[]>;
-  /** All events of a run up to now, page by page. */
+  /**
+   * Yields all events that a run has now, reading page by page. Yields nothing for an unknown run.
+   *
+   * @throws The codes of `fetchEvents`.
+   */
   readEvents(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord>;
-  /** All events of a run, then each new one as it is stored, until aborted. Never skips, never repeats. */
+  /**
+   * Yields all events of a run, then each new one when it is stored. Never skips or repeats an event.
+   *
+   * Waits for a run that does not exist yet. Ends without an error when `signal` aborts or the store is closed.
+   *
+   * @throws The codes of `fetchEvents`.
+   *
+   * @example
+   * const run = store.runs.handle('order-42');
+   * await run.append('RunStarted');
+   * await run.append('RunCompleted');
+   * for await (const event of store.runs.tail('order-42', { afterSeq: 1 })) {
+   *   console.log(event.runSeq, event.eventType); // 2 RunCompleted
+   *   if (event.eventType === 'RunCompleted') break;
+   * }
+   */
   tail(runId: string, options?: FetchOptions): AsyncIterable<RunEventRecord>;
-  /** The stored snapshot, which may lag; `null` for an unknown run (RUN-13). */
+  /**
+   * Returns the stored snapshot, which may lag behind the events, or `null` for an unknown run. If none is stored,
+   * folds one and stores it. Use `projectSnapshot` for the current state.
+   *
+   * @throws `RUN_ARCHIVED`.
+   */
   getSnapshot(runId: string, options?: RunReadOptions): Promise<RunSnapshot | null>;
-  /** The current snapshot, or the one at `atSeq`. An unknown run is `RUN_NOT_FOUND`. */
+  /**
+   * Returns the current snapshot, or the snapshot as it was right after `atSeq`.
+   *
+   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED`, `CORRUPT_EVENT`. `INVALID_ARGUMENT` if `atSeq` is beyond the last event.
+   *
+   * @example
+   * const run = store.runs.handle('order-42');
+   * await run.append('RunStarted');
+   * await run.append('RunCompleted');
+   * const now = await store.runs.projectSnapshot('order-42');
+   * const before = await store.runs.projectSnapshot('order-42', { atSeq: 1 });
+   * console.log(now.status, before.status); // COMPLETED RUNNING
+   */
   projectSnapshot(runId: string, options?: RunReadOptions & { atSeq?: number }): Promise<RunSnapshot>;
   /**
-   * Folds what is new into the stored snapshot and stores it, fresh. With `full` the stored snapshot is replaced by one that is
-   * folded from the first event. An unknown run is `RUN_NOT_FOUND`.
+   * Folds new events into the stored snapshot, stores the result as `FRESH` and returns it. With `full`, replaces the
+   * stored snapshot with one folded from the first event.
+   *
+   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED`, `CORRUPT_EVENT`.
    */
   refreshSnapshot(runId: string, options?: RunReadOptions & { full?: boolean }): Promise<RefreshedSnapshot>;
-  /** Makes the stored snapshot `STALE` until it is refreshed (RUN-14). Tells whether there is one. */
+  /**
+   * Marks the stored snapshot as `STALE` until it is refreshed. Returns false if none is stored.
+   *
+   * @throws `RUN_ARCHIVED`.
+   */
   markStale(runId: string, options?: RunReadOptions): Promise<boolean>;
   /**
-   * Makes a new run of another's events up to a sequence: same types, payloads and times, ids and keys of its own.
-   * The same fork again changes nothing, and continues one that was interrupted; a run of that id that is anything
-   * else is `CONFLICT`.
+   * Copies the events of a run up to a sequence into a new run. The copies keep types, payloads and `emittedAt`, and
+   * get ids and keys of their own.
+   *
+   * Repeating a fork changes nothing, and continues one that was interrupted.
+   *
+   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED`. `CONFLICT` if `toRunId` exists and is not this fork. `RUN_DELETED` if
+   * `toRunId` was deleted. `INVALID_ARGUMENT` if `atSeq` is beyond the last event.
+   *
+   * @example
+   * const run = store.runs.handle('order-42');
+   * await run.append('RunStarted');
+   * await run.append('StepStarted', {}, { stepId: 'charge' });
+   * const fork = await store.runs.forkRun('order-42', { toRunId: 'order-42-retry', atSeq: 1 });
+   * console.log(fork.runId, fork.copied); // order-42-retry 1
    */
   forkRun(runId: string, options: ForkOptions): Promise<ForkResult>;
+  /**
+   * Returns a page of runs that match the filter, newest first by default.
+   *
+   * Omits runs whose summary is damaged; `listQuarantined` names them.
+   */
   listRuns(options?: ListRunsOptions): Promise<Page<RunSummary>>;
-  /** The last sequence of a run, 0 if unknown. */
+  /**
+   * Returns the last sequence of a run, or 0 for an unknown run.
+   *
+   * @throws `RUN_ARCHIVED`.
+   */
   headSeq(runId: string, options?: RunReadOptions): Promise<number>;
-  /** Returns the last sequence of a run together with its `rewrites`; `null` if unknown. */
+  /**
+   * Returns the last sequence of a run together with its `rewrites`, or `null` for an unknown run.
+   *
+   * @throws `RUN_ARCHIVED`.
+   */
   position(runId: string, options?: RunReadOptions): Promise<RunPosition | null>;
   /**
-   * Recomputes the hash chain of a run, compares the stored snapshot and what `listRuns` shows of the run with the events, and
-   * reports the first thing that is wrong. A wrong snapshot is replaced. A tail that was lost together with the head leaves no trace in the run: only a
-   * reader that saw the later head can report it, as `HEAD_WENT_BACK`.
+   * Recomputes the hash chain of a run, compares its stored snapshot and its summary in `listRuns` with the events, and
+   * reports the first thing that is wrong. Damage is reported, not thrown.
+   *
+   * Replaces a wrong snapshot and quarantines a damaged run. A loss of the last events together with the head leaves no
+   * trace in the run: only a reader that saw the later head can report it, as the alert `HEAD_WENT_BACK`.
+   *
+   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED`.
+   *
+   * @example
+   * await store.runs.handle('order-42').append('RunStarted');
+   * const { ok, events, problem } = await store.runs.verify('order-42');
+   * console.log(ok, events, problem); // true 1 undefined
    */
   verify(runId: string, options?: RunReadOptions): Promise<VerifyReport>;
-  /** Returns a page of the runs that are quarantined, or were until they were released. */
+  /** Returns a page of quarantined runs, or with `state` also of released ones. */
   listQuarantined(options?: ListQuarantinedOptions): Promise<Page<QuarantinedRun>>;
   /**
-   * Releases a quarantined run after it was repaired. Reads it from its first event; then every feed returns its events
-   * from `fromSeq` on, in order and marked `released`. A run that was released already is returned as it is.
+   * Releases a quarantined run after it was repaired. Verifies the run from its first event. Every feed then returns
+   * its events from `fromSeq` on, in order and marked `released`. A run that is already released is returned unchanged.
    *
-   * @throws `CORRUPT_EVENT` while the run is still damaged: it stays quarantined. `NOT_FOUND` when it was never
-   * quarantined. `RUN_NOT_FOUND` when there is no such run any more.
+   * @throws `CORRUPT_EVENT` while the run is still damaged: it stays quarantined. `NOT_FOUND` if it was never
+   * quarantined. `RUN_NOT_FOUND` if the run no longer exists.
    */
   releaseRun(runId: string, options?: RunReadOptions): Promise<QuarantinedRun>;
   /**
-   * Removes a whole run; a tombstone refuses late retries with `RUN_DELETED`. With `expectedSeq` only while that is its last
-   * sequence, else `SEQ_CONFLICT`. Tells whether there was one.
+   * Deletes a run and returns whether it existed. A tombstone stays, so that late appends fail with `RUN_DELETED`.
+   *
+   * @throws `SEQ_CONFLICT` if `expectedSeq` is given and is not the last sequence of the run.
    */
   deleteRun(runId: string, options?: RunReadOptions & { expectedSeq?: number }): Promise<boolean>;
-  /** A run with all it has now, in parts of up to 1 000 events, verified as they are read. `RUN_NOT_FOUND` if unknown. */
+  /**
+   * Yields a run as it is now, in parts of up to 1 000 events. Verifies the events as it reads them. `restoreRun` takes
+   * the parts.
+   *
+   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED`, `CORRUPT_EVENT`.
+   */
   exportRun(runId: string, options?: RunReadOptions): AsyncIterable<RunPart>;
   /**
-   * Puts an exported run back under its own tenant and id: same sequences, times and links, checked before anything is
-   * written. Sent again, or after a crash, it goes on where it was; until the last part the run is not readable. Over
-   * a run that is there and is another, or has grown, it is `CONFLICT`; over a deleted one `RUN_DELETED` unless
-   * `overDeleted`.
+   * Restores an exported run under its own tenant and id, with the same sequences, times and links. Checks each part
+   * before it writes it.
    *
-   * Restored events obey the limits and rules of appended ones. Times more than 5 minutes ahead of the store's clock are refused with
-   * `INVALID_ARGUMENT`, and payloads that this store's codec cannot decode with `INVALID_PAYLOAD`. With `keepEncoded` encoded payloads are
-   * kept unread, for copies in stores without the keys: reading them fails with `CODEC_FAILED`.
+   * A retry continues an interrupted restore. The run is not readable until the last part is stored. Restored events
+   * obey the limits and rules of appended ones. With `keepEncoded`, encoded payloads are stored without decoding them,
+   * for copies in stores without the keys: reading them fails with `CODEC_FAILED`.
+   *
+   * @throws `CONFLICT` if a different run with that id exists, or the run has grown since the export. `RUN_DELETED` if
+   * it was deleted, unless `overDeleted` is set. `INVALID_ARGUMENT` for parts that are malformed, incomplete or out of
+   * order, and for times more than 5 minutes ahead of the store's clock. `CORRUPT_EVENT` if an event does not match the
+   * chain. `INVALID_PAYLOAD` if this store's codec cannot decode a payload.
    */
   restoreRun(
     parts: AsyncIterable<RunPart> | Iterable<RunPart>,
     options?: CallOptions & { overDeleted?: boolean; keepEncoded?: boolean },
   ): Promise<RestoreResult>;
   /**
-   * Removes a whole run that lies safe elsewhere, if `expectedSeq` is still its last sequence, else `SEQ_CONFLICT`, and if
-   * `expectedRewrites`, the `rewrites` of the export, is still the run's, else `CONFLICT`: a payload that was redacted since must not live on in
-   * the archive. Later calls fail with `RUN_ARCHIVED` and the location. Returns whether there was such a run.
+   * Removes a run that was exported to an archive, and returns whether it existed. Later calls fail with `RUN_ARCHIVED`
+   * and the `location`. `restoreRun` brings the run back.
+   *
+   * Pass the `lastEventSeq` and `rewrites` of the export: the call then fails if the run changed since. Without
+   * `expectedRewrites`, a payload that was redacted after the export would survive in the archive.
+   *
+   * @throws `SEQ_CONFLICT` if `expectedSeq` is not the last sequence. `CONFLICT` if `expectedRewrites` is not the
+   * `rewrites` of the run. `RUN_ARCHIVED` while the run is being restored.
+   *
+   * @example
+   * await store.runs.handle('order-42').append('RunCompleted');
+   * const parts = await Array.fromAsync(store.runs.exportRun('order-42'));
+   * // Store the parts in the archive before the next line removes the run.
+   * const { lastEventSeq, rewrites } = parts[0]!.run;
+   * const location = 's3://archive/order-42.json';
+   * await store.runs.archiveRun('order-42', { location, expectedSeq: lastEventSeq, expectedRewrites: rewrites });
+   * console.log(await store.runs.archiveLocation('order-42')); // s3://archive/order-42.json
+   * await store.runs.restoreRun(parts);
    */
   archiveRun(
     runId: string,
     options: RunReadOptions & { location: string; expectedSeq: number; expectedRewrites?: number },
   ): Promise<boolean>;
-  /** Where an archived run lies; `null` for any other. */
+  /** Returns the location of an archived run, or `null` for any other run. */
   archiveLocation(runId: string, options?: RunReadOptions): Promise<string | null>;
   /**
-   * Takes the payload out of an event for good, and out of the stored snapshot; the chain stays valid and the event
-   * tells who did it, when and why. The first redaction stays. Tells whether there is such an event.
+   * Removes the payload of an event for good, also from the stored snapshot and the states of projections, and returns
+   * whether the event exists. The chain stays valid. The event records who redacted it, when and why; a second
+   * redaction does not change that.
+   *
+   * @throws `UNSUPPORTED` if the store lacks the capability `runs.redaction`. `CORRUPT_EVENT` if the event is damaged.
    */
   redactEvent(
     runId: string,
     runSeq: number,
     options: RunReadOptions & { by: string; reason: string },
   ): Promise<boolean>;
-  /** All events of all runs, per-run order kept, then each new one, until aborted. */
+  /**
+   * Yields the events of all runs, then each new one. Events of one run are in order. Skips quarantined runs.
+   *
+   * Store the `cursor` of the last item you handled, and pass it to continue. Ends without an error when `signal`
+   * aborts or the store is closed.
+   *
+   * @throws `INVALID_ARGUMENT` if `cursor` is malformed. `CODEC_FAILED` if a payload cannot be decoded and `unreadable`
+   * is not `skip`. `TENANT_MISMATCH` if a view is asked for another tenant.
+   *
+   * @example
+   * await store.runs.handle('order-42').append('RunStarted');
+   * await store.runs.handle('order-43').append('RunStarted');
+   * let cursor: string | undefined;
+   * for await (const item of store.runs.feed({ filter: { eventTypes: ['RunStarted'] } })) {
+   *   cursor = item.cursor;
+   *   console.log(item.event.runId); // order-42
+   *   break;
+   * }
+   * for await (const item of store.runs.feed({ cursor })) {
+   *   console.log(item.event.runId); // order-43
+   *   break;
+   * }
+   */
   feed(options?: FeedOptions): AsyncIterable<FeedItem>;
   /**
-   * A page of the feed: what is there now, looking at 1 to 10 000 events, default 1 000. With `wait`, up to 60 s, an
-   * empty page is given only after nothing has come for so long; the call may then take that much longer.
+   * Returns a page of the feed. Reads up to `limit` events: 1 to 10 000, default 1 000.
+   *
+   * Returns at once by default. With `wait`, at most 60 s, it returns an empty page only if no event was stored for
+   * that long.
+   *
+   * @throws The codes of `feed`.
+   *
+   * @example
+   * await store.runs.handle('order-42').append('RunStarted');
+   * let cursor: string | undefined;
+   * for (;;) {
+   *   const { items, next } = await store.runs.feedPage({ cursor, limit: 100 });
+   *   for (const { event } of items) console.log(event.runId, event.eventType); // order-42 RunStarted
+   *   if (next === cursor) break; // Up to date: pass `wait` to wait for more.
+   *   cursor = next;
+   * }
    */
   feedPage(options?: FeedOptions & { limit?: number; wait?: Duration }): Promise<FeedPage>;
-  /** One run with the envelope filled in; with `events`, names and payloads are typed and checked. */
+  /**
+   * Returns a handle for one run, which fills in the fields that every event of the run shares. With `events`, types
+   * and payloads are typed, and payloads are checked against their schemas.
+   *
+   * Reads and writes nothing itself. Ids that are not given default to `default`, and `planVersion` to `1`.
+   *
+   * @example
+   * const run = store.runs.handle('order-42', { planId: 'checkout', labels: { shop: 'berlin' } });
+   * await run.append('RunStarted', { by: 'ada' });
+   * await run.append('StepStarted', {}, { stepId: 'charge' });
+   * await run.append('OrderPlaced', { cents: 1299 }, { idempotencyKey: 'order-42-placed' });
+   * console.log(await run.headSeq(), (await run.snapshot()).status); // 3 RUNNING
+   */
   handle<S extends EventSchemas>(
     runId: string,
     defaults: RunDefaults & { events: EventDefinitions<S> },

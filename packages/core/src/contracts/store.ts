@@ -1,4 +1,4 @@
-/** The store: five domains, what it is, and how it is doing. */
+/** The store: its domains, capabilities, health and options. */
 import type { AdminStore } from './admin.ts';
 import { AGENT_PARTS, type AgentStore } from './agents.ts';
 import type { StoreAlert } from './alerts.ts';
@@ -9,10 +9,10 @@ import type { JobStore } from './jobs.ts';
 import type { KvStore } from './kv.ts';
 import type { RunStore } from './runs.ts';
 
-/** The version of the run contract all stores speak (document 004). */
+/** The version of the run contract that every store implements. */
 export const CONTRACT_VERSION = '2.0.0';
 
-/** What a store may or may not be able to do (GEN-7). */
+/** All capabilities that a store can have. `info.capabilities` lists those of a store. */
 export const CAPABILITIES = [
   'runs',
   'runs.denseSequences',
@@ -32,105 +32,155 @@ export const CAPABILITIES = [
 ] as const;
 
 /**
- * `payloadCodec`: payloads can pass a codec on their way to the engine. `reopen`: what was stored is there when the store
- * is opened again.
+ * A capability of a store. `payloadCodec`: payloads can be encoded by a codec, such as encryption. `reopen`: stored
+ * data is still there when the store is opened again.
  */
 export type Capability = (typeof CAPABILITIES)[number];
+/** Whether a store has each capability. */
 export type Capabilities = Readonly<Record<Capability, boolean>>;
 
-/** What an acknowledged write survives on this backend as configured now (GEN-6). */
+/** The worst failure that an acknowledged write survives on this backend as it is configured now. */
 export type Durability = 'none' | 'process-crash' | 'host-crash' | 'node-loss' | 'unknown';
 
-/** Sizes above which a value is refused with `PAYLOAD_TOO_LARGE` (GEN-4). */
+/** The maximum sizes of values. Larger ones are refused with `PAYLOAD_TOO_LARGE`. */
 export interface StoreLimits {
-  /** Bytes of an event's payload as JSON text. */
+  /** Bytes of an event's payload as JSON text. Default 512 KiB. */
   eventPayloadBytes: number;
-  /** Bytes of a pause, memory state, task, update or trajectory. */
+  /** Bytes of a pause, memory state, task, update or trajectory. Default 4 MiB. */
   documentBytes: number;
-  /** Bytes of one KV field. */
+  /** Bytes of one KV field. Default 512 KiB. */
   fieldBytes: number;
 }
 
-/** What a store is. */
+/** The properties of a store. */
 export interface StoreInfo {
   /** `memory`, `sqlite`, `postgres`, … */
   backend: string;
-  /** Of the engine underneath. */
+  /** The version of the engine. */
   version: string;
   contractVersion: string;
   capabilities: Capabilities;
   durability: Durability;
   limits: StoreLimits;
-  /** Set in a view that `forTenant` gave. */
+  /** The tenant of a view that `forTenant` returned. */
   tenantId?: string;
 }
 
-/** One thing the doctor looked at. */
+/** The result of one check of the doctor. */
 export interface DoctorFinding {
   check: string;
-  /** `unknown` is never as good as `ok`. */
+  /** `unknown` means that the check could not be made. */
   status: 'ok' | 'warn' | 'fail' | 'unknown';
-  /** What was seen. */
+  /** The setting or state that was found. */
   message: string;
-  /** What to do about it. */
+  /** How to fix it. */
   fix?: string;
 }
 
-/** What the doctor found. */
+/** The result of `doctor`. */
 export interface DoctorReport {
   backend: string;
   durability: Durability;
-  /** True when no finding failed. */
+  /** True if no finding has the status `fail`. */
   ok: boolean;
   findings: DoctorFinding[];
 }
 
-/** Options of the doctor. */
+/** Options of `doctor`. */
 export interface DoctorOptions extends CallOptions {
-  /** Also reads everything that is stored and compares it with chains and checksums. Takes long; `admin.check` does it in steps. */
+  /**
+   * Also reads everything that is stored and compares it with chains and checksums. Takes long; `admin.check` does it
+   * in steps.
+   */
   deep?: boolean;
-  /** Also examines files and indexes as a whole, where the engine can. Part of `deep`. */
+  /** Also examines files and indexes as a whole, if the engine supports it. Included in `deep`. */
   storage?: boolean;
 }
 
-/** State of workflow and agent runtimes. */
+/**
+ * Stores the state of workflow and agent runtimes.
+ *
+ * Every call can fail with these codes of `TidemarkError`, besides those it lists itself:
+ *
+ * - `INVALID_ARGUMENT`: an argument breaks a rule; `field` and `rule` name it. Nothing was written.
+ * - `UNSUPPORTED`: the store lacks the capability; see `info.capabilities`.
+ * - `ABORTED`, `TIMEOUT`: the call was cancelled or took too long. Nothing was written.
+ * - `OUTCOME_UNKNOWN`: a write may or may not be stored. Call `replay(store, error.write)`.
+ * - `UNAVAILABLE`, `OVERLOADED`: the engine cannot be reached or is busy. Nothing was written; retry later.
+ * - `STORAGE_FULL`, `STORAGE_ERROR`: the storage of the engine failed.
+ * - `STORE_CLOSED`: the store was closed.
+ */
 export interface Store extends AsyncDisposable {
+  /** Event logs of runs, and their snapshots. */
   readonly runs: RunStore;
+  /** Records of named fields. */
   readonly kv: KvStore;
-  /** Work to be claimed, kept as records of `kv`. */
+  /** Jobs that workers claim, stored as records of `kv`. */
   readonly jobs: JobStore;
+  /** Data of agent frameworks: pauses, memory, sessions. */
   readonly agents: AgentStore;
+  /** Bytes and long texts. */
   readonly artifacts: ArtifactStore;
-  /** The operator's calls. */
+  /** Operations for operators. */
   readonly admin: AdminStore;
+  /** The backend, its capabilities, durability and limits. */
   readonly info: StoreInfo;
-  /** The same store, confined to one tenant (GEN-10). Closing the view closes nothing. */
+  /**
+   * Returns a view of the store that is confined to one tenant. Calls that name another tenant fail with
+   * `TENANT_MISMATCH`. Closing the view does nothing.
+   *
+   * @throws `TENANT_MISMATCH` if this store is the view of another tenant.
+   *
+   * @example
+   * const acme = store.forTenant('acme');
+   * await acme.kv.put('greeting', { text: 'hello' });
+   * console.log(await store.forTenant('other').kv.get('greeting')); // null
+   */
   forTenant(tenantId: string): Store;
-  /** Whether the engine answers. */
+  /**
+   * Returns whether the engine responds.
+   *
+   * @throws `STORE_CLOSED`, `ABORTED`. Other failures return false.
+   */
   ping(options?: CallOptions): Promise<boolean>;
-  /** Every setting that weakens what the store promises, and how to mend it. */
+  /**
+   * Checks the settings and the state of the store. Reports everything that weakens its guarantees, and how to fix it.
+   *
+   * @example
+   * const { ok, durability, findings } = await store.doctor();
+   * for (const { check, status, message, fix } of findings) console.log(status, check, message, fix ?? '');
+   * console.log(ok, durability);
+   */
   doctor(options?: DoctorOptions): Promise<DoctorReport>;
-  /** Finishes what was accepted, then lets go of the engine. Later calls are `STORE_CLOSED`. */
+  /**
+   * Finishes the calls under way, then closes the engine. Ends live iterators. Later calls fail with `STORE_CLOSED`.
+   * `await using` does the same at the end of its block.
+   */
   close(): Promise<void>;
 }
 
-/** What every engine's constructor takes. */
+/** Options that every engine takes. */
 export interface StoreOptions {
-  /** Milliseconds since the epoch, followed wherever it goes; for tests. */
+  /** Returns milliseconds since the epoch. The store follows it even if it goes back. For tests. */
   clock?: () => number;
-  /** Milliseconds that only grow, from any start. With it, a store whose clock never goes back goes on by them; for tests. */
+  /**
+   * Returns milliseconds that only increase, from any start. A store whose clock must not go back advances it by them.
+   * For tests.
+   */
   monotonic?: () => number;
-  /** Random bytes; for tests. */
+  /** Returns random bytes. For tests. */
   random?: (length: number) => Uint8Array;
-  /** How long a call may take unless it says otherwise. Default 5 000. */
+  /** How long a call may take, in milliseconds, unless its own `timeoutMs` is set. Default 5 000. */
   timeoutMs?: number;
+  /** The maximum sizes of values. */
   limits?: Partial<StoreLimits>;
+  /** How long and how many artifacts are kept. */
   artifacts?: Partial<ArtifactRetention>;
-  /** What payloads pass before they are hashed and stored, such as `encryption(…)`. Default none. */
+  /** Encodes payloads before they are hashed and stored, such as `encryption(…)`. Default: no codec. */
   codec?: PayloadCodec;
   /**
-   * Receives each alert of this store, once, in the process that found its cause, and never inside a transaction. It must return at
-   * once; what it throws is ignored.
+   * Called with each alert of this store, once, in the process that found its cause, and never inside a transaction. It
+   * must return quickly. Errors that it throws are ignored.
    */
   onAlert?: (alert: StoreAlert) => void;
 }

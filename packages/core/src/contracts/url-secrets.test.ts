@@ -1,10 +1,10 @@
-/** No part of a password, token or login is shown, wherever it stands in a URL and whatever characters it has. */
+/** No part of a password, token or login is shown, wherever it is in a URL and whatever characters it has. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { invalidArgument } from './errors.ts';
 import { hideUrlSecrets, holdsSecret, shownUrl } from './url-secrets.ts';
 
-/** Every word of a secret is this one, so that no piece of it can be shown unnoticed. */
+/** Every word of a secret is this one, so that the tests notice any part of it that is shown. */
 const WORD = 'Qx7secret';
 
 const SCHEMES = ['postgres', 'postgresql', 'redis', 'rediss', 'nats', 'tls', 'http', 'https'];
@@ -22,8 +22,8 @@ const name = fc.constantFrom('password', 'pass', 'token', 'sslpassword', 'user',
 type Form = (scheme: string, secret: string, name: string) => string;
 const FORMS: Record<string, Form> = {
   'the password': (of, it) => `${of}://ada:${it}@host:5432/app`,
-  'the password of nobody': (of, it) => `${of}://:${it}@host/0`,
-  'a token in place of a user': (of, it) => `${of}://${it}@host:4222`,
+  'a password without a user': (of, it) => `${of}://:${it}@host/0`,
+  'a token instead of a user': (of, it) => `${of}://${it}@host:4222`,
   'the user and the password': (of, it) => `${of}://${it}:${it}@host/app`,
   'the login of the second host': (of, it) => `${of}://a:7000,ada:${it}@b:7000`,
   'the logins of all hosts': (of, it) => `${of}://ada:${it}@a,ada:${it}@b,ada:${it}@c`,
@@ -72,13 +72,13 @@ describe('a secret in a text', () => {
     );
   });
 
-  it('takes time in proportion to its length', () => {
+  it('takes time linear in the length of the text', () => {
     for (const piece of ['://', 'a://', 'postgres://a', 'postgres://u:p@h ', ':', '@', '/', 'x'])
       expect(hideUrlSecrets(piece.repeat(200_000)).length).toBeGreaterThan(0);
   });
 });
 
-describe('what helps to find a store', () => {
+describe('a harmless part of a URL', () => {
   it.each([
     ['memory:', 'memory:'],
     ['sqlite:./.tidemark/state.db', 'sqlite:./.tidemark/state.db'],
@@ -94,7 +94,7 @@ describe('what helps to find a store', () => {
     expect(shownUrl(url)).toBe(shown);
   });
 
-  it('stays in the text around a URL', () => {
+  it('is shown in a text', () => {
     const text = 'GET http://127.0.0.1:7420: refused; see https://tidemark.example.com/errors.';
     expect(hideUrlSecrets(text)).toBe(text);
     for (const line of [

@@ -1,17 +1,17 @@
 /**
- * The one place that decides what of a store's URL may be shown. It shows only what it recognises as harmless: a password may
- * stand in the user part, the query, a second host or a wrongly written URL, and may contain any character.
+ * Decides which parts of a store's URL may be shown. It shows only parts that it recognises as harmless: a password may
+ * be in the user part, the query, a second host or a malformed URL, and may contain any character.
  */
 
 const HIDDEN = '***';
 
 const KNOWN_SCHEME = /^(memory|sqlite|file|postgres|postgresql|redis|rediss|valkey|nats|tls|ws|wss|http|https):/i;
-/** Schemes whose URLs are names of files: no user, no host. */
+/** Schemes whose URLs name files, without user and host. */
 const FILE_SCHEMES = new Set(['memory', 'sqlite', 'file']);
 const LONGEST_SCHEME = 20;
 const SCHEME_CHARACTER = /^[a-z0-9+.-]$/i;
 
-/** Options that say how a store is laid out, and never who may open it. */
+/** Options that describe the layout of a store and are never credentials. */
 const HARMLESS_OPTIONS = new Set([
   'schema',
   'prefix',
@@ -33,11 +33,11 @@ const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{0,253})(:\d{1,5})?$/i;
 const PATH = /^(\/[\w.~%+:-]{0,512}){0,40}$/;
 
 /**
- * Returns a store's URL as it may be printed, logged or put into an error: scheme, hosts, path and harmless options. Anything
- * else is `***`.
+ * Returns a store's URL without its secrets, to print, log or put into an error. Shows scheme, hosts, path and harmless
+ * options, and replaces everything else with `***`.
  *
  * @example
- * shownUrl('postgres://ada:secret@db/app?schema=state'); // postgres://***@db/app?schema=state
+ * console.log(shownUrl('postgres://ada:secret@db/app?schema=state')); // postgres://***@db/app?schema=state
  */
 export function shownUrl(url: string): string {
   const scheme = KNOWN_SCHEME.exec(url)?.[1]?.toLowerCase();
@@ -48,22 +48,22 @@ function shown(scheme: string, rest: string): string {
   const cut = rest.search(/[?#]/);
   const [head, tail] = cut < 0 ? [rest, ''] : [rest.slice(0, cut), rest.slice(cut)];
   if (FILE_SCHEMES.has(scheme)) return `${scheme}:${shownFile(head)}${shownOptions(tail)}`;
-  // Either a password with a question mark or a value with an at sign: nobody can tell where it ends.
+  // Either a password with a question mark or a value with an at sign: the end of the password is unknown.
   if (tail.includes('@')) return `${scheme}://${HIDDEN}`;
   return `${scheme}://${shownServers(head)}${shownOptions(tail)}`;
 }
 
-/** Returns an argument as an error may show it: the whole of it is a URL when it begins like one. */
+/** Returns an argument without secrets, for errors. Treats the whole text as a URL if it begins like one. */
 export function shownArgument(text: string): string {
   return KNOWN_SCHEME.test(text) ? shownUrl(text) : hideUrlSecrets(text);
 }
 
-/** Whether a URL holds anything that is not shown. */
+/** Returns whether a URL has parts that are not shown. */
 export function holdsSecret(url: string): boolean {
   return shownUrl(url).includes(HIDDEN);
 }
 
-/** Returns a text with the secrets of all URLs in it hidden. Takes time in proportion to the text. */
+/** Returns a text with the secrets of all its URLs hidden. Takes linear time. */
 export function hideUrlSecrets(text: string): string {
   const pieces: string[] = [];
   let from = 0;
@@ -77,7 +77,7 @@ export function hideUrlSecrets(text: string): string {
   return pieces.join('') + text.slice(from);
 }
 
-/** `//user:password@host` of a file is no file. */
+/** Hides paths such as `//user:password@host`, which do not name a file. */
 function shownFile(path: string): string {
   const colon = path.indexOf(':');
   const hasLogin = colon >= 0 && colon < path.lastIndexOf('@');
@@ -87,12 +87,12 @@ function shownFile(path: string): string {
 function shownServers(head: string): string {
   const body = head.replace(/^[\\/]{0,4}/, '');
   const at = body.lastIndexOf('@');
-  const place = body.slice(at + 1);
-  const slash = place.indexOf('/');
-  const [hosts, path] = slash < 0 ? [place, ''] : [place.slice(0, slash), place.slice(slash)];
+  const address = body.slice(at + 1);
+  const slash = address.indexOf('/');
+  const [hosts, path] = slash < 0 ? [address, ''] : [address.slice(0, slash), address.slice(slash)];
   const isHarmless = hosts.split(',').every((host) => HOST.test(host)) && PATH.test(path);
   if (!isHarmless) return HIDDEN;
-  return at < 0 ? place : `${HIDDEN}@${place}`;
+  return at < 0 ? address : `${HIDDEN}@${address}`;
 }
 
 function shownOptions(tail: string): string {
@@ -107,7 +107,7 @@ function shownOptions(tail: string): string {
   return `?${shown.join('&')}`;
 }
 
-/** Where the scheme before `://` begins; the place of `://` itself when there is none. */
+/** Returns the index at which the scheme before `://` begins, or that of `://` itself if there is no scheme. */
 function schemeStart(text: string, at: number, from: number): number {
   let start = at;
   while (start > from && at - start < LONGEST_SCHEME && SCHEME_CHARACTER.test(text[start - 1]!)) start--;
@@ -117,6 +117,6 @@ function schemeStart(text: string, at: number, from: number): number {
 function wordEnd(text: string, at: number): number {
   const length = text.slice(at).search(/[\s"'`<>]/);
   const end = length < 0 ? text.length : at + length;
-  // The punctuation of the sentence around it.
+  // Excludes the punctuation of the sentence around the URL.
   return /[.,;:!)\]]/.test(text[end - 1]!) && end > at + 3 ? end - 1 : end;
 }

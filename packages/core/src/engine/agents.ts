@@ -1,11 +1,11 @@
 /**
- * The port an agent engine implements, one small group per capability so that they can be composed. Bodies are
- * JSON text the store in `agents/` has already checked; the engine keeps, orders and de-duplicates them.
+ * The port of an agent engine: one small interface per capability, so that they can be composed. Bodies are JSON text
+ * that the store in `agents/` has already checked. The engine stores, orders and de-duplicates them.
  */
 import type { PauseInfo, RemoteBinding, SessionInfo, SessionRemoval } from '../contracts/agents.ts';
 import type { EngineCall } from './call.ts';
 
-/** A flow event; `id` is the caller's event id or the fingerprint of all fields. */
+/** A flow event. `id` is the caller's event id, or the fingerprint of all fields. */
 export interface FlowEventRow {
   traceId: string | null;
   id: string;
@@ -13,24 +13,26 @@ export interface FlowEventRow {
   kind: string;
   nodeName: string | null;
   nodeId: string | null;
-  /** The caller's own event id, when there was one. */
+  /** The caller's own event id, if any. */
   eventId: string | null;
   payload: string;
 }
 
 export interface EventEngine {
-  /** Those whose (trace, id) is stored already are left as they are. */
+  /** Appends events. Skips those whose (trace, id) is already stored. */
   append(tenantId: string, rows: readonly FlowEventRow[], call: EngineCall): Promise<void>;
-  /** All events of a trace by (ts, insertion), in pages. */
+  /** Yields all events of a trace in pages, ordered by (ts, insertion). */
   read(tenantId: string, traceId: string | null, call: EngineCall): AsyncIterable<FlowEventRow[]>;
 }
 
 export interface BindingEngine {
+  /** Saves a binding. The last save of a (trace, context, task) wins. */
   save(tenantId: string, binding: RemoteBinding, call: EngineCall): Promise<void>;
+  /** Lists the bindings of a trace. */
   list(tenantId: string, traceId: string, call: EngineCall): Promise<RemoteBinding[]>;
 }
 
-/** A pause on its way in; the id is the hash of its token. */
+/** A pause to save. Its id is the hash of its token. */
 export interface PauseRow {
   pauseId: string;
   payload: string;
@@ -41,18 +43,18 @@ export interface PauseRow {
 }
 
 export interface PauseEngine {
-  /** `consumed` when the token was used and has not expired: nothing is written. */
+  /** Saves a pause. Returns `consumed` and writes nothing when the token was consumed and has not expired. */
   save(tenantId: string, pause: PauseRow, call: EngineCall): Promise<'saved' | 'consumed'>;
-  /** Payload and end of the lease for the one claimer that wins; the same claim id wins again. */
+  /** Claims a pause for one claimer; others get `null`. The same claim id succeeds again. */
   claim(
     tenantId: string,
     pauseId: string,
     claim: { claimId: string; leaseMs: number },
     call: EngineCall,
   ): Promise<{ payload: string; leaseUntil: number } | null>;
-  /** Consumes at once; the same claim id hears the payload again until the pause would have expired. */
+  /** Consumes a pause at once. The same claim id gets the payload again until the pause would have expired. */
   consume(tenantId: string, pauseId: string, claimId: string, call: EngineCall): Promise<string | null>;
-  /** Ends a claim: consumed for good, or given back. False when the claim is not the current one. */
+  /** Ends a claim: consumed for good, or waiting again. Returns false unless the claim is the current one. */
   settle(
     tenantId: string,
     pauseId: string,
@@ -61,19 +63,21 @@ export interface PauseEngine {
     call: EngineCall,
   ): Promise<boolean>;
   /**
-   * Leaves a pause consumed until it would have expired, whether there is one or not; false when it is claimed at the
-   * moment, because its claimer may be resuming.
+   * Marks a pause as consumed until it would have expired, even if it was never saved. Returns false while it is
+   * claimed, because its claimer may be resuming.
    */
   bury(tenantId: string, pause: Omit<PauseRow, 'payload'>, call: EngineCall): Promise<boolean>;
+  /** Returns the metadata of an unexpired pause, or `null`. */
   peek(tenantId: string, pauseId: string, call: EngineCall): Promise<PauseInfo | null>;
-  /** Of one that waits: what it holds, consuming nothing. */
+  /** Returns the payload of a waiting pause without consuming it. */
   payload(tenantId: string, pauseId: string, call: EngineCall): Promise<string | null>;
-  /** Unexpired pauses by id. */
+  /** Lists unexpired pauses by id. */
   list(
     tenantId: string,
     range: { after: string | null; limit: number; sessionId: string | null },
     call: EngineCall,
   ): Promise<PauseInfo[]>;
+  /** Physically removes up to `limit` expired pauses. Returns how many it removed. */
   removeExpired(limit: number, call: EngineCall): Promise<number>;
 }
 
@@ -88,39 +92,40 @@ export interface MemoryRange {
   prefix: string;
   after: string | null;
   limit: number;
-  /** Also keys whose state was deleted, while their version is remembered. */
+  /** Includes keys whose state was deleted, while their version is remembered. */
   withDeleted?: boolean;
 }
 
-/** A change of a memory state, under the id that a retry of it has too. */
+/** A change of a memory state. Retries carry the same request id. */
 export interface MemoryChange {
   key: string;
-  /** 0 for one that must be absent, `null` for any. */
+  /** 0 means that the state must be absent; `null` matches any version. */
   expectedVersion: number | null;
   requestId: string;
-  /** The request id was made for this very call, so that nothing can have been answered under it. */
+  /** The request id was generated for this call, so no outcome can be stored under it. */
   requestIsNew: boolean;
 }
 
 export interface MemoryEngine {
-  /** Versions go on from the last one, also after a delete, for at least a day. */
+  /** Saves a state. Versions continue from the last one for at least a day, also after a delete. */
   save(
     tenantId: string,
     memory: MemoryChange & { state: string },
     call: EngineCall,
   ): Promise<{ saved: boolean; version: number }>;
+  /** Returns a state, or `null` when it is absent or deleted. */
   load(tenantId: string, key: string, call: EngineCall): Promise<MemoryRow | null>;
-  /** By key in byte order. */
+  /** Lists states by key in byte order. */
   list(tenantId: string, range: MemoryRange, call: EngineCall): Promise<Omit<MemoryRow, 'state'>[]>;
-  /** Removes it, with `expectedVersion` only at that version; `version` is what stood there, 0 for none. */
+  /** Removes a state, with `expectedVersion` only at that version. Returns the version found, 0 when it was absent. */
   delete(tenantId: string, memory: MemoryChange, call: EngineCall): Promise<{ deleted: boolean; version: number }>;
-  /** Physically removes a state with all that is remembered of its key; tells whether there was one. */
+  /** Physically removes a state and everything remembered about its key. Returns whether there was one. */
   erase(tenantId: string, key: string, call: EngineCall): Promise<boolean>;
-  /** Physically removes up to `limit` of what is left of states that were deleted long ago; gives how many. */
+  /** Physically removes up to `limit` remains of states deleted long ago. Returns how many it removed. */
   removeExpired(limit: number, call: EngineCall): Promise<number>;
 }
 
-/** A task; `createdAt` and `updatedAt` are milliseconds for ordering, `body` holds everything. */
+/** A task. `createdAt` and `updatedAt` are milliseconds used for ordering; `body` holds all fields. */
 export interface TaskRow {
   sessionId: string;
   taskId: string;
@@ -131,9 +136,9 @@ export interface TaskRow {
 }
 
 export interface TaskEngine {
-  /** Keeps the stored one if it is newer. */
+  /** Saves a task, unless the stored one is newer. */
   save(tenantId: string, task: TaskRow, call: EngineCall): Promise<void>;
-  /** By (createdAt, first save), in pages of bodies. */
+  /** Yields the bodies of a session's tasks in pages, ordered by (createdAt, first save). */
   read(tenantId: string, sessionId: string, call: EngineCall): AsyncIterable<string[]>;
 }
 
@@ -145,41 +150,45 @@ export interface SessionItem {
   body: string;
 }
 
-/** Updates, or steering: an ordered list per session with unique ids. */
+/** The updates or the steering of sessions: one ordered list per session, with unique ids. */
 export interface SessionLogEngine {
-  /** The first write of an id wins. */
+  /** Appends an item. The first write of an id wins. */
   append(tenantId: string, item: SessionItem, call: EngineCall): Promise<void>;
-  /** The oldest items after the cursor, of one task if given. */
+  /** Returns the oldest items after the cursor, only those of `taskId` if set. */
   page(
     tenantId: string,
     sessionId: string,
     range: { taskId: string | null; sinceId: string | null; limit: number },
     call: EngineCall,
   ): Promise<{ items: { id: string; body: string }[]; cursorFound: boolean }>;
-  /** Waits for something new in a session. A hint: it may end early, and may be missed. */
+  /** Waits for a new item in a session. Only a hint: it may resolve early and may miss an item. */
   wait(tenantId: string, sessionId: string, call: EngineCall): Promise<void>;
 }
 
 export interface TrajectoryEngine {
+  /** Saves a trajectory. Returns `other-session` and writes nothing when the trace belongs to another session. */
   save(
     tenantId: string,
     trajectory: { traceId: string; sessionId: string; body: string },
     call: EngineCall,
   ): Promise<'saved' | 'other-session'>;
+  /** Returns the trajectory of a trace, or `null` unless the trace belongs to this session. */
   get(tenantId: string, traceId: string, sessionId: string, call: EngineCall): Promise<string | null>;
-  /** Most recently saved first. */
+  /** Returns the most recently saved first. */
   list(tenantId: string, sessionId: string, limit: number, call: EngineCall): Promise<string[]>;
 }
 
 export interface PlannerEventEngine {
-  /** The first write of an id wins. */
+  /** Appends an event. The first write of an id wins. */
   append(tenantId: string, traceId: string, event: { id: string; body: string }, call: EngineCall): Promise<void>;
-  /** In order of arrival, in pages of bodies. */
+  /** Yields bodies in pages, in order of arrival. */
   read(tenantId: string, traceId: string, call: EngineCall): AsyncIterable<string[]>;
 }
 
 export interface SessionEngine {
+  /** Lists sessions by id, after a given one. */
   list(tenantId: string, range: { after: string | null; limit: number }, call: EngineCall): Promise<SessionInfo[]>;
+  /** Removes a session with its tasks, updates, steering, trajectories and planner events. Returns the counts. */
   remove(tenantId: string, sessionId: string, call: EngineCall): Promise<SessionRemoval>;
 }
 

@@ -1,7 +1,7 @@
-/** The port an artifact engine implements: references in scopes, and bytes by their hash. */
+/** The port of an artifact engine: references in scopes, and bytes addressed by their hash. */
 import type { EngineCall } from './call.ts';
 
-/** A reference as an engine keeps it; times are milliseconds. */
+/** A stored reference. Times are milliseconds. */
 export interface ArtifactRow {
   id: string;
   sha256: string;
@@ -11,7 +11,7 @@ export interface ArtifactRow {
   userId: string | null;
   sessionId: string | null;
   traceId: string | null;
-  /** As the caller named it; the tenant that owns the row is given beside it. */
+  /** The tenant in the caller's scope. The tenant that owns the row is passed separately. */
   scopeTenantId: string | null;
   namespace: string | null;
   /** JSON text. */
@@ -21,7 +21,7 @@ export interface ArtifactRow {
   expiresAt: number | null;
 }
 
-/** Parts of a scope to match; absent parts match anything. */
+/** Parts of a scope to match. Absent parts match anything. */
 export interface ArtifactMatch {
   scopeTenantId?: string;
   userId?: string;
@@ -29,54 +29,58 @@ export interface ArtifactMatch {
   traceId?: string;
 }
 
-/** Bytes on their way in, at most 256 KiB a chunk. */
+/** Bytes to store, in chunks of at most 256 KiB. */
 export interface BlobSource {
   chunks: AsyncIterable<Uint8Array>;
-  /** Hex; known once all chunks were read. */
+  /** Hex. Known once all chunks are read. */
   sha256(): string;
 }
 
-/** Bytes that were read from their source and wait for the reference that names them. */
+/** Bytes read from their source that no reference names yet. */
 export interface StagedBytes {
   /**
-   * Stores the bytes under their hash, once per tenant, and upserts the reference. From the moment the reference can be
-   * read its bytes can be read, and nothing removes them while a reference names them: an erasure or sweep that runs at
-   * the same time gives way, wherever it was.
+   * Stores the bytes under their hash, once per tenant, and upserts the reference. As soon as the reference can be
+   * read, its bytes can be read, and nothing removes them while a reference names them: a concurrent erasure or sweep
+   * must leave them alone, whatever step it has reached.
    *
-   * Returns false, with nothing stored, when the staged bytes were swept because the caller paused too long.
+   * Returns false and stores nothing when the staged bytes were swept because the caller waited too long.
    */
   refer(row: ArtifactRow, call: EngineCall): Promise<boolean>;
   /** Removes the staged bytes unless a reference took them. */
   discard(call: EngineCall): Promise<void>;
 }
 
-/** A reference as it was when somebody decided to remove it. */
+/** The state of a reference when a removal was decided. */
 export type SeenReference = Pick<ArtifactRow, 'createdAt' | 'accessedAt'>;
 
 export interface ArtifactEngine {
-  /** Reads a source to its end and sets its bytes aside. When the source fails, nothing is kept and the failure is passed on. */
+  /**
+   * Reads a source to its end and stages its bytes. When the source fails, keeps nothing and rejects with that error.
+   */
   stage(tenantId: string, source: BlobSource, call: EngineCall): Promise<StagedBytes>;
+  /** Returns a reference, expired or not, or `null` when it is absent. */
   getRef(tenantId: string, id: string, call: EngineCall): Promise<ArtifactRow | null>;
-  /** Notes a read, for `lru`. */
+  /** Records the time of a read, for `lru`. */
   touchRef(tenantId: string, id: string, at: number, call: EngineCall): Promise<void>;
-  /** Removes a reference, with `seen` only if it was neither stored nor read since; returns whether it did. */
+  /** Removes a reference, with `seen` only if it was neither stored nor read since. Returns whether it did. */
   deleteRef(tenantId: string, id: string, seen: SeenReference | null, call: EngineCall): Promise<boolean>;
-  /** By id, whether expired or not. */
+  /** Lists references by id, including expired ones. */
   listRefs(
     tenantId: string,
     match: ArtifactMatch,
     range: { after: string | null; limit: number },
     call: EngineCall,
   ): Promise<ArtifactRow[]>;
+  /** Returns the bytes stored under a hash in chunks, or `null` when they are missing. */
   getBlob(tenantId: string, sha256: string, call: EngineCall): Promise<AsyncIterable<Uint8Array> | null>;
   /**
-   * Removes up to `limit` references that match, then the bytes that no other reference names. Returns the number of
-   * references; 0 when nothing is left, not even bytes that an interrupted erasure of the tenant left behind.
+   * Removes up to `limit` matching references, then the bytes that no other reference names. Returns the number of
+   * references: 0 only when nothing is left, not even bytes left by an interrupted erasure of the tenant.
    */
   eraseRefs(tenantId: string, match: ArtifactMatch, limit: number, call: EngineCall): Promise<number>;
   /**
-   * Removes references that expired before `now` and blobs older than `graceMs` that no reference names: of one
-   * tenant, or with `null` of all.
+   * Removes references that expired before `now`, and blobs older than `graceMs` that no reference names. `null` sweeps
+   * all tenants.
    */
   sweep(
     tenantId: string | null,

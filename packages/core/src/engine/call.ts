@@ -1,15 +1,15 @@
-/** How a call to an engine is bounded. */
+/** The bounds of a call to an engine. */
 export interface EngineCall {
   signal?: AbortSignal;
-  /** Milliseconds on the engine's own clock of `Date.now()`: when to give up. */
+  /** The deadline, in milliseconds of `Date.now()` in the engine's process. */
   deadline?: number;
   /**
-   * How far a write has come, kept by those who queue it: what still waits when its time is up was not written, what
-   * has begun may have been (GEN-3, GEN-8).
+   * The progress of a write, maintained by the queue it waits in. At its deadline a write that is still `waiting` was
+   * not written; one that has `begun` may have been (GEN-3, GEN-8).
    */
   phase?: 'waiting' | 'begun' | 'given up';
-  /** Where a list notes what it left out because it is damaged. A list that is given none fails after the rest was read. */
+  /** Where a list adds the names of damaged items it left out. Without it, the list fails after reading the rest. */
   damaged?: string[];
-  /** The tenant of the view the call came through; `null` for the operator's. */
+  /** The tenant of the view that made the call; `null` for the operator's view. */
   tenantId?: string | null;
 }

@@ -1,4 +1,4 @@
-/** The entry for backend authors: the ports, which an engine implements, and the toolbox, which helps to. */
+/** The entry point for backend authors: the ports that an engine implements, and the toolbox to build it with. */
 export * from '../toolbox.ts';
 export * from './agents.ts';
 export * from './artifacts.ts';

@@ -1,11 +1,11 @@
 /**
- * The journal primitive of keyed engines: a named, append-only list with unique keys. A writer appends against
- * the head it knows; when the head has moved or a key is there already, nothing is written and the newer head
- * comes back, so that the writer can decide again.
+ * The journal primitive of keyed engines: a named, append-only list with unique keys. A writer appends against the head
+ * it knows. When the head has moved or a key is already stored, nothing is written and the current head is returned, so
+ * that the writer can decide again.
  */
 import type { EngineCall } from './call.ts';
 
-/** What a journal is for; spaces never meet. */
+/** The purpose of a journal. Spaces are independent of each other. */
 export type JournalSpace = 'runs' | 'events' | 'updates' | 'steering' | 'plannerEvents';
 
 export interface JournalName {
@@ -14,18 +14,18 @@ export interface JournalName {
   name: string;
 }
 
-/** What is known of a journal. */
+/** The metadata of a journal. */
 export interface JournalHead {
-  /** Of the last entry. */
+  /** The sequence of the last entry. */
   seq: number;
-  /** Engine's clock at the first and last commit, in milliseconds; the last never decreases. */
+  /** The engine's clock at the first and last commit, in milliseconds. The last never decreases. */
   createdAt: number;
   updatedAt: number;
-  /** Kept for the journal's owner, replaced with each commit. */
+  /** Opaque text of the journal's owner, replaced by each commit. */
   state: string;
   /**
-   * Moves whenever stored entries change: by one with each rewrite, and past every earlier value with each restore. A
-   * journal that was removed keeps it until it is forgotten.
+   * Increases whenever stored entries change: by one with each rewrite, and past every earlier value with each restore.
+   * A removed journal keeps it until it is forgotten.
    */
   rewrites: number;
 }
@@ -33,21 +33,22 @@ export interface JournalHead {
 export interface JournalEntry {
   /** 1, 2, 3, … */
   seq: number;
-  /** Engine's clock at the commit, in milliseconds. */
+  /** The engine's clock at the commit, in milliseconds. */
   time: number;
   key: string;
   body: string;
 }
 
-/** Entries to append to the journal as the writer knows it. */
+/** Entries to append, with the state of the journal that the writer knows. */
 export interface JournalCommit {
+  /** The last sequence that the writer knows. */
   known: number;
   rewrites?: number;
   state: string;
   entries: readonly { key: string; body: string }[];
 }
 
-/** A commit that was taken, or the head as it stands and those of the keys that are stored already. */
+/** A successful commit, or the current head and the entries whose keys are already stored. */
 export type JournalOutcome =
   | { committed: true; time: number }
   | { committed: false; head: JournalHead | null; tombstone: string | null; found: JournalEntry[] };
@@ -58,15 +59,15 @@ export interface RemoveOptions extends EngineCall {
   keepsName?: boolean;
 }
 
-/** A step of putting a journal back. */
+/** One step of restoring a journal. */
 export interface JournalRestore {
-  /** The tombstone that stands in its place, and how many entries were put back before. */
+  /** The current tombstone, and how many entries earlier steps restored. */
   known: { tombstone: string | null; seq: number };
-  /** Stands in its place until the last step. */
+  /** The tombstone to keep until the last step. */
   tombstone: string;
-  /** Those that follow, with their own sequences and times. */
+  /** The next entries, with their own sequences and times. */
   entries: readonly JournalEntry[];
-  /** As of the last entry of the last step; its `rewrites` is a value that the restored journal moves past. */
+  /** The head at the last entry of the last step. The restored journal's `rewrites` must exceed this one's. */
   head: JournalHead;
   isLast: boolean;
 }
@@ -87,38 +88,39 @@ export interface JournalRange {
 }
 
 export interface Journal {
-  /** While a journal is put back, it has a tombstone and a head that tells how far that is. */
+  /** Returns head and tombstone. While a journal is being restored it has both, and the head shows the progress. */
   head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }>;
   /**
-   * Appends if the last sequence is `known` and none of the keys is stored. With `rewrites` only while that is the
-   * head's: another history may have been restored that ends at the same sequence.
+   * Appends if the last sequence is `known` and none of the keys is stored. With `rewrites`, only while the head has
+   * that value: a restore may have put back another history that ends at the same sequence.
    */
   commit(name: JournalName, commit: JournalCommit, call: EngineCall): Promise<JournalOutcome>;
-  /** Entries after a sequence, in order. */
+  /** Returns the entries after a sequence, in order. */
   read(name: JournalName, afterSeq: number, limit: number, call: EngineCall): Promise<JournalEntry[]>;
-  /** The entry of each key, `null` where there is none. */
+  /** Returns the entry of each key, `null` where it is missing. */
   find(name: JournalName, keys: readonly string[], call: EngineCall): Promise<(JournalEntry | null)[]>;
   /**
-   * Removes the journal, or what was put back of it; a tombstone, if given, refuses every later commit. Gives how many
-   * entries there were. With `expectedSeq` only a whole journal, and while that is its last sequence, else `SEQ_CONFLICT`; with
-   * `expectedRewrites` only while that is its `rewrites`, else `CONFLICT`; with `keepsName` `tenantsOf` goes on to know it.
+   * Removes the journal, or what was restored of it so far, and returns the number of entries it had. A tombstone, if
+   * given, refuses every later commit. With `expectedSeq`, removes only a whole journal whose last sequence is that,
+   * else throws `SEQ_CONFLICT`. With `expectedRewrites`, removes only while that is its `rewrites`, else throws
+   * `CONFLICT`. With `keepsName`, `tenantsOf` continues to find it.
    */
   remove(name: JournalName, tombstone: string | null, options: RemoveOptions): Promise<number>;
   /**
-   * Puts entries back behind those put back before; with the last step they are seen, and pass through the feed. False,
-   * and nothing is done, where the journal is live or anything else than what is known.
+   * Restores entries after those of earlier steps. The last step makes them all visible and passes them through the
+   * feed. Returns false and does nothing when the journal is live or not in the state that `known` describes.
    */
   restore(name: JournalName, step: JournalRestore, call: EngineCall): Promise<boolean>;
   /**
-   * Puts another body in the place of an entry's, for good and wherever it is kept, and moves `rewrites` in the same
-   * step. False, and nothing is done, where the entry is not there or its body is another than `from`.
+   * Replaces the body of an entry for good, wherever it is stored, and moves `rewrites` in the same step. Returns false
+   * and does nothing when the entry is missing or its body is not `from`.
    */
   rewrite(name: JournalName, seq: number, body: { from: string; to: string }, call: EngineCall): Promise<boolean>;
-  /** Removes the journal with its tombstone: nothing of it is left. Gives how many entries there were. */
+  /** Removes the journal with its tombstone and leaves nothing of it. Returns how many entries it had. */
   forget(name: JournalName, call: EngineCall): Promise<number>;
-  /** Tenants that have a journal of a space, or the tombstone of one, in byte order, after one of them. */
+  /** Lists tenants that have a journal or a tombstone in a space, in byte order, after a given one. */
   tenants(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]>;
-  /** Names of a tenant's journals and tombstones in byte order, after one of them. */
+  /** Lists the names of a tenant's journals and tombstones in byte order, after a given one. */
   names(
     space: JournalSpace,
     tenantId: string,
@@ -126,19 +128,19 @@ export interface Journal {
     limit: number,
     call: EngineCall,
   ): Promise<string[]>;
-  /** Removes what still tells of a tenant whose journals are all forgotten, such as places in the feed. */
+  /** Removes what remains of a tenant after all its journals are forgotten, such as positions in the feed. */
   clear(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void>;
-  /** Tenants that have a journal of this name, one that is put back, or one that was removed and keeps its name; two are enough. */
+  /** Returns tenants with a journal of this name: live, being restored, or removed with `keepsName`. Two are enough. */
   tenantsOf(space: JournalSpace, name: string, call: EngineCall): Promise<string[]>;
-  /** Live journals by (createdAt, tenantId, name), from one onwards. */
+  /** Lists live journals by (createdAt, tenantId, name), after a given one. */
   list(space: JournalSpace, range: JournalRange, call: EngineCall): Promise<{ name: JournalName; head: JournalHead }[]>;
-  /** Entries of all journals of a space in the order of commits, after a cursor. */
+  /** Returns entries of all journals of a space in the order of commits, after a cursor. */
   feed(
     space: JournalSpace,
     after: string | null,
     limit: number,
     call: EngineCall,
   ): Promise<{ cursor: string; name: JournalName; entry: JournalEntry }[]>;
-  /** Waits for a commit: to one journal, or to any of a space. A hint: it may end early, and may be missed. */
+  /** Waits for a commit to one journal, or to any of a space. A hint: it may resolve early and may miss a commit. */
   wait(space: JournalSpace, name: JournalName | null, call: EngineCall): Promise<void>;
 }

@@ -1,61 +1,64 @@
 /**
- * The port that keeps which runs are quarantined. The store in `runs/` finds the damage and decides; the engine keeps one
- * entry for a run, changes it only from what the caller saw, and hands out the numbers of releases in the order they commit.
+ * The port that stores which runs are quarantined. The store in `runs/` finds the damage and decides. The engine stores
+ * one entry per run, changes it only from the state the caller saw, and numbers releases in the order they commit.
  */
 import type { EngineCall } from './call.ts';
 import type { RunKey } from './run-key.ts';
 
-/** The entry of a run. */
+/** The quarantine entry of a run. */
 export interface StoredQuarantine extends RunKey {
-  /** The first sequence that is passed over, and the one a release begins with. */
+  /** The first sequence that is skipped, and the first one after a release. */
   fromSeq: number;
   reason: string;
   /** Milliseconds. */
   at: number;
   state: 'quarantined' | 'released';
-  /** The number of its release; 0 until it is released. */
+  /** The number of its release; 0 while it is not released. */
   release: number;
 }
 
-/** Damage that was found. */
+/** A damage found in a run. */
 export type FoundDamage = Pick<StoredQuarantine, 'fromSeq' | 'reason' | 'at'>;
 
-/** What a reader of the feed needs to know. */
+/** The quarantines that concern a reader of the feed. */
 export interface CurrentQuarantines {
-  /** The highest number of a release that can be seen; 0 where there is none. */
+  /** The highest visible release number; 0 before the first release. */
   newest: number;
-  /** Every quarantined run, and the released ones whose number is higher than the one asked for. */
+  /** Every quarantined run, and the released runs with a higher number than the one asked for. */
   entries: readonly StoredQuarantine[];
 }
 
 export interface QuarantineQuery {
   tenantId?: string;
   state?: StoredQuarantine['state'];
-  /** The run the previous page ended with. */
+  /** The last run of the previous page. */
   after?: RunKey;
   limit: number;
 }
 
 export interface QuarantineEngine {
   /**
-   * Reads before each page of the feed what is quarantined, and what was released after a number; with `null` only what
-   * is quarantined. `newest` is never higher than what the entries show: a run that is released between two reads of
-   * the engine must count as quarantined or as not released yet. One small read while nothing is quarantined.
+   * Returns the quarantined runs and the runs released after a number; with `null` only the quarantined ones. Called
+   * before each page of the feed, so it must be one small read while nothing is quarantined. `newest` must never exceed
+   * the releases in `entries`: a run released between two reads of the engine must count as quarantined or as not yet
+   * released.
    */
   current(tenantId: string | null, afterRelease: number | null, call: EngineCall): Promise<CurrentQuarantines>;
-  /** Entries in byte order of (tenant, run). */
+  /** Lists entries in byte order of (tenant, run). */
   list(query: QuarantineQuery, call: EngineCall): Promise<StoredQuarantine[]>;
+  /** Returns the entry of a run, or `null`. */
   find(run: RunKey, call: EngineCall): Promise<StoredQuarantine | null>;
   /**
-   * Quarantines a run. An entry that is there keeps the lower `fromSeq`; a released one becomes quarantined again.
-   * `isNew` is false where the run was quarantined already.
+   * Quarantines a run. An existing entry keeps the lower `fromSeq`; a released entry becomes quarantined again. `isNew`
+   * is false when the run was already quarantined.
    */
   put(run: RunKey, damage: FoundDamage, call: EngineCall): Promise<{ entry: StoredQuarantine; isNew: boolean }>;
   /**
-   * Releases an entry under the next number of the store, if it is still what the caller saw, else returns `null`. A
-   * number is seen only when all lower ones are, and no number is used twice, not even after entries were removed.
+   * Releases an entry under the store's next number, or returns `null` when the entry has changed since the caller saw
+   * it. A number becomes visible only after all lower ones, and no number is used twice, even after entries are
+   * removed.
    */
   release(seen: StoredQuarantine, call: EngineCall): Promise<StoredQuarantine | null>;
-  /** Removes the entry of a run, if there is one. */
+  /** Removes the entry of a run, if any. */
   remove(run: RunKey, call: EngineCall): Promise<void>;
 }

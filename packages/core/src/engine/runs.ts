@@ -1,6 +1,6 @@
 /**
- * The port a run engine implements. The store in `runs/` validates, encodes and hashes before it calls the
- * engine, and verifies and decodes after; the engine orders, de-duplicates and keeps.
+ * The port of a run engine. The store in `runs/` validates, encodes and hashes before it calls the engine, and verifies
+ * and decodes afterwards. The engine orders, de-duplicates and stores.
  */
 import type { BodyField, EventFieldsAs, StoredField } from '../contracts/event-fields.ts';
 import type { RunStatus } from '../contracts/run-state.ts';
@@ -11,7 +11,7 @@ import type { QuarantineEngine } from './quarantines.ts';
 import type { RecordName, RecordWrite, StoredRecord } from './records.ts';
 import type { RunKey } from './run-key.ts';
 
-/** The values of an event as engines take and keep them: objects as JSON text, times of the store in milliseconds. */
+/** Types of event fields inside engines: objects are JSON text, the store's own times are milliseconds. */
 interface EngineValues {
   uuid: string;
   id: string;
@@ -22,23 +22,23 @@ interface EngineValues {
   digest: Digest;
 }
 
-/** What an event's leaf is computed from, besides its run (RUN-17). */
+/** The fields that an event's leaf is computed from, besides its run (RUN-17). */
 export interface EventBody extends EventFieldsAs<BodyField, EngineValues> {}
 
-/** A validated event on its way in. */
+/** A validated event to append. */
 export interface PreparedEvent extends EventBody {
   leaf: Digest;
 }
 
-/** An event as an engine keeps it. */
+/** A stored event. */
 export interface StoredRunEvent
   extends EventBody,
     EventFieldsAs<Exclude<StoredField, BodyField | 'redaction'>, EngineValues> {
-  /** Set when the payload was taken out. */
+  /** Set when the payload was redacted. */
   redaction?: StoredRedaction;
 }
 
-/** What stays of a payload that was taken out: its hash, so that the chain still holds, and who did it. */
+/** A redaction: who removed the payload, and the payload's hash, with which the chain still verifies. */
 export interface StoredRedaction {
   /** Hex SHA-256 of the payload's JSON text. */
   payloadHash: string;
@@ -48,22 +48,22 @@ export interface StoredRedaction {
   reason: string;
 }
 
-/** A part of a run that is put back; parts come in order, from the first event to the last. */
+/** A part of a run to restore. Parts come in order, from the first event to the last. */
 export interface RestoredPart {
-  /** As the run was: of its last event. */
+  /** The head of the whole run, as of its last event. */
   head: RunHead;
   events: readonly StoredRunEvent[];
-  /** With it the run is there again. */
+  /** The last part makes the run visible. */
   isLast: boolean;
 }
 
-/** What an engine keeps of a run besides its events. */
+/** A run's stored state, apart from its events. */
 export interface RunHead extends RunKey {
   projectId: string;
   environmentId: string;
   planId: string;
   planVersion: string;
-  /** `null` before the first event that sets one. */
+  /** `null` before the first event that sets a status. */
   status: RunStatus | null;
   seq: number;
   link: Digest;
@@ -72,8 +72,9 @@ export interface RunHead extends RunKey {
   labels: Record<string, string>;
   parentRunId: string | null;
   /**
-   * Moves whenever stored events change: by one with each redaction, and past every earlier value with each restore. What
-   * was made from the events (a snapshot, an archive, a projection) is outdated when it knew another value (RUN-15).
+   * Increases whenever stored events change: by one with each redaction, and past every earlier value with each
+   * restore. Anything derived from the events (a snapshot, an archive, a projection) under another value is outdated
+   * (RUN-15).
    */
   rewrites: number;
 }
@@ -81,40 +82,40 @@ export interface RunHead extends RunKey {
 /** A run whose head cannot be decoded. */
 export interface DamagedHead {
   run: RunKey;
-  /** The last sequence, where it can be known. */
+  /** The last sequence, if known. */
   seq: number | null;
 }
 
-/** What stays of a run that was removed (RUN-15). */
+/** The remains of a removed run (RUN-15). */
 export interface RunTombstone {
-  /** `restoring`: its events are being put back, and nobody sees them yet. */
+  /** `restoring`: the events are being restored and are not visible yet. */
   kind: 'archived' | 'deleted' | 'restoring';
   at: number;
   archive?: string;
-  /** Of a run that is being restored: hex of the last link it will have, so that nobody mixes another one in. */
+  /** While restoring: hex of the last link the run will have, so that parts of another run are refused. */
   head?: string;
 }
 
-/** Events of one caller for one run: all are written or none. */
+/** Events of one caller for one run: all are written, or none. */
 export interface RunAppend {
   run: RunKey;
   events: PreparedEvent[];
   expectedSeq?: number;
-  /** From the first event, for a run that is new. */
+  /** Labels of the first event, used when the run is new. */
   labels: Record<string, string>;
   parentRunId: string | null;
-  /** Only for engines that can `runs.inlineProjections`. */
+  /** Only for engines with the capability `runs.inlineProjections`. */
   sameCommit?: SameCommitWrites;
 }
 
 /**
- * Records of the run's tenant that are written in the transaction of an append: once its events are in place the engine
- * reads them, asks for the writes and takes them, and then all of it is committed or nothing is. An append that has
- * nothing new to write leaves them alone; where another writer wins a race for a record, the engine begins again.
+ * Records of the run's tenant to write in the transaction of an append. Once the events are placed, the engine reads
+ * the records, calls `writes` and applies the result; then it commits everything or nothing. An append without new
+ * events leaves the records alone. When another writer wins a race for a record, the engine starts again.
  */
 export interface SameCommitWrites {
   names: readonly RecordName[];
-  /** An error that is thrown undoes the append and becomes its outcome. */
+  /** Returns the writes. A thrown error undoes the append and becomes its outcome. */
   writes(
     placed: readonly PlacedEvent[],
     found: readonly (StoredRecord | null)[],
@@ -122,37 +123,37 @@ export interface SameCommitWrites {
   ): RecordWrite[] | Promise<RecordWrite[]>;
 }
 
-/** The log of a run as the transaction of an append sees it. */
+/** A run's log as seen by the transaction of an append. */
 export interface OpenLog {
-  /** Of the run's head, which nobody else can move until the transaction ends. */
+  /** `rewrites` of the run's head, which cannot change until the transaction ends. */
   rewrites: number;
   read(afterSeq: number, limit: number): StoredRunEvent[] | Promise<StoredRunEvent[]>;
 }
 
-/** Which state of a run a removal is meant for. */
+/** The state of a run that a removal requires. */
 export interface RemoveRunOptions extends EngineCall {
   expectedSeq?: number;
   expectedRewrites?: number;
 }
 
-/** Where an event of an append stands. */
+/** The position of an appended event. */
 export interface PlacedEvent {
   runSeq: number;
   persistedAt: number;
-  /** The stored event when the key was there already. */
+  /** The stored event when its key was already stored. */
   duplicateOf: StoredRunEvent | null;
 }
 
-/** A slice of a run's log, with what is needed to check its first link. */
+/** A slice of a run's log, with the data needed to verify its first link. */
 export interface LogPage {
   events: StoredRunEvent[];
-  /** Events of the first one's commit that come before it. */
+  /** The events that precede the first one in its commit. */
   lead: StoredRunEvent[];
   /** The link before that commit. */
   linkBefore: Digest;
 }
 
-/** An event of the feed; `linkBefore` is the link before its commit. */
+/** A feed event. `linkBefore` is the link before its commit. */
 export interface IntactEntry {
   cursor: string;
   run: RunKey;
@@ -160,12 +161,12 @@ export interface IntactEntry {
   linkBefore: Digest;
 }
 
-/** An event of the feed that the engine cannot decode: its run is damaged, and the page goes on. */
+/** A feed event that the engine cannot decode: its run is damaged. The page continues after it. */
 export interface DamagedEntry {
   cursor: string;
   run: RunKey;
   runSeq: number;
-  /** Why, in words. */
+  /** The reason, for people. */
   damage: string;
 }
 
@@ -175,10 +176,10 @@ export function isDamaged(entry: FeedEntry): entry is DamagedEntry {
   return 'damage' in entry;
 }
 
-/** A stored snapshot: the JSON text of a `RunSnapshot`, and what its fold knew of the run. */
+/** A stored snapshot: the JSON text of a `RunSnapshot` and the run's state when it was folded. */
 export interface StoredSnapshot {
   lastEventSeq: number;
-  /** The run's `rewrites`, read before the first event was. A snapshot of another value than the head's is outdated. */
+  /** The run's `rewrites`, read before its first event. When the head has another value, the snapshot is outdated. */
   rewrites: number;
   body: string;
 }
@@ -191,37 +192,41 @@ export interface RunQuery
   updatedAfter?: number;
   updatedBefore?: number;
   order: 'newest' | 'oldest';
-  /** The run the previous page ended with. */
+  /** The last run of the previous page. */
   after?: { createdAt: number; tenantId: string; runId: string };
   limit: number;
 }
 
 /** The append authority of one backend. */
 export interface RunEngine {
-  /** Which runs are quarantined. Removing or restoring a run removes its entry. */
+  /** Stores which runs are quarantined. Removing or restoring a run must remove its entry. */
   readonly quarantines: QuarantineEngine;
-  /** One outcome per append, in order: where its events stand, or why none of them was written. */
+  /** Appends events. Returns one outcome per append, in order: the positions of its events, or why none was written. */
   append(
     appends: readonly RunAppend[],
     options: EngineCall & { transaction?: unknown },
   ): Promise<(PlacedEvent[] | Error)[]>;
+  /** Returns up to `limit` events of a run after a sequence, in order. */
   fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage>;
+  /** Returns a run's head, its tombstone when it was removed, or `null` for an unknown run. */
   head(run: RunKey, call: EngineCall): Promise<RunHead | RunTombstone | null>;
-  /** Tenants that have a run of this id; two are enough to know that it is ambiguous. */
+  /** Returns tenants that have a run with this id. Two are enough to know that it is ambiguous. */
   tenantsOf(runId: string, call: EngineCall): Promise<string[]>;
   /**
-   * Runs ordered by (createdAt, tenantId, runId), newest or oldest first. A run whose head cannot be decoded is left out
-   * and passed to `onDamaged`, so that it does not stop the list.
+   * Lists runs by (createdAt, tenantId, runId), newest or oldest first. A run whose head cannot be decoded is left out
+   * and passed to `onDamaged`, so that it does not fail the list.
    */
   list(query: RunQuery, call: EngineCall, onDamaged?: (head: DamagedHead) => void): Promise<RunHead[]>;
-  /** The stored snapshot, outdated or not. Snapshots may be kept in another store than the run. */
+  /** Returns the stored snapshot, outdated or not. Snapshots may be kept in another store than the run. */
   loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null>;
   /**
-   * Keeps the stored one if its `rewrites` is higher, or the same and its sequence is higher; at the same sequence the
-   * later call wins, so that a mark can be set. An engine that can look at the run in the same step stores nothing when
-   * the run is gone or its `rewrites` is another; callers look at the head afterwards and drop what came too late.
-   * With `over` it also keeps a stored one that is not exactly that snapshot, and with `null` any stored one: what was
-   * folded on from a wrong snapshot must not come back after that one was dropped. Returns whether it stored.
+   * Stores a snapshot and returns whether it did. Keeps the stored one if its `rewrites` is higher, or equal with a
+   * higher sequence; at the same sequence the later call wins, so that a mark can be set. An engine that can read the
+   * run in the same step stores nothing when the run is gone or has another `rewrites`; callers check the head
+   * afterwards and drop a snapshot that came too late.
+   *
+   * With `over`, also keeps a stored snapshot other than `over`, with `null` any stored one. A snapshot folded on from
+   * a wrong one must not come back after the wrong one was dropped.
    */
   saveSnapshot(
     run: RunKey,
@@ -232,26 +237,29 @@ export interface RunEngine {
   /** Removes the stored snapshot unless its `rewrites` is higher than this. */
   dropSnapshot(run: RunKey, upToRewrites: number, call: EngineCall): Promise<void>;
   /**
-   * Removes events and snapshot and leaves the tombstone; false for an unknown run. With `expectedSeq` only while that is
-   * its last sequence, else `SEQ_CONFLICT`; with `expectedRewrites` only while that is its `rewrites`, else `CONFLICT`. A
-   * tombstone of the kind `deleted` also ends a restore that was begun.
+   * Removes events and snapshot and leaves the tombstone. Returns false for an unknown run. With `expectedSeq`, removes
+   * only while that is its last sequence, else throws `SEQ_CONFLICT`. With `expectedRewrites`, removes only while that
+   * is its `rewrites`, else throws `CONFLICT`. A tombstone of kind `deleted` also ends an unfinished restore.
    */
   remove(run: RunKey, tombstone: RunTombstone, options: RemoveRunOptions): Promise<boolean>;
   /**
-   * Puts events back exactly as they were: sequences, times, commits, links. Until the last part the run is a tombstone
-   * of the kind `restoring` that keeps what was there in `archive`; events that are there already are left as they are,
-   * so that any part can be sent again. Over a live run it is `CONFLICT`, unless that run has the same head: then
-   * nothing is done; over a deleted one `RUN_DELETED` unless `overDeleted`. The events pass through the feed again, once
-   * all are there, and the run's `rewrites` moves past that of the part and every value it had here.
+   * Restores events exactly as they were: sequences, times, commits, links. Until the last part, the run is a tombstone
+   * of kind `restoring` that keeps the previous location in `archive`. Skips events that are already stored, so that
+   * any part can be retried. Once all events are stored they pass through the feed again, and the run's `rewrites`
+   * moves past that of the part and every value it had here.
+   *
+   * Over a live run with the same head it does nothing; over any other live run it throws `CONFLICT`. Over a deleted
+   * run it throws `RUN_DELETED` unless `overDeleted` is set.
    */
   restore(run: RunKey, part: RestoredPart, options: EngineCall & { overDeleted?: boolean }): Promise<void>;
   /**
-   * Takes the payload out of an event, leaves the redaction and moves `rewrites`, in one step; the first redaction of an
-   * event stays. False for an unknown event.
+   * Removes the payload of an event, stores the redaction and moves `rewrites`, in one step. The first redaction of an
+   * event stays. Returns false for an unknown event.
    */
   redact(run: RunKey, runSeq: number, redaction: StoredRedaction, call: EngineCall): Promise<boolean>;
+  /** Returns up to `limit` events of all runs in the order of commits, after a cursor; `null` starts at the first. */
   feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]>;
-  /** Waits for something new: of a run, or of any. Ends early without harm; a missed hint costs latency only. */
+  /** Waits for new events of one run, or of any. A hint: it may resolve early, and a missed hint only adds latency. */
   waitForEvents(run: RunKey | null, call: EngineCall): Promise<void>;
 }
 

@@ -1,32 +1,32 @@
-/** The port for what an operator does across tenants: which there are, and removing all that one has. */
+/** The port for operations across tenants: listing tenants and removing everything that a tenant stores. */
 import type { TenantPart } from '../contracts/admin.ts';
 import type { EngineCall } from './call.ts';
 import type { RunTombstone } from './runs.ts';
 
-/** Parts that are kept by trace. */
+/** Parts that are stored by trace. */
 export const TRACED_PARTS = ['events', 'bindings', 'plannerEvents'] as const satisfies readonly TenantPart[];
 export type TracedPart = (typeof TRACED_PARTS)[number];
 
-/** A run that was removed, with what stays of it. */
+/** A removed run and its tombstone. */
 export interface RemovedRunRow {
   runId: string;
   tombstone: RunTombstone;
 }
 
 export interface TenancyEngine {
-  /** Tenants that have anything of a part, in byte order, after one of them. */
+  /** Lists tenants that have any data of a part, in byte order, after a given one. */
   tenants(part: TenantPart, after: string | null, limit: number, call: EngineCall): Promise<string[]>;
   /**
-   * Removes up to `limit` things of a part and what belongs to them: indexes, tombstones, bytes. Gives how many; 0 when
-   * nothing is left.
+   * Removes up to `limit` items of a part with everything that belongs to them: indexes, tombstones, bytes. Returns how
+   * many it removed: 0 only when nothing is left.
    */
   erase(part: TenantPart, tenantId: string, limit: number, call: EngineCall): Promise<number>;
-  /** Removes up to `limit` things that a part has of a trace; gives how many, 0 when nothing is left. */
+  /** Removes up to `limit` items of a part that belong to a trace. Returns how many: 0 only when nothing is left. */
   eraseTrace(part: TracedPart, tenantId: string, traceId: string, limit: number, call: EngineCall): Promise<number>;
-  /** Removes up to `limit` pauses of a session, expired and consumed ones too; gives how many. */
+  /** Removes up to `limit` pauses of a session, including expired and consumed ones. Returns how many it removed. */
   erasePauses(tenantId: string, sessionId: string, limit: number, call: EngineCall): Promise<number>;
-  /** Deleted and archived runs of a tenant, in byte order of ids, after one of them. */
+  /** Lists deleted and archived runs of a tenant, in byte order of ids, after a given one. */
   removedRuns(tenantId: string, after: string | null, limit: number, call: EngineCall): Promise<RemovedRunRow[]>;
-  /** Traces of a tenant that have anything of a part, in byte order, after one of them. */
+  /** Lists traces of a tenant that have any data of a part, in byte order, after a given one. */
   traces(part: TracedPart, tenantId: string, after: string | null, limit: number, call: EngineCall): Promise<string[]>;
 }

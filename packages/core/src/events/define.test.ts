@@ -1,10 +1,10 @@
-/** Typed events: what the types allow, what is checked before it is written, and what readers get. */
+/** Typed events: their types, the check before a write, and the parsing for readers. */
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { SchemaIssue, StandardSchema } from '../contracts/schemas.ts';
 import { memoryStore } from '../memory/store.ts';
 import { defineEvents } from './define.ts';
 
-/** A schema as the libraries make them, by hand: `check` gives the output or what is wrong. */
+/** Creates a Standard Schema by hand. `check` returns the output or a list of issues. */
 function schema<Input, Output = Input>(
   check: (value: Input) => Output | SchemaIssue[],
   { slow = false } = {},
@@ -50,7 +50,7 @@ describe('defineEvents', () => {
     expect(attempts).toHaveLength(5);
   });
 
-  it('gives readers a union that eventType tells apart', () => {
+  it('types events for readers as a union discriminated by eventType', () => {
     const read = async () => {
       for await (const event of memoryStore().runs.handle('order', { events: Order }).events()) {
         expectTypeOf(event.runSeq).toEqualTypeOf<number>();
@@ -63,7 +63,7 @@ describe('defineEvents', () => {
     expect(read).toBeTypeOf('function');
   });
 
-  it('refuses a payload that does not fit, by path, before anything is written', async () => {
+  it('rejects an invalid payload with its path before anything is written', async () => {
     const { runs } = memoryStore();
     const run = runs.handle('order', { events: Order });
     await expect(run.append('OrderPlaced', { items: [{ cents: 1 }, { cents: 1.5 }], at: AT })).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe('defineEvents', () => {
     expect(await runs.headSeq('order')).toBe(0);
   });
 
-  it('stores what was passed and gives readers what the schema makes of it', async () => {
+  it('stores the payload as passed and returns the output of the schema to readers', async () => {
     const { runs } = memoryStore();
     const run = runs.handle('order', { events: Order });
     await run.append('OrderPlaced', { items: [{ cents: 5 }], at: AT });
@@ -89,7 +89,7 @@ describe('defineEvents', () => {
     expect(payloads).toEqual([{ items: [{ cents: 5 }], at: new Date(AT) }, { carrier: 'post' }]);
   });
 
-  it('parses what a tail gives', async () => {
+  it('parses the events of a tail', async () => {
     const run = memoryStore().runs.handle('order', { events: Order });
     await run.append('OrderPlaced', { items: [], at: AT });
     for await (const event of run.tail()) {
@@ -98,7 +98,7 @@ describe('defineEvents', () => {
     }
   });
 
-  it('lets types without a schema pass untouched, also those named like members of objects', async () => {
+  it('leaves types without a schema unchanged, even if named like members of Object', async () => {
     const { runs } = memoryStore();
     const plain = runs.handle('order');
     for (const type of ['RunStarted', 'SomethingElse', 'constructor', '__proto__']) await plain.append(type, { n: 1 });
@@ -108,7 +108,7 @@ describe('defineEvents', () => {
     expect(seen).toEqual(['RunStarted', 'SomethingElse', 'constructor', '__proto__'].map((type) => [type, { n: 1 }]));
   });
 
-  it('names the event that is stored otherwise', async () => {
+  it('names a stored event that does not fit its schema', async () => {
     const { runs } = memoryStore();
     await runs.handle('order').append('RunStarted');
     await runs.handle('order').append('OrderShipped', { carrier: 7 });
@@ -118,7 +118,7 @@ describe('defineEvents', () => {
     await expect(read()).rejects.toMatchObject({ code: 'INVALID_PAYLOAD', runId: 'order', runSeq: 2 });
   });
 
-  it('refuses what is no schema', () => {
+  it('rejects values that are not schemas', () => {
     expect(() => defineEvents({ A: {} as never })).toThrow(expect.objectContaining({ field: 'schemas.A' }));
     expect(() => defineEvents(null as never)).toThrow(expect.objectContaining({ field: 'schemas' }));
   });

@@ -1,11 +1,15 @@
-/** `defineEvents`: checks payloads with schemas of any Standard Schema library, on their way in and out. */
+/** `defineEvents`: checks payloads on writes and reads with schemas of any Standard Schema library. */
 import { checkId, checkObject } from '../checks/text.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { EventDefinitions, RunEventRecord, TypedEvent } from '../contracts/run-events.ts';
 import type { EventSchemas, SchemaIssue, SchemaResult, StandardSchema } from '../contracts/schemas.ts';
 
 /**
- * Events with a schema each, for handles and projections.
+ * Defines typed events with a schema each, for handles and projections. Payloads are stored as passed; readers receive
+ * the output of the schema. Event types without a schema and redacted events are not checked.
+ *
+ * @throws `INVALID_ARGUMENT` for a value that is not a Standard Schema of version 1. Appends and reads throw
+ * `INVALID_PAYLOAD` for a payload that does not fit its schema.
  *
  * @example
  * const Order = defineEvents({ OrderPlaced: z.object({ cents: z.number() }) });
@@ -20,14 +24,14 @@ export function defineEvents<S extends EventSchemas>(schemas: S): EventDefinitio
     if (!Object.hasOwn(schemas, eventType)) return payload;
     const result = schemas[eventType]!['~standard'].validate(payload);
     return result instanceof Promise
-      ? result.then((it) => acceptedOf(it, eventType, at))
-      : acceptedOf(result, eventType, at);
+      ? result.then((it) => acceptResult(it, eventType, at))
+      : acceptResult(result, eventType, at);
   };
   return {
     schemas,
     parsePayload: (eventType, payload) => parse(eventType, payload),
     parseEvent(event) {
-      // What was taken out fits no schema.
+      // A redacted event has no payload, which no schema would accept.
       if (event.redacted || !Object.hasOwn(schemas, event.eventType)) return event as unknown as TypedEvent<S>;
       const withPayload = (payload: unknown) => ({ ...event, payload }) as unknown as TypedEvent<S>;
       const payload = parse(event.eventType, event.payload, event);
@@ -37,16 +41,16 @@ export function defineEvents<S extends EventSchemas>(schemas: S): EventDefinitio
 }
 
 function isSchema(schema: unknown): schema is StandardSchema {
-  // Some libraries give functions that are schemas.
+  // In some libraries, schemas are functions.
   if ((typeof schema !== 'object' || schema === null) && typeof schema !== 'function') return false;
   const standard = (schema as Partial<StandardSchema>)['~standard'];
   return standard?.version === 1 && typeof standard.validate === 'function';
 }
 
-function acceptedOf<T>(result: SchemaResult<T>, eventType: string, at: RunEventRecord | undefined): T {
+function acceptResult<T>(result: SchemaResult<T>, eventType: string, at: RunEventRecord | undefined): T {
   if (!result.issues) return result.value;
   const [issue] = result.issues;
-  const field = pathOf(issue);
+  const field = issuePath(issue);
   const rule = issue?.message ?? 'what its schema says';
   const where = at ? ` Event ${at.runSeq} of run ${JSON.stringify(at.runId)} is stored otherwise.` : '';
   throw new TidemarkError('INVALID_PAYLOAD', `${field} of ${eventType} does not fit its schema: ${rule}.${where}`, {
@@ -56,7 +60,7 @@ function acceptedOf<T>(result: SchemaResult<T>, eventType: string, at: RunEventR
   });
 }
 
-function pathOf(issue: SchemaIssue | undefined): string {
+function issuePath(issue: SchemaIssue | undefined): string {
   return (issue?.path ?? []).reduce<string>((path, step) => {
     const key = typeof step === 'object' ? step.key : step;
     return typeof key === 'number' ? `${path}[${key}]` : `${path}.${String(key)}`;

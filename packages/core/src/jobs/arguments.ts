@@ -1,4 +1,4 @@
-/** Checks of what callers hand to jobs, before anything is read or written. */
+/** Validates the arguments of job calls before anything is read or written. */
 import { checkInteger, checkOptionalDuration } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
 import { invalidArgument } from '../contracts/errors.ts';
@@ -36,8 +36,8 @@ const OWN_FIELDS: Record<keyof JobFields, true> = {
   unannounced: true,
 };
 
-/** The states in which a job can be overdue for a reason. */
-const STATES_OF: Record<OverdueReason, readonly JobState[]> = {
+/** The states in which a job can be overdue for each reason. */
+const OVERDUE_STATES: Record<OverdueReason, readonly JobState[]> = {
   'lease ended': JOB_MOVES.takeBack.from,
   'not updated': JOB_MOVES.takeBack.from,
   'not claimed': JOB_MOVES.signal.from,
@@ -45,7 +45,7 @@ const STATES_OF: Record<OverdueReason, readonly JobState[]> = {
   'not announced': JOB_MOVES.announce.from,
 };
 
-const REASONS = Object.keys(STATES_OF) as OverdueReason[];
+const REASONS = Object.keys(OVERDUE_STATES) as OverdueReason[];
 
 export function checkTaskType(value: unknown): string {
   if (typeof value === 'string' && WORD.test(value)) return value;
@@ -65,7 +65,7 @@ export function checkJobRef(value: unknown, field = 'job'): JobRef {
   throw invalidArgument('taskId', `at most ${most} UTF-8 bytes for this type, so that its key fits`, ref.taskId);
 }
 
-/** The fields of a new job, and how long it is to wait. */
+/** Validates a new job and returns its fields and delay. */
 export function checkNewJob(value: unknown, maxBytes: number) {
   const ref = checkJobRef(value);
   const it = value as NewJob;
@@ -90,7 +90,7 @@ export function checkNewJob(value: unknown, maxBytes: number) {
   return { ref, fields, delayMs: checkDelay(it.delay) };
 }
 
-/** How long to wait; `null` when not at all. */
+/** Returns the delay in milliseconds, `null` for none. */
 export function checkDelay(value: NewJob['delay']): number | null {
   return value === undefined || value === 0 ? null : checkOptionalDuration(value, 'delay', 0);
 }
@@ -110,7 +110,7 @@ export function checkStep(value: unknown): { currentStep: number; stepCount?: nu
   };
 }
 
-/** A text of any size that a field may have, and not an empty one. */
+/** Returns a non-empty text that fits a field, or `null` when absent. */
 export function checkReference(value: unknown, field: string, maxBytes: number): string | null {
   if (value === undefined || value === null) return null;
   if (typeof value !== 'string' || value === '') throw invalidArgument(field, 'a text that is not empty', value);
@@ -118,15 +118,15 @@ export function checkReference(value: unknown, field: string, maxBytes: number):
   return value;
 }
 
-/** An overdue job as `overdue` returned it; its revision and state are what the recovery is conditional on. */
+/** Validates a result of `overdue`. The recovery is conditional on its revision and state. */
 export function checkOverdue(value: unknown): OverdueJob {
   const { job, reason } = checkObject(value, 'overdue') as unknown as OverdueJob;
   checkJobRef(job, 'overdue.job');
   checkInteger(job.revision, 'overdue.job.revision', 1);
   checkOneOf(reason, 'overdue.reason', REASONS);
-  // A job that has ended since is no mistake of the caller: its recovery is missed.
+  // A job that has ended since is not the caller's mistake: `recover` returns `missed`.
   if (!isJobState(job.state) || !(isTerminal(job.state) || fitsReason(job.state, reason))) {
-    const rule = `${STATES_OF[reason].join(' or ')} for a job that is overdue so`;
+    const rule = `${OVERDUE_STATES[reason].join(' or ')} for a job that is overdue so`;
     throw invalidArgument('overdue.job.state', rule, job.state);
   }
   checkInteger(job.retryCount, 'overdue.job.retryCount', Number.MIN_SAFE_INTEGER);
@@ -136,10 +136,10 @@ export function checkOverdue(value: unknown): OverdueJob {
 
 /** Whether a job of this state can be overdue for the reason. */
 export function fitsReason(state: JobState, reason: OverdueReason): boolean {
-  return STATES_OF[reason].includes(state);
+  return OVERDUE_STATES[reason].includes(state);
 }
 
-/** Whether a worker holds the job and gives no sign of life. */
+/** Whether the reason means that a worker holds the job but has stopped updating it. */
 export function isHeldReason(reason: OverdueReason): boolean {
   return reason === 'lease ended' || reason === 'not updated';
 }

@@ -1,4 +1,4 @@
-/** What the kit cannot see of claims: lost replies, and how claimers of one process keep out of each other's way. */
+/** Claim behaviour that the kit cannot test: lost replies, and coordination of claimers in one process. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { TidemarkError } from '../contracts/errors.ts';
@@ -15,7 +15,7 @@ const TYPE = 'email-send';
 
 let records: Records;
 let store: Store;
-/** Stands between the store and its records. */
+/** Intercepts the store's writes to its records. */
 let write: (write: RecordWrite, call: EngineCall) => Promise<RecordOutcome>;
 
 beforeEach(() => {
@@ -47,7 +47,7 @@ async function enqueue(count: number): Promise<void> {
 }
 
 describe('a claim whose reply is lost (GEN-8)', () => {
-  it('carries the claim of the very job that was tried, which settles it', async () => {
+  it('carries the claim of the job it tried, and a replay settles it', async () => {
     await enqueue(3);
     write = async (it, call) => {
       await records.write(it, call);
@@ -57,20 +57,20 @@ describe('a claim whose reply is lost (GEN-8)', () => {
     const error = await lost.catch((it: TidemarkError) => it);
     expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', write: { domain: 'jobs', method: 'claim' } });
     write = (it, call) => records.write(it, call);
-    const again = (error as TidemarkError).write as WriteOf<'jobs', 'claim'>;
-    expect(again.args[0]).toEqual({ taskType: TYPE, taskId: 'job-0' });
-    const claim = await replay(store, again);
-    expect(claim).toMatchObject({ taskId: 'job-0', claimId: again.args[1].claimId, job: { state: 'claimed' } });
-    expect((await store.jobs.list('claimed')).items, 'and nothing else was taken').toHaveLength(1);
+    const retry = (error as TidemarkError).write as WriteOf<'jobs', 'claim'>;
+    expect(retry.args[0]).toEqual({ taskType: TYPE, taskId: 'job-0' });
+    const claim = await replay(store, retry);
+    expect(claim).toMatchObject({ taskId: 'job-0', claimId: retry.args[1].claimId, job: { state: 'claimed' } });
+    expect((await store.jobs.list('claimed')).items, 'only one job was claimed').toHaveLength(1);
   });
 
-  it('is not carried out behind the caller’s back once it was given up', async () => {
+  it('does not go on claiming after the caller gave up', async () => {
     await enqueue(2);
     let claims = 0;
     write = async (it, call) => {
       claims++;
       await new Promise((resolve) => setTimeout(resolve, 60));
-      // As if another had been faster: the claimer would walk on to the next job.
+      // As if another claimer had been faster: this one would go on to the next job.
       return { ...(await records.write({ ...it, expect: { revision: 0 } }, call)) };
     };
     await expect(store.jobs.claim({ taskType: TYPE }, { worker: 'ada', timeoutMs: 30 })).rejects.toMatchObject({
@@ -82,7 +82,7 @@ describe('a claim whose reply is lost (GEN-8)', () => {
 });
 
 describe('claimers of one process', () => {
-  it('do not try the same job, whatever view they came through', async () => {
+  it('do not try the same job, even through different views', async () => {
     await enqueue(50);
     const tries: string[] = [];
     write = async (it, call) => {
@@ -95,10 +95,10 @@ describe('claimers of one process', () => {
       Array.from({ length: 50 }, (_, n) => views[n % 2]!.jobs.claim({ taskType: TYPE }, { worker: `w${n}` })),
     );
     expect(new Set(claims.map((it) => it?.taskId)).size).toBe(50);
-    expect(tries, 'no try was in vain').toHaveLength(50);
+    expect(tries, 'every try succeeded').toHaveLength(50);
   });
 
-  it('hand out jobs in order when they come one after the other', async () => {
+  it('claim jobs in order when they claim one after another', async () => {
     await enqueue(20);
     const order: string[] = [];
     for (let n = 0; n < 20; n++) order.push((await store.jobs.claim({ taskType: TYPE }, { worker: 'w' }))!.job.key);
@@ -108,7 +108,7 @@ describe('claimers of one process', () => {
 });
 
 describe('a store without kv', () => {
-  it('refuses jobs (GEN-7)', async () => {
+  it('fails job calls with UNSUPPORTED (GEN-7)', async () => {
     const bare = assembleStore(new StoreContext(), {
       backend: 'bare',
       version: '0',
@@ -126,8 +126,8 @@ describe('a store without kv', () => {
   });
 });
 
-describe('claimers that were often too late', () => {
-  it('spread out among jobs of the same priority, and take none of a lower one before', async () => {
+describe('claimers that lost several races', () => {
+  it('spread out among jobs of the same priority, and claim none of a lower priority first', async () => {
     for (let n = 0; n < 12; n++) {
       await store.jobs.enqueue({ taskType: TYPE, taskId: `low-${n}`, priority: 1 });
       await store.jobs.enqueue({ taskType: TYPE, taskId: `high-${n}`, priority: 2 });
@@ -137,6 +137,6 @@ describe('claimers that were often too late', () => {
     const taken: string[] = [];
     for (let n = 0; n < 12; n++) taken.push((await store.jobs.claim({ taskType: TYPE }, { worker: 'ada' }))!.taskId);
     expect(taken.filter((taskId) => taskId.startsWith('low-'))).toEqual([]);
-    expect(taken, 'they did spread out').not.toEqual(Array.from({ length: 12 }, (_, n) => `high-${n}`));
+    expect(taken, 'claimers spread out').not.toEqual(Array.from({ length: 12 }, (_, n) => `high-${n}`));
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Taking a job: this one, or the next of a type in order of priority and age. Of all who try, the engine's conditional
- * write lets one win; claimers of one process keep out of each other's way before they even try.
+ * Claims a given job, or the next job of a type in order of priority and age. The engine's conditional write lets one
+ * claimer win. Claimers of one process coordinate beforehand, so that they do not try the same job.
  */
 import type { JobRef } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -15,12 +15,12 @@ import { padded, placeRange, timeOf } from './places.ts';
 import { isHeldBy, jobName, jobOf, stateOf } from './record.ts';
 import { JOB_MOVES, mayMove } from './states.ts';
 
-/** How many ready jobs are looked at besides those that are needed. */
+/** How many ready jobs to read beyond those needed. */
 const SPARE = 4;
 const MOST_CANDIDATES = 1_000;
-/** Among so many of the first jobs claimers choose, at most, when processes get in each other's way. */
+/** Among how many of the first jobs claimers choose, at most, when processes compete. */
 const WIDEST_SPREAD = 32;
-/** How many delayed jobs one look makes ready when their time has come. */
+/** How many due delayed jobs one scan releases. */
 const RELEASED_AT_ONCE = 100;
 const MOST_ROUNDS = 100;
 
@@ -28,47 +28,49 @@ export interface ClaimRequest {
   worker: string;
   claimId: string;
   leaseMs: number;
-  /** The claim id was made for this very call, so that it cannot be a retry. */
+  /** The claim id was generated for this call, so it cannot be a retry. */
   isNew: boolean;
 }
 
-/** A record that was taken, with its key. */
+/** A claimed record with its key. */
 export interface Taken {
   key: string;
   record: StoredRecord;
 }
 
-/** Tries to take a candidate; `null` when there is no use in trying others. */
+/** Tries to claim a candidate. Returns `null` when trying other candidates is pointless. */
 type Take = (candidate: PlacedRecord, job: JobRef) => Promise<RecordOutcome | null>;
 
-/** Ready jobs that some claimers share; each takes out what it tries. */
-interface Look {
+/** Ready jobs that several claimers share. Each claimer removes the candidates it tries. */
+interface ReadyScan {
   candidates: PlacedRecord[];
-  /** Whether there were more than were read. */
+  /** Whether there may be more than were read. */
   isCut: boolean;
 }
 
-/** The claimers of one process, for one type of one tenant. */
+/** The claimers of one process for one type of one tenant. */
 interface ClaimGroup {
-  /** Keys that are being taken right now. */
+  /** Keys that are being claimed now. */
   taking: Set<string>;
-  /** Keys that were taken since the look under way, or the last one, began: it may show them still. */
+  /** Keys claimed since the current or last scan began, which its result may still contain. */
   taken: Set<string>;
-  /** Among how many of the first jobs to choose: 1 until a race with another process is lost, and again after wins. */
+  /**
+   * Among how many of the first jobs to choose: doubles when a race with another process is lost, shrinks with wins.
+   */
   spread: number;
-  /** The look that is under way, and the one after it, which those join who come meanwhile: it shows all they know of. */
-  looking: Promise<unknown>;
-  next: Promise<Look> | undefined;
-  /** How many have joined the next one. */
+  /** The current scan, and the next one, which later claimers join because the current one may miss their jobs. */
+  scanning: Promise<unknown>;
+  next: Promise<ReadyScan> | undefined;
+  /** How many claimers have joined the next scan. */
   joined: number;
-  /** When the look under way has to be over. */
+  /** The deadline of the current scan. */
   waitUntil: number;
 }
 
-/** What the claimers of one store share, whatever view of it they came through. */
+/** State shared by the claimers of one store, across its views. */
 interface Shared {
   groups: Map<string, ClaimGroup>;
-  /** Retries of one claim go one after the other: each then finds what the one before it took. */
+  /** Runs retries of one claim one after the other, so that each finds the job the previous one claimed. */
   retries: KeyedMutex;
 }
 
@@ -88,7 +90,7 @@ export class Claimer {
     sharedBy.set(records, this.#shared);
   }
 
-  /** Takes this job if it is ready, or due; a claim that is retried returns what it took, as it is now. */
+  /** Claims this job if it is ready or due. On retry returns the job the claim holds, in its current state. */
   async takeOne(job: JobRef, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const { key } = jobName(this.#tenantId, job);
     let { applied, record } = await this.#records.write(this.#taking(key, by, pendingSince(null)), call);
@@ -103,8 +105,8 @@ export class Claimer {
   }
 
   /**
-   * Takes the next ready job of a type for a claim that is new. `onTry` hears of each job before it is tried: when the reply
-   * is lost, a claim of that very job settles what became of it.
+   * Claims the next ready job of a type for a new claim. Calls `onTry` before each try: when the reply is lost,
+   * claiming that job again settles the outcome.
    */
   async takeNext(
     taskType: string,
@@ -114,20 +116,20 @@ export class Claimer {
   ): Promise<Taken | null> {
     const take: Take = (candidate, job) => {
       onTry(job);
-      // Its time to run is still the one that was seen: another may have put it off.
+      // `run_at` must be unchanged since the scan: the job may have been delayed.
       const expect = pendingSince(candidate.fields.get('run_at') ?? null);
       return this.#records.write(this.#taking(candidate.key, by, expect), call);
     };
     return (await this.#takeFirst(taskType, take, call)) ?? null;
   }
 
-  /** Takes the next ready job of a type for a claim that may be a retry: the same job for all its retries. */
+  /** Claims the next ready job of a type for a claim that may be a retry. All retries get the same job. */
   takeOnce(taskType: string, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const claim = { tenantId: this.#tenantId, taskType, claimId: by.claimId };
     return this.#shared.retries.run(joinKey(Object.values(claim)), call, () => this.#takeOnce(claim, by, call));
   }
 
-  /** An intent is left for another job only once it can never be carried out. */
+  /** Replaces an intent with another job only once it can no longer succeed. */
   async #takeOnce(claim: IntendedClaim, by: ClaimRequest, call: EngineCall): Promise<Taken | null> {
     const { taskType, claimId } = claim;
     const read = () => readIntent(this.#records, claim, call);
@@ -139,7 +141,7 @@ export class Claimer {
       const writes = [intentWrite(claim, intent, next), this.#taking(next.key, by, { revision: next.revision })];
       const [, outcome] = await this.#records.batch(writes, call);
       if (outcome!.applied) return outcome!;
-      // The job is another's now; or there is an intent, of a retry or our own, which has to be settled first.
+      // Either another claimer has the job, or an intent (of a retry or our own) must be settled first.
       return isSameIntent(await read(), intent) ? outcome! : null;
     };
     for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -151,7 +153,7 @@ export class Claimer {
       }
       const taken = await this.#takeFirst(taskType, take, call);
       if (taken) return taken;
-      // Nothing is left for a claim of its own; a retry in another process may have taken something meanwhile.
+      // No job is left for this claim, but a retry in another process may have claimed one meanwhile.
       const before = intent;
       intent = await read();
       if (taken === null && isSameIntent(intent, before)) return null;
@@ -159,27 +161,27 @@ export class Claimer {
     throw overloaded('Too many retries of one claim at once');
   }
 
-  /** Takes the first ready job that can be; `null` when there is none, `undefined` when `take` gave up. */
+  /** Claims the first ready job it can. Returns `null` when there is none, `undefined` when `take` stopped. */
   async #takeFirst(taskType: string, take: Take, call: EngineCall): Promise<Taken | null | undefined> {
     const group = this.#groupOf(taskType);
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const { candidates, isCut } = await this.#look(taskType, group, call);
+      const { candidates, isCut } = await this.#sharedScan(taskType, group, call);
       const taken = await this.#takeOneOf(candidates, group, take, call);
       if (taken !== null || !isCut) return taken;
     }
     throw overloaded('Too many others claim jobs of this type at once');
   }
 
-  /** The job that a claim holds. */
+  /** Finds the job that a claim holds. */
   async #findHeld(taskType: string, claimId: string, call: EngineCall): Promise<Taken | null> {
     const from = `claim/${taskType}/${claimId}`;
-    // No claim id has a character as low as this.
+    // '!' sorts before every character of claim ids.
     const range = { from, to: `${from}!`, limit: 1 };
     const [found] = await this.#scan(range, call);
     return found ? { key: found.key, record: found } : null;
   }
 
-  /** Tries one after the other, without reading again after a lost race. */
+  /** Tries candidates one after the other, without reading again after a lost race. */
   async #takeOneOf(
     candidates: PlacedRecord[],
     group: ClaimGroup,
@@ -212,7 +214,7 @@ export class Claimer {
     return null;
   }
 
-  /** Takes out the first one, or any of the first ones of the same rank, so that claimers of many processes spread out. */
+  /** Removes and returns the first candidate, or one of the first of equal rank, so that processes spread out. */
   #choose(candidates: PlacedRecord[], spread: number): PlacedRecord {
     const rank = rankOf(candidates[0]!.place);
     const others = candidates.findIndex(({ place }) => rankOf(place) !== rank);
@@ -220,14 +222,15 @@ export class Claimer {
     return candidates.splice(choices > 1 ? this.#random(1)[0]! % choices : 0, 1)[0]!;
   }
 
-  /** Ready jobs as of now, read once for all claimers that wait for them. */
-  #look(taskType: string, group: ClaimGroup, call: EngineCall): Promise<Look> {
+  /** Reads the ready jobs once for all claimers that wait for them. */
+  #sharedScan(taskType: string, group: ClaimGroup, call: EngineCall): Promise<ReadyScan> {
     const { tenantId, deadline = Number.POSITIVE_INFINITY } = call;
-    // A look that hangs past its time must not hold up those who come later.
-    if (group.waitUntil <= Date.now()) Object.assign(group, { next: undefined, joined: 0, looking: Promise.resolve() });
+    // A scan that hangs past its deadline must not block later claimers.
+    if (group.waitUntil <= Date.now())
+      Object.assign(group, { next: undefined, joined: 0, scanning: Promise.resolve() });
     group.joined++;
     if (group.next) return group.next;
-    const look = group.looking.then(() => {
+    const scan = group.scanning.then(() => {
       const limit = Math.min(SPARE + Math.max(group.joined, group.spread) + group.taking.size, MOST_CANDIDATES);
       Object.assign(group, { next: undefined, joined: 0, taken: new Set(), waitUntil: deadline });
       return this.#readReady(taskType, limit, { tenantId, deadline });
@@ -235,12 +238,12 @@ export class Claimer {
     const settled = () => {
       group.waitUntil = Number.POSITIVE_INFINITY;
     };
-    group.next = look;
-    group.looking = look.then(settled, settled);
-    return look;
+    group.next = scan;
+    group.scanning = scan.then(settled, settled);
+    return scan;
   }
 
-  async #readReady(taskType: string, limit: number, call: EngineCall): Promise<Look> {
+  async #readReady(taskType: string, limit: number, call: EngineCall): Promise<ReadyScan> {
     await this.#releaseDue(taskType, call);
     const range = { ...placeRange('ready', taskType), limit };
     const candidates = await this.#scan(range, call);
@@ -254,7 +257,7 @@ export class Claimer {
     return group;
   }
 
-  /** The step that takes a job, once for a claim. */
+  /** Returns the write that claims a job, idempotent per claim. */
   #taking(key: string, by: ClaimRequest, expect: RecordWrite['expect']): RecordWrite {
     const name = { space: 'kv', tenantId: this.#tenantId, key } as const;
     const requestId = `tidemark.claim ${by.claimId}`;
@@ -265,7 +268,7 @@ export class Claimer {
     return scanJobs(this.#records, this.#tenantId, range, call);
   }
 
-  /** Makes delayed jobs ready whose time has come; the clock is read only when there is a delayed one. */
+  /** Makes due delayed jobs ready. Reads the clock only when there is a delayed job. */
   async #releaseDue(taskType: string, call: EngineCall): Promise<void> {
     const range = placeRange('delayed', taskType);
     const [first] = await this.#scan({ ...range, limit: 1 }, call);
@@ -285,7 +288,7 @@ export class Claimer {
 function newClaimGroup(): ClaimGroup {
   const never = Number.POSITIVE_INFINITY;
   const [taking, taken] = [new Set<string>(), new Set<string>()];
-  return { taking, taken, spread: 1, looking: Promise.resolve(), next: undefined, joined: 0, waitUntil: never };
+  return { taking, taken, spread: 1, scanning: Promise.resolve(), next: undefined, joined: 0, waitUntil: never };
 }
 
 function mayClaim(record: StoredRecord): boolean {
@@ -293,13 +296,13 @@ function mayClaim(record: StoredRecord): boolean {
   return state !== null && mayMove(state, 'claim');
 }
 
-/** What must hold of a job that is ready or due: it is pending, and to run when it was seen to be. */
+/** Returns the condition for claiming a job: it is pending and its `run_at` is unchanged. */
 function pendingSince(runAt: Uint8Array | null): RecordWrite['expect'] {
   const [state] = JOB_MOVES.claim.from;
   return { fields: new Map([...fieldsOf({ state }), ['run_at', runAt] as const]) };
 }
 
-/** The part of a ready place that is its priority's. */
+/** Returns the priority part of a `ready` index key. */
 function rankOf(place: string): string {
   const at = place.lastIndexOf('/') + 1;
   return place.slice(at, at + 4);

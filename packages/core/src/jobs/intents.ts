@@ -1,6 +1,7 @@
 /**
- * Which job a claim by type is about, written under its claim id before the job is taken. Retries of the claim, however many
- * at once, meet there: all of them take the same job at the same revision, or find that it was taken for them.
+ * Which job a claim by type is about, stored under its claim id before the job is claimed. Concurrent retries of the
+ * claim coordinate through it: they all claim the same job at the same revision, or find that it was already claimed
+ * for them.
  */
 
 import type { EngineCall } from '../engine/call.ts';
@@ -8,10 +9,10 @@ import { REQUEST_KEPT_MS, type Records, type RecordWrite } from '../engine/recor
 import { requestName } from '../kv/requests.ts';
 import { fieldsOf, textField } from '../tools/record-fields.ts';
 
-/** Longer than the job remembers who took it, so that a retry that is late finds the intent or neither. */
+/** Longer than a job remembers its claimer, so that a late retry finds the intent, or neither. */
 const INTENT_KEPT_MS = 2 * REQUEST_KEPT_MS;
 
-/** A job as it was seen ready; no other revision of it is ever taken for the claim. */
+/** A job as it was seen ready. The claim never takes another revision of it. */
 export interface Intent {
   key: string;
   revision: number;
@@ -30,7 +31,7 @@ export async function readIntent(records: Records, claim: IntendedClaim, call: E
   return answer === null ? null : (JSON.parse(answer) as Intent);
 }
 
-/** Puts an intent in the place of the one that was read; `null` when there was none. */
+/** Returns the write that replaces the intent read before; `before` is `null` when there was none. */
 export function intentWrite(claim: IntendedClaim, before: Intent | null, intent: Intent): RecordWrite {
   return {
     name: nameOf(claim),

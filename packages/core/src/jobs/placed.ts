@@ -1,7 +1,7 @@
 /**
- * Reads jobs through the index of places. Engines whose index and records are read one after the other return records that
- * have moved on since: a row counts only if its record, as it was read, still has the place. Whoever then writes against
- * the revision of such a row writes against the very state that put the job there.
+ * Scans jobs through the index. Engines that read index and records separately may return records that have changed
+ * since: a row counts only if its record, as read, still has the index key. A write conditional on such a row's
+ * revision is therefore conditional on the state that put the job there.
  */
 
 import type { EngineCall } from '../engine/call.ts';
@@ -10,7 +10,7 @@ import { placesOf } from './places.ts';
 
 type PlaceRange = Parameters<Records['scanPlaces']>[1];
 
-/** Records that have a place of the range, in order, up to its limit; fewer only when there are no more. */
+/** Returns records with an index key in the range, in order, up to its limit; fewer only when there are no more. */
 export async function scanJobs(
   records: Pick<Records, 'scanPlaces'>,
   tenantId: string,
@@ -22,7 +22,7 @@ export async function scanJobs(
   for (;;) {
     const limit = range.limit - found.length;
     const rows = await records.scanPlaces(tenantId, { ...range, after, limit }, call);
-    // A damaged job is left out: the others go on, and `doctor` finds it.
+    // Skip a damaged job, so that the others proceed; `doctor` finds it.
     for (const row of rows) if (!row.damaged && placesOf(row.key, row.fields).includes(row.place)) found.push(row);
     if (rows.length < limit || found.length === range.limit) return found;
     const { place, key } = rows.at(-1)!;

@@ -5,7 +5,7 @@ const KEY = 'gbe.state.tasks.email-send.job_1';
 const fields = (values: Record<string, string | Uint8Array>) =>
   new Map(Object.entries(values).map(([name, value]) => [name, Buffer.from(value)]));
 
-describe('places of jobs (KV-7, KV-8)', () => {
+describe('index keys of jobs (KV-7, KV-8)', () => {
   it('ranks a pending job by priority, then age', () => {
     expect(placesOf(KEY, fields({ state: 'pending', created_at: '7', updated_at: '9', priority: '10' }))).toEqual([
       'pending/email-send/000000000000009',
@@ -16,13 +16,13 @@ describe('places of jobs (KV-7, KV-8)', () => {
     expect(high < low).toBe(true);
   });
 
-  it('keeps a delayed job out of sight until its time', () => {
+  it('indexes a delayed job only under delayed until it is due', () => {
     expect(placesOf(KEY, fields({ state: 'pending', created_at: '7', run_at: '12' }))).toEqual([
       'delayed/email-send/000000000000012',
     ]);
   });
 
-  it('finds a held job by state, lease and claim', () => {
+  it('indexes a held job by state, lease and claim', () => {
     const held = fields({ state: 'running', updated_at: '9', timeout_at: '20', claim_id: 'c-1', run_at: '12' });
     expect(placesOf(KEY, held)).toEqual([
       'running/email-send/000000000000009',
@@ -31,7 +31,7 @@ describe('places of jobs (KV-7, KV-8)', () => {
     ]);
   });
 
-  it('finds one that has ended by state only', () => {
+  it('indexes an ended job by state only', () => {
     const ended = fields({ state: 'failed', updated_at: '9', timeout_at: '20', claim_id: 'c-1', priority: '3' });
     expect(placesOf(KEY, ended)).toEqual(['failed/email-send/000000000000009']);
   });
@@ -44,12 +44,12 @@ describe('places of jobs (KV-7, KV-8)', () => {
     `gbe.state.tasks.${'t'.repeat(101)}.job`,
     'xgbe.state.tasks.email-send.job',
     'gbe:state:tasks:email-send:job',
-  ])('takes %s for no job', (key) => {
+  ])('does not treat %s as a job', (key) => {
     expect(placesOf(key, fields({ state: 'pending' }))).toEqual([]);
   });
 
   it.each(['', 'Pending', 'pending\n', 'pending/x', 'lease', '__proto__', new Uint8Array([0xff])])(
-    'gives a job of state %j no place',
+    'does not index a job of state %j',
     (state) => {
       expect(placesOf(KEY, fields({ state }))).toEqual([]);
       expect(placesOf(KEY, fields({ other: 'pending' }))).toEqual([]);
@@ -57,7 +57,7 @@ describe('places of jobs (KV-7, KV-8)', () => {
   );
 
   it.each(['-1', '1.5', '1e3', '007', ' 7', '7\n', '1000000000000000', 'soon', '', '٣'])(
-    'takes the time %j for none',
+    'treats the time %j as absent',
     (time) => {
       const hostile = { created_at: time, updated_at: time, timeout_at: time, run_at: time };
       const pending = placesOf(KEY, fields({ state: 'pending', ...hostile }));
@@ -72,17 +72,17 @@ describe('places of jobs (KV-7, KV-8)', () => {
     ['99999', '5000'],
     ['1.5', '5000'],
     ['high', '5000'],
-  ])('gives priority %j the rank %s', (priority, rank) => {
+  ])('maps priority %j to rank %s', (priority, rank) => {
     const place = placesOf(KEY, fields({ state: 'pending', created_at: '7', priority }))[1];
     expect(place).toBe(`ready/email-send/${rank}000000000000007`);
   });
 
-  it.each(['', 'a/b', 'a\nb', 'c'.repeat(101), 'ä'])('does not place the claim %j', (claimId) => {
+  it.each(['', 'a/b', 'a\nb', 'c'.repeat(101), 'ä'])('does not index the claim %j', (claimId) => {
     const places = placesOf(KEY, fields({ state: 'claimed', updated_at: '9', claim_id: claimId }));
     expect(places).toEqual(['claimed/email-send/000000000000009']);
   });
 
-  it('keeps the ranges of types apart, one being the start of another', () => {
+  it('separates the ranges of types when one is a prefix of another', () => {
     const { from, to } = placeRange('ready', 'email');
     const inRange = (type: string) => {
       const place = placesOf(`gbe.state.tasks.${type}.j`, fields({ state: 'pending' }))[1]!;

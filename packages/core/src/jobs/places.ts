@@ -1,40 +1,39 @@
 /**
- * Where a job stands in the index of its engine. A job is a KV record, whoever writes it; its places follow from its
- * key and fields alone, so that every engine keeps the index in the same step as the record (KV-7, KV-8).
- *
- * - `{state}/{type}/{updated_at}`: every job by state, the one untouched for longest first;
+ * The index keys ("places") of a job. A job is a KV record, and plain KV writes can change it too. Its index keys
+ * depend only on its key and fields, so every engine updates the index in the same step as the record (KV-7, KV-8).
+ * - `{state}/{type}/{updated_at}`: every job by state, least recently updated first;
  * - `ready/{type}/{rank}{created_at}`: pending jobs in the order they are claimed;
- * - `delayed/{type}/{run_at}`: pending jobs that wait for their time, instead of both places above;
+ * - `delayed/{type}/{run_at}`: pending jobs that are not due yet, instead of both keys above;
  * - `lease/{type}/{timeout_at}`: claimed and running jobs by the end of their lease;
- * - `claim/{type}/{claim_id}`: claimed and running jobs by their claim, to find what a claim sent again has taken;
- * - `unannounced/{type}/{updated_at}`: failed jobs whose end nobody was told of yet.
+ * - `claim/{type}/{claim_id}`: claimed and running jobs by their claim, to find the job of a retried claim;
+ * - `unannounced/{type}/{updated_at}`: failed jobs whose failure was not announced yet.
  */
 import { JOB_STATES } from '../contracts/jobs.ts';
 import type { Fields } from '../engine/records.ts';
 import { HELD_STATES } from './states.ts';
 
-/** Keys of jobs start with this; the type and the id follow, parted by a dot (KV-6). */
+/** Job keys are this prefix, the type, a dot and the id (KV-6). */
 export const JOB_PREFIX = 'gbe.state.tasks.';
 
 const JOB_KEY = /^gbe\.state\.tasks\.([A-Za-z0-9_-]{1,100})\.(.+)$/s;
-/** Claim ids that the index knows; `claim` takes no others. */
+/** Claim ids that can be indexed; `claim` accepts no others. */
 export const CLAIM_ID = /^[A-Za-z0-9_-]{1,100}$/;
 const STATES: ReadonlySet<string> = new Set(JOB_STATES);
 const HELD: ReadonlySet<string> = new Set(HELD_STATES);
-/** Times that fit the index; anything else counts as absent. */
+/** Times that fit the index. Anything else counts as absent. */
 const TIME = /^(0|[1-9][0-9]{0,14})$/;
 const WHOLE = /^(0|[1-9][0-9]{0,15})$/;
 const PRIORITY = /^-?(0|[1-9][0-9]{0,3})$/;
-/** A priority is from −1000 to 1000; the highest has the lowest rank. */
+/** A priority is from −1000 to 1000. The highest has the lowest rank. */
 const MIDDLE_RANK = 5000;
 const DIGITS = 15;
 
-/** The job type in a key, `null` for a key that is no job's. */
+/** Returns the job type in a key, or `null` when it is not a job key. */
 export function jobTypeOf(key: string): string | null {
   return JOB_KEY.exec(key)?.[1] ?? null;
 }
 
-/** The places of a record of `kv`, in no particular order; none unless it is a job. */
+/** Returns the index keys of a `kv` record in no particular order; none unless it is a job. */
 export function placesOf(key: string, fields: Fields): string[] {
   const type = jobTypeOf(key);
   const state = textOf(fields, 'state');
@@ -56,31 +55,31 @@ export function placesOf(key: string, fields: Fields): string[] {
   return places;
 }
 
-/** The range of one kind of place, of one type or of all. */
+/** Returns the range of one kind of index key, for one type or all. */
 export function placeRange(kind: string, type?: string): { from: string; to: string } {
   const prefix = type === undefined ? kind : `${kind}/${type}`;
   // '0' is the character after '/'.
   return { from: `${prefix}/`, to: `${prefix}0` };
 }
 
-/** A time as it is written in places. */
+/** Formats a time for index keys. */
 export function padded(time: number | string): string {
   return String(time).padStart(DIGITS, '0');
 }
 
-/** Returns a field as a time, or `null` when it is anything else. */
+/** Returns a field as a time, or `null` when it is not a valid time. */
 export function timeOf(fields: Fields, field: string): number | null {
   const text = textOf(fields, field);
   return TIME.test(text) ? Number(text) : null;
 }
 
-/** Returns a field as a count, any safe integer from 0 on, or `null` when it is anything else. */
+/** Returns a field as a count (a safe integer from 0), or `null` when it is not one. */
 export function countOf(fields: Fields, field: string): number | null {
   const text = textOf(fields, field);
   return WHOLE.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : null;
 }
 
-/** The priority of a job; 0 when it has none that is one. */
+/** Returns the job's priority, or 0 when it is missing or not an integer. */
 export function priorityOf(fields: Fields): number {
   const text = textOf(fields, 'priority');
   return PRIORITY.test(text) ? Math.max(-1000, Math.min(1000, Number(text))) : 0;

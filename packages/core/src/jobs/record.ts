@@ -1,11 +1,11 @@
-/** A job and its record: where it is kept, and how it reads for users. */
+/** Conversion between jobs and their records. */
 import type { Job, JobRef, JobState } from '../contracts/jobs.ts';
 import type { RecordName, StoredRecord } from '../engine/records.ts';
 import { textField } from '../tools/record-fields.ts';
 import { countOf, JOB_PREFIX, jobTypeOf, priorityOf, timeOf } from './places.ts';
 import { isHeld, isJobState } from './states.ts';
 
-/** How often a job may be sent back when it does not say. */
+/** How often a job may be retried by default. */
 export const DEFAULT_RETRIES = 3;
 
 export function jobKey({ taskType, taskId }: JobRef): string {
@@ -16,7 +16,7 @@ export function jobName(tenantId: string, job: JobRef): RecordName {
   return { space: 'kv', tenantId, key: jobKey(job) };
 }
 
-/** The state of a job's record; `null` for a record that is no job. */
+/** Returns the state in a job's record, or `null` when the record is not a job. */
 export function stateOf(record: Pick<StoredRecord, 'fields'> | null | undefined): JobState | null {
   const state = record ? textField(record, 'state') : null;
   return isJobState(state) ? state : null;
@@ -27,7 +27,7 @@ export function isHeldBy(record: StoredRecord, claimId: string): boolean {
   return isHeld(stateOf(record)) && textField(record, 'claim_id') === claimId;
 }
 
-/** The job in a record, `null` when it is none: whoever writes KV may have put anything there. */
+/** Converts a record to a job, or `null` when it is not one: any KV client may have written to this key. */
 export function jobOf(key: string, record: StoredRecord | null | undefined): Job | null {
   const [taskType, state] = [jobTypeOf(key), stateOf(record)];
   if (!record || taskType === null || state === null) return null;

@@ -24,7 +24,7 @@ import {
 const REF: JobRef = { taskType: 'mail', taskId: 'one' };
 const MOVES = Object.keys(JOB_MOVES) as JobMoveName[];
 
-/** Brings a new job into a state; outside the held states the claim is one that is lost. */
+/** Brings a new job into a state. Outside the held states the returned claim is lost. */
 async function jobIn(state: JobState, store: Store): Promise<{ job: Job; claim: JobClaim }> {
   const { jobs } = store;
   await jobs.enqueue({ ...REF, maxRetries: 1 });
@@ -60,7 +60,7 @@ async function recovered(jobs: Store['jobs'], job: Job, reason: OverdueReason): 
   await jobs.recover({ job, reason });
 }
 
-/** Calls a move and returns the state that the job has afterwards. */
+/** Calls a move and returns the job's state afterwards. */
 async function stateAfter(name: JobMoveName, state: JobState): Promise<JobState> {
   const store = memoryStore();
   const seen = await jobIn(state, store);
@@ -81,7 +81,7 @@ describe('the job machine (KV-7)', () => {
     expect(leaving).toEqual(['requeue']);
   });
 
-  it('takes a job from its worker with every move out of the held states', () => {
+  it('lists every move out of the held states that ends the worker claim', () => {
     const leaving = MOVES.filter(
       (name) => HELD_STATES.every((it) => mayMove(it, name)) && !isHeld(targetOf(name) ?? null),
     );
@@ -89,13 +89,13 @@ describe('the job machine (KV-7)', () => {
   });
 
   it.for(MOVES.flatMap((name) => JOB_STATES.map((state) => [name, state] as const)))(
-    'lets the call of %s move a job that is %s as the table says',
+    'applies %s to a job that is %s as the table says',
     async ([name, state]) => {
       expect(await stateAfter(name, state)).toBe(mayMove(state, name) ? (targetOf(name) ?? state) : state);
     },
   );
 
-  it('tells a worker that lost its claim what became of the job', () => {
+  it('reports the job state to a worker that lost its claim', () => {
     expect(claimLost('completed')).toMatchObject({ code: 'CLAIM_LOST', field: 'claimId', current: 'completed' });
     expect(claimLost(null).message).toContain('no such job');
   });

@@ -1,19 +1,19 @@
 /**
- * The job machine: every move with the states it leaves and the state it leads to (KV-7). Conditions of the calls, terminal
- * states and the index follow from this table.
+ * The job state machine: every move with its source states and its target state (KV-7). The conditions of the calls,
+ * the terminal states and the index derive from this table.
  */
 import { TidemarkError } from '../contracts/errors.ts';
 import { JOB_STATES, type JobState } from '../contracts/jobs.ts';
 
 interface JobMove {
   from: readonly JobState[];
-  /** Absent: the job keeps its state. */
+  /** Absent when the job keeps its state. */
   to?: JobState;
-  /** Brings an ended job back, on purpose. */
+  /** Returns an ended job to `pending` on request. */
   revives?: true;
 }
 
-/** In these a worker has claimed the job, and its record carries claim and lease. */
+/** States in which a worker has claimed the job; its record has a claim and a lease. */
 export const HELD_STATES = ['claimed', 'running'] as const satisfies readonly JobState[];
 
 export const JOB_MOVES = {
@@ -34,24 +34,24 @@ export const JOB_MOVES = {
 
 export type JobMoveName = keyof typeof JOB_MOVES;
 
-/** Returns where a move leads; `undefined` for a move that keeps the state. */
+/** Returns a move's target state, or `undefined` for a move that keeps the state. */
 export function targetOf(name: JobMoveName): JobState | undefined {
   const move: JobMove = JOB_MOVES[name];
   return move.to;
 }
 
-/** Whether a job may make the move from a state. */
+/** Whether a job in this state may make the move. */
 export function mayMove(state: JobState, name: JobMoveName): boolean {
   const { from }: JobMove = JOB_MOVES[name];
   return from.includes(state);
 }
 
-/** Whether a text is a state of jobs. */
+/** Whether a text is a job state. */
 export function isJobState(text: string | null): text is JobState {
   return text !== null && (JOB_STATES as readonly string[]).includes(text);
 }
 
-/** Whether a worker has claimed a job of this state. */
+/** Whether a job in this state is claimed by a worker. */
 export function isHeld(state: JobState | null): boolean {
   return state !== null && (HELD_STATES as readonly JobState[]).includes(state);
 }
@@ -64,12 +64,12 @@ const TERMINAL = new Set(
   ),
 );
 
-/** Whether a state is final: a job leaves it only by being requeued on purpose. */
+/** Whether a state is final: only an explicit requeue leaves it. */
 export function isTerminal(state: JobState): boolean {
   return TERMINAL.has(state);
 }
 
-/** Tells a worker that its claim is not the job's current one: it lost its lease and has changed nothing. */
+/** The error for a worker whose claim is not the job's current one: it lost its lease and changed nothing. */
 export function claimLost(state: JobState | null): TidemarkError {
   const now = state === null ? 'There is no such job' : `The job is ${state} and no longer belongs to this claim`;
   return new TidemarkError('CLAIM_LOST', `${now}; stop working on it`, {

@@ -1,6 +1,6 @@
 /**
- * The job store (KV-7, KV-8, KV-9) over records alone: every call that moves a job is one conditional write, which the
- * same call sent again finds done. Whoever writes KV moves the same jobs, and is held to nothing but the index.
+ * The job store (KV-7, KV-8, KV-9), built on records alone. Every call that moves a job is one idempotent conditional
+ * write. Clients that write KV directly can move the same jobs; only the index constrains them.
  */
 
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
@@ -42,12 +42,12 @@ import {
   DEFAULT_LEASE_MS,
 } from './arguments.ts';
 import { Claimer, type ClaimRequest, type Taken } from './claims.ts';
-import { advanced, alive, cancelled, completed, failed, type Move, requeued, sentBack } from './moves.ts';
+import { advanced, cancelled, completed, failed, type Move, renewed, requeued, sentBack } from './moves.ts';
 import { scanJobs } from './placed.ts';
 import { placeRange } from './places.ts';
 import { jobName, jobOf, stateOf } from './record.ts';
 import { claimLost, JOB_MOVES, mayMove } from './states.ts';
-import { findOverdue, type RequestMark, recoverJob } from './sweeps.ts';
+import { findOverdue, type RequestFields, recoverJob } from './sweeps.ts';
 
 export class Jobs implements JobStore {
   readonly #context: StoreContext;
@@ -93,9 +93,9 @@ export class Jobs implements JobStore {
       claimId: claimId === undefined ? this.#context.uuid() : checkClaimId(claimId),
       isNew: claimId === undefined,
     };
-    const again = { worker, lease: by.leaseMs, claimId: by.claimId };
+    const retryOptions = { worker, lease: by.leaseMs, claimId: by.claimId };
     const ref = it.taskId === undefined ? null : checkJobRef(which, 'which');
-    const write = this.#context.writeOf('jobs', 'claim', [ref ?? { taskType }, again]);
+    const write = this.#context.writeOf('jobs', 'claim', [ref ?? { taskType }, retryOptions]);
     const taken = await this.#context.write(options, write, async (call) => {
       if (ref) return this.#claimer.takeOne(ref, by, call);
       if (!by.isNew) return this.#claimer.takeOnce(taskType, by, call);
@@ -109,8 +109,8 @@ export class Jobs implements JobStore {
   async heartbeat(claim: JobClaim, options?: CallOptions & { lease?: Duration }): Promise<Job> {
     const held = checkClaim(claim);
     const leaseMs = checkOptionalDuration(options?.lease, 'lease', held.leaseMs);
-    const again = this.#context.writeOf('jobs', 'heartbeat', [claim, options]);
-    return this.#moveHeld(held, alive(leaseMs), options, again);
+    const retry = this.#context.writeOf('jobs', 'heartbeat', [claim, options]);
+    return this.#moveHeld(held, renewed(leaseMs), options, retry);
   }
 
   async progress(
@@ -121,8 +121,8 @@ export class Jobs implements JobStore {
     const held = checkClaim(claim);
     const reached = checkStep(step);
     const leaseMs = checkOptionalDuration(options?.lease, 'lease', held.leaseMs);
-    const again = this.#context.writeOf('jobs', 'progress', [claim, step, options]);
-    return this.#moveHeld(held, advanced(reached, leaseMs), options, again);
+    const retry = this.#context.writeOf('jobs', 'progress', [claim, step, options]);
+    return this.#moveHeld(held, advanced(reached, leaseMs), options, retry);
   }
 
   async complete(
@@ -134,8 +134,8 @@ export class Jobs implements JobStore {
     const it = checkObject(result ?? {}, 'result');
     const resultRef = checkReference(it.resultRef, 'resultRef', this.#context.limits.fieldBytes);
     const move = completed(held.claimId, resultRef, checkTtl(it.ttl));
-    const again = this.#context.writeOf('jobs', 'complete', [claim, result, options]);
-    return this.#moveHeld(held, move, options, again, (state) => state === 'completed');
+    const retry = this.#context.writeOf('jobs', 'complete', [claim, result, options]);
+    return this.#moveHeld(held, move, options, retry, (state) => state === 'completed');
   }
 
   async fail(
@@ -153,7 +153,7 @@ export class Jobs implements JobStore {
       this.#contention.settle(call, async () => {
         const record = await this.#read(held, call);
         const job = jobOf(this.#key(held), record);
-        // A job that was completed was not failed by this claim, whoever ended it.
+        // A completed job was not failed by this claim.
         if (job && record && textField(record, 'ended_by') === held.claimId && job.state !== 'completed') return job;
         if (!job || !record || textField(record, 'claim_id') !== held.claimId) throw claimLost(job?.state ?? null);
         const sendsBack = mayRetry && job.retryCount < job.maxRetries;
@@ -173,12 +173,12 @@ export class Jobs implements JobStore {
     const ttlMs = checkTtl(options?.ttl);
     const request = this.#request(options);
     const { requestId } = request;
-    const again = this.#context.writeOf('jobs', 'cancel', [job, { ...options, requestId }]);
-    return this.#context.write(options, again, (call) =>
+    const retry = this.#context.writeOf('jobs', 'cancel', [job, { ...options, requestId }]);
+    return this.#context.write(options, retry, (call) =>
       this.#contention.settle(call, async () => {
         const stored = jobOf(this.#key(ref), await this.#read(ref, call));
         if (!stored || !mayMove(stored.state, 'cancel')) return stored;
-        // Conditional on the state alone: signs of life from its worker need not stop it.
+        // Conditional on the state only: a worker's heartbeats must not prevent it.
         const expect = { fields: fieldsOf({ state: stored.state }) };
         return (await this.#change(ref, cancelled(ttlMs), expect, call, request)) ?? CONFLICT;
       }),
@@ -190,10 +190,10 @@ export class Jobs implements JobStore {
     const delayMs = checkDelay(options?.delay);
     const request = this.#request(options);
     const { requestId } = request;
-    const again = this.#context.writeOf('jobs', 'requeue', [job, { ...options, requestId }]);
-    return this.#context.write(options, again, async (call) => {
+    const retry = this.#context.writeOf('jobs', 'requeue', [job, { ...options, requestId }]);
+    return this.#context.write(options, retry, async (call) => {
       const seen = stateOf(await this.#read(ref, call));
-      // Any other state is refused by the write itself, which knows whether this very request was carried out before.
+      // The write itself refuses any other state, because it knows whether this request was already applied.
       const state = seen !== null && mayMove(seen, 'requeue') ? seen : 'failed';
       const moved = await this.#change(ref, requeued(delayMs), { fields: fieldsOf({ state }) }, call, request);
       if (moved) return moved;
@@ -251,8 +251,8 @@ export class Jobs implements JobStore {
     const seen = checkOverdue(overdue);
     const request = this.#request(options);
     const { requestId } = request;
-    const again = this.#context.writeOf('jobs', 'recover', [overdue, { ...options, requestId }]);
-    return this.#context.write(options, again, (call) =>
+    const retry = this.#context.writeOf('jobs', 'recover', [overdue, { ...options, requestId }]);
+    return this.#context.write(options, retry, (call) =>
       recoverJob(this.#records, this.#tenantId, seen, request, call),
     );
   }
@@ -267,17 +267,17 @@ export class Jobs implements JobStore {
     );
   }
 
-  /** A worker's move: conditional on its claim, and on nothing else. `isDone` knows a move that was made before. */
+  /** Performs a worker's move, conditional only on its claim. `isDone` recognises a move that was already made. */
   async #moveHeld(
     held: JobRef & { claimId: string },
     move: Move,
     options: CallOptions | undefined,
-    again: WriteCall,
+    retry: WriteCall,
     isDone: (state: JobState) => boolean = () => false,
   ): Promise<Job> {
     const name = jobName(this.#tenantId, held);
     const expect = { fields: fieldsOf({ claim_id: held.claimId }) };
-    const { applied, record } = await this.#context.write(options, again, (call) =>
+    const { applied, record } = await this.#context.write(options, retry, (call) =>
       this.#records.write({ name, mode: 'merge', expect, ...move }, call),
     );
     const job = jobOf(name.key, record);
@@ -286,13 +286,13 @@ export class Jobs implements JobStore {
     throw claimLost(job?.state ?? null);
   }
 
-  /** The job after a conditional move; `null` when the condition did not hold. */
+  /** Performs a conditional move and returns the job, or `null` when the condition did not hold. */
   async #change(
     job: JobRef,
     move: Move,
     expect: { fields: ReadonlyMap<string, Uint8Array | null> },
     call: EngineCall,
-    request?: RequestMark,
+    request?: RequestFields,
   ): Promise<Job | null> {
     refuseIfOver(call);
     const name = jobName(this.#tenantId, job);
@@ -309,7 +309,7 @@ export class Jobs implements JobStore {
     return jobName(this.#tenantId, job).key;
   }
 
-  #request(options: JobRequest | undefined): RequestMark {
+  #request(options: JobRequest | undefined): RequestFields {
     const requestId = checkOptionalId(options?.requestId, 'requestId');
     return { requestId: requestId ?? this.#context.uuid(), requestIsNew: requestId === null };
   }
@@ -320,18 +320,18 @@ function claimedJob({ key, record }: Taken, by: ClaimRequest): ClaimedJob | null
   return job && { taskType: job.taskType, taskId: job.taskId, claimId: by.claimId, lease: by.leaseMs, job };
 }
 
-/** When the record of an ended job may go; `null` is never. */
+/** Returns the time to live of an ended job's record; `null` keeps it. */
 function checkTtl(ttl: unknown): number | null {
   return ttl === undefined ? null : checkDuration(ttl, 'ttl');
 }
 
 function checkCursor(cursor: string, range: { from: string; to: string }): { place: string; key: string } {
-  const isPlace = (values: unknown[]) => {
+  const isJobCursor = (values: unknown[]) => {
     const [place, key] = values;
     if (values.length !== 2 || typeof place !== 'string' || typeof key !== 'string') return false;
     return place >= range.from && place < range.to;
   };
-  const [place, key] = decodeCursor<[string, string]>(cursor, isPlace);
+  const [place, key] = decodeCursor<[string, string]>(cursor, isJobCursor);
   return { place, key };
 }
 

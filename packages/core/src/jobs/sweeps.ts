@@ -1,4 +1,4 @@
-/** What a sweep does (KV-8): finds overdue jobs through the index alone, and pushes each by one conditional write. */
+/** Sweeps (KV-8): find overdue jobs through the index alone, and recover each with one conditional write. */
 import type { Job, OverdueJob, OverdueReason, RecoveredJob } from '../contracts/jobs.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { Records, RecordWrite } from '../engine/records.ts';
@@ -9,10 +9,10 @@ import { scanJobs } from './placed.ts';
 import { padded, placeRange } from './places.ts';
 import { jobName, jobOf } from './record.ts';
 
-/** What makes a retry of a move known. */
-export type RequestMark = Required<Pick<RecordWrite, 'requestId' | 'requestIsNew'>>;
+/** The fields that identify a retry of a move. */
+export type RequestFields = Required<Pick<RecordWrite, 'requestId' | 'requestIsNew'>>;
 
-/** Where overdue jobs stand, those first that hold up work the most. */
+/** Index ranges of overdue jobs, the most urgent first. */
 const KINDS: readonly { kind: string; reason: OverdueReason; until: 'now' | 'threshold' }[] = [
   { kind: 'lease', reason: 'lease ended', until: 'now' },
   { kind: 'claimed', reason: 'not updated', until: 'threshold' },
@@ -34,7 +34,7 @@ export async function findOverdue(
     if (found.size >= query.limit) break;
     const { from } = placeRange(kind, query.taskType);
     const end = until === 'now' ? now + 1 : Math.max(0, now - query.thresholdMs);
-    // A job whose lease has ended may be met a second time as one that was not updated.
+    // A job whose lease has ended may be found again as not updated.
     const range = { from, to: `${from}${padded(end)}`, limit: query.limit };
     const rows = await scanJobs(records, tenantId, range, call);
     for (const row of rows) {
@@ -45,12 +45,12 @@ export async function findOverdue(
   return [...found.values()];
 }
 
-/** Gives the job its push, unless it has changed since it was seen. */
+/** Recovers a job, unless it has changed since it was seen. */
 export async function recoverJob(
   records: Records,
   tenantId: string,
   { job, reason }: OverdueJob,
-  request: RequestMark,
+  request: RequestFields,
   call: EngineCall,
 ): Promise<RecoveredJob> {
   const name = jobName(tenantId, job);
@@ -58,13 +58,13 @@ export async function recoverJob(
     const [record] = await records.get([name], call);
     return { outcome: 'missed', job: jobOf(name.key, record) ?? job };
   }
-  const { outcome, move } = pushFor(job, reason);
+  const { outcome, move } = recoveryFor(job, reason);
   const expect = { revision: job.revision, fields: fieldsOf({ state: job.state }) };
   const { applied, record } = await records.write({ name, mode: 'merge', expect, ...move, ...request }, call);
   return { outcome: applied ? outcome : 'missed', job: jobOf(name.key, record) ?? job };
 }
 
-function pushFor(job: Job, reason: OverdueReason): { outcome: RecoveredJob['outcome']; move: Move } {
+function recoveryFor(job: Job, reason: OverdueReason): { outcome: RecoveredJob['outcome']; move: Move } {
   if (reason === 'due') return { outcome: 'released', move: released() };
   if (!isHeldReason(reason)) return { outcome: 'signalled', move: signalled() };
   if (job.retryCount < job.maxRetries) return { outcome: 'requeued', move: takenBack(job.retryCount + 1) };

@@ -1,9 +1,9 @@
 /**
- * Which bytes of artifacts may go, on backends that cannot write a reference and look at its bytes in one step. Whoever
- * stores announces the hash before the bytes and takes the announcement back after the reference. Whoever removes reads
- * versions first, then announcements, then references: what is announced later has another version by then.
+ * Decides which artifact bytes can be removed, on backends that cannot write a reference and check its bytes in one
+ * step. A writer announces the hash before it stores the bytes, and retracts the announcement after it stores the
+ * reference. A removal reads blob versions first, then announcements, then references: bytes announced later have a
+ * newer version.
  */
-
 import type { BlobInfo, Blobs } from '../engine/blobs.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RecordName, Records } from '../engine/records.ts';
@@ -13,15 +13,18 @@ import { fieldsOf } from '../tools/record-fields.ts';
 import type { KeyedReferences } from './artifact-references.ts';
 import { scanRecords } from './scan.ts';
 
-/** An announcement outlives a crashed writer by at most this; a writer that stalls longer finds it gone and looks again. */
+/**
+ * How long an announcement outlives a crashed writer. A writer that stalls longer finds it gone and checks its bytes
+ * again.
+ */
 const ANNOUNCED_FOR_MS = 3_600_000;
-/** Marks of a crashed erasure whose bytes are still named are of no use for longer. */
+/** How long to keep the marks of a crashed erasure whose bytes are still referenced. */
 const MARKED_FOR_MS = 24 * 3_600_000;
 const PAGE = 500;
 const PENDING = 'pending';
 const ERASING = 'erasing';
 
-/** Expired references and bytes that were removed. */
+/** Removed references and bytes. */
 interface Removed {
   references: number;
   blobs: BlobInfo[];
@@ -40,17 +43,17 @@ export class KeyedBytes {
     this.#references = references;
   }
 
-  /** Announces that a reference to a hash is on its way. Returns what ends that: false when it had ended before. */
+  /** Announces a reference to a hash. Returns a function that retracts it, which returns false if it had expired. */
   async announce(tenantId: string, sha256: string, call: EngineCall): Promise<() => Promise<boolean>> {
-    // The hash comes last: on Redis it then decides the bucket, for announcements as for bytes.
+    // The hash comes last: on Redis it determines the bucket, for announcements as for bytes.
     const name = nameOf(tenantId, [PENDING, this.#context.uuid(), sha256]);
     await this.#records.write({ name, mode: 'replace', set: fieldsOf({ sha256 }), ttlMs: ANNOUNCED_FOR_MS }, call);
     return async () => (await this.#records.write({ name, mode: 'delete', set: new Map() }, call)).existed;
   }
 
   /**
-   * Notes which bytes an erasure is about to release, so that the next one finishes what a crash cuts short. Returns what
-   * removes the notes.
+   * Marks the bytes that an erasure is about to release, so that the next erasure can finish after a crash. Returns a
+   * function that removes the marks.
    */
   async markErasing(tenantId: string, hashes: Iterable<string>, call: EngineCall): Promise<() => Promise<void>> {
     const erasure = this.#context.uuid();
@@ -62,24 +65,24 @@ export class KeyedBytes {
     };
   }
 
-  /** Removes bytes that erasures have released, this one or one that was cut short, and that nobody names. */
+  /** Removes bytes that this or an interrupted erasure has released and that no reference names. */
   async finishErasures(tenantId: string, call: EngineCall): Promise<Removed> {
-    const marks: string[] = [];
+    const markKeys: string[] = [];
     const prefix = keyPrefix([ERASING]);
-    for await (const { key } of scanRecords(this.#records, 'artifacts', tenantId, { prefix }, call)) marks.push(key);
-    if (marks.length === 0) return { references: 0, blobs: [] };
-    const stored = await this.#blobs.info(tenantId, [...new Set(marks.map(hashOf))], call);
+    for await (const { key } of scanRecords(this.#records, 'artifacts', tenantId, { prefix }, call)) markKeys.push(key);
+    if (markKeys.length === 0) return { references: 0, blobs: [] };
+    const stored = await this.#blobs.info(tenantId, [...new Set(markKeys.map(hashOf))], call);
     const removed = await this.removeUnnamed(tenantId, stored, null, call);
-    // Marks of bytes that somebody still names may belong to an erasure that is under way; otherwise they expire.
+    // Marks of bytes that are still referenced may belong to an erasure under way; otherwise they expire.
     const left = new Set(stored.filter((blob) => !removed.blobs.includes(blob)).map(({ sha256 }) => sha256));
-    for (const key of marks.filter((key) => !left.has(hashOf(key)))) {
+    for (const key of markKeys.filter((key) => !left.has(hashOf(key)))) {
       const name: RecordName = { space: 'artifacts', tenantId, key };
       await this.#records.write({ name, mode: 'delete', set: new Map() }, call);
     }
     return removed;
   }
 
-  /** Removes those of the blobs that nobody names or is about to; with a time, expired references before them. */
+  /** Removes blobs that are neither referenced nor announced. With `expiredBy`, removes expired references first. */
   async removeUnnamed(
     tenantId: string,
     candidates: readonly BlobInfo[],
@@ -101,8 +104,8 @@ export class KeyedBytes {
 }
 
 /**
- * The blobs of one tenant, or with `null` of each: all of a tenant together, since their versions must be known before the
- * references are read.
+ * Yields the blobs of one tenant, or with `null` of each tenant. All blobs of a tenant come together, because their
+ * versions must be read before the references.
  */
 export async function* blobsByTenant(
   blobs: Blobs,

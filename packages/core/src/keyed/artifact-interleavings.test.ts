@@ -1,6 +1,7 @@
 /**
- * Two actors on the artifacts of a keyed backend, in every order of their steps with up to three changes between them: one
- * stalls anywhere, the other goes on as far as it likes, the first one carries on. Also with an actor that never carries on.
+ * Runs two actors on the artifacts of a keyed backend, in every order of their steps with up to three switches: one
+ * stalls at any step, the other continues for any number of steps, then the first resumes. Also with an actor that
+ * never resumes.
  */
 import { describe, expect, it } from 'vitest';
 import { createArtifacts } from '../artifacts/store.ts';
@@ -16,7 +17,7 @@ import { keyedArtifacts } from './artifacts.ts';
 const CALL = {};
 const HOUR = 3_600_000;
 
-/** An actor that waits before every step until it is told to go on. */
+/** An actor that waits before every step until the test lets it continue. */
 class Actor {
   #go: (() => void) | null = null;
   #isDone = false;
@@ -39,7 +40,7 @@ class Actor {
       });
   }
 
-  /** Takes up to so many steps; returns how many there were. */
+  /** Takes up to `steps` steps. Returns how many it took. */
   async take(steps: number): Promise<number> {
     for (let taken = 0; ; taken++) {
       while (!this.#go && !this.#isDone) await new Promise((resolve) => setImmediate(resolve));
@@ -57,7 +58,7 @@ class Actor {
   }
 }
 
-/** A port whose calls are steps of an actor, some of them replaced. */
+/** Wraps a port so that each call is a step of an actor; `replaced` overrides methods. */
 function inSteps<Port extends object>(port: Port, step: Actor['step'], replaced: Partial<Port> = {}): Port {
   return new Proxy(port, {
     get(target, property) {
@@ -72,14 +73,14 @@ function inSteps<Port extends object>(port: Port, step: Actor['step'], replaced:
   });
 }
 
-interface Place {
+interface Fixture {
   time: { now: number };
-  /** The artifacts as an actor uses them. */
+  /** Opens the artifacts for an actor. */
   open(actor?: Actor): { store: ArtifactStore; engine: ArtifactEngine };
 }
 
-/** Empty artifacts, with batches of one step or of one step for each write. */
-function newPlace(stepwise: boolean): Place {
+/** Creates empty artifacts, with batches as one step, or as one step per write. */
+function newFixture(stepwise: boolean): Fixture {
   const time = { now: 1_000_000_000_000 };
   const context = new StoreContext({ clock: () => time.now });
   const [records, blobs] = [memoryRecords(context), memoryBlobs(context)];
@@ -105,24 +106,24 @@ function newPlace(stepwise: boolean): Place {
 
 type Plan = readonly [first: number, second: number, third: number];
 
-/** Plays two actors in every order with three changes; `check` is called after each. */
+/** Runs two actors in every order with three switches, and calls `check` after each run. */
 async function everyOrder(
   stepwise: boolean,
-  prepare: (place: Place) => Promise<void>,
+  prepare: (fixture: Fixture) => Promise<void>,
   actors: readonly ((own: { store: ArtifactStore; engine: ArtifactEngine }) => Promise<unknown>)[],
-  check: (place: Place, plan: string) => Promise<void>,
+  check: (fixture: Fixture, plan: string) => Promise<void>,
   killed = false,
 ): Promise<number> {
   const play = async ([first, second, third]: Plan) => {
-    const place = newPlace(stepwise);
-    await prepare(place);
+    const fixture = newFixture(stepwise);
+    await prepare(fixture);
     const [a, b] = [new Actor(), new Actor()];
-    a.begin(() => actors[0]!(place.open(a)));
-    b.begin(() => actors[1]!(place.open(b)));
+    a.begin(() => actors[0]!(fixture.open(a)));
+    b.begin(() => actors[1]!(fixture.open(b)));
     const taken = [await a.take(first), await b.take(second), await a.take(third)] as const;
     if (!killed) await a.finish();
     await b.finish();
-    await check(place, `after ${taken.join(', ')} steps`);
+    await check(fixture, `after ${taken.join(', ')} steps`);
     return taken;
   };
   const most = (await play([Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0])) as Plan;
@@ -139,13 +140,13 @@ async function everyOrder(
 const BYTES = Buffer.from('the same bytes in all sessions');
 const inSession = (sessionId: string) => ({ scope: { sessionId, traceId: 'trace' }, ttl: null });
 
-/** Every reference is readable and listed, and there are as many as expected. */
+/** Asserts that every reference is readable and listed, and that the counts match. */
 async function expectWhole(
-  place: Place,
+  fixture: Fixture,
   plan: string,
   counts: { [session: string]: readonly number[] },
 ): Promise<void> {
-  const { store } = place.open();
+  const { store } = fixture.open();
   const all = (await store.list()).items;
   for (const { id } of all) expect(Buffer.from((await store.get(id))!).equals(BYTES), plan).toBe(true);
   expect((await store.list({ traceId: 'trace' })).items, plan).toEqual(all);
@@ -156,79 +157,79 @@ async function expectWhole(
   }
 }
 
-/** Bytes are stored as long as a reference names them, and not for longer. */
-async function expectBytes(place: Place, plan: string, blobs: number): Promise<void> {
-  place.time.now += 10;
-  const { store } = place.open();
+/** Asserts that bytes are stored exactly as long as a reference names them. */
+async function expectBytes(fixture: Fixture, plan: string, blobs: number): Promise<void> {
+  fixture.time.now += 10;
+  const { store } = fixture.open();
   for (const { id } of (await store.list()).items) await store.delete(id);
   expect((await store.sweep({ grace: 1 })).blobs, plan).toBe(blobs);
 }
 
 describe.for([
   ['one step', false],
-  ['one step for each write', true],
+  ['one step per write', true],
 ] as const)('batches of %s', ([, stepwise]) => {
   const LIMIT = { timeout: 120_000 };
 
-  it('an erasure never takes the bytes of a put, nor leaves its own', LIMIT, async () => {
+  it('an erasure never removes the bytes of a put, and always removes its own', LIMIT, async () => {
     const played = await everyOrder(
       stepwise,
-      async (place) => void (await place.open().store.putBytes(BYTES, inSession('A'))),
+      async (fixture) => void (await fixture.open().store.putBytes(BYTES, inSession('A'))),
       [
         ({ store }) => store.putBytes(BYTES, inSession('B')),
         ({ engine }) => engine.eraseRefs('default', { sessionId: 'A' }, 100, CALL),
       ],
-      async (place, plan) => {
-        await expectWhole(place, plan, { A: [0], B: [1] });
-        await expectBytes(place, plan, 1);
+      async (fixture, plan) => {
+        await expectWhole(fixture, plan, { A: [0], B: [1] });
+        await expectBytes(fixture, plan, 1);
       },
     );
     expect(played).toBeGreaterThan(300);
   });
 
-  it('the same when the erasure stalls instead', LIMIT, async () => {
+  it('an erasure that stalls never removes the bytes of a put', LIMIT, async () => {
     await everyOrder(
       stepwise,
-      async (place) => void (await place.open().store.putBytes(BYTES, inSession('A'))),
+      async (fixture) => void (await fixture.open().store.putBytes(BYTES, inSession('A'))),
       [
         ({ engine }) => engine.eraseRefs('default', { sessionId: 'A' }, 100, CALL),
         ({ store }) => store.putBytes(BYTES, inSession('B')),
       ],
-      (place, plan) => expectWhole(place, plan, { A: [0], B: [1] }),
+      (fixture, plan) => expectWhole(fixture, plan, { A: [0], B: [1] }),
     );
   });
 
-  it('an erasure beside a put in the same session leaves it whole or not at all', LIMIT, async () => {
+  it('an erasure during a put in the same session leaves the artifact whole or removes it', LIMIT, async () => {
     await everyOrder(
       stepwise,
-      async (place) => void (await place.open().store.putBytes(BYTES, inSession('A'))),
+      async (fixture) => void (await fixture.open().store.putBytes(BYTES, inSession('A'))),
       [
         ({ store }) => store.putBytes(BYTES, inSession('A')),
         ({ engine }) => engine.eraseRefs('default', { sessionId: 'A' }, 100, CALL),
       ],
-      (place, plan) => expectWhole(place, plan, { A: [0, 1] }),
+      (fixture, plan) => expectWhole(fixture, plan, { A: [0, 1] }),
     );
   });
 
-  it('two erasures of sessions that share bytes leave none', LIMIT, async () => {
+  it('two erasures of sessions that share bytes leave no bytes', LIMIT, async () => {
     await everyOrder(
       stepwise,
-      async (place) => {
-        for (const session of ['A', 'B']) await place.open().store.putBytes(BYTES, inSession(session));
+      async (fixture) => {
+        for (const session of ['A', 'B']) await fixture.open().store.putBytes(BYTES, inSession(session));
       },
       ['A', 'B'].map(
         (sessionId) =>
           ({ engine }) =>
             engine.eraseRefs('default', { sessionId }, 100, CALL),
       ),
-      async (place, plan) => {
-        await expectWhole(place, plan, { A: [0], B: [0] });
-        await expectBytes(place, plan, 0);
+      async (fixture, plan) => {
+        await expectWhole(fixture, plan, { A: [0], B: [0] });
+        await expectBytes(fixture, plan, 0);
       },
     );
   });
 
-  it('a delete beside a put of the same artifact leaves it listed or not at all', LIMIT, async () => {
+  it('a delete during a put of the same artifact leaves it listed or removes it', LIMIT, async () => {
     for (const first of ['put', 'delete'] as const) {
       const put = ({ store }: { store: ArtifactStore }) => store.putBytes(BYTES, inSession('A'));
       const remove = async ({ store }: { store: ArtifactStore }) => {
@@ -237,83 +238,75 @@ describe.for([
       };
       await everyOrder(
         stepwise,
-        async (place) => void (await put(place.open())),
+        async (fixture) => void (await put(fixture.open())),
         first === 'put' ? [put, remove] : [remove, put],
-        (place, plan) => expectWhole(place, plan, { A: [0, 1] }),
+        (fixture, plan) => expectWhole(fixture, plan, { A: [0, 1] }),
       );
     }
   });
 
-  it('a sweep never takes the bytes of a put, however short its grace period', LIMIT, async () => {
+  it('a sweep never removes the bytes of a put, however short the grace period', LIMIT, async () => {
     for (const first of ['put', 'sweep'] as const) {
       const put = ({ store }: { store: ArtifactStore }) => store.putBytes(BYTES, inSession('B'));
       const sweep = ({ store }: { store: ArtifactStore }) => store.sweep({ grace: 1 });
       await everyOrder(
         stepwise,
-        async (place) => {
-          const { store } = place.open();
+        async (fixture) => {
+          const { store } = fixture.open();
           await store.delete((await store.putBytes(BYTES, inSession('A'))).id);
-          place.time.now += 10;
+          fixture.time.now += 10;
         },
         first === 'put' ? [put, sweep] : [sweep, put],
-        (place, plan) => expectWhole(place, plan, { B: [1] }),
+        (fixture, plan) => expectWhole(fixture, plan, { B: [1] }),
       );
     }
   });
 
-  it(
-    'an actor that is killed leaves nothing unreadable, and the next sweep and erasure finish its work',
-    LIMIT,
-    async () => {
-      const put = ({ store }: { store: ArtifactStore }) => store.putBytes(BYTES, inSession('B'));
-      const erase = ({ engine }: { engine: ArtifactEngine }) =>
-        engine.eraseRefs('default', { sessionId: 'A' }, 100, CALL);
-      const check = async (place: Place, plan: string) => {
-        const { store, engine } = place.open();
-        for (const { id } of (await store.list()).items)
-          expect(Buffer.from((await store.get(id))!).equals(BYTES), plan).toBe(true);
-        await erase({ engine });
-        place.time.now += HOUR + 1;
-        await store.sweep({ grace: 1 });
-        await expectWhole(place, plan, { A: [0], B: [0, 1] });
-        const left = (await store.list()).items.length;
-        await expectBytes(place, plan, left);
-      };
-      for (const actors of [
-        [put, erase],
-        [erase, put],
-      ]) {
-        await everyOrder(
-          stepwise,
-          async (place) => void (await place.open().store.putBytes(BYTES, inSession('A'))),
-          actors,
-          check,
-          true,
-        );
-      }
-    },
-  );
-
-  it(
-    'a put that stalls for longer than its announcement lives finds its bytes gone and stores them again',
-    LIMIT,
-    async () => {
-      const count = await everyOrder(
+  it('a killed actor leaves nothing unreadable, and the next sweep and erasure finish its work', LIMIT, async () => {
+    const put = ({ store }: { store: ArtifactStore }) => store.putBytes(BYTES, inSession('B'));
+    const erase = ({ engine }: { engine: ArtifactEngine }) =>
+      engine.eraseRefs('default', { sessionId: 'A' }, 100, CALL);
+    const check = async (fixture: Fixture, plan: string) => {
+      const { store, engine } = fixture.open();
+      for (const { id } of (await store.list()).items)
+        expect(Buffer.from((await store.get(id))!).equals(BYTES), plan).toBe(true);
+      await erase({ engine });
+      fixture.time.now += HOUR + 1;
+      await store.sweep({ grace: 1 });
+      await expectWhole(fixture, plan, { A: [0], B: [0, 1] });
+      const left = (await store.list()).items.length;
+      await expectBytes(fixture, plan, left);
+    };
+    for (const actors of [
+      [put, erase],
+      [erase, put],
+    ]) {
+      await everyOrder(
         stepwise,
-        async () => {},
-        [({ store }) => store.putBytes(BYTES, inSession('B')), async () => {}],
-        async () => {},
+        async (fixture) => void (await fixture.open().store.putBytes(BYTES, inSession('A'))),
+        actors,
+        check,
+        true,
       );
-      for (let steps = 0; steps <= count; steps++) {
-        const place = newPlace(stepwise);
-        const actor = new Actor();
-        actor.begin(() => place.open(actor).store.putBytes(BYTES, inSession('B')));
-        await actor.take(steps);
-        place.time.now += HOUR + 1;
-        await place.open().store.sweep({ grace: 1 });
-        await actor.finish();
-        await expectWhole(place, `after ${steps} steps`, { B: [1] });
-      }
-    },
-  );
+    }
+  });
+
+  it('a put that stalls past its announcement finds its bytes gone and stores them again', LIMIT, async () => {
+    const count = await everyOrder(
+      stepwise,
+      async () => {},
+      [({ store }) => store.putBytes(BYTES, inSession('B')), async () => {}],
+      async () => {},
+    );
+    for (let steps = 0; steps <= count; steps++) {
+      const fixture = newFixture(stepwise);
+      const actor = new Actor();
+      actor.begin(() => fixture.open(actor).store.putBytes(BYTES, inSession('B')));
+      await actor.take(steps);
+      fixture.time.now += HOUR + 1;
+      await fixture.open().store.sweep({ grace: 1 });
+      await actor.finish();
+      await expectWhole(fixture, `after ${steps} steps`, { B: [1] });
+    }
+  });
 });

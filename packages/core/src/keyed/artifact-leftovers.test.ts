@@ -1,4 +1,4 @@
-/** What a writer or a removal that was killed leaves of an artifact on backends whose batches are several steps, and who repairs it. */
+/** Leftovers of killed writers and removals on backends whose batches take several steps, and their repair. */
 import { describe, expect, it } from 'vitest';
 import { createArtifacts } from '../artifacts/store.ts';
 import { memoryBlobs } from '../memory/blobs.ts';
@@ -22,7 +22,7 @@ async function oneArtifact() {
   return { engine, store, id, keys, lose };
 }
 
-describe('what a crash leaves of an artifact', () => {
+describe('leftovers of an artifact after a crash', () => {
   it('a reference without an entry is listed again after a sweep', async () => {
     const { engine, store, id, keys, lose } = await oneArtifact();
     const all = await keys();
@@ -34,7 +34,7 @@ describe('what a crash leaves of an artifact', () => {
     expect((await store.list({ sessionId: 's1' })).items.map((item) => item.id)).toEqual([id]);
   });
 
-  it('an entry without a reference goes with the erasure of its session, and with no other', async () => {
+  it('an entry without a reference is removed by the erasure of its session only', async () => {
     const { engine, id, keys, lose } = await oneArtifact();
     await lose(`ref/${id}`);
     await engine.eraseRefs(TENANT, { sessionId: 's2' }, 10, CALL);

@@ -1,6 +1,6 @@
 /**
- * References of artifacts on keyed backends: a record per reference, and entries that find the references of a session or
- * trace. A reference that can be read is listed: its entries are there before it, and are removed after it.
+ * Artifact references on keyed backends: one record per reference, and index entries by session and by trace. A
+ * readable reference is always listed: its entries are written before it and removed after it.
  */
 
 import { corruptValue, Damage } from '../checks/damage.ts';
@@ -18,13 +18,13 @@ const PAGE = 500;
 
 export interface KeyedArtifactOptions {
   /**
-   * The engine writes a batch one record after the other, so that other writers come between. Entries are then written
-   * once more after their reference, because a removal that began before it may have taken them.
+   * The engine writes a batch one record at a time, so other writers can come between. Entries are then written once
+   * more after their reference, because a removal that began earlier may have removed them.
    */
   stepwise?: boolean;
 }
 
-/** Hashes that references name, and how many expired references were removed on the way. */
+/** Hashes named by references, and how many expired references were removed while reading. */
 export interface NamedHashes {
   hashes: ReadonlySet<string>;
   removed: number;
@@ -41,7 +41,7 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     this.#stepwise = stepwise;
   }
 
-  /** Upserts a reference and returns what takes back exactly this version of it. */
+  /** Upserts a reference. Returns a function that removes exactly this version of it. */
   async put(tenantId: string, row: ArtifactRow, call: EngineCall): Promise<() => Promise<boolean>> {
     const { accessedAt, ...rest } = row;
     const entries = entryNames(tenantId, row).map(
@@ -91,7 +91,7 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     return found.slice(0, range.limit);
   }
 
-  /** References by id; when one of them is damaged, each is read by itself. */
+  /** Loads references by id. When one is damaged, loads each separately. */
   async #loadEach(
     tenantId: string,
     ids: readonly string[],
@@ -111,20 +111,20 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     return rows;
   }
 
-  /** Reads the hashes that references name, and removes references that expired by a time. */
+  /** Reads the hashes named by references, and removes references expired by `expiredBy`. */
   async named(tenantId: string, expiredBy: number | null, call: EngineCall): Promise<NamedHashes> {
     const hashes = new Set<string>();
     let removed = 0;
     for await (const { row, revision } of this.#all(tenantId, call)) {
       const isExpired = expiredBy !== null && row.expiresAt !== null && row.expiresAt <= expiredBy;
-      // A reference that was stored again meanwhile has not expired any more.
+      // A reference that was stored again meanwhile is no longer expired.
       if (isExpired && (await this.#remove(tenantId, row, revision, call))) removed++;
       else hashes.add(row.sha256);
     }
     return { hashes, removed };
   }
 
-  /** Removes entries of a session that crashed removals left without a reference. */
+  /** Removes a session's entries whose reference was removed by a crashed removal. */
   async removeLoneEntries(tenantId: string, sessionId: string, call: EngineCall): Promise<void> {
     if (!this.#stepwise) return;
     const range = { prefix: keyPrefix(['session', sessionId]) };
@@ -135,7 +135,7 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
     }
   }
 
-  /** Writes entries that a writer left out which was killed after a time: those of references that were written since. */
+  /** Writes entries that a killed writer left out, for references written since a time. */
   async addMissingEntries(tenantId: string, since: number, call: EngineCall): Promise<void> {
     if (!this.#stepwise) return;
     for await (const { row } of this.#all(tenantId, call)) {
@@ -149,8 +149,8 @@ export class KeyedReferences implements Pick<ArtifactEngine, 'getRef' | 'touchRe
   }
 
   /**
-   * Removes one version of a reference, then the entries as they were before; false when another writer was there first.
-   * The conditions on the entries keep a removal that stalls from taking those of a reference that is stored meanwhile.
+   * Removes one version of a reference, then the entries read before it. Returns false when another writer came first.
+   * The conditions on the entries prevent a stalled removal from removing those of a reference stored meanwhile.
    */
   async #remove(tenantId: string, row: ArtifactRow, revision: number, call: EngineCall): Promise<boolean> {
     const names = entryNames(tenantId, row);
@@ -178,7 +178,7 @@ function refName(tenantId: string, id: string): RecordName {
   return { space: 'artifacts', tenantId, key: joinKey(['ref', id]) };
 }
 
-/** What finds a reference by its session and by its trace. */
+/** Returns the names of a reference's index entries by session and by trace. */
 function entryNames(tenantId: string, row: ArtifactRow): RecordName[] {
   const names: RecordName[] = [];
   for (const [kind, owner] of [
@@ -190,12 +190,12 @@ function entryNames(tenantId: string, row: ArtifactRow): RecordName[] {
   return names;
 }
 
-/** The last part of the key of an entry, and of a reference, is the id. */
+/** The id is the last part of the key, for entries and references. */
 function idOfEntry({ key }: { key: string }): string {
   return splitKey(key).at(-1)!;
 }
 
-/** The narrowest prefix that holds every match. */
+/** Returns the narrowest prefix that contains every match. */
 function prefixFor(match: ArtifactMatch): string {
   if (match.traceId !== undefined) return keyPrefix(['trace', match.traceId]);
   if (match.sessionId !== undefined) return keyPrefix(['session', match.sessionId]);

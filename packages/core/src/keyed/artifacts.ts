@@ -1,6 +1,6 @@
 /**
- * The artifact engine of keyed backends (AGT-11): a record per reference, entries that find the references of a session or
- * trace, and blobs by hash.
+ * The artifact engine of keyed backends (AGT-11): one record per reference, index entries by session and trace, and
+ * blobs by hash.
  */
 
 import type { ArtifactEngine, ArtifactRow } from '../engine/artifacts.ts';
@@ -11,11 +11,11 @@ import type { StoreContext } from '../tools/context.ts';
 import { blobsByTenant, KeyedBytes } from './artifact-bytes.ts';
 import { type KeyedArtifactOptions, KeyedReferences } from './artifact-references.ts';
 
-/** Long enough for several sweeps to have seen what a crash left; older references are not looked at again. */
+/** Sweeps repair only references younger than this: long enough for several sweeps after a crash. */
 const REPAIRED_FOR_MS = 24 * 3_600_000;
 
 export interface KeyedArtifacts extends ArtifactEngine {
-  /** Removes all bytes of a tenant that no reference names, however young. */
+  /** Removes all bytes of a tenant that no reference names, regardless of age. */
   removeUnnamed(tenantId: string, call: EngineCall): Promise<void>;
 }
 
@@ -34,9 +34,9 @@ export function keyedArtifacts(
       await retract();
       return false;
     }
-    // When this fails the announcement stays until it expires: the reference may still be written.
+    // If this fails, the announcement stays until it expires: the reference may still be written.
     const takeBack = await references.put(tenantId, row, call);
-    // A writer that stalled for so long that its announcement is gone may have lost its bytes before it named them.
+    // If the announcement expired before it was retracted, a sweep may have removed the bytes: store them again.
     if ((await retract()) || (await staged.keep(call))) return true;
     await takeBack();
     return false;
@@ -77,7 +77,7 @@ export function keyedArtifacts(
     async sweep(only, now, graceMs, call) {
       const swept = { references: 0, blobs: 0, bytes: 0 };
       const oldest = (await records.now(call)) - graceMs;
-      // Every reference has its bytes, so the tenants of blobs are all there are.
+      // Every reference has bytes, so the tenants of blobs are all tenants.
       for await (const stored of blobsByTenant(blobs, only, call)) {
         const { tenantId } = stored[0]!;
         const erased = await bytes.finishErasures(tenantId, call);

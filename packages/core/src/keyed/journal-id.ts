@@ -1,7 +1,7 @@
-/** One text for a journal of a space, under which a process keeps what it knows of it. */
+/** The key of a journal within its space, for caches of this process. */
 import type { JournalName } from '../engine/journal.ts';
 
-/** Ids have no NUL, so different names never meet. */
+/** Ids contain no NUL, so different journals have different keys. */
 export function journalId({ tenantId, name }: JournalName): string {
   return `${tenantId}\0${name}`;
 }

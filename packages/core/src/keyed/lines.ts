@@ -1,13 +1,15 @@
-/** Bodies of journal entries: one line of JSON for what the engine needs, then the owner's text as it is. */
+/** Bodies of journal entries: one line of JSON for the engine's fields, then the owner's text unchanged. */
 import { corruptValue } from '../checks/damage.ts';
 import type { JournalEntry } from '../engine/journal.ts';
 
-/** A header that any reader can take apart again without looking at the text. */
+/** Prepends a header, which readers can split off without parsing the text. */
 export function withHeader(header: readonly unknown[], text: string): string {
   return `${JSON.stringify(header)}\n${text}`;
 }
 
-/** The header and the text; JSON has no raw line ends, so the first one is the border. A header that is no JSON is damaged. */
+/**
+ * Splits header and text at the first line end, since JSON has none. Throws `CORRUPT_VALUE` if the header is not JSON.
+ */
 export function splitHeader<T extends readonly unknown[]>({
   key,
   body,

@@ -1,6 +1,6 @@
 /**
- * Appends to the logs of agents, journals of one space: each key once, the first write of a key standing (AGT-2, AGT-7, AGT-10).
- * Writers of one process share commits rather than race each other for the head.
+ * Appends to the agents' logs, journals of one space. The first write of a key wins (AGT-2, AGT-7, AGT-10). Writers of
+ * one process share commits instead of racing for the head.
  */
 
 import type { EngineCall } from '../engine/call.ts';
@@ -16,7 +16,7 @@ const MAX_COMMIT_ENTRIES = 128;
 const MAX_COMMIT_CHARS = 256 * 1024;
 const MAX_KNOWN_HEADS = 4_096;
 
-/** Called before the first entry of a journal is committed, and once more after it. */
+/** Called before the first entry of a journal is committed, and again afterwards. */
 export type OnFirstEntry = (tenantId: string, name: string, call: EngineCall) => Promise<void>;
 
 interface Entry {
@@ -32,7 +32,7 @@ export class LogAppender {
   readonly #contention: Contention;
   readonly #onFirst: OnFirstEntry | undefined;
   readonly #lanes: Lanes<JournalName, Request, undefined>;
-  /** Last sequences this process saw; a stale one costs a second try, never a wrong answer. */
+  /** Last sequences this process saw. A stale one costs a retry, never a wrong result. */
   readonly #heads = new LruMap<string, number>(MAX_KNOWN_HEADS);
   #waiting = 0;
 
@@ -69,7 +69,7 @@ export class LogAppender {
     return entries.map(() => undefined);
   }
 
-  /** Commits some of what is missing, in order, and takes out of it what is stored. */
+  /** Commits some of the missing entries, in order, and removes the stored ones from `missing`. */
   async #commit(name: JournalName, missing: Map<string, string>, call: EngineCall): Promise<true | typeof CONFLICT> {
     const id = journalId(name);
     const known = this.#heads.peek(id) ?? (await this.#journal.head(name, call)).head?.seq ?? 0;
@@ -83,13 +83,13 @@ export class LogAppender {
     }
     this.#heads.set(id, known + entries.length);
     for (const { key } of entries) missing.delete(key);
-    // Again: a removal may have come between. What was committed must not be left without its owner.
+    // Again: a removal may have come between, and committed entries must not be left without their session.
     if (known === 0) await this.#onFirst?.(name.tenantId, name.name, call);
     return true;
   }
 }
 
-/** As many entries as one commit should carry, at least one. */
+/** Returns as many entries as one commit should carry, at least one. */
 function firstFew(missing: ReadonlyMap<string, string>): Entry[] {
   const entries: Entry[] = [];
   let chars = 0;

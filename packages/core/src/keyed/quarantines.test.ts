@@ -1,4 +1,4 @@
-/** A release names the quarantine it was decided on, and does nothing to another one (RUN-20). */
+/** A release names the quarantine it was decided on, and has no effect on any other (RUN-20). */
 import { expect, it } from 'vitest';
 import { memoryRecords } from '../memory/records.ts';
 import { StoreContext } from '../tools/context.ts';
@@ -8,7 +8,7 @@ const CALL = {};
 const RUN = { tenantId: 'acme', runId: 'r' };
 const DAMAGE = { fromSeq: 5, reason: 'its leaf does not match', at: 1 };
 
-it('is not carried out where the damage turned out to begin earlier, or a second time', async () => {
+it('does not release when the damage begins earlier than seen, nor a second time', async () => {
   const quarantines = new KeyedQuarantines(memoryRecords(new StoreContext()));
   const { entry: seen } = await quarantines.put(RUN, DAMAGE, CALL);
   const { entry: earlier } = await quarantines.put(RUN, { ...DAMAGE, fromSeq: 3 }, CALL);

@@ -1,6 +1,6 @@
 /**
- * Quarantined runs on every keyed backend: one record holds the entries of the store and two counters, so that an entry,
- * the number of its release and the generation that readers compare change in one conditional step.
+ * Quarantined runs on keyed backends: one record holds all entries and two counters, so that an entry, its release
+ * number and the generation that readers compare change in one conditional step.
  */
 
 import type { EngineCall } from '../engine/call.ts';
@@ -19,13 +19,13 @@ import { refuseIfOver } from '../tools/contention.ts';
 import { joinKey, splitKey } from '../tools/joined-keys.ts';
 import { fieldsOf, textField } from '../tools/record-fields.ts';
 
-/** Callers cannot reach this space. The tenant is only a place to keep it: erasing that tenant leaves the counters. */
+/** Callers cannot reach this space. Its tenant id is arbitrary: erasing that tenant keeps the counters. */
 const RECORD: RecordName = { space: 'quarantines', tenantId: 'default', key: 'runs' };
-/** Names of entries have a `/`; these have none. */
+/** Names of entries contain a `/`; these do not. */
 const GENERATION = 'generation';
 const RELEASES = 'releases';
 
-/** The record as it was read. */
+/** The decoded record. */
 interface Quarantines {
   revision: number;
   generation: string;
@@ -33,7 +33,7 @@ interface Quarantines {
   entries: ReadonlyMap<string, StoredQuarantine>;
 }
 
-/** Fields to set; `null` removes one. */
+/** Fields to set; `null` removes a field. */
 type Change = Record<string, string | number | null>;
 
 export class KeyedQuarantines implements QuarantineEngine {
@@ -98,7 +98,7 @@ export class KeyedQuarantines implements QuarantineEngine {
     });
   }
 
-  /** One field while nothing has changed; the whole record when the generation has moved. */
+  /** Reads one field while nothing has changed, the whole record when the generation has moved. */
   async #latest(call: EngineCall): Promise<Quarantines> {
     const field = await this.#records.getField(RECORD, GENERATION, call);
     const generation = field === null ? NOTHING.generation : Buffer.from(field).toString();
@@ -111,7 +111,7 @@ export class KeyedQuarantines implements QuarantineEngine {
     return record ? decode(record) : NOTHING;
   }
 
-  /** Reads, decides and writes against what was read, until nobody came between. */
+  /** Reads, decides and writes conditionally, and retries when another writer came between. */
   async #change<T>(
     call: EngineCall,
     decide: (known: Quarantines) => { change: Change | null; outcome: T },

@@ -1,6 +1,6 @@
 /**
- * Appends to runs over their journals (RUN-17). Callers of this process that meet on a run share a commit rather than race each other
- * for its head; each is planned on what those before it leave.
+ * Appends to runs through their journals (RUN-17). Concurrent calls of this process on one run share a commit instead
+ * of racing for its head. Each append is planned on the result of those before it.
  */
 
 import { TidemarkError } from '../contracts/errors.ts';
@@ -13,33 +13,33 @@ import { encodeEvent } from '../runs/event-forms.ts';
 import { Lanes, sharedCall } from '../tools/lanes.ts';
 import { LruMap } from '../tools/lru-map.ts';
 import { journalId } from './journal-id.ts';
-import { encodeHead, foundBy, headOf, nameOf, runOf } from './run-entries.ts';
+import { encodeHead, eventsByKey, headOf, nameOf, runOf } from './run-entries.ts';
 
-/** A writer that loses this many races in a row gives up rather than spin. */
+/** Lost races in a row after which a writer gives up. */
 const MAX_TRIES = 200;
 const MAX_KNOWN_HEADS = 16_384;
 const MAX_COMMIT_APPENDS = 128;
-/** Appends that would make a commit larger than this wait for the next one. */
+/** Appends that would make a commit larger than this wait for the next commit. */
 const MAX_COMMIT_CHARS = 256 * 1024;
 
 type Request = { append: RunAppend; call: EngineCall };
 type Outcome = PlacedEvent[] | Error;
 
-/** What a run is known to be. */
+/** The known state of a run. */
 interface Known {
   head: RunHead | RunTombstone | null;
-  /** The stored events of keys that are taken. */
+  /** Stored events by key, for keys that already exist. */
   found: ReadonlyMap<string, StoredRunEvent>;
-  /** Whether the head was read just now and every key was looked for: no refusal rests on anything else. */
+  /** Whether the head was just read and every key was looked up. Only then may an append be refused. */
   isCurrent: boolean;
 }
 
-/** Of a run that is not there. */
+/** The position of a run that does not exist. */
 const NO_POSITION = { seq: 0, rewrites: 0 };
 
 const NOTHING: Known = { head: null, found: new Map(), isCurrent: false };
 
-/** A round of planning: what to write, and what to answer to the first so many requests once it is written. */
+/** One round of planning: what to write, and the outcomes of the requests it covers. */
 interface Round {
   rows: StoredRunEvent[];
   bodies: string[];
@@ -50,7 +50,7 @@ interface Round {
 export class RunAppender {
   readonly #journal: Journal;
   readonly #lanes: Lanes<JournalName, Request, PlacedEvent[]>;
-  /** Heads this process wrote last; a stale one costs a second try, never a wrong answer. */
+  /** Last heads this process wrote. A stale one costs a retry, never a wrong result. */
   readonly #heads = new LruMap<string, RunHead>(MAX_KNOWN_HEADS);
 
   constructor(journal: Journal) {
@@ -87,20 +87,20 @@ export class RunAppender {
         known = refused || { ...NOTHING, head: round.head };
       }
     } catch (error) {
-      // Those before were answered by rounds of their own.
+      // Earlier requests already have outcomes from earlier rounds.
       while (outcomes.length < appends.length) outcomes.push(error as Error);
     }
     return outcomes;
   }
 
-  /** The head first: what is found later is then known to be at or after it. */
+  /** Reads the head first, so that everything found later is at or after it. */
   async #read(name: JournalName, appends: readonly RunAppend[], call: EngineCall): Promise<Known> {
     const keys = new Set(appends.flatMap(({ events }) => events.map(({ idempotencyKey }) => idempotencyKey)));
     const head = headOf(name, await this.#journal.head(name, call));
-    return { head, found: foundBy(runOf(name), await this.#journal.find(name, [...keys], call)), isCurrent: true };
+    return { head, found: eventsByKey(runOf(name), await this.#journal.find(name, [...keys], call)), isCurrent: true };
   }
 
-  /** Writes a round; when it was refused, gives what the run is now known to be. */
+  /** Commits a round. Returns `null`, or the run's current state when the commit was refused. */
   async #commit(name: JournalName, before: Known, round: Round, open: number, call: EngineCall): Promise<Known | null> {
     const { seq: known, rewrites } = isTombstone(before.head) ? NO_POSITION : (before.head ?? NO_POSITION);
     const entries = round.rows.map((row, at) => ({ key: row.idempotencyKey, body: round.bodies[at]! }));
@@ -110,8 +110,8 @@ export class RunAppender {
       call,
     );
     if (!outcome.committed) {
-      const found = new Map([...before.found, ...foundBy(runOf(name), outcome.found)]);
-      // Keys of those that were not in the commit were not looked for.
+      const found = new Map([...before.found, ...eventsByKey(runOf(name), outcome.found)]);
+      // Keys of appends that were not in this commit were not looked up.
       const isCurrent = round.outcomes.length === open && !round.outcomes.some((it) => it instanceof Error);
       return { head: headOf(name, outcome), found, isCurrent };
     }
@@ -126,7 +126,7 @@ export class RunAppender {
   }
 }
 
-/** Plans as many of the appends as one commit should carry; `null` when one would be refused by what may be stale. */
+/** Plans as many appends as one commit should carry. Returns `null` when possibly stale state would refuse one. */
 function plan(appends: readonly RunAppend[], { head, found, isCurrent }: Known): Round | null {
   const round: Round = { rows: [], bodies: [], head: null, outcomes: [] };
   const stored = new Map(found);

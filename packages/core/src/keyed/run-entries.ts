@@ -1,4 +1,4 @@
-/** How keyed engines write the head of a run into a journal, as text that a person can read, and read both head and events. */
+/** How keyed engines store runs in journals: encodes heads as readable text, and decodes heads and events. */
 import type { JournalEntry, JournalHead, JournalName } from '../engine/journal.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import type { RunHead, RunTombstone, StoredRunEvent } from '../engine/runs.ts';
@@ -6,23 +6,23 @@ import { digestBytes } from '../hash.ts';
 import { damagedHead, undecodable } from '../runs/chain.ts';
 import { decodeEvent } from '../runs/event-forms.ts';
 
-/** Throws `CORRUPT_EVENT` for an entry that is not an event. */
-export function eventIn(run: RunKey, entry: JournalEntry): StoredRunEvent {
+/** Decodes an event. Throws `CORRUPT_EVENT` if the entry is not an event. */
+export function eventFromEntry(run: RunKey, entry: JournalEntry): StoredRunEvent {
   const event = decodeEvent(entry);
   if (event === null) throw undecodable(run, entry.seq);
   return event;
 }
 
-/** What a head keeps besides what the journal knows of it. */
+/** Encodes the parts of a head that the journal's own head does not have. */
 export function encodeHead(head: RunHead): string {
   const { projectId, environmentId, planId, planVersion, status, labels, parentRunId } = head;
   const link = digestBytes(head.link).toString('base64');
   return JSON.stringify({ projectId, environmentId, planId, planVersion, status, labels, parentRunId, link });
 }
 
-/** Throws `CORRUPT_EVENT` for a head that cannot be decoded. */
+/** Decodes a head. Throws `CORRUPT_EVENT` if it cannot be decoded. */
 export function decodeHead(run: RunKey, head: JournalHead): RunHead {
-  const { link, ...state } = stateIn(run, head);
+  const { link, ...state } = parseState(run, head);
   return {
     ...state,
     ...run,
@@ -36,27 +36,27 @@ export function decodeHead(run: RunKey, head: JournalHead): RunHead {
 
 type HeadState = Omit<RunHead, 'link' | 'rewrites'> & { link: string };
 
-function stateIn(run: RunKey, head: JournalHead): HeadState {
+function parseState(run: RunKey, head: JournalHead): HeadState {
   try {
     const state = JSON.parse(head.state) as HeadState;
     if (typeof state.link === 'string' && typeof state.labels === 'object' && state.labels !== null) return state;
   } catch {
-    // Falls through: a head that does not parse is as damaged as one without its parts.
+    // A head that does not parse is treated like one with missing parts.
   }
   throw damagedHead(run, head.seq);
 }
 
-/** The journal of a run. */
+/** Returns the name of a run's journal. */
 export function nameOf(run: RunKey): JournalName {
   return { space: 'runs', tenantId: run.tenantId, name: run.runId };
 }
 
-/** The run of a journal. */
+/** Returns the run of a journal. */
 export function runOf({ tenantId, name }: JournalName): RunKey {
   return { tenantId, runId: name };
 }
 
-/** The head of a run's journal, or what stands in its place. */
+/** Decodes the head of a run's journal, or its tombstone. */
 export function headOf(
   name: JournalName,
   found: { head: JournalHead | null; tombstone: string | null },
@@ -65,7 +65,7 @@ export function headOf(
   return found.head && decodeHead(runOf(name), found.head);
 }
 
-/** Those of a journal's entries that are there, by their keys. */
-export function foundBy(run: RunKey, entries: readonly (JournalEntry | null)[]): Map<string, StoredRunEvent> {
-  return new Map(entries.filter((entry) => entry !== null).map((entry) => [entry.key, eventIn(run, entry)]));
+/** Decodes the entries that exist, by key. */
+export function eventsByKey(run: RunKey, entries: readonly (JournalEntry | null)[]): Map<string, StoredRunEvent> {
+  return new Map(entries.filter((entry) => entry !== null).map((entry) => [entry.key, eventFromEntry(run, entry)]));
 }

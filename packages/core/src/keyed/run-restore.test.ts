@@ -1,9 +1,9 @@
-/** A restored run goes to its journal in steps that fit into a message, by count and by length. */
+/** A run is restored to its journal in steps that fit in a message, by count and by length. */
 import { expect, it, vi } from 'vitest';
 import { MemoryJournal } from '../memory/journal.ts';
 import { memoryStore } from '../memory/store.ts';
 
-it('takes several steps where events are long', async () => {
+it('takes several steps when events are long', async () => {
   const store = memoryStore();
   const text = 'x'.repeat(100_000);
   for (let n = 1; n <= 5; n++) await store.runs.handle('r').append('Progress', { text });

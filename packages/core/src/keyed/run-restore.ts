@@ -1,4 +1,4 @@
-/** Puts a run back into its journal, in steps small enough for one write each; steps of other processes are met by looking again. */
+/** Restores a run to its journal in steps of one write each. Reads again after another process made a step. */
 
 import { TidemarkError } from '../contracts/errors.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -10,7 +10,7 @@ import { planRestore } from '../runs/restore-plan.ts';
 import { encodeHead, headOf, nameOf } from './run-entries.ts';
 
 const STEP_EVENTS = 500;
-/** So that a step fits in one message or script of every engine. */
+/** Small enough for a message or script of every engine. */
 const STEP_CHARS = 256 * 1024;
 const MAX_TRIES = 200;
 
@@ -31,7 +31,7 @@ export async function restoreJournal(
   });
 }
 
-/** The next entries of the part that are not there yet; `null` when nothing is left to do. */
+/** Returns the next entries to restore, or `null` when nothing is left to do. */
 async function nextStep(
   journal: Journal,
   run: RunKey,
@@ -39,14 +39,14 @@ async function nextStep(
   { overDeleted, ...call }: EngineCall & { overDeleted?: boolean },
 ): Promise<JournalRestore | null> {
   const name = nameOf(run);
-  const there = await journal.head(name, call);
-  const seq = there.tombstone === null ? 0 : (there.head?.seq ?? 0);
-  const plan = planRestore(run, part, { head: headOf(name, there), restored: seq }, { now: Date.now(), overDeleted });
+  const found = await journal.head(name, call);
+  const seq = found.tombstone === null ? 0 : (found.head?.seq ?? 0);
+  const plan = planRestore(run, part, { head: headOf(name, found), restored: seq }, { now: Date.now(), overDeleted });
   if (plan === null || (plan.events.length === 0 && !part.isLast)) return null;
   const entries = firstFew(plan.events);
   const { createdAt, updatedAt, rewrites } = part.head;
   return {
-    known: { tombstone: there.tombstone, seq },
+    known: { tombstone: found.tombstone, seq },
     tombstone: JSON.stringify(plan.tombstone),
     entries,
     head: { seq: part.head.seq, createdAt, updatedAt, state: encodeHead(part.head), rewrites },

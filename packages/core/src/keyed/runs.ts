@@ -30,7 +30,7 @@ import { refuseIfOver } from '../tools/contention.ts';
 import { inParts } from '../tools/paging.ts';
 import { KeyedQuarantines } from './quarantines.ts';
 import { RunAppender } from './run-appender.ts';
-import { decodeHead, eventIn, headOf, nameOf, runOf } from './run-entries.ts';
+import { decodeHead, eventFromEntry, headOf, nameOf, runOf } from './run-entries.ts';
 import { restoreJournal } from './run-restore.ts';
 
 const LIST_PAGE = 500;
@@ -62,7 +62,7 @@ export class KeyedRuns implements RunEngine {
   async fetch(run: RunKey, afterSeq: number, limit: number, call: EngineCall): Promise<LogPage> {
     const name = nameOf(run);
     const read = async (after: number, count: number) =>
-      (await this.#journal.read(name, after, count, call)).map((entry) => eventIn(run, entry));
+      (await this.#journal.read(name, after, count, call)).map((entry) => eventFromEntry(run, entry));
     return readLogPage(read, afterSeq, limit);
   }
 
@@ -89,7 +89,7 @@ export class KeyedRuns implements RunEngine {
       );
       for (const { name, head } of page) {
         const run = runOf(name);
-        const decoded = orDamaged(() => decodeHead(run, head));
+        const decoded = nullIfDamaged(() => decodeHead(run, head));
         if (decoded === null) onDamaged?.({ run, seq: head.seq });
         else if (matchesQuery(decoded, query)) heads.push(decoded);
         if (heads.length === query.limit) return heads;
@@ -103,10 +103,10 @@ export class KeyedRuns implements RunEngine {
   async loadSnapshot(run: RunKey, call: EngineCall): Promise<StoredSnapshot | null> {
     const record = await this.#snapshotRecord(snapshotName(run), call);
     if (record === 'damaged') return DAMAGED_SNAPSHOT;
-    return record && snapshotIn(record);
+    return record && decodeSnapshot(record);
   }
 
-  /** The record of a snapshot. A damaged one costs a fold and is no reason to refuse what the events can make. */
+  /** Reads the record of a snapshot. A damaged one is not an error: the events can be folded again. */
   async #snapshotRecord(name: RecordName, call: EngineCall): Promise<StoredRecord | null | 'damaged'> {
     try {
       return (await this.#records.get([name], call))[0]!;
@@ -134,7 +134,7 @@ export class KeyedRuns implements RunEngine {
         await this.#removeSnapshot(run, call);
         continue;
       }
-      const stored = record && snapshotIn(record);
+      const stored = record && decodeSnapshot(record);
       if (stored && isAhead(stored, snapshot)) return false;
       if (over !== undefined && !isSame(stored, over)) return false;
       const expect = { revision: record?.revision ?? 0 };
@@ -148,7 +148,7 @@ export class KeyedRuns implements RunEngine {
     for (;;) {
       const stored = await this.#snapshotRecord(name, call);
       if (stored === 'damaged') return this.#removeSnapshot(run, call);
-      if (!stored || snapshotIn(stored).rewrites > upToRewrites) return;
+      if (!stored || decodeSnapshot(stored).rewrites > upToRewrites) return;
       const expect = { revision: stored.revision };
       if ((await this.#records.write({ name, mode: 'delete', set: new Map(), expect }, call)).applied) return;
       refuseIfOver(call);
@@ -157,7 +157,7 @@ export class KeyedRuns implements RunEngine {
 
   async remove(run: RunKey, tombstone: RunTombstone, call: RemoveRunOptions): Promise<boolean> {
     this.#appender.forget(nameOf(run));
-    // The journal first: with the tombstone in place nobody can bring the run back while its snapshot goes.
+    // The journal first: with the tombstone in place, nobody can recreate the run while its snapshot is removed.
     const options = { ...call, keepsName: tombstone.kind !== 'deleted' };
     const removed = await this.#journal.remove(nameOf(run), JSON.stringify(tombstone), options);
     await this.#removeSnapshot(run, call);
@@ -167,7 +167,7 @@ export class KeyedRuns implements RunEngine {
 
   async restore(run: RunKey, part: RestoredPart, call: EngineCall & { overDeleted?: boolean }): Promise<void> {
     this.#appender.forget(nameOf(run));
-    // One that was stored while the run was gone may be of another history.
+    // A snapshot stored while the run was gone may belong to another history.
     if (part.isLast) await this.#removeSnapshot(run, call);
     await restoreJournal(this.#journal, run, part, call);
   }
@@ -181,14 +181,15 @@ export class KeyedRuns implements RunEngine {
     for (;;) {
       const [entry] = await this.#journal.read(name, runSeq - 1, 1, call);
       if (entry?.seq !== runSeq) return false;
-      const event = eventIn(run, entry);
+      const event = eventFromEntry(run, entry);
       if (event.redaction) return true;
       const to = encodeEvent({ ...event, payload: null, redaction });
       if (await this.#journal.rewrite(name, runSeq, { from: entry.body, to }, call)) return true;
+      refuseIfOver(call);
     }
   }
 
-  /** Nothing is known here any more of a run whose journal is about to be forgotten. */
+  /** Drops the cached head of a run whose journal is about to be forgotten. */
   forget(tenantId: string, runId: string): void {
     this.#appender.forget(nameOf({ tenantId, runId }));
   }
@@ -197,7 +198,7 @@ export class KeyedRuns implements RunEngine {
     const page = await this.#journal.feed('runs', after, limit, call);
     const entries = page.map(({ cursor, name, entry }) => {
       const run = runOf(name);
-      return { cursor, name, run, entry, event: orDamaged(() => eventIn(run, entry)) };
+      return { cursor, name, run, entry, event: nullIfDamaged(() => eventFromEntry(run, entry)) };
     });
     const links = await this.#linksBefore(
       entries.flatMap(({ name, event }) => (event ? [{ name, event }] : [])),
@@ -210,30 +211,33 @@ export class KeyedRuns implements RunEngine {
     );
   }
 
-  /** The link before the commit of each event, by its place: of the page itself, or read where it begins inside a run. */
+  /**
+   * Returns the link before each event's commit, by event key: from the page, or read when the page begins inside a
+   * run.
+   */
   async #linksBefore(
     entries: readonly { name: JournalName; event: StoredRunEvent }[],
     call: EngineCall,
   ): Promise<Map<string, Digest>> {
     const links = new Map<string, Digest>();
-    const unread: { name: JournalName; seq: number; place: string }[] = [];
+    const unread: { name: JournalName; seq: number; key: string }[] = [];
     for (const { name, event } of entries) {
       const seq = seqBefore(event);
-      const place = eventKey(name, seq);
-      if (!links.has(place)) {
-        if (seq > 0) unread.push({ name, seq, place });
-        links.set(place, FIRST_LINK);
+      const key = eventKey(name, seq);
+      if (!links.has(key)) {
+        if (seq > 0) unread.push({ name, seq, key });
+        links.set(key, FIRST_LINK);
       }
       links.set(eventKey(name, event.runSeq), event.link);
     }
     for (const part of inParts(unread, LINKS_AT_ONCE)) {
       const read = await Promise.all(part.map(({ name, seq }) => this.#linkAt(name, seq, call)));
-      for (const [at, link] of read.entries()) links.set(part[at]!.place, link);
+      for (const [at, link] of read.entries()) links.set(part[at]!.key, link);
     }
     return links;
   }
 
-  /** That of a run which is gone or damaged does not matter: whoever checks its events finds out. */
+  /** The link of a removed or damaged run does not matter: verifying its events fails anyway. */
   async #linkAt(name: JournalName, seq: number, call: EngineCall): Promise<Digest> {
     const [entry] = await this.#journal.read(name, seq - 1, 1, call);
     return (entry && linkOf(name, entry)) ?? FIRST_LINK;
@@ -245,11 +249,11 @@ export class KeyedRuns implements RunEngine {
 }
 
 function linkOf(name: JournalName, entry: JournalEntry): Digest | undefined {
-  return orDamaged(() => eventIn(runOf(name), entry))?.link;
+  return nullIfDamaged(() => eventFromEntry(runOf(name), entry))?.link;
 }
 
-/** What a decoder returns; `null` for what it cannot decode. */
-function orDamaged<T>(decode: () => T): T | null {
+/** Runs a decoder and returns `null` when the data is damaged. */
+function nullIfDamaged<T>(decode: () => T): T | null {
   try {
     return decode();
   } catch (error) {
@@ -258,7 +262,7 @@ function orDamaged<T>(decode: () => T): T | null {
   }
 }
 
-/** The last sequence before the commit of an event. */
+/** Returns the last sequence before the commit of an event. */
 function seqBefore({ runSeq, commitIndex }: StoredRunEvent): number {
   return runSeq - commitIndex;
 }
@@ -267,16 +271,16 @@ function eventKey({ tenantId, name }: JournalName, seq: number): string {
   return `${tenantId}\0${name}\0${seq}`;
 }
 
-/** Stands for a snapshot that does not match its checksum: no body is bound to a run, and every fold may remove it. */
+/** Stands for a snapshot that does not match its checksum. Its body belongs to no run, and any fold may remove it. */
 const DAMAGED_SNAPSHOT: StoredSnapshot = { lastEventSeq: 0, rewrites: Number.MAX_SAFE_INTEGER, body: '' };
 
-function snapshotIn({ fields }: StoredRecord): StoredSnapshot {
+function decodeSnapshot({ fields }: StoredRecord): StoredSnapshot {
   const number = (field: string) => Number(Buffer.from(fields.get(field) ?? '0'));
   const body = Buffer.from(fields.get('body')!).toString();
   return { lastEventSeq: number('seq'), rewrites: number('rewrites'), body };
 }
 
-/** Whether a snapshot knows more of the run than another. */
+/** Whether snapshot `a` is newer than `b`. */
 function isAhead(a: StoredSnapshot, b: StoredSnapshot): boolean {
   return a.rewrites === b.rewrites ? a.lastEventSeq > b.lastEventSeq : a.rewrites > b.rewrites;
 }

@@ -1,4 +1,4 @@
-/** Walks all records or entries of a prefix or journal, page by page. */
+/** Reads all records of a prefix, or all entries of a journal, page by page. */
 
 import { corruptValue, Damage } from '../checks/damage.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -8,8 +8,8 @@ import type { RecordSpace, Records, ScannedRecord } from '../engine/records.ts';
 const PAGE = 500;
 
 /**
- * Live records under a prefix in byte order of keys; `page` is how many are held at a time. Damaged ones are left out: they are
- * noted with the call, or the walk fails at its end.
+ * Yields live records under a prefix in byte order of keys, reading `page` at a time. Damaged records are left out:
+ * they are added to `call.damaged`, or the scan fails at its end.
  */
 export async function* scanRecords(
   records: Records,
@@ -32,13 +32,13 @@ export async function* scanRecords(
   }
 }
 
-/** Throws `CORRUPT_VALUE` where entries are missing between those that were read: journals have no gaps. */
+/** Throws `CORRUPT_VALUE` if entries are missing: sequences of journals have no gaps. */
 export function checkDense({ space, name }: JournalName, after: number, entries: readonly JournalEntry[]): void {
   const gap = entries.findIndex(({ seq }, at) => seq !== after + at + 1);
   if (gap !== -1) throw corruptValue(space, `${name} / ${after + gap + 1}`);
 }
 
-/** All entries of a journal, in pages. */
+/** Yields all entries of a journal, in pages. */
 export async function* readJournal(
   journal: Journal,
   name: JournalName,

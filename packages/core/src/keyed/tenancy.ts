@@ -1,6 +1,6 @@
 /**
- * What an operator does across tenants, on every keyed backend (GEN-10): which tenants there are, and removing all that
- * one has. Things go before what finds them, so that a removal that was cut short is found and sent again.
+ * Operations across tenants on keyed backends (GEN-10): listing tenants, and removing everything a tenant has. Data is
+ * removed before the entries that locate it, so that an interrupted removal is found and retried.
  */
 import type { TenantPart } from '../contracts/admin.ts';
 import type { Blobs } from '../engine/blobs.ts';
@@ -18,7 +18,7 @@ import type { KeyedArtifacts } from './artifacts.ts';
 import type { KeyedRuns } from './runs.ts';
 import { scanRecords } from './scan.ts';
 
-/** The spaces each part is kept in. Sessions go with the last of what is in them. */
+/** The spaces of each part. Sessions are removed with trajectories, after the other parts of a session. */
 const JOURNALS: Partial<Record<TenantPart, JournalSpace>> = {
   runs: 'runs',
   events: 'events',
@@ -37,10 +37,10 @@ const RECORDS: Partial<Record<TenantPart, readonly RecordSpace[]>> = {
   artifacts: ['artifacts'],
 };
 
-/** Parts whose requests are remembered beside their records; they make no tenant known, and do not count. */
+/** Parts whose request ids are stored separately. Those do not make a tenant known and are not counted. */
 const WITH_REQUESTS: ReadonlySet<TenantPart> = new Set(['kv', 'memory']);
 
-/** Of parts that keep several records for a thing, how the one begins that counts. */
+/** For spaces with several records per item, the key prefix of the one that is counted. */
 const COUNTED: Partial<Record<RecordSpace, string>> = {
   trajectories: keyPrefix(['owner']),
   artifacts: keyPrefix(['ref']),
@@ -49,9 +49,9 @@ const COUNTED: Partial<Record<RecordSpace, string>> = {
 /** Sorts after every hash. */
 const AFTER_HASHES = 'g';
 const AT_ONCE = 16;
-/** Pauses carry payloads of megabytes: few are held at a time. */
+/** Pauses can have payloads of megabytes, so few are read at a time. */
 const PAUSES_AT_ONCE = 32;
-/** Each tenant that has more blobs than this takes a look of its own. */
+/** A tenant with more blobs than this takes a read of its own. */
 const BLOBS_AT_ONCE = 64;
 
 export function keyedTenancy(
@@ -71,7 +71,7 @@ export function keyedTenancy(
           return journal.forget({ space, tenantId, name }, call);
         }),
       );
-      // A run is one thing, whatever its length; of all other journals the entries count.
+      // A run counts as one item whatever its length; for other journals, entries are counted.
       for (const count of counts) removed += space === 'runs' ? 1 : Math.max(1, count);
     }
     if (names.length === 0) await journal.clear(space, tenantId, call);
@@ -86,13 +86,15 @@ export function keyedTenancy(
     }
   };
 
-  /** Bytes that somebody has named again meanwhile stay, as everything does that is written after its part was erased. */
+  /** Keeps bytes that are referenced again, like anything written after its part was erased. */
   const eraseBlobs = async (tenantId: string, call: EngineCall) => {
     await artifacts.removeUnnamed(tenantId, call);
     await blobs.clear(tenantId, call);
   };
 
-  /** In order, as blobs are. After each look straight to the next tenant: the last one seen may have many more. */
+  /**
+   * Skips to the next tenant after each read, since the last one may have many more blobs. Blobs are listed in order.
+   */
   const tenantsOfBlobs = async (after: string | null, limit: number, call: EngineCall) => {
     const found = new Set<string>();
     for (let last = after; found.size < limit; ) {
@@ -184,7 +186,7 @@ export function keyedTenancy(
   };
 }
 
-/** A run that is being restored is on its way back. */
+/** A run that is being restored does not count as removed. */
 function removedRun(runId: string, text: string | null): RemovedRunRow[] {
   if (text === null) return [];
   const tombstone = JSON.parse(text) as RunTombstone;

@@ -1,15 +1,15 @@
-/** The rules of one conditional step on a record (KV-2, KV-3): pure, and the same for every engine. */
+/** The rules of one conditional step on a record (KV-2, KV-3): pure functions, shared by every engine. */
 import type { Fields, RecordWrite } from '../engine/records.ts';
 
-/** What the rules need to know of a live record. */
+/** The state of a live record that the rules need. */
 export interface RecordState {
   fields: Fields;
   revision: number;
-  /** Milliseconds on the engine's clock; `null` lives for ever. */
+  /** Milliseconds on the engine's clock; `null` means that it does not expire. */
   expiresAt: number | null;
 }
 
-/** Whether all that the step expects holds. */
+/** Whether all conditions of the step hold. */
 export function meets({ expect }: RecordWrite, record: Pick<RecordState, 'fields' | 'revision'> | undefined): boolean {
   if (!expect) return true;
   if (expect.exists !== undefined && expect.exists !== (record !== undefined)) return false;
@@ -22,7 +22,7 @@ export function meets({ expect }: RecordWrite, record: Pick<RecordState, 'fields
   return true;
 }
 
-/** The record after the step, at a time and under a new revision; `null` when its last field goes. */
+/** Returns the record after the step with its new revision, or `null` when no field is left. */
 export function recordAfter(
   write: RecordWrite,
   before: RecordState | undefined,
@@ -45,7 +45,7 @@ function expiryAfter(write: RecordWrite, before: RecordState | undefined, now: n
   return write.mode === 'replace' ? null : (before?.expiresAt ?? null);
 }
 
-/** Whether a step needs nothing of the record that was: it repairs one that is damaged. */
+/** Whether a step is independent of the previous record, so that it can replace a damaged one. */
 export function startsAnew({ mode, expect }: RecordWrite): boolean {
   return mode !== 'merge' && (expect?.fields?.size ?? 0) === 0;
 }

@@ -1,4 +1,4 @@
-/** Scan filters: predicates that must all hold (KV-4). */
+/** Scan filters: predicates that must all match (KV-4). */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
 import { invalidArgument } from '../contracts/errors.ts';
@@ -14,13 +14,13 @@ interface Predicate {
   values: Uint8Array[];
 }
 
-/** A checked filter. */
+/** A validated filter. */
 export interface RecordFilter {
   predicates: Predicate[];
   maxResults: number;
 }
 
-/** One predicate with an optional `maxResults`, or several under `where`. */
+/** Validates a filter: one predicate with an optional `maxResults`, or several under `where`. */
 export function checkFilter(filter: unknown, maxBytes: number): RecordFilter {
   if (filter === undefined) return { predicates: [], maxResults: Number.POSITIVE_INFINITY };
   const it = checkObject(filter, 'filter');

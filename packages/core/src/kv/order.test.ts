@@ -17,7 +17,7 @@ describe('compareValues (KV-5)', () => {
     ['b', 'a', 1],
     ['', '0', -1],
     ['-', '1', -1],
-  ])('puts %j against %j at %i', (a, b, order) => {
+  ])('compares %j with %j as %i', (a, b, order) => {
     expect([compare(a, b), compare(b, a) + 0]).toEqual([order, order === 0 ? 0 : -order]);
   });
 
@@ -29,7 +29,7 @@ describe('compareValues (KV-5)', () => {
 });
 
 describe('compareKeys (KV-4)', () => {
-  it('is the order of UTF-8 bytes, also above U+FFFF', () => {
+  it('orders by UTF-8 bytes, also above U+FFFF', () => {
     const text = fc.string({ unit: 'binary' });
     fc.assert(
       fc.property(

@@ -1,7 +1,7 @@
-/** How field values and keys are ordered (KV-4, KV-5). */
+/** The order of field values and keys (KV-4, KV-5). */
 
 const INTEGER = /^-?(0|[1-9][0-9]*)$/;
-/** No integer text worth parsing is longer; what is longer still compares, by its digits. */
+/** Tests the first character only: a cheap check before the value is converted to text. */
 const DIGITS = /^[0-9-]/;
 
 /**
@@ -33,7 +33,7 @@ function compareMagnitudes(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-/** Compares well-formed texts by their UTF-8 bytes, which JavaScript's own order is not above U+FFFF. */
+/** Compares well-formed texts by their UTF-8 bytes. JavaScript's own order differs above U+FFFF. */
 export function compareKeys(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {
@@ -44,13 +44,13 @@ export function compareKeys(a: string, b: string): number {
   return a.length === b.length ? 0 : a.length < b.length ? -1 : 1;
 }
 
-/** Surrogates stand for code points above all others, so they rank above U+E000 to U+FFFF. */
+/** Surrogates encode code points above U+FFFF, so they rank above U+E000 to U+FFFF. */
 function byteRank(codeUnit: number): number {
   if (codeUnit < 0xd800) return codeUnit;
   return codeUnit < 0xe000 ? codeUnit + 0x2000 : codeUnit - 0x800;
 }
 
-/** The first texts in byte order after one of them, each once. */
+/** Returns the first distinct texts after `after`, in byte order. */
 export function firstAfter(texts: Iterable<string>, after: string | null, limit: number): string[] {
   const later = [...new Set(texts)].filter((text) => after === null || compareKeys(text, after) > 0);
   return later.sort(compareKeys).slice(0, limit);

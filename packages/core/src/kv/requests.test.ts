@@ -1,4 +1,4 @@
-/** How long requests are remembered, to the millisecond (GEN-8). */
+/** How long request ids are remembered, to the millisecond (GEN-8). */
 import { describe, expect, it } from 'vitest';
 import { memoryStore } from '../memory/store.ts';
 import { requestsAfter } from './requests.ts';
@@ -7,17 +7,17 @@ const KEPT_MS = 5 * 60_000;
 const ids = (count: number) => Array.from({ length: count }, (_, n) => `r${n}`);
 
 describe('requestsAfter', () => {
-  it('holds up to 16 and lets the oldest leave', () => {
+  it('holds up to 16 and drops the oldest', () => {
     expect(requestsAfter(ids(15), 'new', true)).toEqual({ held: [...ids(15), 'new'], left: [] });
     expect(requestsAfter(ids(16), 'new', true)).toEqual({ held: [...ids(16).slice(1), 'new'], left: ['r0'] });
     expect(requestsAfter(ids(3), undefined, true)).toEqual({ held: ids(3), left: [] });
   });
 
-  it('lets all leave with their record', () => {
+  it('drops all with their record', () => {
     expect(requestsAfter(ids(2), 'new', false)).toEqual({ held: [], left: ['r0', 'r1', 'new'] });
   });
 
-  it('lets them leave in groups where more may be held', () => {
+  it('drops them in groups when more than 16 may be held', () => {
     expect(requestsAfter(ids(31), 'new', true, 32)).toMatchObject({ left: [] });
     const { held, left } = requestsAfter(ids(32), 'new', true, 32);
     expect([held.length, left.length]).toEqual([16, 17]);

@@ -1,6 +1,7 @@
 /**
- * Request ids (GEN-8). A record holds the last ones that changed it. Those that leave it, pushed out by newer ones or with the
- * record itself, are kept beside it for a while, so that a retry is recognised whatever became of the record.
+ * Request ids (GEN-8). A record holds the last ones that changed it. Ids that it drops, because newer ones follow or
+ * because it is removed, are stored separately for a while, so that a retry is recognised whatever became of the
+ * record.
  */
 import { REMEMBERED_REQUESTS, type RecordName } from '../engine/records.ts';
 import { sha256Hex } from '../hash.ts';
@@ -8,15 +9,15 @@ import { joinKey } from '../tools/joined-keys.ts';
 
 /** The request ids of a key after a step. */
 export interface RequestsAfter {
-  /** Those the record holds, oldest first. */
+  /** The ids the record holds, oldest first. */
   held: string[];
-  /** Those that leave it and have to be kept beside it. */
+  /** The ids it drops, which must be stored separately. */
   left: string[];
 }
 
 /**
- * Divides the request ids of a key after a step. A record that stays holds up to `most`; when they are more, all but the
- * last `REMEMBERED_REQUESTS` leave at once.
+ * Divides the request ids of a key after a step. A record that stays holds up to `most`. Beyond that, it drops all but
+ * the last `REMEMBERED_REQUESTS` at once.
  */
 export function requestsAfter(
   before: readonly string[],
@@ -30,7 +31,9 @@ export function requestsAfter(
   return { held: all.slice(leaving), left: all.slice(0, leaving) };
 }
 
-/** Where a request id is kept that has left its record: under a hash, since both may be as long as a key can be. */
+/**
+ * Returns the name under which a dropped request id is stored: a hash, since key and id may each be of maximum length.
+ */
 export function requestName(
   { space, tenantId, key }: { space: string; tenantId: string; key: string },
   requestId: string,
@@ -38,7 +41,7 @@ export function requestName(
   return { space: 'requests', tenantId, key: `${requestPrefix(space)}${sha256Hex(joinKey([key, requestId]))}` };
 }
 
-/** How the keys of all request ids of a space begin. */
+/** Returns the key prefix of all stored request ids of a space. */
 export function requestPrefix(space: string): string {
   return `${space}/`;
 }

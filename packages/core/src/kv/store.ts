@@ -1,4 +1,4 @@
-/** The KV store of every backend: validates and encodes before the records engine, decodes after it. */
+/** The KV store of every backend: validates and encodes before the records engine, and decodes after it. */
 
 import { corruptValue, Damage } from '../checks/damage.ts';
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
@@ -114,12 +114,12 @@ export class Kv implements KvStore {
     key: string,
     set: Map<string, Uint8Array | null>,
     options: (KvWriteOptions & { ifExists?: boolean }) | undefined,
-    again: WriteCall,
+    retry: WriteCall,
   ): Promise<KvWriteResult> {
     const requestId = requestIdOf(options);
     const write: RecordWrite = { name: this.#name(key), mode: 'merge', set, requestId, brief: true };
     if (checkOptionalBoolean(options?.ifExists, 'ifExists')) write.expect = { exists: true };
-    return resultOf(await this.#write(write, options, again));
+    return resultOf(await this.#write(write, options, retry));
   }
 
   async compareAndSwap(
@@ -140,13 +140,13 @@ export class Kv implements KvStore {
       requestId: requestIdOf(options),
       brief: true,
     };
-    const again = this.#context.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
-    return (await this.#write(write, options, again)).applied;
+    const retry = this.#context.writeOf('kv', 'compareAndSwap', [key, field, expected, next, options]);
+    return (await this.#write(write, options, retry)).applied;
   }
 
   async swap(key: string, change: KvSwap, options?: CallOptions): Promise<KvSwapResult> {
-    const again = this.#context.writeOf('kv', 'swap', [key, change, options]);
-    const { applied, record } = await this.#write(this.#swapOf(key, change), options, again);
+    const retry = this.#context.writeOf('kv', 'swap', [key, change, options]);
+    const { applied, record } = await this.#write(this.#swapOf(key, change), options, retry);
     return { swapped: applied, record: record && recordOf(record) };
   }
 
@@ -183,8 +183,8 @@ export class Kv implements KvStore {
     return (await this.#write(write, options, this.#context.writeOf('kv', 'touch', [key, ttl, options]))).applied;
   }
 
-  #write(write: RecordWrite, options: CallOptions | undefined, again: WriteCall): Promise<RecordOutcome> {
-    return this.#context.write(options, again, (call) => this.#records.write(write, call));
+  #write(write: RecordWrite, options: CallOptions | undefined, retry: WriteCall): Promise<RecordOutcome> {
+    return this.#context.write(options, retry, (call) => this.#records.write(write, call));
   }
 
   async *scan(prefix: string, filter?: ScanFilter, options?: CallOptions): AsyncIterable<KvEntry> {
@@ -234,7 +234,7 @@ export class Kv implements KvStore {
       for (const row of rows) {
         if (row.damaged) damage.note(corruptValue('record', row.key));
         if (row.damaged || !matchesFilter(row.fields, filter)) continue;
-        // A full page ends before the next match, which is thereby known to exist.
+        // The page ends only when one more match was seen, so `next` is set only if another page has items.
         if (items.length === limit) return pageOf(encodeCursor([items.at(-1)!.key, start.seen + items.length]));
         items.push(entryOf(row));
         if (start.seen + items.length >= filter.maxResults) return pageOf();
@@ -277,8 +277,8 @@ function entryOf(row: ScannedRecord): KvEntry {
 }
 
 function checkScanCursor(cursor: string): { after: string; seen: number } {
-  const isPlace = (values: unknown[]) =>
+  const isScanCursor = (values: unknown[]) =>
     values.length === 2 && typeof values[0] === 'string' && Number.isSafeInteger(values[1]);
-  const [after, seen] = decodeCursor<[string, number]>(cursor, isPlace);
+  const [after, seen] = decodeCursor<[string, number]>(cursor, isScanCursor);
   return { after, seen };
 }

@@ -1,4 +1,4 @@
-/** Field values: what writers pass becomes bytes, and readers get helpers to decode them (KV-1). */
+/** Field values: encodes values as bytes, and helps readers to decode them (KV-1). */
 import { checkId, checkObject } from '../checks/text.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';
 import type { KvRecord, KvValue } from '../contracts/kv.ts';
@@ -6,7 +6,7 @@ import type { Fields, StoredRecord } from '../engine/records.ts';
 
 const VALUE_RULE = 'a well-formed string, a finite number, a bigint, a boolean or bytes';
 
-/** The bytes of a value: a copy, so that later changes of the caller's array change nothing stored. */
+/** Encodes a value. Bytes are copied, so that later changes to the caller's array do not change stored data. */
 export function encodeValue(value: unknown, field: string, maxBytes: number): Uint8Array {
   const bytes = bytesOf(value);
   if (bytes === null) throw invalidArgument(field, VALUE_RULE, value);
@@ -37,7 +37,7 @@ function bytesOf(value: unknown): Uint8Array | null {
   }
 }
 
-/** The fields of a write; `null` stands for a field to remove where that is allowed. */
+/** Encodes the fields of a write. With `nulls`, `null` marks a field to remove. */
 export function encodeFields(
   fields: unknown,
   name: string,
@@ -53,7 +53,7 @@ export function encodeFields(
   return encoded;
 }
 
-/** A record as readers get it: copies, in an object without a prototype. */
+/** Converts a stored record for readers: copied bytes, in an object without a prototype. */
 export function recordOf(stored: StoredRecord): KvRecord {
   const record: KvRecord = { fields: fieldsOf(stored.fields), revision: stored.revision };
   if (stored.ttlMs !== null) record.ttl = stored.ttlMs;
@@ -66,13 +66,13 @@ function fieldsOf(fields: Fields): Record<string, Uint8Array> {
   return object;
 }
 
-/** The text of a field, `null` when there is none. */
+/** Returns the text of a field value, `null` when it is absent. */
 export function textOf(value: KvValue | null | undefined): string | null {
   if (value === null || value === undefined) return null;
   return value instanceof Uint8Array ? Buffer.from(value).toString() : String(value);
 }
 
-/** The number of a field, `null` when there is none or it is not written as a number. */
+/** Returns the number of a field value, `null` when it is absent or not written as a number. */
 export function numberOf(value: KvValue | null | undefined): number | null {
   const text = textOf(value);
   if (text === null || text.trim() === '') return null;

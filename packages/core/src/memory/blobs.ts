@@ -1,4 +1,4 @@
-/** The blobs primitive in memory: bytes are copied on the way in and out, so that no caller shares them. */
+/** The blobs primitive in memory. Bytes are copied on write and on read, so that callers never share them. */
 
 import type { BlobSource } from '../engine/artifacts.ts';
 import type { BlobInfo, Blobs, StagedBlob } from '../engine/blobs.ts';
@@ -57,7 +57,7 @@ class MemoryBlobs implements Blobs {
       .map(infoOf);
   }
 
-  /** Nothing is left once the blobs are gone. */
+  /** Does nothing: no data remains once the blobs are removed. */
   async clear(): Promise<void> {}
 
   async remove({ tenantId, sha256, version }: Pick<BlobInfo, 'tenantId' | 'sha256' | 'version'>): Promise<boolean> {
@@ -78,7 +78,7 @@ function compareBlobs(a: { tenantId: string; sha256: string }, b: { tenantId: st
   return compareKeys(a.tenantId, b.tenantId) || compareKeys(a.sha256, b.sha256);
 }
 
-/** The hash first: it has a fixed length, so that no two pairs meet. */
+/** The hash comes first: its length is fixed, so different pairs have different ids. */
 function idOf(tenantId: string, sha256: string): string {
   return `${sha256}${tenantId}`;
 }

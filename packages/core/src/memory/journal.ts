@@ -1,4 +1,4 @@
-/** The journal primitive in memory: the simplest engine that keeps the whole promise. */
+/** The journal primitive in memory: the simplest engine that fulfils the whole contract. */
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type {
@@ -32,14 +32,16 @@ export class MemoryJournal implements Journal {
   readonly #context: StoreContext;
   readonly #logs = new Map<string, Log>();
   readonly #tombstones = new Map<string, string>();
-  /** `rewrites` of logs that were removed. */
+  /** `rewrites` of removed logs. */
   readonly #rewrites = new Map<string, number>();
-  /** What was put back of logs that are being restored. */
+  /** Restored entries of logs whose restore is not finished. */
   readonly #restoring = new Map<string, JournalEntry[]>();
   /** Live logs of each space by (createdAt, tenant, name). */
   readonly #ordered = new Map<JournalSpace, Log[]>();
   readonly #tenants = new Map<string, Set<string>>();
-  /** Every entry of each space in the order of commits; those of removed logs are skipped, those of forgotten ones `null`. */
+  /**
+   * Every entry of each space in commit order. Entries of removed logs are skipped; those of forgotten logs are `null`.
+   */
   readonly #commits = new Map<JournalSpace, ({ log: Log; entry: JournalEntry } | null)[]>();
   readonly #signals = new Signals();
 
@@ -59,7 +61,7 @@ export class MemoryJournal implements Journal {
     return this.commitAt(name, commit, Math.max(this.#context.clock(), log?.head.updatedAt ?? 0));
   }
 
-  /** The same at a time that is known, without a pause. */
+  /** Commits at a given time, synchronously. */
   commitAt(name: JournalName, commit: JournalCommit, time: number): JournalOutcome {
     const id = idOf(name);
     const tombstone = this.#tombstones.get(id) ?? null;
@@ -119,7 +121,7 @@ export class MemoryJournal implements Journal {
   }
 
   async read(name: JournalName, afterSeq: number, limit: number): Promise<JournalEntry[]> {
-    // Sequences are dense, so an entry's place is its sequence.
+    // Sequences are dense, so an entry's index is its sequence minus one.
     return this.#logs.get(idOf(name))?.entries.slice(afterSeq, afterSeq + limit) ?? [];
   }
 
@@ -202,22 +204,23 @@ export class MemoryJournal implements Journal {
   }
 
   async forget(name: JournalName): Promise<number> {
-    const log = this.#logs.get(idOf(name));
     const removed = await this.remove(name, null);
     this.#dropTenant(name);
     this.#tombstones.delete(idOf(name));
     this.#rewrites.delete(idOf(name));
     const commits = this.#commitsOf(name.space);
-    for (const [at, commit] of commits.entries()) if (commit?.log === log) commits[at] = null;
+    // By name: the log itself is gone where the journal was removed before.
+    const isForgotten = (it: JournalName) => it.tenantId === name.tenantId && it.name === name.name;
+    for (const [at, commit] of commits.entries()) if (commit && isForgotten(commit.log.name)) commits[at] = null;
     return removed;
   }
 
   async tenants(space: JournalSpace, after: string | null, limit: number): Promise<string[]> {
-    return firstAfter(new Set(this.#known(space).map(({ tenantId }) => tenantId)), after, limit);
+    return firstAfter(new Set(this.#names(space).map(({ tenantId }) => tenantId)), after, limit);
   }
 
   async names(space: JournalSpace, tenantId: string, after: string | null, limit: number): Promise<string[]> {
-    const ofTenant = this.#known(space).filter((name) => name.tenantId === tenantId);
+    const ofTenant = this.#names(space).filter((name) => name.tenantId === tenantId);
     return firstAfter(
       ofTenant.map(({ name }) => name),
       after,
@@ -225,13 +228,13 @@ export class MemoryJournal implements Journal {
     );
   }
 
-  /** Nothing is left once the journals are. */
+  /** Does nothing: no data remains once the journals are forgotten. */
   async clear(): Promise<void> {}
 
-  /** All journals of a space, and all that have a tombstone. */
-  #known(space: JournalSpace): JournalName[] {
+  /** The names of all journals and tombstones of a space. */
+  #names(space: JournalSpace): JournalName[] {
     const ids = [...this.#logs.keys(), ...this.#tombstones.keys()];
-    return ids.map(nameOfId).filter((name) => name.space === space);
+    return ids.map(parseId).filter((name) => name.space === space);
   }
 
   async tenantsOf(space: JournalSpace, name: string): Promise<string[]> {
@@ -241,7 +244,7 @@ export class MemoryJournal implements Journal {
   async list(space: JournalSpace, range: JournalRange) {
     const ordered = this.#ordered.get(space) ?? [];
     const step = range.order === 'newest' ? -1 : 1;
-    let at = startOf(ordered, range.order, range.after);
+    let at = startIndex(ordered, range.order, range.after);
     const found: { name: JournalName; head: JournalHead }[] = [];
     for (; at >= 0 && at < ordered.length && found.length < range.limit; at += step) {
       const { name, head } = ordered[at]!;
@@ -280,41 +283,41 @@ function idOf(name: JournalName): string {
   return `${name.space}\0${name.tenantId}\0${name.name}`;
 }
 
-function nameOfId(id: string): JournalName {
+function parseId(id: string): JournalName {
   const [space, tenantId, name] = id.split('\0') as [JournalSpace, string, string];
   return { space, tenantId, name };
 }
 
-function comparePlaces(a: JournalPosition, b: JournalPosition): number {
+function compareListKeys(a: JournalPosition, b: JournalPosition): number {
   return a.createdAt - b.createdAt || compareKeys(a.tenantId, b.tenantId) || compareKeys(a.name, b.name);
 }
 
-function placeOfLog(log: Log): JournalPosition {
+function listKey(log: Log): JournalPosition {
   return { createdAt: log.head.createdAt, tenantId: log.name.tenantId, name: log.name.name };
 }
 
-/** The first index whose log is not below the given one. */
+/** Returns the first index whose log does not sort before the given one. */
 function insertionIndex(ordered: readonly Log[], log: Log): number {
-  return lowerBound(ordered, placeOfLog(log));
+  return lowerBound(ordered, listKey(log));
 }
 
-function lowerBound(ordered: readonly Log[], place: JournalPosition): number {
+function lowerBound(ordered: readonly Log[], key: JournalPosition): number {
   let low = 0;
   let high = ordered.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (comparePlaces(placeOfLog(ordered[middle]!), place) < 0) low = middle + 1;
+    if (compareListKeys(listKey(ordered[middle]!), key) < 0) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
-function startOf(ordered: readonly Log[], order: JournalRange['order'], after: JournalPosition | undefined): number {
+function startIndex(ordered: readonly Log[], order: JournalRange['order'], after: JournalPosition | undefined): number {
   if (!after) return order === 'newest' ? ordered.length - 1 : 0;
   const at = lowerBound(ordered, after);
   if (order === 'newest') return at - 1;
   const first = ordered[at];
-  return first && comparePlaces(placeOfLog(first), after) === 0 ? at + 1 : at;
+  return first && compareListKeys(listKey(first), after) === 0 ? at + 1 : at;
 }
 
 export function memoryJournal(context: StoreContext): MemoryJournal {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { StoreContext } from '../tools/context.ts';
 import { memoryRecords } from './records.ts';
 
-it('removes expired records up to a limit, and leaves the others', async () => {
+it('removes expired records up to a limit and keeps the others', async () => {
   let now = 1_000;
   const records = memoryRecords(new StoreContext({ clock: () => now }));
   const put = (key: string, ttlMs: number | null) => {

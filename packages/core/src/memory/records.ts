@@ -1,4 +1,4 @@
-/** The records primitive in memory: every step runs without a pause, so it is atomic by itself. */
+/** The records primitive in memory. Every step runs synchronously, which makes it atomic. */
 
 import {
   type PlacedRecord,
@@ -31,7 +31,7 @@ interface Table {
   tenantId: string;
   rows: Map<string, Row>;
   keys: SortedKeys;
-  /** Places of jobs with their keys, as `entryOf` writes them. */
+  /** Index keys of jobs with their record keys, as `indexEntry` joins them. */
   places: SortedKeys;
   watchers: Set<{ prefix: string; queue: ChangeQueue }>;
 }
@@ -69,7 +69,7 @@ export class MemoryRecords implements Records {
     return writes.every((write) => meets(write, this.#live(write.name)));
   }
 
-  /** What `batch` does, without a pause. */
+  /** Applies a `batch` synchronously. */
   apply(writes: readonly RecordWrite[]): RecordOutcome[] {
     const rows = writes.map((write) => this.#live(write.name));
     const answered = writes.map((write, at) => this.#isAnswered(write, rows[at]));
@@ -102,9 +102,10 @@ export class MemoryRecords implements Records {
     const row = { ...state, requests: held };
     this.#revision = row.revision;
     if (!table.rows.has(key)) table.keys.add(key);
-    this.#unplace(table, key);
+    this.#removeFromIndex(table, key);
     table.rows.set(key, row);
-    if (write.name.space === 'kv') for (const place of placesOf(key, row.fields)) table.places.add(entryOf(place, key));
+    if (write.name.space === 'kv')
+      for (const place of placesOf(key, row.fields)) table.places.add(indexEntry(place, key));
     this.#report(table, { key, type: 'put', record: this.#copy(row) });
     return row;
   }
@@ -128,7 +129,7 @@ export class MemoryRecords implements Records {
 
   async scanPlaces(tenantId: string, range: PlaceRange): Promise<PlacedRecord[]> {
     const table = this.#table('kv', tenantId);
-    const start = range.after ? entryOf(range.after.place, range.after.key) : range.from;
+    const start = range.after ? indexEntry(range.after.place, range.after.key) : range.from;
     const found: PlacedRecord[] = [];
     for (const entry of table.places.from(start)) {
       const [place, key] = entry.split('\0') as [string, string];
@@ -151,7 +152,7 @@ export class MemoryRecords implements Records {
     watchers.add(watcher);
     const stop = () => watchers.delete(watcher);
     signal.addEventListener('abort', stop, { once: true });
-    return stopping(watcher.queue.changes(), stop);
+    return withCleanup(watcher.queue.changes(), stop);
   }
 
   async removeExpired(limit: number): Promise<number> {
@@ -190,7 +191,7 @@ export class MemoryRecords implements Records {
     this.#drop(table, key, 'expire');
   }
 
-  /** Remembers request ids that leave their record. */
+  /** Remembers request ids that their record drops. */
   #keepRequests({ space, tenantId }: Table, key: string, requests: readonly string[], until: number): void {
     if (requests.length === 0 || until <= this.#context.clock()) return;
     const table = this.#table('requests', tenantId);
@@ -208,23 +209,23 @@ export class MemoryRecords implements Records {
   }
 
   #drop(table: Table, key: string, type: 'delete' | 'expire'): void {
-    this.#unplace(table, key);
+    this.#removeFromIndex(table, key);
     if (!table.rows.delete(key)) return;
     table.keys.delete(key);
     this.#report(table, { key, type, record: null });
   }
 
-  /** Takes the record out of the index as it stands there. */
-  #unplace(table: Table, key: string): void {
+  /** Removes the stored record's index entries. */
+  #removeFromIndex(table: Table, key: string): void {
     const row = table.rows.get(key);
-    if (row) for (const place of placesOf(key, row.fields)) table.places.delete(entryOf(place, key));
+    if (row) for (const place of placesOf(key, row.fields)) table.places.delete(indexEntry(place, key));
   }
 
   #report(table: Table, change: RecordChange): void {
     for (const { prefix, queue } of table.watchers) if (change.key.startsWith(prefix)) queue.push(change);
   }
 
-  /** The row if it is there and has not expired; an expired one is dropped on the way. */
+  /** Returns the row unless it is absent or expired. Removes an expired row. */
   #live(name: RecordName): Row | undefined {
     const table = this.#table(name.space, name.tenantId);
     const row = table.rows.get(name.key);
@@ -258,12 +259,12 @@ function idOf(space: RecordSpace, tenantId: string): string {
   return `${space}\0${tenantId}`;
 }
 
-/** NUL stands in no place and no key and sorts before everything: entries are in order of place, then key. */
-function entryOf(place: string, key: string): string {
+/** NUL occurs in no index key and no record key and sorts first, so entries sort by index key, then record key. */
+function indexEntry(place: string, key: string): string {
   return `${place}\0${key}`;
 }
 
-async function* stopping(changes: AsyncIterable<RecordChange>, stop: () => void): AsyncIterable<RecordChange> {
+async function* withCleanup(changes: AsyncIterable<RecordChange>, stop: () => void): AsyncIterable<RecordChange> {
   try {
     yield* changes;
   } finally {

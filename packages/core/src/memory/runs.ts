@@ -1,9 +1,9 @@
-/** The run engine in memory: the keyed one, whose journal and records can also be written in one step. */
+/** The run engine in memory: the keyed engine, with journal and records written in one step for inline projections. */
 
 import type { EngineCall } from '../engine/call.ts';
 import type { PlacedEvent, RunAppend, SameCommitWrites } from '../engine/runs.ts';
 import { isTombstone } from '../engine/runs.ts';
-import { encodeHead, eventIn, foundBy, headOf, nameOf } from '../keyed/run-entries.ts';
+import { encodeHead, eventFromEntry, eventsByKey, headOf, nameOf } from '../keyed/run-entries.ts';
 import { KeyedRuns } from '../keyed/runs.ts';
 import { planAppend } from '../runs/append.ts';
 import { encodeEvent } from '../runs/event-forms.ts';
@@ -16,7 +16,7 @@ export class MemoryRuns extends KeyedRuns {
   readonly #context: StoreContext;
   readonly #journal: MemoryJournal;
   readonly #records: MemoryRecords;
-  readonly #turns = new KeyedMutex();
+  readonly #mutex = new KeyedMutex();
 
   constructor(context: StoreContext, journal: MemoryJournal, records: MemoryRecords) {
     super(journal, records);
@@ -35,7 +35,7 @@ export class MemoryRuns extends KeyedRuns {
 
   #appendWith(append: RunAppend, call: EngineCall): Promise<PlacedEvent[]> {
     const { tenantId, runId } = append.run;
-    return this.#turns.run(`${tenantId}\0${runId}`, call, async () => {
+    return this.#mutex.run(`${tenantId}\0${runId}`, call, async () => {
       for (;;) {
         const placed = await this.#attempt(append, append.sameCommit!);
         if (placed) return placed;
@@ -44,23 +44,23 @@ export class MemoryRuns extends KeyedRuns {
     });
   }
 
-  /** `null` when others have written since the attempt looked; nothing was written then. */
+  /** Returns `null`, with nothing written, when another writer came between the reads and the commit. */
   async #attempt(append: RunAppend, sameCommit: SameCommitWrites): Promise<PlacedEvent[] | null> {
     const name = nameOf(append.run);
-    // Before the head: a state that is read then is never ahead of it.
+    // Read before the head, so that a projection's state is never ahead of it.
     const found = await this.#records.get(sameCommit.names);
     const head = headOf(name, await this.#journal.head(name));
     const keys = append.events.map(({ idempotencyKey }) => idempotencyKey);
-    const stored = foundBy(append.run, await this.#journal.find(name, keys));
+    const stored = eventsByKey(append.run, await this.#journal.find(name, keys));
     const plan = planAppend(append, head, stored, this.#context.clock());
     if (plan.rows.length === 0) return plan.placed;
     const read = async (afterSeq: number, limit: number) =>
-      (await this.#journal.read(name, afterSeq, limit)).map((entry) => eventIn(append.run, entry));
+      (await this.#journal.read(name, afterSeq, limit)).map((entry) => eventFromEntry(append.run, entry));
     const writes = await sameCommit.writes(plan.placed, found, { rewrites: plan.head.rewrites, read });
     const known = head === null || isTombstone(head) ? 0 : head.seq;
     const entries = plan.rows.map((row) => ({ key: row.idempotencyKey, body: encodeEvent(row) }));
     const commit = { known, rewrites: plan.head.rewrites, state: encodeHead(plan.head), entries };
-    // From here on nothing waits, so that nobody comes between.
+    // No `await` from here on, so that no other writer comes between.
     if (!this.#records.holds(writes)) return null;
     if (!this.#journal.commitAt(name, commit, plan.head.updatedAt).committed) return null;
     this.#records.apply(writes);

@@ -1,4 +1,4 @@
-/** Keys in byte order, in blocks small enough that inserting among a million keys stays cheap. */
+/** Keys in byte order, in blocks small enough to keep inserts cheap among a million keys. */
 import { compareKeys } from '../kv/order.ts';
 
 const BLOCK = 512;
@@ -28,7 +28,7 @@ export class SortedKeys {
     if (block.length === 0) this.#blocks.splice(at, 1);
   }
 
-  /** Keys from `start` on, itself included if it is there. */
+  /** Yields keys from `start` on, inclusive. */
   *from(start: string): Generator<string> {
     let at = this.#blockOf(start);
     let index = firstAtOrAfter(this.#blocks[at] ?? [], start);
@@ -38,7 +38,7 @@ export class SortedKeys {
     }
   }
 
-  /** Keys below `end`, or all, the highest first. */
+  /** Yields keys below `end`, or all keys, highest first. */
   *below(end?: string): Generator<string> {
     let at = end === undefined ? this.#blocks.length - 1 : this.#blockOf(end);
     let index = end === undefined ? (this.#blocks[at]?.length ?? 0) : firstAtOrAfter(this.#blocks[at] ?? [], end);
@@ -48,7 +48,7 @@ export class SortedKeys {
     }
   }
 
-  /** The last block whose first key is not above the key. */
+  /** Returns the index of the last block whose first key is not above the key. */
   #blockOf(key: string): number {
     let low = 0;
     let high = this.#blocks.length;

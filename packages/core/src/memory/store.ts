@@ -1,4 +1,4 @@
-/** The memory store: the whole contract without durability; the reference the other engines are compared with. */
+/** The memory store: the whole contract without durability, and the reference for the other engines. */
 
 import type { Store, StoreOptions } from '../contracts/store.ts';
 import { keyedAgents } from '../keyed/agents/agents.ts';
@@ -14,7 +14,8 @@ import { memoryRecords } from './records.ts';
 import { MemoryRuns } from './runs.ts';
 
 /**
- * A store that lives and dies with the process: for tests, for trying things out, and as the model in model-based tests.
+ * Opens a store that keeps its data in this process's memory, for tests, for trials, and as the model in model-based
+ * tests. The data is lost when the process ends.
  *
  * @example
  * const store = memoryStore();

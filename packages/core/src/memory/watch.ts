@@ -1,4 +1,4 @@
-/** Changes on their way to one watcher, from the moment it was made. Bounded: a watcher that falls too far behind is told so. */
+/** A bounded queue of changes for one watcher. A watcher that falls too far behind fails with `OVERLOADED`. */
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RecordChange } from '../engine/records.ts';
 
@@ -20,7 +20,7 @@ export class ChangeQueue {
     this.#wake();
   }
 
-  /** The changes as they come, until the signal aborts. */
+  /** Yields changes as they arrive, until the signal aborts. */
   async *changes(): AsyncGenerator<RecordChange, void, undefined> {
     while (!this.#signal.aborted) {
       const changes = this.#queued;
@@ -35,7 +35,7 @@ export class ChangeQueue {
           `The watcher is more than ${MAX_QUEUED} changes behind; scan the prefix and watch again`,
         );
       }
-      // A consumer may have aborted while it handled the last change: nothing would wake us then.
+      // The consumer may have aborted while it handled the last change. Waiting now would never end.
       if (this.#queued.length === 0 && !this.#signal.aborted) await this.#next();
     }
   }

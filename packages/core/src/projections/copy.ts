@@ -1,4 +1,4 @@
-/** Copies of JSON values, so that no two places of a state share an object; what is not JSON is refused. */
+/** Copies JSON values, so that no object occurs twice in a state. Rejects values that are not JSON. */
 import { MAX_JSON_DEPTH } from '../checks/json.ts';
 import { isPlainObject } from '../checks/text.ts';
 
@@ -8,20 +8,20 @@ export function isContainer(value: unknown): value is Container {
   return typeof value === 'object' && value !== null;
 }
 
-/** A copy of a value; `reveal` gives what stands behind a draft. */
-export function copyJson(value: unknown, reveal: (value: unknown) => unknown = (it) => it, depth = 1): unknown {
-  const it = reveal(value);
+/** Returns a copy of a value. `unwrap` returns the object behind a draft. Throws `TypeError` if it is not JSON. */
+export function copyJson(value: unknown, unwrap: (value: unknown) => unknown = (it) => it, depth = 1): unknown {
+  const it = unwrap(value);
   if (!isContainer(it)) return checkScalar(it);
   if (depth > MAX_JSON_DEPTH) throw new TypeError(`State is nested more than ${MAX_JSON_DEPTH} levels deep`);
-  if (Array.isArray(it)) return Array.from(it, (item) => copyJson(item, reveal, depth + 1));
+  if (Array.isArray(it)) return Array.from(it, (item) => copyJson(item, unwrap, depth + 1));
   if (!isPlainObject(it)) throw new TypeError(`State is plain JSON, not a ${Object(it).constructor?.name}`);
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(it))
-    if (it[key] !== undefined) writeMember(copy, key, copyJson(it[key], reveal, depth + 1));
+    if (it[key] !== undefined) writeMember(copy, key, copyJson(it[key], unwrap, depth + 1));
   return copy;
 }
 
-/** A text, boolean, finite number or null; −0 is 0, as it would be when it is read again. */
+/** Returns a string, boolean, finite number or null, else throws `TypeError`. Converts −0 to 0, as JSON does. */
 export function checkScalar(value: unknown): unknown {
   if (typeof value === 'number') {
     if (Number.isFinite(value)) return value === 0 ? 0 : value;
@@ -31,13 +31,13 @@ export function checkScalar(value: unknown): unknown {
   throw new TypeError(`State is plain JSON, not a value of type ${typeof value}`);
 }
 
-/** Writes a member, also one named `__proto__`. */
+/** Writes a member, even one named `__proto__`. */
 export function writeMember(target: Container, key: string, value: unknown): void {
   if (key !== '__proto__') (target as Record<string, unknown>)[key] = value;
   else Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** A member of the object's own. */
+/** Returns an own member of the object, or `undefined`. */
 export function memberOf(target: Container, key: string): unknown {
   return Object.hasOwn(target, key) ? (target as Record<string, unknown>)[key] : undefined;
 }

@@ -1,4 +1,4 @@
-/** Projections on the memory store: folding, keeping, racing, rebuilding, and who wrote what. */
+/** Projections on the memory store: folding, storing, concurrent refreshes, rebuilding and blame. */
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RebuildProgress } from '../contracts/projections.ts';
@@ -66,7 +66,7 @@ describe('projections', () => {
     });
     // @ts-expect-error an event that is not defined
     defineProjection({ name: 'wrong', version: 1, events: Order, initial: {}, on: { Plcd() {} } });
-    // @ts-expect-error a state that is none
+    // @ts-expect-error a state of another type
     defineProjection({
       name: 'wrong',
       version: 1,
@@ -77,7 +77,7 @@ describe('projections', () => {
     expectTypeOf(orders.project).returns.resolves.toHaveProperty('state').toEqualTypeOf<OrderState>();
   });
 
-  it('fold to the present, and to any past sequence', async () => {
+  it('fold to the latest event and to any past sequence', async () => {
     const store = memoryStore();
     await fill(store, 'a', 5);
     expect(await orders.project(store, 'a')).toEqual({
@@ -101,7 +101,7 @@ describe('projections', () => {
     expect(initial).toEqual({ cents: 0, notes: [], status: 'new' });
   });
 
-  it('are stored by the first get and then lag until they are refreshed', async () => {
+  it('are stored by the first get and stay unchanged until they are refreshed', async () => {
     const store = memoryStore();
     await fill(store, 'a', 5);
     expect((await orders.get(store, 'a'))?.lastEventSeq).toBe(5);
@@ -125,7 +125,7 @@ describe('projections', () => {
     expect((await orders.refresh(store, 'a', { tenantId: 'umbrella' })).lastEventSeq).toBe(4);
   });
 
-  it('never go back when many refresh at once', async () => {
+  it('never go back with concurrent refreshes', async () => {
     const store = memoryStore();
     await fill(store, 'a', 1);
     let last = 0;
@@ -145,7 +145,7 @@ describe('projections', () => {
     expect((await orders.refresh(store, 'a')).state.cents).toBe(100);
   });
 
-  it('store nothing when a handler throws, and say where', async () => {
+  it('store nothing when a handler throws, and name the event', async () => {
     const store = memoryStore();
     await fill(store, 'a', 3);
     const brittle = defineProjection({
@@ -175,7 +175,7 @@ describe('projections', () => {
     expect((await brittle.project(store, 'a', { atSeq: 2 })).state).toEqual({ n: 1 });
   });
 
-  it('let the state of a deleted run go', async () => {
+  it('discard the state of a deleted run', async () => {
     const store = memoryStore();
     await fill(store, 'a', 3);
     await orders.refresh(store, 'a');
@@ -185,7 +185,7 @@ describe('projections', () => {
     expect(await orders.get(store, 'a', { tenantId: 'default' })).toBeNull();
   });
 
-  it('keep runs with hostile ids apart, within the limits of keys', () => {
+  it('use distinct keys within the length limit for runs with unusual ids', () => {
     const ids = [
       'a.b',
       'a%2Eb',
@@ -205,7 +205,7 @@ describe('projections', () => {
     for (const key of keys) expect(key.split('.')).toHaveLength(5);
   });
 
-  it('refuse definitions that could not work', () => {
+  it('reject invalid definitions', () => {
     const define = (change: object) => () =>
       defineProjection({ name: 'n', version: 1, initial: {}, on: {}, ...change } as never);
     for (const [change, field] of [
@@ -242,7 +242,7 @@ describe('rebuilding', () => {
     return store;
   }
 
-  it('builds a new version of all runs while the old one serves, then switches', async () => {
+  it('builds a new version of all runs while the old one is active, then switches', async () => {
     const store = await filledStore();
     expect(await orders.activeVersion(store)).toBeNull();
     expect(await orders.rebuild(store)).toEqual({ runs: 506, refreshed: 253, activeVersion: 1 });
@@ -261,7 +261,7 @@ describe('rebuilding', () => {
     expect((await ordersTwo.get(store, 'r0'))?.state).toEqual({ events: 5 });
   });
 
-  it('goes on where it stopped', async () => {
+  it('continues where it stopped', async () => {
     const store = await filledStore();
     const controller = new AbortController();
     const stop = (it: RebuildProgress) => it.runs >= 200 && controller.abort();
@@ -272,7 +272,7 @@ describe('rebuilding', () => {
     expect(await orders.rebuild(store)).toMatchObject({ refreshed: 53, activeVersion: 1 });
   });
 
-  it('ends the same however often it is interrupted, before or after a write', async () => {
+  it('has the same result after any number of interruptions, before or after a write', async () => {
     const inner = await filledStore();
     let seed = 7;
     const random = () => {
@@ -306,7 +306,7 @@ describe('rebuilding', () => {
     expect(await orders.activeVersion(inner)).toBe(1);
   });
 
-  it('takes in what is appended meanwhile', async () => {
+  it('includes events that are appended meanwhile', async () => {
     const store = await filledStore();
     let appended = false;
     await orders.rebuild(store, {
@@ -318,7 +318,7 @@ describe('rebuilding', () => {
     expect((await orders.get(store, 'r0'))?.state.cents).toBe(106);
   });
 
-  it('never takes the place of a higher version', async () => {
+  it('never replaces a higher version', async () => {
     const store = await filledStore();
     await ordersTwo.rebuild(store);
     expect(await orders.rebuild(store)).toMatchObject({ activeVersion: 2 });
@@ -331,7 +331,7 @@ describe('rebuilding', () => {
     expect(await store.forTenant('acme').kv.get(stateKey('orders', 1, 'r1'))).toBeNull();
   });
 
-  it('switches nothing when a handler throws', async () => {
+  it('does not switch the version when a handler throws', async () => {
     const store = await filledStore();
     const on = {
       Noted() {
@@ -345,7 +345,7 @@ describe('rebuilding', () => {
 });
 
 describe('blame', () => {
-  it('tells which event last wrote each path, now and then', async () => {
+  it('returns the event that last wrote each path, now and at a past sequence', async () => {
     const store = memoryStore();
     await fill(store, 'a', 5);
     expect(await orders.blame(store, 'a')).toEqual({ '/cents': 4, '/notes/0': 3, '/notes/1': 5, '/status': 1 });
@@ -353,7 +353,7 @@ describe('blame', () => {
     await expect(orders.blame(store, 'unknown')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 
-  it('costs no more for 20 000 events than reading them a few times', async () => {
+  it('takes at most ten times as long as reading 20 000 events', async () => {
     const store = memoryStore();
     const run = store.runs.handle('long');
     await run.append('RunStarted');
@@ -399,7 +399,7 @@ describe('blame', () => {
     expect(blame['/total']).toBe(20_001);
     expect(blame['/byId/s7/tries']).toBe(18_009);
     expect(Object.keys(blame)).toHaveLength(1 + 2_000 + 20_000);
-    // Comparing the state before and after each event would cost hundreds of times as much.
+    // Comparing the state before and after each event would take hundreds of times as long.
     expect(blaming).toBeLessThan(10 * reading);
   });
 });

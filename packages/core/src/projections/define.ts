@@ -1,4 +1,4 @@
-/** `defineProjection`: state of one's own per run, by handlers that change a draft. */
+/** `defineProjection`: a custom state per run, computed by handlers that change a draft. */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkObject } from '../checks/text.ts';
 import type { CallOptions } from '../contracts/common.ts';
@@ -18,20 +18,43 @@ import { runNotFound } from '../runs/view.ts';
 import { copyJson } from './copy.ts';
 import { type Handlers, ProjectionFold } from './fold.ts';
 import { activeVersion, rebuild } from './rebuild.ts';
-import { callOf, discard, type KeptState, keep, keepingOf, keptOf, stateKey, tenantView } from './stored.ts';
+import {
+  callOptions,
+  discardState,
+  parseState,
+  type StoredState,
+  saveState,
+  stateKey,
+  stateStorage,
+  tenantView,
+} from './stored.ts';
 import { readTail } from './tail.ts';
 
 const NAME = /^[\w-]{1,100}$/;
 
 /**
- * A projection of typed events, or of events as they are.
+ * Defines a projection: handlers that fold the events of a run into a state of your own. A handler changes the draft in
+ * place or returns a new state, must be synchronous, and must keep the state plain JSON. With `events`, payloads are
+ * typed and parsed by their schemas. Increase `version` when the handlers change, and run `rebuild`.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid definition. Folding throws `PROJECTION_FAILED` when a handler throws.
  *
  * @example
- * const orders = defineProjection({
- *   name: 'orders', version: 1, events: Order, initial: { cents: 0 },
- *   on: { OrderPlaced(state, event) { state.cents += event.payload.cents; } },
+ * const Order = defineEvents({ OrderPlaced: z.object({ cents: z.number() }) });
+ * const totals = defineProjection({
+ *   name: 'totals',
+ *   version: 1,
+ *   events: Order,
+ *   initial: { cents: 0 },
+ *   on: {
+ *     OrderPlaced(state, event) {
+ *       state.cents += event.payload.cents;
+ *     },
+ *   },
  * });
- * const { state } = await orders.project(store, 'order-42');
+ * await store.runs.handle('order-42', { events: Order }).append('OrderPlaced', { cents: 1299 });
+ * const { state } = await totals.project(store, 'order-42');
+ * console.log(state.cents); // 1299
  */
 export function defineProjection<State, S extends EventSchemas>(
   definition: ProjectionDefinition<State> & {
@@ -68,10 +91,10 @@ function checkDefinition(
   return { name, version, events, initial, on: on as Handlers['on'] };
 }
 
-/** A run that was folded: from which kept state on, and the run's `rewrites` before the first event was read. */
+/** A folded run, with the stored state it started from and the run's `rewrites` before the first event was read. */
 interface Folded {
   fold: ProjectionFold;
-  from: KeptState | null;
+  from: StoredState | null;
   rewrites: number;
 }
 
@@ -82,7 +105,7 @@ export class DefinedProjection<State> implements Projection<State> {
     this.#handlers = handlers;
   }
 
-  /** What a projection is made of; `null` for anything that `defineProjection` did not make. */
+  /** Returns the definition of a projection, or `null` for a value that `defineProjection` did not create. */
   static handlersOf(it: unknown): Handlers | null {
     return it instanceof DefinedProjection ? it.#handlers : null;
   }
@@ -106,10 +129,10 @@ export class DefinedProjection<State> implements Projection<State> {
   async get(store: Store, runId: string, options: RunReadOptions = {}) {
     const view = await tenantView(store, runId, options);
     if (!view) return null;
-    const call = callOf(options);
-    const [kept, position] = await Promise.all([this.#load(view, runId, call), view.runs.position(runId, call)]);
+    const call = callOptions(options);
+    const [stored, position] = await Promise.all([this.#load(view, runId, call), view.runs.position(runId, call)]);
     if (!position) return null;
-    if (kept?.rewrites === position.rewrites) return this.#stateOf(view, runId, kept);
+    if (stored?.rewrites === position.rewrites) return this.#stateOf(view, runId, stored);
     try {
       return await this.#refresh(view, runId, options);
     } catch (error) {
@@ -124,20 +147,20 @@ export class DefinedProjection<State> implements Projection<State> {
 
   async #refresh(view: Store, runId: string, options: RunReadOptions) {
     const key = this.#keyOf(runId);
-    const call = callOf(options);
+    const call = callOptions(options);
     for (;;) {
-      const { kept, folded: found } = await this.#fold(view, runId, call);
+      const { stored, folded: found } = await this.#fold(view, runId, call);
       if (!found) {
-        // The state of a run that was deleted goes with it.
-        if (kept) await discard(view, key, kept, call);
+        // The run was deleted, so its state is discarded too.
+        if (stored) await discardState(view, key, stored, call);
         throw runNotFound(runId);
       }
       const { fold, from, rewrites } = found;
       const folded = fold.lastEventSeq - (from?.lastEventSeq ?? 0);
       const next = this.#stateOf(view, runId, fold);
       if (from && folded === 0) return { ...next, folded };
-      // Where another was faster, what it stored is looked at; where the run was rewritten meanwhile, it is folded anew.
-      if (!(await keep(view, key, { ...next, rewrites }, kept, call))) continue;
+      // If another process stored a state first, start again from that. If the run was rewritten, fold it again.
+      if (!(await saveState(view, key, { ...next, rewrites }, stored, call))) continue;
       if ((await view.runs.position(runId, call))?.rewrites === rewrites) return { ...next, folded };
     }
   }
@@ -156,12 +179,12 @@ export class DefinedProjection<State> implements Projection<State> {
   }
 
   activeVersion(store: Store, options: Parameters<Projection<State>['activeVersion']>[1] = {}) {
-    return activeVersion(store, this.#handlers.name, callOf(options));
+    return activeVersion(store, this.#handlers.name, callOptions(options));
   }
 
-  async #load(view: Store, runId: string, call: CallOptions): Promise<KeptState | null> {
+  async #load(view: Store, runId: string, call: CallOptions): Promise<StoredState | null> {
     const key = this.#keyOf(runId);
-    return keptOf(keepingOf(view), key, await view.kv.get(key, call));
+    return parseState(stateStorage(view), key, await view.kv.get(key, call));
   }
 
   #keyOf(runId: string): string {
@@ -174,27 +197,27 @@ export class DefinedProjection<State> implements Projection<State> {
     return view;
   }
 
-  /** The kept state, current or not, and the run folded on from it where it is; `folded` is null for an unknown run. */
+  /** Folds a run, from the stored state if that is current. `folded` is `null` for an unknown run. */
   async #fold(
     view: Store,
     runId: string,
     options: CallOptions & { atSeq?: number },
-    noticing?: { blame: boolean },
-  ): Promise<{ kept: KeptState | null; folded: Folded | null }> {
+    tracking?: { blame: boolean },
+  ): Promise<{ stored: StoredState | null; folded: Folded | null }> {
     const { atSeq = Number.POSITIVE_INFINITY } = options;
-    const call = callOf(options);
+    const call = callOptions(options);
     for (;;) {
-      // In this order: a state that is read before the position of its run is never ahead of it.
-      const kept = await this.#load(view, runId, call);
+      // Read the state before the position, so that it is never ahead of the run.
+      const stored = await this.#load(view, runId, call);
       const position = await view.runs.position(runId, call);
-      if (!position) return { kept, folded: null };
+      if (!position) return { stored, folded: null };
       const { lastEventSeq, rewrites } = position;
-      const isCurrent = kept?.rewrites === rewrites && kept.lastEventSeq <= Math.min(lastEventSeq, atSeq);
-      const from = isCurrent && !noticing ? kept : null;
-      const fold = new ProjectionFold(this.#handlers, from, noticing);
+      const isCurrent = stored?.rewrites === rewrites && stored.lastEventSeq <= Math.min(lastEventSeq, atSeq);
+      const from = isCurrent && !tracking ? stored : null;
+      const fold = new ProjectionFold(this.#handlers, from, tracking);
       await readTail(view.runs, runId, fold.lastEventSeq, { ...call, atSeq }, (event) => fold.apply(event));
-      if (fold.lastEventSeq >= Math.min(lastEventSeq, atSeq)) return { kept, folded: { fold, from, rewrites } };
-      // The run was removed, and a shorter one put back, while it was read.
+      if (fold.lastEventSeq >= Math.min(lastEventSeq, atSeq)) return { stored, folded: { fold, from, rewrites } };
+      // The run was removed, and a shorter one restored, while it was read.
     }
   }
 

@@ -1,7 +1,7 @@
-/** Drafts: they change as plain objects do, share nothing afterwards, and notice every write. */
+/** Drafts behave like plain objects, share no objects after a change, and report every write. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { WriteMarks } from './blame.ts';
+import { WriteTracker } from './blame.ts';
 import { Draft } from './draft.ts';
 
 type Any = Record<string, unknown>;
@@ -13,17 +13,17 @@ function changed(initial: unknown, ...changes: ((state: never) => unknown)[]): u
 }
 
 function blamed(initial: unknown, ...changes: ((state: never) => unknown)[]): Record<string, number> {
-  const marks = new WriteMarks();
-  const draft = new Draft(initial, marks.notice);
+  const tracker = new WriteTracker();
+  const draft = new Draft(initial, tracker.record);
   for (const change of changes) {
-    marks.seq++;
+    tracker.seq++;
     draft.apply(change as (state: unknown) => unknown);
   }
-  return marks.blame(draft);
+  return tracker.blame(draft);
 }
 
 describe('drafts', () => {
-  it('leave the state they were made of alone', () => {
+  it('do not change the initial state', () => {
     const initial = { list: [{ n: 1 }] };
     expect(
       changed(initial, (s: typeof initial) => {
@@ -33,9 +33,9 @@ describe('drafts', () => {
     expect(initial).toEqual({ list: [{ n: 1 }] });
   });
 
-  it('let an object be changed after it was put in, by either name', () => {
+  it('allow changes to an inserted object through either reference', () => {
     const state = changed({ byId: {}, list: [] as unknown[] }, (s: { byId: Any; list: { n: number }[] }) => {
-      // biome-ignore lint/suspicious/noAssignInExpressions: the form that handlers use, and whose value is not the draft.
+      // biome-ignore lint/suspicious/noAssignInExpressions: handlers use this form, whose value is not the draft.
       const entry = ((s.byId as Record<string, { n: number }>).a ??= { n: 0 });
       entry.n++;
       const item = { n: 1 };
@@ -46,7 +46,7 @@ describe('drafts', () => {
     expect(state).toEqual({ byId: { a: { n: 1 } }, list: [{ n: 6 }] });
   });
 
-  it('share nothing once a change has ended', () => {
+  it('share no objects after a change', () => {
     const shared = { n: 1 };
     const state = changed(
       {},
@@ -63,7 +63,7 @@ describe('drafts', () => {
     expect(shared).toEqual({ n: 1 });
   });
 
-  it('share nothing where an array was reordered in the same change', () => {
+  it('share no objects after an array was reordered in the same change', () => {
     const shared = { n: 9 };
     const state = changed(
       { list: [{ n: 5 }, { n: 1 }], other: null as unknown },
@@ -80,7 +80,7 @@ describe('drafts', () => {
     expect(shared.n).toBe(9);
   });
 
-  it('know an element again after it was moved', () => {
+  it('keep the identity of an element that was moved', () => {
     const state = changed({ list: [{ n: 1 }, { n: 2 }] }, (s: { list: { n: number }[] }) => {
       const first = s.list[0]!;
       s.list.unshift({ n: 0 });
@@ -91,7 +91,7 @@ describe('drafts', () => {
     expect(state).toEqual({ list: [{ n: 0 }, { n: 7 }, { n: 2 }] });
   });
 
-  it('take a returned state, also one whose parts changed places', () => {
+  it('accept a returned state, even with swapped parts', () => {
     type AB = { a: { n: number }; b: { n: number }; c?: number };
     expect(changed({ a: { n: 1 }, b: { n: 2 }, c: 3 }, (s: AB) => ({ a: s.b, b: s.a }))).toEqual({
       a: { n: 2 },
@@ -101,7 +101,7 @@ describe('drafts', () => {
     expect(changed([1, 2, 3], (list: number[]) => list.filter((n) => n !== 2))).toEqual([1, 3]);
   });
 
-  it('leave out what was put in and taken away again', () => {
+  it('leave out members that were added and removed again', () => {
     const object = changed({}, (s: Any) => {
       s.part = { n: 1 };
       delete s.part;
@@ -114,7 +114,7 @@ describe('drafts', () => {
     expect(Object.keys(list as object)).toEqual(['0']);
   });
 
-  it('refuse what is not JSON, or no state', () => {
+  it('reject values that are not JSON or not a state', () => {
     for (const bad of [new Date(), new Map(), Number.NaN, Number.POSITIVE_INFINITY, 1n, () => 1, Symbol('s')]) {
       expect(() => changed({}, (s: Any) => void Object.assign(s, { bad }))).toThrow(TypeError);
       expect(() => changed({ list: [] }, (s: { list: unknown[] }) => void s.list.push(bad))).toThrow(TypeError);
@@ -136,7 +136,7 @@ describe('drafts', () => {
     ).toThrow(/nested/);
   });
 
-  it('keep members named like those of prototypes as members', () => {
+  it('treat names such as __proto__ and constructor as plain members', () => {
     const state = changed(JSON.parse('{"__proto__":{"n":1}}'), (s: Any) => {
       (Reflect.get(s, '__proto__') as Any).n = 2;
       Object.assign(s, { constructor: { n: 3 } });
@@ -145,7 +145,7 @@ describe('drafts', () => {
     expect(({} as Any).n).toBeUndefined();
   });
 
-  it('tell who wrote each path last', () => {
+  it('report the last write of each path', () => {
     expect(
       blamed(
         { n: 0, kept: 'k', list: [] as { v: number }[] },
@@ -159,7 +159,7 @@ describe('drafts', () => {
     ).toEqual({ '/n': 3, '/kept': 0, '/list/0/v': 1, '/list/1/v': 2, '/a~1b~0c/deep': 4 });
   });
 
-  it('tell who moved and who removed', () => {
+  it('report moves and removals', () => {
     expect(
       blamed(
         { list: [3, 1, 2], gone: { a: 1 }, tail: [1, 2] },
@@ -204,7 +204,7 @@ describe('drafts', () => {
     return undefined;
   }
 
-  it('give what plain objects give when they are stored and read after each change', () => {
+  it('produce the same state as plain objects that are stored and read after each change', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
         let plain: Model = { list: [], by: {} };
@@ -219,19 +219,19 @@ describe('drafts', () => {
     );
   });
 
-  it('never miss a change', () => {
+  it('report every change', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
-        const marks = new WriteMarks();
-        const draft = new Draft({ list: [], by: {} }, marks.notice);
+        const tracker = new WriteTracker();
+        const draft = new Draft({ list: [], by: {} }, tracker.record);
         let before = leavesOf(draft.holder.state);
         for (const it of steps) {
-          marks.seq++;
+          tracker.seq++;
           draft.apply((state) => take(state as Model, it));
-          const [blame, after] = [marks.blame(draft), leavesOf(draft.holder.state)];
+          const [blame, after] = [tracker.blame(draft), leavesOf(draft.holder.state)];
           expect(Object.keys(blame).sort()).toEqual(Object.keys(after).sort());
           for (const path of Object.keys(after))
-            if (before[path] !== after[path]) expect([path, blame[path]]).toEqual([path, marks.seq]);
+            if (before[path] !== after[path]) expect([path, blame[path]]).toEqual([path, tracker.seq]);
           before = after;
         }
       }),

@@ -1,11 +1,12 @@
 /**
- * Drafts: a JSON state that handlers change in place, with every write noticed. Within a change, objects behave as always;
- * when it ends, what was put in is copied, so that a state never depends on whether it was stored and read in between.
+ * Drafts: a JSON state that handlers change in place and that reports every write. During a change, objects behave as
+ * usual. When it ends, inserted objects are copied, so that a state is the same whether or not it was stored and read
+ * in between.
  */
 import { isPlainObject } from '../checks/text.ts';
 import { type Container, checkScalar, copyJson, isContainer, memberOf, writeMember } from './copy.ts';
 
-/** Told of each write: the object, and the member that was written or removed. */
+/** Called for each write with the object and the member that was written or removed. */
 export type WriteListener = (target: object, key: string) => void;
 
 type ArrayMethod = (...args: unknown[]) => unknown;
@@ -14,30 +15,30 @@ const ROOT = 'state';
 
 export class Draft {
   readonly #holder: { state: unknown };
-  readonly #noticed: WriteListener;
+  readonly #onWrite: WriteListener;
   readonly #drafts = new WeakMap<object, object>();
   readonly #raws = new WeakMap<object, Container>();
-  /** Where objects were put in during the change that is under way. */
+  /** The objects inserted during the current change, and where. */
   #incoming: { target: Container; key: string; value: unknown }[] = [];
 
-  constructor(state: unknown, noticed: WriteListener = () => {}) {
+  constructor(state: unknown, onWrite: WriteListener = () => {}) {
     this.#holder = { state: copyJson(state) };
-    this.#noticed = noticed;
+    this.#onWrite = onWrite;
   }
 
-  /** The object whose one member is the state. */
+  /** The object whose only member is the state. */
   get holder(): { state: unknown } {
     return this.#holder;
   }
 
-  /** Lets `change` write to the draft, or return a state to take its place. After a failure the draft is of no more use. */
+  /** Runs `change`, which writes to the draft or returns a new state. After an error the draft must not be used. */
   apply(change: (state: unknown) => unknown): void {
-    const next = this.#reveal(change(this.#show(this.#holder.state)));
+    const next = this.#unwrap(change(this.#wrap(this.#holder.state)));
     this.#settle();
     const { state } = this.#holder;
     if (next === undefined || next === state) return;
     if (next instanceof Promise) throw new TypeError('A handler must not be asynchronous');
-    // An arrow function without braces gives what its expression gives: the length after a push, say.
+    // An arrow function without braces returns the value of its expression, for example the length after a push.
     if (isContainer(state) && !isContainer(next))
       throw new TypeError(`A handler returns a state or nothing, not a ${typeof next}`);
     this.#merge(this.#holder, ROOT, this.#freshParts(next, state));
@@ -48,19 +49,19 @@ export class Draft {
     if (incoming.length === 0) return;
     this.#incoming = [];
     for (const { target, key, value } of incoming) {
-      // Arrays may have been reordered since.
+      // The array may have been reordered since.
       const at =
         memberOf(target, key) === value ? key : Array.isArray(target) ? String(target.indexOf(value)) : undefined;
-      if (at !== undefined && at !== '-1') writeMember(target, at, copyJson(value, this.#reveal));
+      if (at !== undefined && at !== '-1') writeMember(target, at, copyJson(value, this.#unwrap));
     }
   }
 
-  /** A copy of a returned state, but for the parts that stand where they stood. */
+  /** Returns a copy of a returned state, in which parts that did not move are not copied. */
   #freshParts(value: unknown, before: unknown): unknown {
-    const next = this.#reveal(value);
+    const next = this.#unwrap(value);
     if (next === before || !isContainer(next)) return next === before ? before : checkScalar(next);
     const isSameKind = isContainer(before) && Array.isArray(before) === Array.isArray(next);
-    if (!isSameKind || !(Array.isArray(next) || isPlainObject(next))) return copyJson(next, this.#reveal);
+    if (!isSameKind || !(Array.isArray(next) || isPlainObject(next))) return copyJson(next, this.#unwrap);
     if (Array.isArray(next)) return next.map((item, at) => this.#freshParts(item, memberOf(before, String(at))));
     const fresh: Record<string, unknown> = {};
     for (const key of Object.keys(next))
@@ -68,13 +69,13 @@ export class Draft {
     return fresh;
   }
 
-  /** Writes what differs, so that only that counts as written. */
+  /** Writes only the members that differ, so that only those count as written. */
   #merge(target: Container, key: string, next: unknown): void {
     const before = memberOf(target, key);
     if (before === next) return;
     if (!isContainer(before) || !isContainer(next) || Array.isArray(before) !== Array.isArray(next)) {
       writeMember(target, key, next);
-      this.#noticed(target, key);
+      this.#onWrite(target, key);
       return;
     }
     for (const member of Object.keys(before)) if (!Object.hasOwn(next, member)) this.#remove(before, member);
@@ -84,12 +85,12 @@ export class Draft {
 
   #remove(target: Container, key: string): void {
     delete (target as Record<string, unknown>)[key];
-    this.#noticed(target, key);
+    this.#onWrite(target, key);
   }
 
-  readonly #reveal = (value: unknown): unknown => (isContainer(value) ? (this.#raws.get(value) ?? value) : value);
+  readonly #unwrap = (value: unknown): unknown => (isContainer(value) ? (this.#raws.get(value) ?? value) : value);
 
-  readonly #show = (value: unknown): unknown => {
+  readonly #wrap = (value: unknown): unknown => {
     if (!isContainer(value)) return value;
     const known = this.#drafts.get(value);
     if (known) return known;
@@ -101,8 +102,8 @@ export class Draft {
 
   readonly #traps: ProxyHandler<Container> = {
     get: (target, key) => {
-      if (typeof key === 'string' && Object.hasOwn(target, key)) return this.#show(memberOf(target, key));
-      if (Array.isArray(target) && CHANGING_METHODS.has(key as string)) return this.#arrayMethod(target, key as string);
+      if (typeof key === 'string' && Object.hasOwn(target, key)) return this.#wrap(memberOf(target, key));
+      if (Array.isArray(target) && MUTATING_METHODS.has(key as string)) return this.#arrayMethod(target, key as string);
       return Reflect.get(target, key);
     },
     set: (target, key, value) => this.#write(target, key, value),
@@ -117,7 +118,7 @@ export class Draft {
 
   #write(target: Container, key: string | symbol, value: unknown): boolean {
     if (typeof key !== 'string') throw new TypeError('State is plain JSON: it has no symbols');
-    const raw = this.#reveal(value);
+    const raw = this.#unwrap(value);
     if (Array.isArray(target)) {
       if (key === 'length') return this.#truncate(target, raw);
       const at = Number(key);
@@ -134,45 +135,45 @@ export class Draft {
   #put(target: Container, key: string, raw: unknown): void {
     if (isContainer(raw)) this.#incoming.push({ target, key, value: raw });
     writeMember(target, key, isContainer(raw) ? raw : checkScalar(raw));
-    this.#noticed(target, key);
+    this.#onWrite(target, key);
   }
 
   #truncate(target: unknown[], length: unknown): boolean {
     if (!Number.isInteger(length) || (length as number) > target.length)
       throw new TypeError(`State is plain JSON: an array of ${target.length} cannot be made ${length} long`);
     target.length = length as number;
-    this.#noticed(target, 'length');
+    this.#onWrite(target, 'length');
     return true;
   }
 
-  /** A method that changes an array, made to work on the array itself: elements that move stay the objects they are. */
+  /** Returns a mutating array method that works on the raw array, so that moved elements keep their identity. */
   #arrayMethod(target: unknown[], name: string): ArrayMethod {
     const method = Array.prototype[name as 'push'] as ArrayMethod;
     return (...args) => {
-      // Nothing before the end moves: the many events that add to a long list must not each cost its length.
+      // `push` and `pop` move no other element. Skip the copy, or appending to a long list would cost its length.
       const from = name === 'push' || name === 'pop' ? target.length : 0;
       const before = from === 0 ? [...target] : [];
       const length = target.length;
       const compare = args[0] as ((a: unknown, b: unknown) => number) | undefined;
-      const raws = name === 'sort' && compare ? [this.#comparing(compare)] : args.map(this.#reveal);
+      const raws = name === 'sort' && compare ? [this.#wrapCompare(compare)] : args.map(this.#unwrap);
       const result = method.apply(target, raws);
       for (let at = Math.min(from, target.length); at < target.length; at++) {
         const item = target[at];
         if (at < length && before[at] === item) continue;
-        if (isContainer(item) && !raws.includes(item)) this.#noticed(target, String(at));
+        if (isContainer(item) && !raws.includes(item)) this.#onWrite(target, String(at));
         else this.#put(target, String(at), item);
       }
-      if (target.length !== length) this.#noticed(target, 'length');
-      return this.#show(result);
+      if (target.length !== length) this.#onWrite(target, 'length');
+      return this.#wrap(result);
     };
   }
 
-  #comparing(compare: (a: unknown, b: unknown) => number) {
-    return (a: unknown, b: unknown) => compare(this.#show(a), this.#show(b));
+  #wrapCompare(compare: (a: unknown, b: unknown) => number) {
+    return (a: unknown, b: unknown) => compare(this.#wrap(a), this.#wrap(b));
   }
 }
 
-const CHANGING_METHODS = new Set([
+const MUTATING_METHODS = new Set([
   'push',
   'pop',
   'shift',

@@ -3,10 +3,10 @@ import { TidemarkError } from '../contracts/errors.ts';
 import type { Blame } from '../contracts/projections.ts';
 import type { EventDefinitions, RunEventRecord } from '../contracts/run-events.ts';
 import type { EventSchemas } from '../contracts/schemas.ts';
-import { WriteMarks } from './blame.ts';
+import { WriteTracker } from './blame.ts';
 import { Draft } from './draft.ts';
 
-/** What a fold needs of a projection. */
+/** The definition of a projection. */
 export interface Handlers {
   name: string;
   version: number;
@@ -18,13 +18,13 @@ export interface Handlers {
 export class ProjectionFold {
   readonly #handlers: Handlers;
   readonly #draft: Draft;
-  readonly #marks: WriteMarks | null;
+  readonly #writes: WriteTracker | null;
   #lastEventSeq: number;
 
   constructor(handlers: Handlers, from: { state: unknown; lastEventSeq: number } | null, options?: { blame: boolean }) {
     this.#handlers = handlers;
-    this.#marks = options?.blame ? new WriteMarks() : null;
-    this.#draft = new Draft(from ? from.state : handlers.initial, this.#marks?.notice);
+    this.#writes = options?.blame ? new WriteTracker() : null;
+    this.#draft = new Draft(from ? from.state : handlers.initial, this.#writes?.record);
     this.#lastEventSeq = from?.lastEventSeq ?? 0;
   }
 
@@ -37,10 +37,10 @@ export class ProjectionFold {
   }
 
   get blame(): Blame {
-    return this.#marks!.blame(this.#draft);
+    return this.#writes!.blame(this.#draft);
   }
 
-  /** Folds the next event in. Waits only where a schema does. */
+  /** Folds the next event. Returns a promise only if the schema of the event is asynchronous. */
   apply(event: RunEventRecord): void | Promise<void> {
     const { on, events } = this.#handlers;
     const handle = Object.hasOwn(on, event.eventType) ? on[event.eventType] : undefined;
@@ -58,15 +58,15 @@ export class ProjectionFold {
     { eventType, runId, runSeq }: RunEventRecord,
     parsed: unknown,
   ) {
-    if (this.#marks) this.#marks.seq = runSeq;
+    if (this.#writes) this.#writes.seq = runSeq;
     try {
       this.#draft.apply((state) => handle(state, parsed));
     } catch (cause) {
       const { name, version } = this.#handlers;
-      const place = `event ${runSeq} of run ${JSON.stringify(runId)}`;
+      const event = `event ${runSeq} of run ${JSON.stringify(runId)}`;
       throw new TidemarkError(
         'PROJECTION_FAILED',
-        `Projection ${name}, version ${version}, could not take in ${place}: ${messageOf(cause)}`,
+        `Projection ${name}, version ${version}, could not take in ${event}: ${messageOf(cause)}`,
         { field: `${name}.on.${eventType}`, rule: 'a handler that takes in every event', runId, runSeq, cause },
       );
     }

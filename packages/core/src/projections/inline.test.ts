@@ -1,4 +1,4 @@
-/** Inline projections on the memory store, where the kit does not look: schemas that wait, codecs, wrappers, other histories. */
+/** Inline projections in cases that the kit does not cover: asynchronous schemas, codecs, wrappers, restored runs. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { encryption } from '../codec/encryption.ts';
@@ -27,13 +27,13 @@ const words = defineProjection({
   },
 });
 
-/** The state as it is stored; no call that would bring it up is made. */
+/** Returns the stored state without refreshing it. */
 async function stored(store: Store, projection: Projection<unknown> = words, runId = 'r'): Promise<unknown> {
   const record = await store.kv.get(stateKey(projection.name, projection.version, runId));
   return record && JSON.parse(textOf(record.fields.state)!);
 }
 
-/** A schema whose answers wait for what is given. */
+/** Returns a schema that waits for `until` before it validates. */
 function waiting<T>(until: () => Promise<unknown>): StandardSchema<T> {
   const validate = async (value: unknown) => {
     await until();
@@ -43,7 +43,7 @@ function waiting<T>(until: () => Promise<unknown>): StandardSchema<T> {
 }
 
 describe('inline projections', () => {
-  it('are named once, by the handle of a run', async () => {
+  it('can be set on the handle of a run', async () => {
     const store = memoryStore();
     const run = store.runs.handle('r', { projections: [words] });
     await run.append('Said', { word: 'one' });
@@ -56,7 +56,7 @@ describe('inline projections', () => {
     expect(await run.headSeq()).toBe(2);
   });
 
-  it('wait for schemas that do', async () => {
+  it('wait for asynchronous schemas', async () => {
     const store = memoryStore();
     const Talk = defineEvents({ Said: waiting<{ word: string }>(() => new Promise((done) => setTimeout(done, 5))) });
     const last = defineProjection({
@@ -73,7 +73,7 @@ describe('inline projections', () => {
     expect(await stored(store)).toEqual({ words: log.map(({ payload }) => payload!.word) });
   });
 
-  it('end at the time limit where a schema never answers; nothing is written and others go on', async () => {
+  it('time out and write nothing when a schema never resolves, without blocking others', async () => {
     const store = memoryStore();
     const Talk = defineEvents({ Said: waiting<{ word: string }>(() => new Promise(() => {})) });
     const stuck = defineProjection({ name: 'stuck', version: 1, events: Talk, initial: {}, on: { Said() {} } });
@@ -84,7 +84,7 @@ describe('inline projections', () => {
     expect(await stored(store)).toEqual({ words: ['free'] });
   });
 
-  it('begin again where the log is another one than the state was folded from', async () => {
+  it('fold from the beginning when the run was replaced since the state was folded', async () => {
     const store = memoryStore();
     const run = store.runs.handle('r', { projections: [words] });
     await run.append('Said', { word: 'kept' });
@@ -100,7 +100,7 @@ describe('inline projections', () => {
     expect(await words.refresh(store, 'r')).toMatchObject({ state: { words: ['kept'] }, lastEventSeq: 1, folded: 1 });
   });
 
-  it('keep their states encoded like any other', async () => {
+  it('store their states encoded', async () => {
     const codec = encryption({ keys: { k: randomBytes(32) }, current: 'k' });
     const store = memoryStore({ codec });
     const run = store.runs.handle('r', { projections: [words] });
@@ -110,7 +110,7 @@ describe('inline projections', () => {
     expect((await words.get(store, 'r'))?.state).toEqual({ words: ['secret', 'secret too'] });
   });
 
-  it('refuse a state that is too large, with the events', async () => {
+  it('reject the events when the state is too large', async () => {
     const store = memoryStore({ limits: { fieldBytes: 100 } });
     const run = store.runs.handle('r', { projections: [words] });
     await run.append('Said', { word: 'short' });
@@ -121,7 +121,7 @@ describe('inline projections', () => {
     expect(await run.headSeq()).toBe(1);
   });
 
-  it('are told to those who watch, and wake those who tail', async () => {
+  it('notify watchers and tails', async () => {
     const store = memoryStore();
     const controller = new AbortController();
     const changes = store.kv.watch('tidemark.projections.', { signal: controller.signal })[Symbol.asyncIterator]();
@@ -133,7 +133,7 @@ describe('inline projections', () => {
     controller.abort();
   });
 
-  it('pass through wrappers', async () => {
+  it('work through wrappers', async () => {
     const inner = memoryStore();
     for (const [at, store] of [withRetries(inner), withBatching(inner), withFailSafe(inner)].entries()) {
       const run = store.runs.handle(`r${at}`, { projections: [words] });

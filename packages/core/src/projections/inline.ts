@@ -1,6 +1,6 @@
 /**
- * Inline projections: an append whose events and states are committed in one transaction. Once it is answered no reader
- * finds a state that lacks its events, and no state is stored whose events are not.
+ * Inline projections: an append that commits events and states in one transaction. After it resolves, every stored
+ * state includes its events, and no state is stored without its events.
  */
 
 import type { CallOptions } from '../contracts/common.ts';
@@ -20,31 +20,31 @@ import { refuseIfOver } from '../tools/contention.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { DefinedProjection } from './define.ts';
 import { type Handlers, ProjectionFold } from './fold.ts';
-import { fieldsOf, isUpToDate, type Keeping, type KeptState, keptOf, stateKey } from './stored.ts';
+import { fieldsOf, isUpToDate, parseState, type StateStorage, type StoredState, stateKey } from './stored.ts';
 
-/** Events that a state may be behind and still be brought up inside the transaction, where others wait for it. */
+/** How many events a state may be behind to be folded inside the transaction, which blocks others. */
 const MOST_BEHIND = 100;
-const MOST_TRIES = 20;
+const MAX_ATTEMPTS = 20;
 
 type FoldedEvent = Omit<StoredRunEvent, 'commitIndex' | 'link'>;
 type Outcome = PlacedEvent[] | Error;
 
-/** Ends a transaction that found a state it cannot go on from; nobody outside of this file sees it. */
-class StateApart extends Error {}
+/** Aborts a transaction whose stored state is ahead or too far behind. Never leaves this file. */
+class StateOutOfStep extends Error {}
 
-/** A projection whose state goes with an append. */
-interface Followed {
+/** A projection whose state is written with an append. */
+interface InlineProjection {
   projection: Projection<unknown>;
   handlers: Handlers;
 }
 
-/** The projections of an append; `null` for none. */
-function checkProjections(projections: unknown): Followed[] | null {
+/** Returns the projections of an append, or `null` without any. */
+function checkProjections(projections: unknown): InlineProjection[] | null {
   if (projections === undefined) return null;
   const rule = 'an array of projections that defineProjection gave';
   if (!Array.isArray(projections)) throw invalidArgument('projections', rule, projections);
   const names = new Set<string>();
-  const followed = projections.map((projection: unknown, at): Followed => {
+  const inline = projections.map((projection: unknown, at): InlineProjection => {
     const handlers = DefinedProjection.handlersOf(projection);
     if (!handlers) throw invalidArgument(`projections[${at}]`, 'a projection that defineProjection gave', projection);
     const name = `${handlers.name} ${handlers.version}`;
@@ -52,7 +52,7 @@ function checkProjections(projections: unknown): Followed[] | null {
     names.add(name);
     return { projection: projection as Projection<unknown>, handlers };
   });
-  return followed.length === 0 ? null : followed;
+  return inline.length === 0 ? null : inline;
 }
 
 function inlineUnsupported(): TidemarkError {
@@ -64,8 +64,8 @@ function inlineUnsupported(): TidemarkError {
 }
 
 /**
- * The append of an engine with the states of the projections that the options name; `null` when they name none. `viewOf` gives
- * the view of a tenant, and is `null` where states cannot be written with their events.
+ * Returns an `append` that also writes the states of the projections in the options, or `null` without projections.
+ * `viewOf` returns the view of a tenant; it is `null` when the store cannot write states with their events.
  */
 export function inlineAppend(
   context: StoreContext,
@@ -73,38 +73,37 @@ export function inlineAppend(
   options: AppendOptions | undefined,
   viewOf: ((tenantId: string) => Store) | null,
 ): Pick<RunEngine, 'append'> | null {
-  const followed = checkProjections(options?.projections);
-  if (!followed) return null;
+  const inline = checkProjections(options?.projections);
+  if (!inline) return null;
   if (options?.transaction !== undefined) throw invalidArgument('projections', 'used without a transaction');
   if (!viewOf) throw inlineUnsupported();
-  return new InlineAppend(context, engine, viewOf, followed);
+  return new InlineAppend(context, engine, viewOf, inline);
 }
 
-/** The append of an engine, with the states of projections beside the events. */
 class InlineAppend implements Pick<RunEngine, 'append'> {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
   readonly #viewOf: (tenantId: string) => Store;
-  readonly #followed: readonly Followed[];
+  readonly #projections: readonly InlineProjection[];
 
   constructor(
     context: StoreContext,
     engine: RunEngine,
     viewOf: (tenantId: string) => Store,
-    followed: readonly Followed[],
+    inline: readonly InlineProjection[],
   ) {
     this.#context = context;
     this.#engine = engine;
     this.#viewOf = viewOf;
-    this.#followed = followed;
+    this.#projections = inline;
   }
 
   async append(appends: readonly RunAppend[], call: EngineCall): Promise<Outcome[]> {
     const outcomes = await this.#appendOnce(appends, call);
     const settle = async (outcome: Outcome, at: number): Promise<Outcome> => {
       const append = appends[at]!;
-      const placed = outcome instanceof StateApart ? await this.#appendApart(append, call) : outcome;
-      if (!(placed instanceof Error)) await this.#followDuplicates(append.run, placed, call);
+      const placed = outcome instanceof StateOutOfStep ? await this.#appendAfterRefresh(append, call) : outcome;
+      if (!(placed instanceof Error)) await this.#refreshForDuplicates(append.run, placed, call);
       return placed;
     };
     return Promise.all(outcomes.map((outcome, at) => settle(outcome, at).catch((error: Error) => error)));
@@ -117,14 +116,14 @@ class InlineAppend implements Pick<RunEngine, 'append'> {
     );
   }
 
-  /** Brings the states up outside of any transaction, so that the next one has little left to fold. */
-  async #appendApart(append: RunAppend, call: EngineCall): Promise<Outcome> {
+  /** Refreshes the states outside a transaction before each attempt, so that the transaction has little to fold. */
+  async #appendAfterRefresh(append: RunAppend, call: EngineCall): Promise<Outcome> {
     const view = this.#viewOf(append.run.tenantId);
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      for (const { projection } of this.#followed) await refresh(projection, view, append.run, call);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      for (const { projection } of this.#projections) await refresh(projection, view, append.run, call);
       refuseIfOver(call);
       const [outcome] = await this.#appendOnce([append], call);
-      if (!(outcome instanceof StateApart)) return outcome!;
+      if (!(outcome instanceof StateOutOfStep)) return outcome!;
     }
     const name = JSON.stringify(append.run.runId);
     throw new TidemarkError(
@@ -134,53 +133,53 @@ class InlineAppend implements Pick<RunEngine, 'append'> {
     );
   }
 
-  /** Events that were stored before, without these projections perhaps, are in the states as well once this is answered. */
-  async #followDuplicates(run: RunKey, placed: readonly PlacedEvent[], call: EngineCall): Promise<void> {
+  /** Refreshes the states if all events are duplicates: they may have been stored without these projections. */
+  async #refreshForDuplicates(run: RunKey, placed: readonly PlacedEvent[], call: EngineCall): Promise<void> {
     if (placed.some(({ duplicateOf }) => duplicateOf === null)) return;
     const last = Math.max(...placed.map(({ runSeq }) => runSeq));
     const view = this.#viewOf(run.tenantId);
-    const keys = this.#followed.map(({ handlers }) => keyOf(handlers, run));
+    const keys = this.#projections.map(({ handlers }) => keyOf(handlers, run));
     const [records, position] = await Promise.all([
-      view.kv.getMany(keys, optionsOf(call)),
-      view.runs.position(run.runId, optionsOf(call)),
+      view.kv.getMany(keys, remainingTime(call)),
+      view.runs.position(run.runId, remainingTime(call)),
     ]);
     const needed = { lastEventSeq: last, rewrites: position?.rewrites ?? 0 };
-    for (const [at, { projection }] of this.#followed.entries())
+    for (const [at, { projection }] of this.#projections.entries())
       if (!isUpToDate(records[at], needed)) await refresh(projection, view, run, call);
   }
 
   #sameCommit(append: RunAppend, call: EngineCall): SameCommitWrites {
     const { run } = append;
     const { payloads, limits, deadlines } = this.#context;
-    const keeping: Keeping = { tenantId: run.tenantId, payloads, maxBytes: limits.fieldBytes };
-    const names = this.#followed.map(
+    const storage: StateStorage = { tenantId: run.tenantId, payloads, maxBytes: limits.fieldBytes };
+    const names = this.#projections.map(
       ({ handlers }): RecordName => ({ space: 'kv', tenantId: run.tenantId, key: keyOf(handlers, run) }),
     );
     return {
       names,
       writes: async (placed, found, { rewrites, read }) => {
-        const kept = found.map((record, at) => {
-          const state = keptOf(keeping, names[at]!.key, record && kvRecordOf(record));
+        const stored = found.map((record, at) => {
+          const state = parseState(storage, names[at]!.key, record && kvRecordOf(record));
           return state?.rewrites === rewrites ? state : null;
         });
         const added = addedEvents(append, placed);
-        const missed = await readMissed(run, kept, added[0]!.runSeq, read);
-        const folding = this.#fold(run, kept, [...missed, ...added]);
-        // A schema that never answers must not keep the transaction open.
+        const missing = await readMissing(run, stored, added[0]!.runSeq, read);
+        const folding = this.#fold(run, stored, [...missing, ...added]);
+        // A schema that never resolves must not keep the transaction open.
         const folds = await deadlines.race(folding, call, null);
-        return folds.map((fold, at) => writeOf(keeping, names[at]!, { run, rewrites }, fold, found[at]!));
+        return folds.map((fold, at) => writeOf(storage, names[at]!, { run, rewrites }, fold, found[at]!));
       },
     };
   }
 
   async #fold(
     run: RunKey,
-    kept: readonly (KeptState | null)[],
+    stored: readonly (StoredState | null)[],
     events: readonly FoldedEvent[],
   ): Promise<ProjectionFold[]> {
     const folds: ProjectionFold[] = [];
-    for (const [at, { handlers }] of this.#followed.entries()) {
-      const fold = new ProjectionFold(handlers, kept[at]!);
+    for (const [at, { handlers }] of this.#projections.entries()) {
+      const fold = new ProjectionFold(handlers, stored[at]!);
       for (const event of events) {
         if (event.runSeq <= fold.lastEventSeq) continue;
         const taken = fold.apply(recordOf(this.#context.payloads, run, event));
@@ -196,7 +195,7 @@ function keyOf({ name, version }: Handlers, { runId }: RunKey): string {
   return stateKey(name, version, runId);
 }
 
-/** The events of an append that are new, as they now stand in the log. */
+/** Returns the new events of an append with their sequence and time. */
 function addedEvents({ events }: RunAppend, placed: readonly PlacedEvent[]): FoldedEvent[] {
   const added: FoldedEvent[] = [];
   for (const [at, { runSeq, persistedAt, duplicateOf }] of placed.entries())
@@ -204,17 +203,17 @@ function addedEvents({ events }: RunAppend, placed: readonly PlacedEvent[]): Fol
   return added;
 }
 
-/** The events before `firstSeq` that one of the states lacks, verified like any that are read. */
-async function readMissed(
+/** Reads and verifies the events before `firstSeq` that at least one state does not include. */
+async function readMissing(
   run: RunKey,
-  kept: readonly (KeptState | null)[],
+  stored: readonly (StoredState | null)[],
   firstSeq: number,
   read: OpenLog['read'],
 ): Promise<StoredRunEvent[]> {
-  const ends = kept.map((it) => it?.lastEventSeq ?? 0);
+  const ends = stored.map((it) => it?.lastEventSeq ?? 0);
   const from = Math.min(...ends);
   const behind = firstSeq - 1 - from;
-  if (behind > MOST_BEHIND || Math.max(...ends) >= firstSeq) throw new StateApart();
+  if (behind > MOST_BEHIND || Math.max(...ends) >= firstSeq) throw new StateOutOfStep();
   if (behind === 0) return [];
   const page = await readLogPage(read, from, behind);
   checkPage(run, from, page);
@@ -223,27 +222,27 @@ async function readMissed(
 }
 
 function writeOf(
-  keeping: Keeping,
+  storage: StateStorage,
   name: RecordName,
   { run: { runId }, rewrites }: { run: RunKey; rewrites: number },
   { state, lastEventSeq }: ProjectionFold,
   found: StoredRecord | null,
 ): RecordWrite {
-  const fields = fieldsOf(keeping, name.key, { runId, state, lastEventSeq, rewrites });
-  const set = encodeFields(fields, 'state', keeping.maxBytes, { nulls: false });
+  const fields = fieldsOf(storage, name.key, { runId, state, lastEventSeq, rewrites });
+  const set = encodeFields(fields, 'state', storage.maxBytes, { nulls: false });
   return { name, mode: 'merge', expect: { revision: found?.revision ?? 0 }, set, brief: true };
 }
 
 async function refresh(projection: Projection<unknown>, view: Store, { runId }: RunKey, call: EngineCall) {
   try {
-    await projection.refresh(view, runId, optionsOf(call));
+    await projection.refresh(view, runId, remainingTime(call));
   } catch (error) {
-    // The run has not begun: what was kept for its id is gone now.
+    // The run does not exist yet. `refresh` has discarded any state stored for its id.
     if (!isTidemarkError(error, 'RUN_NOT_FOUND')) throw error;
   }
 }
 
-/** What is left of a call's time, for a call of our own. */
-function optionsOf({ signal, deadline }: EngineCall): CallOptions {
+/** Returns call options with the time that is left of a call. */
+function remainingTime({ signal, deadline }: EngineCall): CallOptions {
   return { signal, timeoutMs: deadline === undefined ? undefined : Math.max(1, deadline - Date.now()) };
 }

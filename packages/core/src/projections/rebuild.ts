@@ -1,6 +1,6 @@
 /**
- * Rebuilds: brings the states of all runs up to date, switches the version that serves, and removes the states of lower
- * versions. It keeps no notes: a state that is up to date needs only a look, so after a crash the work goes on where it
+ * Rebuilds: brings the states of all runs up to date, switches the active version, and removes the states of lower
+ * versions. A rebuild stores no progress: it skips states that are up to date, so after a crash it continues where it
  * stopped.
  */
 import type { CallOptions } from '../contracts/common.ts';
@@ -11,15 +11,15 @@ import type { RunSummary } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
 import { numberOf } from '../kv/values.ts';
 import { inParts } from '../tools/paging.ts';
-import { callOf, isUpToDate, servingKey, stateKey, versionPrefix } from './stored.ts';
+import { callOptions, isUpToDate, servingKey, stateKey, versionPrefix } from './stored.ts';
 
-/** Runs looked at together. */
+/** Runs listed together. */
 const PAGE = 200;
 const AT_ONCE = 8;
-/** The first look folds everything; the second what came meanwhile, so that the new version does not begin far behind. */
-const LOOKS = 2;
+/** The first pass folds everything; the second folds later events, so that the new version is not far behind. */
+const PASSES = 2;
 
-/** What a rebuild works with. */
+/** The projection that is rebuilt. */
 export interface Rebuilding {
   name: string;
   version: number;
@@ -29,31 +29,31 @@ export interface Rebuilding {
 export async function rebuild(store: Store, it: Rebuilding, options: RebuildOptions): Promise<RebuildReport> {
   const progress: RebuildProgress = { runs: 0, refreshed: 0 };
   const views = new Map<string, Store>();
-  for (let look = 0; look < LOOKS; look++) {
-    await lookOver(store, views, it, options, progress);
+  for (let pass = 0; pass < PASSES; pass++) {
+    await refreshAll(store, views, it, options, progress);
     options.probe?.('passed');
   }
-  const serving = await serve(store, it, callOf(options));
+  const active = await activate(store, it, callOptions(options));
   options.probe?.('switched');
-  if (serving === it.version) for (const view of views.values()) await removeLower(view, it, callOf(options));
-  return { ...progress, activeVersion: serving };
+  if (active === it.version) for (const view of views.values()) await removeLower(view, it, callOptions(options));
+  return { ...progress, activeVersion: active };
 }
 
-async function lookOver(
+async function refreshAll(
   store: Store,
   views: Map<string, Store>,
   it: Rebuilding,
   options: RebuildOptions,
   progress: RebuildProgress,
 ) {
-  const call = callOf(options);
+  const call = callOptions(options);
   let cursor: string | undefined;
   do {
     const page = await store.runs.listRuns({ ...call, order: 'oldest', limit: PAGE, cursor });
     for (const [tenantId, runs] of byTenant(page.items)) {
       const view = views.get(tenantId) ?? store.forTenant(tenantId);
       views.set(tenantId, view);
-      progress.refreshed += await refreshThoseBehind(view, it, runs, options);
+      progress.refreshed += await refreshBehind(view, it, runs, options);
     }
     progress.runs += page.items.length;
     options.onProgress?.({ ...progress });
@@ -61,8 +61,8 @@ async function lookOver(
   } while (cursor !== undefined);
 }
 
-async function refreshThoseBehind(view: Store, it: Rebuilding, runs: RunSummary[], options: RebuildOptions) {
-  const call = callOf(options);
+async function refreshBehind(view: Store, it: Rebuilding, runs: RunSummary[], options: RebuildOptions) {
+  const call = callOptions(options);
   const keys = runs.map(({ runId }) => stateKey(it.name, it.version, runId));
   const records = await view.kv.getMany(keys, call);
   options.probe?.('looked');
@@ -79,7 +79,7 @@ async function refreshThoseBehind(view: Store, it: Rebuilding, runs: RunSummary[
   return refreshed;
 }
 
-/** Whether the state was behind; a run that was removed since it was listed has none. */
+/** Refreshes a state if it is behind and returns whether it was. Returns false for a run that was removed meanwhile. */
 async function refreshIfBehind(
   view: Store,
   it: Rebuilding,
@@ -99,7 +99,7 @@ async function refreshIfBehind(
 
 async function isCurrent(view: Store, run: RunSummary, record: KvRecord | null | undefined, call: CallOptions) {
   const { lastEventSeq } = run;
-  // Without a look at the run: its state is missing or behind.
+  // The state is missing or behind; no need to read the run.
   if ((numberOf(record?.fields.seq) ?? 0) < lastEventSeq) return false;
   const position = await view.runs.position(run.runId, call);
   return position !== null && isUpToDate(record, { lastEventSeq, rewrites: position.rewrites });
@@ -111,7 +111,7 @@ function byTenant(runs: readonly RunSummary[]): Map<string, RunSummary[]> {
   return groups;
 }
 
-/** Removes a tenant's states of versions that served before: nobody keeps them up to date, or free of what was redacted. */
+/** Removes a tenant's states of lower versions: they are no longer updated, nor cleared of redacted payloads. */
 async function removeLower(view: Store, { name, version }: Rebuilding, call: CallOptions): Promise<void> {
   for (let lower = 1; lower < version; lower++) {
     for (;;) {
@@ -122,8 +122,8 @@ async function removeLower(view: Store, { name, version }: Rebuilding, call: Cal
   }
 }
 
-/** Makes a version the one that serves, unless a higher one does: a slow rebuild must not undo a later one. */
-async function serve(store: Store, { name, version }: Rebuilding, call: CallOptions): Promise<number> {
+/** Activates a version unless a higher one is active: a slow rebuild must not undo a later one. */
+async function activate(store: Store, { name, version }: Rebuilding, call: CallOptions): Promise<number> {
   const key = servingKey(name);
   for (;;) {
     const record = await store.kv.get(key, call);

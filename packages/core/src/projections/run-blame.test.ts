@@ -1,4 +1,4 @@
-/** Blame of the built-in snapshot: the same as comparing the snapshots before and after each event. */
+/** Blame of the built-in snapshot equals the result of comparing the snapshots before and after each event. */
 import { describe, expect, it } from 'vitest';
 import type { RunSnapshot } from '../contracts/run-state.ts';
 import { memoryStore } from '../memory/store.ts';
@@ -46,7 +46,7 @@ describe('blameRun', () => {
       before = after;
       const blame = await blameRun(store, 'r', { atSeq: seq });
       expect(Object.keys(blame).sort()).toEqual(Object.keys(after).sort());
-      // A path may have been written again with what stood there; it is never blamed on an earlier event.
+      // A path may have been rewritten with the same value; it is never blamed on an earlier event.
       for (const path of Object.keys(after)) expect(blame[path]).toBeGreaterThanOrEqual(expected[path]!);
     }
     const blame = await blameRun(store, 'r');
@@ -67,7 +67,7 @@ describe('blameRun', () => {
     });
   });
 
-  it('refuses an unknown run', async () => {
+  it('throws RUN_NOT_FOUND for an unknown run', async () => {
     await expect(blameRun(memoryStore(), 'r')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 });

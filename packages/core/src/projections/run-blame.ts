@@ -1,4 +1,4 @@
-/** Blame for the built-in snapshot: compares the run's own fields and the one step an event speaks of, before and after it. */
+/** Blame for the built-in snapshot: compares the run's fields and the event's step before and after each event. */
 import type { Blame } from '../contracts/projections.ts';
 import type { RunEventRecord } from '../contracts/run-events.ts';
 import type { RunSnapshot } from '../contracts/run-state.ts';
@@ -9,16 +9,24 @@ import { pointer } from './blame.ts';
 import { isContainer, memberOf } from './copy.ts';
 import { readTail } from './tail.ts';
 
-/** Fields that say how the snapshot was made, not what the run did. */
+/** Fields that describe the snapshot and not the run. */
 const NOT_OF_EVENTS = new Set(['projectedAt', 'version', 'freshness', 'lastEventSeq']);
-/** The event that made the run made what nothing wrote since. */
+/** Paths that were never written later are blamed on the first event. */
 const FIRST = 1;
 
 /**
- * Which event last wrote each path of a run's snapshot.
+ * Returns the sequence of the event that last wrote each path of a run's snapshot. Paths are JSON Pointers. With
+ * `atSeq`, the snapshot as of that event.
+ *
+ * @throws `RUN_NOT_FOUND` for an unknown run, `INVALID_ARGUMENT` when `atSeq` is above the last sequence of the run.
  *
  * @example
- * (await blameRun(store, 'order-42'))['/steps/0/status']; // 3: event 3 completed the first step
+ * const run = store.runs.handle('order-42');
+ * await run.append('RunStarted');
+ * await run.append('StepStarted', {}, { stepId: 'charge' });
+ * await run.append('StepCompleted', {}, { stepId: 'charge' });
+ * const blame = await blameRun(store, 'order-42');
+ * console.log(blame['/steps/0/status']); // 3
  */
 export async function blameRun(
   store: { readonly runs: Pick<RunStore, 'fetchEvents'> },
@@ -36,11 +44,11 @@ type Fields = Record<string, unknown>;
 
 class RunBlame {
   readonly #fold = new RunFold();
-  readonly #marks: Blame = {};
+  readonly #lastWrites: Blame = {};
   readonly #stepAt = new Map<string, number>();
-  /** The fields of the run, and of each step by its path, as they were. */
+  /** The fields of the run and of each step before the current event, by path. */
   readonly #before = new Map<string, Fields>();
-  /** How long the lists were, by their paths. */
+  /** The lengths of the lists before the current event, by path. */
   readonly #lengths = new Map<string, number>();
 
   apply(event: RunEventRecord): void {
@@ -59,20 +67,20 @@ class RunBlame {
     this.#stepAt.set(stepId, at);
     const { artifacts, ...fields } = steps[at];
     const path = `/steps/${at}`;
-    if (!this.#before.has(path)) this.#marks[path] = runSeq;
+    if (!this.#before.has(path)) this.#lastWrites[path] = runSeq;
     this.#compare(path, fields, runSeq);
     this.#grow(`${path}/artifacts`, artifacts.length, runSeq);
   }
 
   #grow(path: string, length: number, seq: number): void {
-    for (let at = this.#lengths.get(path) ?? 0; at < length; at++) this.#marks[`${path}/${at}`] = seq;
+    for (let at = this.#lengths.get(path) ?? 0; at < length; at++) this.#lastWrites[`${path}/${at}`] = seq;
     this.#lengths.set(path, length);
   }
 
   #compare(path: string, after: Fields, seq: number): void {
     const before = this.#before.get(path) ?? {};
-    for (const key of Object.keys(after)) if (before[key] !== after[key]) this.#marks[pointer(path, key)] = seq;
-    // Steps are changed in place.
+    for (const key of Object.keys(after)) if (before[key] !== after[key]) this.#lastWrites[pointer(path, key)] = seq;
+    // Copied, because the fold changes steps in place.
     this.#before.set(path, { ...after });
   }
 
@@ -85,7 +93,7 @@ class RunBlame {
   }
 
   #visit(value: unknown, path: string, seq: number, blame: Blame): void {
-    const at = Math.max(seq, this.#marks[path] ?? 0);
+    const at = Math.max(seq, this.#lastWrites[path] ?? 0);
     if (!isContainer(value) || Object.keys(value).length === 0) {
       blame[path] = at;
       return;

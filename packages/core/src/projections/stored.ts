@@ -1,4 +1,4 @@
-/** States as they are kept: one KV record per run and version, written on the revision that was read. */
+/** Stored states: one KV record per run and version, written only over the revision that was read. */
 import { encodeJson } from '../checks/json.ts';
 import { PAYLOADS, Payloads } from '../codec/payloads.ts';
 import type { PayloadContext } from '../contracts/codec.ts';
@@ -14,22 +14,22 @@ import { sha256Hex } from '../hash.ts';
 import { numberOf, textOf } from '../kv/values.ts';
 
 const PREFIX = 'tidemark.projections';
-/** Longer ones are hashed: a key has room for 512 bytes. */
+/** Longer run ids are hashed, because a key has at most 512 bytes. */
 const MAX_ENCODED = 300;
 
-/** The record that says which version of a projection serves. */
+/** Returns the key of the record with the active version of a projection. */
 export function servingKey(name: string): string {
   return `${PREFIX}.${name}`;
 }
 
-/** The record of a run's state. Different runs never share one: `~` begins hashes only. */
+/** Returns the key of a run's state. Keys of different runs never collide: only hashed ids start with `~`. */
 export function stateKey(name: string, version: number, runId: string): string {
   const encoded = encodeURIComponent(runId).replace(/[.!~*'()]/g, percent);
   const id = encoded.length <= MAX_ENCODED ? encoded : `~${sha256Hex(runId)}`;
   return `${versionPrefix(name, version)}${id}`;
 }
 
-/** The prefix of the keys of all states of a version. */
+/** Returns the key prefix of all states of a version. */
 export function versionPrefix(name: string, version: number): string {
   return `${PREFIX}.${name}.${version}.`;
 }
@@ -38,35 +38,35 @@ function percent(char: string): string {
   return `%${char.charCodeAt(0).toString(16).toUpperCase()}`;
 }
 
-/** A state as it was read, with what is needed to write the next one. */
-export interface KeptState {
+/** A stored state, with the revision needed to replace it. */
+export interface StoredState {
   state: unknown;
   lastEventSeq: number;
-  /** The run's `rewrites`, read before the first event was. A state of another value than the run's is outdated. */
+  /** The run's `rewrites`, read before the first event. The state is outdated when the run has another value. */
   rewrites: number;
   revision: number;
 }
 
-/** Whose states are kept, and what they pass on their way in and out. */
-export interface Keeping {
+/** The tenant, codec and size limit of stored states. */
+export interface StateStorage {
   tenantId: string;
   payloads: Payloads;
-  /** Of a state as JSON text. */
+  /** The largest size of a state as JSON text. */
   maxBytes: number;
 }
 
-export function keptOf(keeping: Keeping, key: string, record: KvRecord | null): KeptState | null {
+export function parseState(storage: StateStorage, key: string, record: KvRecord | null): StoredState | null {
   if (!record) return null;
   const { state, seq, rewrites } = record.fields;
   return {
-    state: keeping.payloads.decode(textOf(state)!, stateContext(keeping, key)),
+    state: storage.payloads.decode(textOf(state)!, stateContext(storage, key)),
     lastEventSeq: numberOf(seq)!,
     rewrites: numberOf(rewrites) ?? 0,
     revision: record.revision,
   };
 }
 
-/** Whether a state's record was folded from the run as it stands, and as far as that. */
+/** Whether a stored state includes all events up to a position of its run, and was folded since its last rewrite. */
 export function isUpToDate(
   record: KvRecord | null | undefined,
   { lastEventSeq, rewrites }: Pick<RunPosition, 'lastEventSeq' | 'rewrites'>,
@@ -77,32 +77,37 @@ export function isUpToDate(
 
 type NextState = Pick<ProjectedState<unknown>, 'runId' | 'state' | 'lastEventSeq'> & { rewrites: number };
 
-/** The fields of a state's record. */
-export function fieldsOf(keeping: Keeping, key: string, next: NextState): Record<string, KvValue> {
-  const text = encodeJson(next.state, 'state', keeping.maxBytes);
-  const state = keeping.payloads.encode(text, stateContext(keeping, key));
+/** Returns the fields of a state's record. */
+export function fieldsOf(storage: StateStorage, key: string, next: NextState): Record<string, KvValue> {
+  const text = encodeJson(next.state, 'state', storage.maxBytes);
+  const state = storage.payloads.encode(text, stateContext(storage, key));
   return { run: next.runId, seq: next.lastEventSeq, rewrites: next.rewrites, state };
 }
 
-/** Writes a state over the one that was read; false, and nothing is written, when another was faster. */
-export async function keep(
+/** Replaces the state that was read. Returns false, and writes nothing, when another process stored one first. */
+export async function saveState(
   store: Store,
   key: string,
   next: NextState,
-  over: KeptState | null,
+  over: StoredState | null,
   call: CallOptions,
 ): Promise<boolean> {
-  const set = fieldsOf(keepingOf(store), key, next);
+  const set = fieldsOf(stateStorage(store), key, next);
   return (await store.kv.swap(key, { expectedRevision: over?.revision ?? 0, set }, call)).swapped;
 }
 
-/** Removes the state that was read, unless another was stored since. */
-export async function discard(store: Store, key: string, { revision }: KeptState, call: CallOptions): Promise<void> {
+/** Removes the state that was read, unless another one was stored since. */
+export async function discardState(
+  store: Store,
+  key: string,
+  { revision }: StoredState,
+  call: CallOptions,
+): Promise<void> {
   const set = { run: null, seq: null, rewrites: null, state: null };
   await store.kv.swap(key, { expectedRevision: revision, set }, call);
 }
 
-/** Removes the states of a run, of every projection and version that keeps states in these records. */
+/** Removes the states of a run in these records, for every projection and version. */
 export async function dropStates(records: Records, { tenantId, runId }: RunKey, call: EngineCall): Promise<void> {
   const delimiter = `${PREFIX}.`;
   for (let after: string | null = null; ; ) {
@@ -114,7 +119,7 @@ export async function dropStates(records: Records, { tenantId, runId }: RunKey, 
     else {
       const key = stateKey(name!, Number(version), runId);
       await records.write({ name: { space: 'kv', tenantId, key }, mode: 'delete', set: new Map() }, call);
-      // On to the next projection or version: ids are encoded in characters below this one.
+      // Skip to the next projection or version: all characters of encoded ids are below \x7f.
       after = `${versionPrefix(name!, Number(version))}\x7f`;
     }
   }
@@ -122,24 +127,24 @@ export async function dropStates(records: Records, { tenantId, runId }: RunKey, 
 
 const PLAIN = new Payloads(null);
 
-/** How the view of a tenant keeps states; wrappers pass on the payloads that the KV store underneath carries. */
-export function keepingOf({ kv, info }: Store): Keeping {
+/** Returns the state storage of a tenant's view. Wrappers expose the payload codec of the KV store they wrap. */
+export function stateStorage({ kv, info }: Store): StateStorage {
   const payloads = (kv as { [PAYLOADS]?: Payloads })[PAYLOADS] ?? PLAIN;
   return { tenantId: info.tenantId!, payloads, maxBytes: info.limits.fieldBytes };
 }
 
-function stateContext({ tenantId }: Keeping, key: string): PayloadContext {
+function stateContext({ tenantId }: StateStorage, key: string): PayloadContext {
   return { tenantId, kind: 'projection', owner: key };
 }
 
-/** A view of the tenant the run belongs to; `null` for an unknown run. */
+/** Returns a view of the run's tenant, or `null` for an unknown run. */
 export async function tenantView(store: Store, runId: string, options: RunReadOptions): Promise<Store | null> {
   const tenantId = options.tenantId ?? store.info.tenantId;
   if (tenantId !== undefined) return store.forTenant(tenantId);
-  const position = await store.runs.position(runId, callOf(options));
+  const position = await store.runs.position(runId, callOptions(options));
   return position && store.forTenant(position.tenantId);
 }
 
-export function callOf({ signal, timeoutMs }: CallOptions): CallOptions {
+export function callOptions({ signal, timeoutMs }: CallOptions): CallOptions {
   return { signal, timeoutMs };
 }

@@ -6,7 +6,7 @@ import type { RunReadOptions, RunStore } from '../contracts/runs.ts';
 
 const PAGE = 1_000;
 
-/** Gives each event to `take`, up to `atSeq` if given; a run that ends before it is refused. */
+/** Passes each event to `take`, up to `atSeq` if given. Throws `INVALID_ARGUMENT` when the run ends before `atSeq`. */
 export async function readTail(
   runs: Pick<RunStore, 'fetchEvents'>,
   runId: string,

@@ -9,7 +9,7 @@ import type { Digest } from '../hash.ts';
 import { FIRST_LINK, linkOf, rollOf } from './chain.ts';
 import { nextRunStatus } from './transitions.ts';
 
-/** What to write and what to answer. Nothing is to be written when `rows` is empty. */
+/** The rows and head to write, and the positions to return. An empty `rows` means that nothing is written. */
 export interface AppendPlan {
   rows: StoredRunEvent[];
   head: RunHead;
@@ -17,10 +17,11 @@ export interface AppendPlan {
 }
 
 /**
- * Plans an append against the head as it stands.
+ * Plans an append against the current head.
  *
- * @param stored the stored events of those idempotency keys that are taken already
- * @param now the append authority's clock, read after the run was locked (RUN-6)
+ * @param stored stored events by idempotency key, for the keys that are already taken
+ * @param now the append authority's clock, read after the run was locked
+ * @throws `RUN_DELETED`, `RUN_ARCHIVED`, `SCOPE_MISMATCH` or `SEQ_CONFLICT`.
  */
 export function planAppend(
   append: RunAppend,
@@ -76,7 +77,7 @@ function checkFence({ run, expectedSeq }: RunAppend, current: number): void {
   if (expectedSeq !== undefined && expectedSeq !== current) throw seqConflict(run.runId, expectedSeq, current);
 }
 
-/** The refusal of what was meant for another sequence than the run's last. */
+/** Returns the `SEQ_CONFLICT` error for a write whose `expectedSeq` is not the run's last sequence. */
 export function seqConflict(runId: string, expected: number, current: number): TidemarkError {
   return new TidemarkError(
     'SEQ_CONFLICT',
@@ -85,7 +86,7 @@ export function seqConflict(runId: string, expected: number, current: number): T
   );
 }
 
-/** The refusal of what was meant for the run as it was before a redaction or a restore. */
+/** Returns the `CONFLICT` error for a write that was based on the run before a redaction or a restore. */
 export function rewritten(runId: string, current: number): TidemarkError {
   return new TidemarkError(
     'CONFLICT',
@@ -109,7 +110,7 @@ function checkScope(append: RunAppend, head: RunHead, event: { projectId: string
   );
 }
 
-/** The refusal of an append to a run that was removed (RUN-15). */
+/** Returns the error for an append to a removed run: `RUN_DELETED` or `RUN_ARCHIVED` (RUN-15). */
 export function tombstoneError(runId: string, tombstone: RunTombstone): TidemarkError {
   const name = JSON.stringify(runId);
   if (tombstone.kind === 'deleted')

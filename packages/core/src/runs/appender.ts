@@ -1,4 +1,4 @@
-/** The way of an append from checked events to its results: grouped by run, fenced, checked against transitions where asked for. */
+/** Appends events: checks them, groups them by run, applies the fence and, if requested, checks transitions. */
 
 import { sameJson } from '../checks/json.ts';
 import { checkInteger, timeText } from '../checks/numbers.ts';
@@ -19,7 +19,7 @@ import { type Prepared, prepareEvent } from './prepare.ts';
 import type { SnapshotReader } from './snapshots.ts';
 import type { RunView } from './view.ts';
 
-/** Returns the append that writes states of projections with the events; `null` when the options name no projections. */
+/** Returns an `append` that also writes projection states, or `null` when the options name no projections. */
 export type InlineAppends = (engine: RunEngine, options: AppendOptions | undefined) => Pick<RunEngine, 'append'> | null;
 
 export class EventAppender {
@@ -43,7 +43,7 @@ export class EventAppender {
     this.#inlineAppends = inlineAppends;
   }
 
-  /** Appends events; `write` is the call that made the append. */
+  /** Appends events. `write` is the public call that requested the append; errors carry it. */
   async append(
     events: readonly RunEventInput[],
     options: AppendOptions | undefined,
@@ -64,18 +64,18 @@ export class EventAppender {
         : await appender.append(appends, Object.assign(call, { transaction: options?.transaction }));
       const refusals = outcomes.filter((outcome) => outcome instanceof Error);
       if (refusals.length > 0) throw refusalOf(refusals, outcomes.some(isWritten), carriedWrite(write));
-      return resultsOf(this.#context.payloads, prepared, appends, outcomes as PlacedEvent[][]);
+      return toResults(this.#context.payloads, prepared, appends, outcomes as PlacedEvent[][]);
     });
   }
 
-  /** Appends only what the transition table allows, against the very state it was checked on (RUN-11). */
+  /** Appends only events that the transition table allows, fenced on the state they were checked against (RUN-11). */
   async #appendValid(
     appends: readonly RunAppend[],
     appender: Pick<RunEngine, 'append'>,
     call: EngineCall,
   ): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
-    // All are checked before the first is written: most refusals then leave nothing behind.
+    // Check all runs before writing the first, so that most refusals leave nothing written.
     const checked: number[] = [];
     for (const append of appends) checked.push(await this.#checkTransitions(append, call));
     for (const [at, append] of appends.entries()) {
@@ -98,14 +98,14 @@ export class EventAppender {
     }
   }
 
-  /** Throws `INVALID_TRANSITION` for events that are new and not allowed; returns the run's last sequence. */
+  /** Throws `INVALID_TRANSITION` for new events that are not allowed. Returns the run's last sequence. */
   async #checkTransitions(append: RunAppend, call: EngineCall): Promise<number> {
     const fresh: PreparedEvent[] = [];
     for (const event of append.events) if (!(await this.#isStored(append, event, call))) fresh.push(event);
     return this.#snapshots.checkTransitions(append.run, fresh, call);
   }
 
-  /** A duplicate passes a fence that nothing else can pass, so an impossible one asks without writing (RUN-7). */
+  /** Appends with an impossible fence, which only a duplicate passes (RUN-7). Writes nothing either way. */
   async #isStored(append: RunAppend, event: PreparedEvent, call: EngineCall): Promise<boolean> {
     const [outcome] = await this.#engine.append([{ ...append, events: [event], expectedSeq: -1 }], call);
     if (isTidemarkError(outcome, 'SEQ_CONFLICT')) return false;
@@ -114,14 +114,14 @@ export class EventAppender {
   }
 }
 
-/** Where the events of one run stand, or why none of them was written. */
+/** The positions of one run's events, or the error that kept all of them from being written. */
 type Outcome = PlacedEvent[] | Error;
 
 function isWritten(outcome: Outcome): boolean {
   return !(outcome instanceof Error) && outcome.some(({ duplicateOf }) => duplicateOf === null);
 }
 
-/** One append per run, the events of each in their order. */
+/** Returns one append per run, with each run's events in input order. */
 function groupByRun(prepared: readonly Prepared[]): RunAppend[] {
   if (prepared.length === 1) {
     const { run, event, labels, parentRunId } = prepared[0]!;
@@ -137,32 +137,35 @@ function groupByRun(prepared: readonly Prepared[]): RunAppend[] {
   return [...appends.values()];
 }
 
-/** The results in the order of the inputs. */
-function resultsOf(
+/** Returns the results in input order. */
+function toResults(
   payloads: Payloads,
   prepared: readonly Prepared[],
   appends: readonly RunAppend[],
   placed: readonly PlacedEvent[][],
 ): AppendResult[] {
-  if (prepared.length === 1) return [resultOf(payloads, prepared[0]!, placed[0]![0]!)];
-  const placedOf = new Map<PreparedEvent, PlacedEvent>();
+  if (prepared.length === 1) return [toResult(payloads, prepared[0]!, placed[0]![0]!)];
+  const placedByEvent = new Map<PreparedEvent, PlacedEvent>();
   appends.forEach((append, index) => {
-    for (const [at, event] of append.events.entries()) placedOf.set(event, placed[index]![at]!);
+    for (const [at, event] of append.events.entries()) placedByEvent.set(event, placed[index]![at]!);
   });
-  return prepared.map((it) => resultOf(payloads, it, placedOf.get(it.event)!));
+  return prepared.map((it) => toResult(payloads, it, placedByEvent.get(it.event)!));
 }
 
-function resultOf(payloads: Payloads, { run, event }: Prepared, placed: PlacedEvent): AppendResult {
+function toResult(payloads: Payloads, { run, event }: Prepared, placed: PlacedEvent): AppendResult {
   const { runSeq, duplicateOf } = placed;
   const persistedAt = timeText(placed.persistedAt);
   if (!duplicateOf) return { eventId: event.eventId, runSeq, persistedAt, idempotent: false, persisted: true };
-  const payloadMatches = saysTheSame(payloads, run, event, duplicateOf);
+  const payloadMatches = hasSameContent(payloads, run, event, duplicateOf);
   const result = { eventId: duplicateOf.eventId, runSeq, persistedAt, idempotent: true, persisted: false };
   return payloadMatches === null ? result : { ...result, payloadMatches };
 }
 
-/** `null` where it cannot be known: a codec gives another text each time, and of a redacted one only the hash is left. */
-function saysTheSame(payloads: Payloads, run: RunKey, sent: PreparedEvent, stored: StoredRunEvent): boolean | null {
+/**
+ * Whether a duplicate has the content of the stored event. `null` when that cannot be determined: a redacted event has
+ * only its payload's hash left, and a codec may encode the same payload to a different text each time.
+ */
+function hasSameContent(payloads: Payloads, run: RunKey, sent: PreparedEvent, stored: StoredRunEvent): boolean | null {
   if (sent.eventType !== stored.eventType || sent.stepId !== stored.stepId) return false;
   if (stored.redaction) {
     if (payloadHashOf(sent.payload) === stored.redaction.payloadHash) return true;
@@ -170,11 +173,11 @@ function saysTheSame(payloads: Payloads, run: RunKey, sent: PreparedEvent, store
   }
   if (sent.payload === stored.payload) return true;
   if (sent.payload === null || stored.payload === null) return false;
-  const place = payloadContext(run, stored);
+  const context = payloadContext(run, stored);
   try {
-    return sameJson(payloads.decode(sent.payload, place), payloads.decode(stored.payload, place));
+    return sameJson(payloads.decode(sent.payload, context), payloads.decode(stored.payload, context));
   } catch (error) {
-    // Others of the batch are written: one whose stored payload cannot be read any more must not deny that.
+    // Other events of the batch are already written: an unreadable stored payload must not fail the whole append.
     if (isTidemarkError(error, 'CODEC_FAILED')) return false;
     throw error;
   }

@@ -1,4 +1,4 @@
-/** Stored snapshots are bound to the events they were folded from (RUN-14), and a history that was replaced is reported. */
+/** Stored snapshots are bound to the events they were folded from (RUN-14), and a replaced history is reported. */
 import { describe, expect, it } from 'vitest';
 import type { StoreAlert } from '../contracts/alerts.ts';
 import type { RunSnapshot } from '../contracts/run-state.ts';
@@ -18,7 +18,7 @@ async function setUp(events = 3) {
   await handle.append('RunStarted');
   for (let at = 1; at < events; at++) await handle.append('Progress', { at });
   const load = async () => (await engine.loadSnapshot(RUN, CALL))!;
-  /** Stores a snapshot with a correct checksum, as somebody who knows the format could. */
+  /** Stores a changed snapshot with a correct checksum, as a forger who knows the format could. */
   const forge = async (change: Partial<RunSnapshot>, link?: string) => {
     const stored: StoredSnapshot = await load();
     const found = readBound(RUN, stored.body, stored);
@@ -31,7 +31,7 @@ async function setUp(events = 3) {
 }
 
 describe('a bound snapshot', () => {
-  it('is told from what version 0.1 stored, and from what is no snapshot', async () => {
+  it('is distinguished from version 0.1 snapshots and from other text', async () => {
     const { load, runs } = await setUp();
     await runs.refreshSnapshot('r');
     const { lastEventSeq, rewrites, body } = await load();
@@ -43,7 +43,7 @@ describe('a bound snapshot', () => {
     expect(read(body.replace('RUNNING', 'FAILED'))).toMatchObject({ problem: 'its checksum does not match' });
   });
 
-  it('is returned without what binds it', async () => {
+  it('is returned without its integrity member', async () => {
     const { runs, load } = await setUp();
     const { snapshot } = await runs.refreshSnapshot('r');
     expect(snapshot).not.toHaveProperty('integrity');
@@ -51,7 +51,7 @@ describe('a bound snapshot', () => {
     expect(JSON.parse((await load()).body)).toHaveProperty('integrity.link');
   });
 
-  it('covers its run, its sequence, its rewrites, its link and every character of its text', async () => {
+  it('has a checksum over its run, sequence, rewrites, link and every character of its text', async () => {
     const { runs, load } = await setUp();
     await runs.refreshSnapshot('r');
     const stored = await load();
@@ -67,7 +67,7 @@ describe('a bound snapshot', () => {
     }
   });
 
-  it('with the link of another history is not used, and that is reported once', async () => {
+  it('is not used when it has the link of another history, which is reported once', async () => {
     const { runs, handle, forge, alerts } = await setUp();
     await runs.refreshSnapshot('r');
     await forge({ status: 'FAILED' }, 'x'.repeat(32));
@@ -80,7 +80,7 @@ describe('a bound snapshot', () => {
     expect(alerts).toHaveLength(1);
   });
 
-  it('that is ahead of its run is not used', async () => {
+  it('is not used when it is ahead of its run', async () => {
     const { runs, forge, alerts } = await setUp();
     await runs.refreshSnapshot('r');
     await forge({ status: 'FAILED', lastEventSeq: 7 });
@@ -89,7 +89,7 @@ describe('a bound snapshot', () => {
     expect(alerts).toMatchObject([{ code: 'HEAD_WENT_BACK', knownSeq: 7, currentSeq: 3 }]);
   });
 
-  it('that says something else than its events is found and replaced by verify, and by a full refresh', async () => {
+  it('is replaced by verify and by a full refresh when it differs from its events', async () => {
     const { runs, forge } = await setUp();
     await runs.refreshSnapshot('r');
     await forge({ status: 'FAILED' });
@@ -104,7 +104,7 @@ describe('a bound snapshot', () => {
     expect(await runs.verify('r')).toMatchObject({ ok: true, snapshot: { runSeq: 3, ok: true } });
   });
 
-  it('counts invalid events beyond those that it lists', async () => {
+  it('counts more invalid events than it lists', async () => {
     const { runs, handle } = await setUp(1);
     for (let at = 0; at < 150; at++) await handle.append('RunResumed');
     expect(await runs.refreshSnapshot('r')).toMatchObject({ invalid: 150, snapshot: { invalidEvents: 150 } });

@@ -1,7 +1,7 @@
 /**
  * Stored snapshots are bound to the history they were folded from: the stored text ends with the chain link at the
- * snapshot's sequence and a checksum over everything that was stored. A text that was changed by hand, damaged on disk or
- * written without the binding is not used.
+ * snapshot's sequence and a checksum over everything that was stored. A text that was changed by hand, damaged on disk
+ * or written without the binding is not used.
  */
 import { decodeJson } from '../checks/json.ts';
 import type { RunSnapshot } from '../contracts/run-state.ts';
@@ -19,12 +19,12 @@ export interface BoundSnapshot {
   link: Digest;
 }
 
-/** A stored text that is no bound snapshot. */
+/** The result of reading a stored text that is not a bound snapshot. */
 export interface UnboundSnapshot {
   problem: string;
   /** Written by version 0.1, which did not bind snapshots. */
   isOld: boolean;
-  /** Of the text, where it can be read. */
+  /** The version found in the text, or 0 when it cannot be read. */
   version: number;
 }
 
@@ -36,7 +36,7 @@ export function boundText(run: RunKey, { snapshot, link }: BoundSnapshot, rewrit
   return text.slice(0, -1) + integrityMember(hex, checksum);
 }
 
-/** Reads a stored JSON text back; returns the reason where the text is not what was stored. */
+/** Reads a stored JSON text. Returns the problem when the text is not the one that was stored. */
 export function readBound(
   run: RunKey,
   text: string,
@@ -50,7 +50,7 @@ export function readBound(
   return { snapshot: decodeJson<RunSnapshot>(plain), link: digestOf(Buffer.from(hex, 'hex')) };
 }
 
-/** Version 0.1 stored the snapshot alone; anything else without the binding was changed. */
+/** Version 0.1 stored snapshots without the binding. Any other unbound text was changed after it was stored. */
 function unbound(text: string): UnboundSnapshot {
   try {
     const snapshot = decodeJson<Partial<RunSnapshot> & { integrity?: unknown }>(text);

@@ -13,7 +13,7 @@ interface Vector {
   link: string;
 }
 
-// Computed by a program of another language from the format's description alone.
+// Computed by a program in another language, written only from the description of the format.
 const vectors = JSON.parse(readFileSync(new URL('../../vectors/chain-v1.json', import.meta.url), 'utf8')) as {
   run: { tenantId: string; runId: string };
   events: Vector[];
@@ -58,7 +58,7 @@ describe('hash chain, format 1 (RUN-17)', () => {
     expect(stored.map((event) => reader.problemOf(event))).toEqual([null, null, null]);
   });
 
-  it('gives the same leaf for a redacted payload whose hash was kept', () => {
+  it('computes the same leaf for a redacted payload whose hash was kept', () => {
     const event = vectors.events[0]!.event;
     expect(leafOf(vectors.run, { ...event, payload: null }, payloadHashOf(event.payload))).toBe(
       leafOf(vectors.run, event),
@@ -73,16 +73,16 @@ describe('hash chain, format 1 (RUN-17)', () => {
       ([a, b, c]) => [{ ...a!, projectId: 'shopp', environmentId: 'rod' }, b!, c!],
     ],
     ['a missing event', ([a, , c]) => [a!, c!]],
-    ['two events in the other order', ([a, b, c]) => [a!, { ...c!, runSeq: 2 }, { ...b!, runSeq: 3 }]],
-    ['a commit index that was changed', ([a, b, c]) => [a!, b!, { ...c!, commitIndex: 1 }]],
+    ['two swapped events', ([a, b, c]) => [a!, { ...c!, runSeq: 2 }, { ...b!, runSeq: 3 }]],
+    ['an altered commit index', ([a, b, c]) => [a!, b!, { ...c!, commitIndex: 1 }]],
     ['a link of another run', ([a, b, c]) => [a!, { ...b!, link: a!.link }, c!]],
-    ['a time that went back', ([a, b, c]) => [{ ...a!, persistedAt: 1 }, b!, c!]],
+    ['a decreasing time', ([a, b, c]) => [{ ...a!, persistedAt: 1 }, b!, c!]],
     [
-      'a payload that is bytes and not text',
+      'a payload of bytes instead of text',
       ([a, b, c]) => [{ ...a!, payload: Buffer.from(a!.payload!) as unknown as string }, b!, c!],
     ],
   ];
-  it.each(altered)('finds %s', (_, alter) => {
+  it.each(altered)('detects %s', (_, alter) => {
     const reader = new ChainReader(vectors.run);
     expect(
       alter([...stored])

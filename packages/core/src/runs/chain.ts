@@ -11,17 +11,27 @@ import { leafText } from './event-forms.ts';
 /** The link before the first event of a run. */
 export const FIRST_LINK: Digest = '\0'.repeat(32);
 
-/** The hash of one event. The payload can be redacted later: its hash stays. */
+/**
+ * Returns the hash of one event, the leaf of the run's hash chain. A leaf covers the hash of the payload and not the
+ * payload itself, so the chain still holds after a redaction.
+ *
+ * @param payloadHash hex SHA-256 of the payload's JSON text; pass the recorded hash for a redacted event
+ */
 export function leafOf(run: RunKey, event: EventBody, payloadHash = payloadHashOf(event.payload)): Digest {
   return sha256(leafText(run, event, payloadHash));
 }
 
-/** Hex SHA-256 of a payload's JSON text; of nothing when there is none. */
+/** Returns the hex SHA-256 of a payload's JSON text, or of the empty text when the event has no payload. */
 export function payloadHashOf(payload: string | null): string {
   return sha256Hex(payload ?? '');
 }
 
-/** The running hash of a commit: the first leaf, then each hashed onto the one before. */
+/**
+ * Returns the running hash of a commit after one more leaf. The roll of the first event is its leaf; each later roll is
+ * the SHA-256 of the roll before it and the leaf.
+ *
+ * @param before the roll of the event before in the same commit, `null` for the first event
+ */
 export function rollOf(before: Digest | null, leaf: Digest): Digest {
   if (before === null) return leaf;
   rollInput.write(before, 0, 'latin1');
@@ -32,7 +42,10 @@ export function rollOf(before: Digest | null, leaf: Digest): Digest {
 const rollInput = Buffer.alloc(64);
 const linkInput = Buffer.alloc(72);
 
-/** The link of an event: the link before its commit, the roll up to it, and its sequence as 8 bytes. */
+/**
+ * Returns the link of an event: the SHA-256 of the link before its commit, the roll up to the event, and its sequence
+ * as 8 big-endian bytes.
+ */
 export function linkOf(linkBefore: Digest, roll: Digest, runSeq: number): Digest {
   linkInput.write(linkBefore, 0, 'latin1');
   linkInput.write(roll, 32, 'latin1');
@@ -41,7 +54,7 @@ export function linkOf(linkBefore: Digest, roll: Digest, runSeq: number): Digest
   return sha256(linkInput);
 }
 
-/** Checks events as they are read, in sequence; carries what the next one needs. */
+/** Checks events against the chain. Events must be passed in sequence order. */
 export class ChainReader {
   readonly #run: RunKey;
   #linkBefore: Digest;
@@ -53,7 +66,7 @@ export class ChainReader {
     this.#linkBefore = linkBefore;
   }
 
-  /** A reader that stands where this one does. */
+  /** Returns an independent reader at the same position. */
   copy(): ChainReader {
     const copy = new ChainReader(this.#run, this.#linkBefore);
     copy.#roll = this.#roll;
@@ -61,7 +74,7 @@ export class ChainReader {
     return copy;
   }
 
-  /** The event's problem in words, or `null` when it fits. */
+  /** Returns a description of the problem with the event, or `null` when it fits the chain. */
   problemOf(event: StoredRunEvent): string | null {
     const last = this.#last;
     if (last && event.runSeq !== last.runSeq + 1) return `event ${last.runSeq + 1} is missing`;
@@ -71,17 +84,17 @@ export class ChainReader {
     } else if (last === null || event.commitIndex !== last.commitIndex + 1) {
       return `its place in its commit is ${event.commitIndex}, which does not follow the event before it`;
     }
-    // A flipped bit of a SQLite row can turn text into bytes, which have the same hash.
+    // A flipped bit in a SQLite row can turn text into bytes, which have the same hash.
     if (event.payload !== null && typeof event.payload !== 'string') return 'its payload is not text';
     this.#roll = rollOf(this.#roll, leafOf(this.#run, event, event.redaction?.payloadHash));
     this.#last = event;
     const link = linkOf(this.#linkBefore, this.#roll, event.runSeq);
     if (link !== event.link) return 'its content does not match its link';
-    // Links of format 1 do not cover the time; that it never decreases (RUN-6) is what can be checked.
+    // Links of format 1 do not cover `persistedAt`, so only check that it never decreases (RUN-6).
     return last && event.persistedAt < last.persistedAt ? 'its time is before that of the event before it' : null;
   }
 
-  /** Throws `CORRUPT_EVENT` for an event that does not fit. */
+  /** Throws `CORRUPT_EVENT` for an event that does not fit the chain. */
   check(event: StoredRunEvent): void {
     const problem = this.problemOf(event);
     if (problem !== null) throw corruptEvent(this.#run, event.runSeq, problem);
@@ -96,12 +109,12 @@ export function corruptEvent({ runId }: RunKey, runSeq: number, problem: string,
   );
 }
 
-/** An event of which the engine cannot make sense. */
+/** Returns the error for an event that the engine cannot decode. */
 export function undecodable(run: RunKey, runSeq: number): TidemarkError {
   return corruptEvent(run, runSeq, 'its stored form cannot be decoded');
 }
 
-/** A run whose head the engine cannot make sense of: nothing can be appended, what is stored can be read. */
+/** Returns the error for a head that the engine cannot decode. Appends fail; stored events remain readable. */
 export function damagedHead(run: RunKey, seq: number): TidemarkError {
   return corruptEvent(run, seq + 1, DAMAGED_HEAD);
 }
@@ -116,7 +129,7 @@ export function missingEvent({ runId }: RunKey, runSeq: number): TidemarkError {
   });
 }
 
-/** Checks a page of a run and that it starts right after `afterSeq`. */
+/** Checks a page of a run against the chain, and that the page starts right after `afterSeq`. */
 export function checkPage(run: RunKey, afterSeq: number, page: LogPage): void {
   const first = page.events[0];
   if (!first) return;

@@ -1,6 +1,7 @@
 /**
- * Pages of a run's log, checked against its chain. An engine may make a page of several reads, and a run may be removed or
- * put back between two of them: what does not fit is read again before it is called corrupt.
+ * Reads pages of a run's log and checks them against its chain. An engine may assemble a page from several reads, and a
+ * run may be removed or restored between them, so a page that does not fit is read again before it is reported as
+ * corrupt.
  */
 import { isTidemarkError } from '../contracts/errors.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -12,7 +13,7 @@ import { liveHead } from './lookup.ts';
 
 const MOST_READS = 3;
 
-/** Up to `limit` events of a run after a sequence; none of a run that is not there, or not any more. */
+/** Returns up to `limit` events of a run after a sequence, or none for a run that is unknown or removed. */
 export async function fetchChecked(
   engine: Pick<RunEngine, 'fetch' | 'head'>,
   run: RunKey,
@@ -23,7 +24,7 @@ export async function fetchChecked(
   return (await readChecked(engine, run, afterSeq, limit, call))?.events ?? [];
 }
 
-/** The same with what leads up to the first event; `null` for a run that is not there, or not any more. */
+/** Like `fetchChecked`, but returns the whole page, or `null` for a run that is unknown or removed. */
 export async function readChecked(
   engine: Pick<RunEngine, 'fetch' | 'head'>,
   run: RunKey,
@@ -41,14 +42,14 @@ export async function readChecked(
       if (!isTidemarkError(error, 'CORRUPT_EVENT')) throw error;
       const head = await engine.head(run, call);
       if (head === null || isTombstone(head)) return null;
-      // Only a run that nobody has rewritten meanwhile can be corrupt.
+      // A run is corrupt only if it was not rewritten between the reads.
       if (head.rewrites !== known) [known, reads] = [head.rewrites, 1];
       else if (reads === MOST_READS) throw error;
     }
   }
 }
 
-/** The same of a live run, where no events mean that there are no more. Throws `RUN_ARCHIVED` for an archived one. */
+/** Like `fetchChecked`, but an empty result means that no events follow. Throws `RUN_ARCHIVED` for an archived run. */
 export async function fetchLive(
   engine: Pick<RunEngine, 'fetch' | 'head'>,
   run: RunKey,
@@ -61,7 +62,7 @@ export async function fetchLive(
     if (events.length > 0) return events;
     const head = await liveHead(engine, run, call);
     if (head === null || head.seq <= afterSeq) return [];
-    // It was removed and put back, or has grown, since the page was read.
+    // The run was removed and restored, or has grown, since the page was read.
     if (head.rewrites === known) throw missingEvent(run, afterSeq + 1);
     known = head.rewrites;
   }

@@ -15,7 +15,7 @@ import {
 
 const run = { tenantId: 't', runId: 'r' };
 
-/** An event with another value in every field. */
+/** An event with a different value in every field. */
 const event: StoredRunEvent = {
   runSeq: 7,
   eventId: '8f14e45f-ceea-467f-a9d8-2f1f5c1a3b7e',
@@ -38,17 +38,17 @@ const event: StoredRunEvent = {
 };
 
 describe('forms of an event', () => {
-  it.each(LEAF_FIELDS)('covers %s by the leaf', (field) => {
+  it.each(LEAF_FIELDS)('includes %s in the leaf', (field) => {
     const changed = { ...event, [field]: typeof event[field] === 'number' ? 99 : 'changed' };
     expect(leafText(run, changed, 'hash')).not.toBe(leafText(run, event, 'hash'));
   });
 
-  it('keeps the order of a leaf', () => {
+  it('writes the fields of a leaf in the order of LEAF_FIELDS', () => {
     const at = LEAF_FIELDS.map((field) => leafText(run, { ...event, [field]: '#mark#' }, 'hash').indexOf('#mark#'));
     expect(at).toEqual(at.toSorted((a, b) => a - b));
   });
 
-  it('keeps every field in a row and in a journal', () => {
+  it('round-trips every field through a row and a journal entry', () => {
     expect(eventOfRow(['other', ...rowOf(event)], 1)).toEqual(event);
     const { idempotencyKey: key, runSeq: seq, persistedAt: time } = event;
     expect(decodeEvent({ key, seq, time, body: encodeEvent(event) })).toEqual(event);
@@ -57,13 +57,13 @@ describe('forms of an event', () => {
     expect(decodeEvent({ key, seq, time, body: encodeEvent(plain) })).toEqual(plain);
   });
 
-  it('has the values of a row in the order of its fields', () => {
+  it('writes the values of a row in the order of ROW_FIELDS', () => {
     const texts = ROW_FIELDS.filter((field) => field !== 'link' && field !== 'redaction');
     expect(texts.map((field) => rowOf(event)[ROW_FIELDS.indexOf(field)])).toEqual(texts.map((field) => event[field]));
     expect(ownValuesOf(event)).toEqual(OWN_FIELDS.map((field) => event[field]));
   });
 
-  it('lists each field of the table that is stored once', () => {
+  it('lists each stored field of the table exactly once', () => {
     const stored = Object.entries(EVENT_FIELDS).flatMap(([name, { part }]) => (part === 'run' ? [] : [name]));
     expect([...ROW_FIELDS].sort()).toEqual(stored.sort());
   });

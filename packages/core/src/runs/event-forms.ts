@@ -1,6 +1,7 @@
 /**
- * An event in each of its forms: checked, hashed, as readers get it, exported, as a row, in a journal. Written by hand, since
- * every event passes here. A field that is in the table of `contracts/event-fields.ts` and missing here does not compile.
+ * Converts an event between its forms: checked, hashed, decoded for readers, exported, table row, journal entry. The
+ * conversions are written out by hand because every event passes through them. A field that is in the table of
+ * `contracts/event-fields.ts` and missing here is a compile error.
  */
 import { decodeJson } from '../checks/json.ts';
 import { checkInteger, checkTime, timeText } from '../checks/numbers.ts';
@@ -18,20 +19,22 @@ import { type Digest, digestBytes, digestOf } from '../hash.ts';
 import { isRunType, isStepType } from './transitions.ts';
 import { UUID_V4 } from './upcast.ts';
 
-/** `unknown` when nothing is missing, and else a type that no list and no object has. */
+/**
+ * `unknown` when nothing is missing; otherwise a type that nothing satisfies, so the list or object does not compile.
+ */
 type NoneMissing<Missing> = [Missing] extends [never] ? unknown : { missing: Missing };
 
-/** A list of all these names in an order of its own; does not compile while one is missing. */
+/** Makes a function that returns its arguments and compiles only if they include every name of the union. */
 function everyOf<Name extends string>() {
   return <const List extends readonly Name[]>(...names: List & NoneMissing<Exclude<Name, List[number]>>): List => names;
 }
 
-/** A value per name of the list. */
+/** A tuple with one value for each name of the list. */
 type ValuesOf<List extends readonly unknown[], Value> = { -readonly [At in keyof List]: Value };
 
 // Checked
 
-/** Checks the fields that are kept as they were sent. Key, extra, payload and leaf are left for the caller to fill in. */
+/** Checks the fields that are stored as sent. The caller fills in the key, extra, payload and leaf. */
 export function checkedFields(it: Record<string, unknown>): PreparedEvent {
   const eventType = checkId(it.eventType, 'eventType');
   return {
@@ -68,7 +71,7 @@ function checkStep(value: unknown, eventType: string): string | null {
 
 const LEAF_FORMAT = 'tidemark-leaf-1\n';
 
-/** The fields of a leaf in the order of the format, between the names of the run and the hash of the payload. */
+/** The fields of a leaf in format order. The tenant and run ids come before them, the payload's hash after them. */
 export const LEAF_FIELDS = everyOf<Exclude<BodyField, 'payload'>>()(
   'eventId',
   'eventType',
@@ -85,37 +88,39 @@ export const LEAF_FIELDS = everyOf<Exclude<BodyField, 'payload'>>()(
 );
 
 /**
- * The text that a leaf is the hash of: the format's name, each of `LEAF_FIELDS` as `length:text` (length in UTF-8 bytes, `-`
- * when absent) and the hex SHA-256 of the payload's JSON text.
+ * Returns the text that is hashed into a leaf: the format's name, the tenant and run ids and each of `LEAF_FIELDS` as
+ * `length:text` (length in UTF-8 bytes, `-` when absent), and the hex SHA-256 of the payload's JSON text.
  */
 export function leafText(run: RunKey, event: EventBody, payloadHash: string): string {
   return (
     LEAF_FORMAT +
-    measured(run.tenantId) +
-    measured(run.runId) +
-    measured(event.eventId) +
-    measured(event.eventType) +
-    measured(event.emittedAt) +
-    measured(event.projectId) +
-    measured(event.environmentId) +
-    measured(event.planId) +
-    measured(event.planVersion) +
-    measured(String(event.engineAttemptId)) +
-    measured(String(event.logicalAttemptId)) +
-    measured(event.idempotencyKey) +
-    measured(event.stepId) +
-    measured(event.extra) +
+    lengthPrefixed(run.tenantId) +
+    lengthPrefixed(run.runId) +
+    lengthPrefixed(event.eventId) +
+    lengthPrefixed(event.eventType) +
+    lengthPrefixed(event.emittedAt) +
+    lengthPrefixed(event.projectId) +
+    lengthPrefixed(event.environmentId) +
+    lengthPrefixed(event.planId) +
+    lengthPrefixed(event.planVersion) +
+    lengthPrefixed(String(event.engineAttemptId)) +
+    lengthPrefixed(String(event.logicalAttemptId)) +
+    lengthPrefixed(event.idempotencyKey) +
+    lengthPrefixed(event.stepId) +
+    lengthPrefixed(event.extra) +
     payloadHash
   );
 }
 
-function measured(text: string | null): string {
+function lengthPrefixed(text: string | null): string {
   return text === null ? '-' : `${Buffer.byteLength(text)}:${text}`;
 }
 
-// As readers get it
+// Decoded for readers
 
-/** Where the payload of an event is kept: an event is known by its key before it has a sequence. */
+/**
+ * Returns the codec context of an event's payload. It uses the idempotency key: an unstored event has no sequence yet.
+ */
 export function payloadContext(
   { tenantId, runId }: RunKey,
   { idempotencyKey }: { idempotencyKey: string },
@@ -123,7 +128,7 @@ export function payloadContext(
   return { tenantId, kind: 'event', owner: runId, item: idempotencyKey };
 }
 
-/** A stored event as readers get it. Passes on what decoding throws. */
+/** Returns a stored event in the form that readers receive. Errors from decoding are not wrapped. */
 export function decodedRecord(
   payloads: Payloads,
   run: RunKey,
@@ -149,12 +154,12 @@ export function decodedRecord(
     ...(stored.extra === null ? undefined : decodeJson<object>(stored.extra)),
     runSeq: stored.runSeq,
     persistedAt: timeText(stored.persistedAt),
-    ...(stored.redaction === undefined ? undefined : { redacted: redactedOf(stored.redaction) }),
+    ...(stored.redaction === undefined ? undefined : { redacted: toRedacted(stored.redaction) }),
   };
   return record satisfies NoneMissing<Exclude<ReadField, keyof typeof record>>;
 }
 
-function redactedOf({ at, by, reason }: StoredRedaction) {
+function toRedacted({ at, by, reason }: StoredRedaction) {
   return { at: timeText(at), by, reason };
 }
 
@@ -174,9 +179,9 @@ export function exportedEvent(event: StoredRunEvent): ExportedEvent {
   };
 }
 
-// As a row of a table
+// Table row
 
-/** The fields of a row, in the order of `rowOf` and `eventOfRow`. */
+/** The fields of a row, in the order that `rowOf` and `eventOfRow` use. */
 export const ROW_FIELDS = everyOf<StoredField>()(
   'runSeq',
   'eventId',
@@ -223,7 +228,7 @@ export function rowOf(event: StoredRunEvent): ValuesOf<typeof ROW_FIELDS, RowVal
   ];
 }
 
-/** The event of a row that has `ROW_FIELDS` from a position on. Numbers may come as text (RUN-16). */
+/** Reads an event from a row whose `ROW_FIELDS` start at index `from`. Accepts numbers as text. */
 export function eventOfRow(row: readonly unknown[], from = 0): StoredRunEvent {
   const event: StoredRunEvent = {
     runSeq: Number(row[from]),
@@ -244,13 +249,13 @@ export function eventOfRow(row: readonly unknown[], from = 0): StoredRunEvent {
     commitIndex: Number(row[from + 15]),
     link: digestOf(row[from + 16]),
   };
-  const redaction = redactionOf(row[from + 17] as string | null);
+  const redaction = parseRedaction(row[from + 17] as string | null);
   if (redaction) event.redaction = redaction;
   return event;
 }
 
-/** Without its redaction an event does not fit its chain: one that cannot be decoded is found there. */
-function redactionOf(text: string | null): StoredRedaction | null {
+/** Returns `null` for text that cannot be parsed: the event then fails its chain check, which reports the damage. */
+function parseRedaction(text: string | null): StoredRedaction | null {
   if (text === null) return null;
   try {
     return JSON.parse(text) as StoredRedaction | null;
@@ -259,7 +264,7 @@ function redactionOf(text: string | null): StoredRedaction | null {
   }
 }
 
-/** The fields that events of one run may differ in before they are stored, in the order of `ownValuesOf`. */
+/** The fields of an unstored event that can differ within a run, in the order that `ownValuesOf` uses. */
 export const OWN_FIELDS = everyOf<Exclude<BodyField, 'projectId' | 'environmentId'>>()(
   'eventId',
   'eventType',
@@ -290,9 +295,11 @@ export function ownValuesOf(event: EventBody): ValuesOf<typeof OWN_FIELDS, strin
   ];
 }
 
-// In a journal
+// Journal entry
 
-/** The envelope of an entry. The journal has the key, the sequence and the time; the payload follows on a line of its own. */
+/**
+ * The fields of an entry's envelope. The journal stores key, sequence and time itself; the payload is on its own line.
+ */
 const JOURNAL_FIELDS = everyOf<
   Exclude<StoredField, 'idempotencyKey' | 'runSeq' | 'persistedAt' | 'payload' | 'redaction'>
 >()(
@@ -317,7 +324,7 @@ type FieldValues<List extends readonly (keyof StoredRunEvent)[]> = {
 
 type Envelope = [...FieldValues<typeof JOURNAL_FIELDS>, StoredRedaction?];
 
-/** A line of JSON for the envelope, then the payload as it is. */
+/** Encodes an event as one line of JSON with the envelope, followed by the payload unchanged. */
 export function encodeEvent(event: StoredRunEvent): string {
   const envelope: Envelope = [
     event.commitIndex,
@@ -339,10 +346,10 @@ export function encodeEvent(event: StoredRunEvent): string {
   return event.payload === null ? line : `${line}\n${event.payload}`;
 }
 
-/** The event of a journal's entry; `null` for an entry that is not an event. */
+/** Decodes a journal entry. Returns `null` for an entry that is not an event. */
 export function decodeEvent(entry: JournalEntry): StoredRunEvent | null {
   const end = entry.body.indexOf('\n');
-  const envelope = envelopeOf(end === -1 ? entry.body : entry.body.slice(0, end));
+  const envelope = parseEnvelope(end === -1 ? entry.body : entry.body.slice(0, end));
   if (envelope === null) return null;
   return {
     eventId: envelope[2],
@@ -366,8 +373,8 @@ export function decodeEvent(entry: JournalEntry): StoredRunEvent | null {
   };
 }
 
-/** Texts and numbers are where they should be; whether they are the right ones, the chain tells. */
-function envelopeOf(text: string): Envelope | null {
+/** Checks only the types of the leading fields; the chain check covers their values. */
+function parseEnvelope(text: string): Envelope | null {
   try {
     const envelope = JSON.parse(text) as Envelope;
     const isEnvelope =

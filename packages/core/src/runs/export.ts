@@ -1,4 +1,4 @@
-/** `exportRun`: a run as it is stored, in parts, each event checked against the chain as it is read. */
+/** `exportRun`: yields a run in parts, as stored, and checks each event against the chain. */
 
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { RunPart } from '../contracts/run-parts.ts';
@@ -16,7 +16,7 @@ import { runNotFound } from './view.ts';
 
 const PART_EVENTS = 1_000;
 
-/** The parts of a run up to the head it was found with; what is appended meanwhile is left out. */
+/** Yields the parts of a run up to `head`. Events appended after `head` was read are left out. */
 export async function* exportParts(
   context: StoreContext,
   engine: RunEngine,
@@ -33,18 +33,20 @@ export async function* exportParts(
   }
 }
 
-/** Where an export has come to: the last sequence that was given, and the chain up to it. */
-interface Place {
+/** The position of an export: the last sequence yielded, and the chain up to it. */
+interface ExportPosition {
   seq: number;
   chain: ChainReader;
 }
 
-/** The next events; a run that was removed or put back while it was read is not taken for a damaged one. */
+/**
+ * Reads the next events. Reads again if the run was rewritten meanwhile, so a restored run is not reported as damaged.
+ */
 async function readPart(
   engine: RunEngine,
   run: RunKey,
   head: RunHead,
-  { seq, chain }: Place,
+  { seq, chain }: ExportPosition,
   call: EngineCall,
 ): Promise<{ events: StoredRunEvent[]; chain: ChainReader }> {
   for (let known: number | undefined; ; ) {

@@ -1,4 +1,4 @@
-/** Runs in the form they are carried in: plain JSON, with hashes in hex and times as text. */
+/** Converts a run's head to its export form: plain JSON, with hashes in hex and times as text. */
 import { timeText } from '../checks/numbers.ts';
 import type { ExportedRun } from '../contracts/run-parts.ts';
 import type { RunHead } from '../engine/runs.ts';

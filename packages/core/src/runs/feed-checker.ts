@@ -1,6 +1,6 @@
 /**
- * Checks a page of the feed, event by event, and tells damage apart from a run that was removed or rewritten while the page
- * was read. Nothing is passed over unless a durable entry covers it.
+ * Checks a page of the feed, event by event, and distinguishes damage from a run that was removed or rewritten while
+ * the page was read. Damaged events are skipped only after a durable quarantine entry covers them.
  */
 import type { HeldRun } from '../contracts/quarantines.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -14,38 +14,41 @@ import { damageIn } from './prepare.ts';
 import { isGone, type Quarantine } from './quarantine.ts';
 
 const MAX_ENDS = 32;
-/** How far back a gap is looked for. */
+/** How many sequences before an event are searched for a gap. */
 const LOOK_BACK = 1_000;
 
 interface CheckedPage {
   after: string | null;
   entries: readonly FeedEntry[];
   quarantined: readonly StoredQuarantine[];
-  /** The page was read several times: what still does not fit is damaged. */
+  /** The page was read several times: an event that still does not fit is damaged. */
   isLastRead: boolean;
 }
 
 interface Taker {
   /** Takes an event that fits; throws when its body is damaged. */
   take(entry: IntactEntry): void;
-  /** How many items were taken so far. */
+  /** How many items have been taken so far. */
   taken(): number;
 }
 
-/** A run in which something did not fit. */
+/** A run with an event that did not fit. */
 interface Suspect {
   run: RunKey;
   held: HeldRun;
   reason: string;
 }
 
-/** What a second look at the run's own log says. */
+/** The result of checking the event in the run's own log. */
 type Verdict = 'gone' | 'whole' | { fromSeq: number; reason: string; isGap: boolean };
 
 export class FeedChecker {
   readonly #engine: RunEngine;
   readonly #quarantine: Quarantine;
-  /** The chain where each of the last pages ended, by the cursor that continues it: a commit is not read again for every page of it. */
+  /**
+   * The chain at the end of recent pages, by the cursor that continues them. Saves rereading a commit for each page of
+   * it.
+   */
   readonly #ends = new LruMap<string, { key: string; reader: ChainReader; runSeq: number }>(MAX_ENDS);
 
   constructor(engine: RunEngine, quarantine: Quarantine) {
@@ -53,7 +56,7 @@ export class FeedChecker {
     this.#quarantine = quarantine;
   }
 
-  /** Takes what fits and returns what was passed over; `null` when the page has to be read again. */
+  /** Takes the events that fit and returns the runs it skipped, or `null` when the page has to be read again. */
   async check(page: CheckedPage, taker: Taker, call: EngineCall): Promise<HeldRun[] | null> {
     const from = new Map(page.quarantined.map((entry) => [keyOf(entry), entry.fromSeq]));
     const readers = this.#continued(page);
@@ -63,25 +66,25 @@ export class FeedChecker {
       const { run } = entry;
       const key = keyOf(run);
       const runSeq = isDamaged(entry) ? entry.runSeq : entry.event.runSeq;
-      // A run that was restored begins again.
+      // A restored run starts again at sequence 1.
       if (runSeq === 1) for (const known of [readers, suspects]) known.delete(key);
       if (suspects.has(key)) continue;
-      const passedOver = { tenantId: run.tenantId, runId: run.runId, runSeq, index: taker.taken() };
+      const skipped = { tenantId: run.tenantId, runId: run.runId, runSeq, index: taker.taken() };
       if (runSeq >= (from.get(key) ?? Number.POSITIVE_INFINITY)) {
-        if (!held.has(key)) held.set(key, passedOver);
+        if (!held.has(key)) held.set(key, skipped);
         continue;
       }
       const reason = isDamaged(entry) ? entry.damage : await this.#take(entry, readers, taker, call);
       if (reason !== null) {
         readers.delete(key);
-        suspects.set(key, { run, held: passedOver, reason });
+        suspects.set(key, { run, held: skipped, reason });
       }
     }
     this.#remember(page.entries.at(-1), readers);
     return this.#judge(suspects, held, page.isLastRead, call);
   }
 
-  /** Checks and takes an event; returns why it does not fit, or `null`. */
+  /** Checks and takes an event. Returns the reason why it does not fit, or `null`. */
   async #take(
     entry: IntactEntry,
     readers: Map<string, ChainReader>,
@@ -102,7 +105,7 @@ export class FeedChecker {
     }
   }
 
-  /** Quarantines the damaged ones. Those that are gone need no entry; those that are whole after all are read again. */
+  /** Quarantines damaged runs and ignores removed ones. Returns `null` when a run is intact: the page is read again. */
   async #judge(
     suspects: ReadonlyMap<string, Suspect>,
     held: Map<string, HeldRun>,
@@ -110,31 +113,31 @@ export class FeedChecker {
     call: EngineCall,
   ): Promise<HeldRun[] | null> {
     let isWhole = false;
-    for (const [key, { run, held: passedOver, reason }] of suspects) {
-      let verdict = await this.#lookAgain(run, passedOver.runSeq, call);
+    for (const [key, { run, held: skipped, reason }] of suspects) {
+      let verdict = await this.#recheck(run, skipped.runSeq, call);
       if (verdict === 'gone') continue;
       if (verdict === 'whole' && !isLastRead) isWhole = true;
-      if (verdict === 'whole') verdict = { fromSeq: passedOver.runSeq, reason, isGap: false };
+      if (verdict === 'whole') verdict = { fromSeq: skipped.runSeq, reason, isGap: false };
       if (isWhole) continue;
       if (!(await this.#quarantine.note(run, verdict.fromSeq, verdict.reason, call))) continue;
-      held.set(key, verdict.isGap ? { ...passedOver, runSeq: verdict.fromSeq } : passedOver);
+      held.set(key, verdict.isGap ? { ...skipped, runSeq: verdict.fromSeq } : skipped);
     }
     return isWhole ? null : [...held.values()].sort((a, b) => a.index - b.index);
   }
 
-  /** Reads the event from its run. Only a run that nobody has rewritten meanwhile can be damaged. */
-  async #lookAgain(run: RunKey, runSeq: number, call: EngineCall): Promise<Verdict> {
+  /** Checks the event in its run's own log, until the run is not rewritten during the check. */
+  async #recheck(run: RunKey, runSeq: number, call: EngineCall): Promise<Verdict> {
     for (;;) {
       const before = await this.#rewritesOf(run, call);
       if (before === null) return 'gone';
-      const verdict = await this.#verdictOn(run, runSeq, call);
+      const verdict = await this.#checkInRun(run, runSeq, call);
       const after = await this.#rewritesOf(run, call);
       if (after === null) return 'gone';
       if (after === before) return verdict;
     }
   }
 
-  async #verdictOn(run: RunKey, runSeq: number, call: EngineCall): Promise<Verdict> {
+  async #checkInRun(run: RunKey, runSeq: number, call: EngineCall): Promise<Verdict> {
     try {
       const gap = await this.#gapBefore(run, runSeq, call);
       if (gap !== null) return { fromSeq: gap, reason: 'the event is missing', isGap: true };
@@ -149,7 +152,7 @@ export class FeedChecker {
     }
   }
 
-  /** The first missing sequence right before an event; `null` when the one before it is there. */
+  /** Returns the first sequence of the gap right before an event, or `null` when there is no gap. */
   async #gapBefore(run: RunKey, runSeq: number, call: EngineCall): Promise<number | null> {
     const from = Math.max(0, runSeq - 1 - LOOK_BACK);
     const { events } = await this.#engine.fetch(run, from, runSeq - 1 - from || 1, call);
@@ -157,7 +160,7 @@ export class FeedChecker {
     return last + 1 < runSeq ? last + 1 : null;
   }
 
-  /** `null` for a run that is gone; a head that cannot be decoded counts as unchanged. */
+  /** Returns the run's `rewrites`, `null` for a removed run, or -1 (unchanged) for a head that cannot be decoded. */
   async #rewritesOf(run: RunKey, call: EngineCall): Promise<number | null> {
     if (await isGone(this.#engine, run, call)) return null;
     const head = await this.#engine.head(run, call).catch((error) => {
@@ -168,7 +171,7 @@ export class FeedChecker {
     return head === null || isTombstone(head) ? null : head.rewrites;
   }
 
-  /** The part of a commit that lies before this page is read for it. */
+  /** Starts a chain reader at an event. Reads the events of its commit that are before this page. */
   async #startReader({ run, event, linkBefore }: IntactEntry, call: EngineCall): Promise<ChainReader> {
     const reader = new ChainReader(run, linkBefore);
     if (event.commitIndex === 1) return reader;
@@ -177,13 +180,14 @@ export class FeedChecker {
     return reader;
   }
 
-  /** The reader of the run that the page before ended in, if this page goes on with it. */
+  /** Returns the chain reader of the run in which the previous page ended, if this page starts with its next event. */
   #continued({ after, entries }: CheckedPage): Map<string, ChainReader> {
     const first = entries[0];
     const end = after === null ? undefined : this.#ends.peek(after);
     this.#ends.delete(after ?? '');
-    const goesOn = first && !isDamaged(first) && end?.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq;
-    return goesOn ? new Map([[end.key, end.reader]]) : new Map();
+    const isContinued =
+      first && !isDamaged(first) && end?.key === keyOf(first.run) && end.runSeq + 1 === first.event.runSeq;
+    return isContinued ? new Map([[end.key, end.reader]]) : new Map();
   }
 
   #remember(last: FeedEntry | undefined, readers: ReadonlyMap<string, ChainReader>): void {

@@ -1,6 +1,6 @@
 /**
- * Where a reader of the feed is. A cursor is the engine's own while no run was ever released; afterwards it also says which
- * releases the reader has seen, and inside a release how far it has come.
+ * The position of a feed reader. Until a run is released, a cursor is the engine's own cursor. Afterwards it also
+ * contains the last release the reader has seen and, inside a release, the last sequence read.
  */
 import { encodeCursor } from '../checks/json.ts';
 import { invalidArgument } from '../contracts/errors.ts';
@@ -8,28 +8,30 @@ import { invalidArgument } from '../contracts/errors.ts';
 export interface FeedPosition {
   /** The engine's cursor; `null` at the beginning. */
   engine: string | null;
-  /** The number of the last release that was seen; `null` at the beginning, where all of them are in the engine's feed. */
+  /**
+   * The number of the last release seen; `null` at the beginning, where the engine's feed contains all released events.
+   */
   release: number | null;
-  /** The release that is being read, and the last sequence that was read of its run. */
+  /** The release being read, and the last sequence read of its run. */
   reading: { release: number; seq: number } | null;
 }
 
 const PREFIX = 'q1.';
 
-export function cursorOf({ engine, release, reading }: FeedPosition): string | null {
+export function encodePosition({ engine, release, reading }: FeedPosition): string | null {
   if (engine === null || (!release && reading === null)) return engine;
   const parts = [release ?? 0, engine, ...(reading ? [reading.release, reading.seq] : [])];
   return PREFIX + encodeCursor(parts);
 }
 
-export function positionOf(after: unknown): FeedPosition {
+export function parseCursor(after: unknown): FeedPosition {
   if (after === undefined) return { engine: null, release: null, reading: null };
-  if (typeof after !== 'string' || after === '') throw foreign(after);
+  if (typeof after !== 'string' || after === '') throw foreignCursor(after);
   if (!after.startsWith(PREFIX)) return { engine: after, release: 0, reading: null };
-  return composite(after) ?? refuse(after);
+  return parseComposite(after) ?? refuse(after);
 }
 
-function composite(after: string): FeedPosition | null {
+function parseComposite(after: string): FeedPosition | null {
   try {
     const parts: unknown = JSON.parse(Buffer.from(after.slice(PREFIX.length), 'base64url').toString());
     if (!Array.isArray(parts) || (parts.length !== 2 && parts.length !== 4)) return null;
@@ -49,9 +51,9 @@ function isCount(value: unknown): value is number {
 }
 
 function refuse(after: string): never {
-  throw foreign(after);
+  throw foreignCursor(after);
 }
 
-function foreign(after: unknown) {
+function foreignCursor(after: unknown) {
   return invalidArgument('cursor', 'a cursor of this feed', after);
 }

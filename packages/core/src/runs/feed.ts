@@ -1,7 +1,7 @@
 /**
- * The feed: events of all runs in the order they were stored, checked against their chains as they pass. A damaged run is
- * quarantined and passed over, and everything else goes on; after its release its events come again, from where they were
- * passed over first.
+ * The feed: events of all runs in the order they were stored, checked against their chains. A damaged run is
+ * quarantined and skipped while other runs continue. After its release the feed yields its events from the first
+ * skipped one on.
  */
 import { checkDuration } from '../checks/numbers.ts';
 import { checkId, checkObject, checkOneOf } from '../checks/text.ts';
@@ -17,7 +17,7 @@ import type { StoreContext } from '../tools/context.ts';
 import { follow, readOrWait } from '../tools/live.ts';
 import { fetchChecked } from './checked-page.ts';
 import { FeedChecker } from './feed-checker.ts';
-import { cursorOf, type FeedPosition, positionOf } from './feed-position.ts';
+import { encodePosition, type FeedPosition, parseCursor } from './feed-position.ts';
 import { damageIn, recordOf } from './prepare.ts';
 import type { Quarantine } from './quarantine.ts';
 import { checkTenant, type RunView } from './view.ts';
@@ -55,8 +55,8 @@ export class FeedReader {
 
   async page(options: (FeedOptions & { wait?: Duration }) | undefined, limit: number): Promise<FeedPage> {
     const filter = this.#checkFilter(options);
-    const after = positionOf(options?.cursor);
-    const cursor = cursorOf(after);
+    const after = parseCursor(options?.cursor);
+    const cursor = encodePosition(after);
     this.#context.startCall(options);
     const readPage = (reading: CallOptions | undefined) =>
       this.#context.read(reading, (call) => this.#read(after, limit, filter, call));
@@ -74,13 +74,13 @@ export class FeedReader {
 
   follow(options: FeedOptions | undefined): AsyncIterable<FeedItem> {
     const filter = this.#checkFilter(options);
-    let after = positionOf(options?.cursor);
+    let after = parseCursor(options?.cursor);
     const readPage = async (reading: CallOptions) => {
       for (;;) {
         const page = await this.#context.read(reading, (call) => this.#read(after, FEED_PAGE, filter, call));
-        const moved = page.next !== cursorOf(after);
-        after = positionOf(page.next ?? undefined);
-        // A page whose every event was filtered out is not the end.
+        const moved = page.next !== encodePosition(after);
+        after = parseCursor(page.next ?? undefined);
+        // An empty page whose cursor moved was filtered out completely; it is not the end.
         if (page.items.length > 0 || !moved) return page.items;
       }
     };
@@ -90,7 +90,7 @@ export class FeedReader {
   async #read(after: FeedPosition, limit: number, filter: FeedFilter, call: EngineCall): Promise<ReadPage> {
     for (let reads = 1; ; ) {
       const entries = await this.#engine.feed(after.engine, limit, call);
-      // After the page: what is quarantined then was quarantined, or released, no later than the page's events were stored.
+      // Read after the page, so that quarantines and releases made before the page's events were stored are included.
       const known = await this.#engine.quarantines.current(filter.tenantId, after.release, call);
       const due = nextRelease(known.entries, after.release);
       if (due) {
@@ -105,7 +105,7 @@ export class FeedReader {
     }
   }
 
-  /** `null` when something did not fit that the run's own log shows as whole: then the page is read again. */
+  /** Returns `null` when an event does not fit but is intact in the run's own log: the page is then read again. */
   async #checkPage(
     position: FeedPosition,
     entries: readonly FeedEntry[],
@@ -115,7 +115,7 @@ export class FeedReader {
     call: EngineCall,
   ): Promise<ReadPage | null> {
     const ofTenant = (entry: FeedEntry) => filter.tenantId === null || entry.run.tenantId === filter.tenantId;
-    const cursorAt = (engine: string) => cursorOf({ ...position, engine })!;
+    const cursorAt = (engine: string) => encodePosition({ ...position, engine })!;
     const items: FeedItem[] = [];
     const take = (entry: IntactEntry): void => {
       if (filter.eventTypes !== null && !filter.eventTypes.has(entry.event.eventType)) return;
@@ -140,7 +140,7 @@ export class FeedReader {
     }
   }
 
-  /** A page of a released run; `null` when the run turned out to be damaged again. */
+  /** Reads a page of a released run. Returns `null` when the run is damaged again. */
   async #readRelease(
     after: FeedPosition,
     due: StoredQuarantine,
@@ -157,11 +157,11 @@ export class FeedReader {
         .filter(({ eventType }) => filter.eventTypes === null || filter.eventTypes.has(eventType))
         .flatMap((event): FeedItem[] => {
           const record = this.#recordOf(run, event, filter);
-          return record ? [{ cursor: cursorOf(at(event.runSeq))!, event: record, released: true }] : [];
+          return record ? [{ cursor: encodePosition(at(event.runSeq))!, event: record, released: true }] : [];
         });
       const isEnd = events.length < limit;
       const next = isEnd ? { ...after, release: due.release, reading: null } : at(events.at(-1)!.runSeq);
-      return { items, held: [], next: cursorOf(next) };
+      return { items, held: [], next: encodePosition(next) };
     } catch (error) {
       const damage = damageIn(error);
       if (!damage) throw error;
@@ -183,7 +183,7 @@ export class FeedReader {
   }
 }
 
-/** The release to read next; none for a reader at the beginning, which meets those events in the feed itself. */
+/** Returns the release to read next. A reader at the beginning has none: it reads those events in the feed itself. */
 function nextRelease(entries: readonly StoredQuarantine[], seen: number | null): StoredQuarantine | undefined {
   if (seen === null) return undefined;
   return entries

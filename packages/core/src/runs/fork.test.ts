@@ -1,4 +1,4 @@
-/** Forks that are interrupted, sent again, or meet somebody else: all on the memory store, with appends made to fail. */
+/** Forks that are interrupted, retried or run concurrently with other writers. Memory store with failing appends. */
 import { describe, expect, it } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunStore } from '../contracts/runs.ts';
@@ -14,7 +14,7 @@ async function origin(count = 450) {
   return runs;
 }
 
-/** The runs of a store whose append of the given number fails, before or after it is written. */
+/** Returns a run store whose append number `at` fails, before or after it is written. */
 function failing(runs: RunStore, failure: { at: number; written: boolean }): RunStore {
   let appends = 0;
   return new Proxy(runs, {
@@ -32,7 +32,7 @@ function failing(runs: RunStore, failure: { at: number; written: boolean }): Run
 }
 
 describe('forkRun', () => {
-  it('goes on where it was interrupted, whether or not the last step had been written', async () => {
+  it('continues where it was interrupted, whether or not the last step was written', async () => {
     for (const written of [false, true]) {
       const runs = await origin();
       const broken = failing(runs, { at: 2, written });
@@ -44,14 +44,14 @@ describe('forkRun', () => {
     }
   });
 
-  it('is made once by many at the same time', async () => {
+  it('copies each event once when called concurrently', async () => {
     const runs = await origin();
     const forks = await Promise.all(Array.from({ length: 8 }, () => runs.forkRun('a', { toRunId: 'b', atSeq: 401 })));
     expect(forks.reduce((sum, fork) => sum + fork.copied, 0)).toBe(401);
     expect(await runs.headSeq('b')).toBe(401);
   });
 
-  it('is refused where a stranger writes into it before it is whole', async () => {
+  it('fails when another writer appends to the target before the fork is complete', async () => {
     const runs = await origin();
     await expect(forkRun(failing(runs, { at: 2, written: false }), null, 'a', { toRunId: 'b' })).rejects.toThrow();
     await runs.handle('b').append('Stranger');
@@ -59,7 +59,7 @@ describe('forkRun', () => {
     await expect(runs.forkRun('a', { toRunId: 'b', atSeq: 300 })).rejects.toMatchObject({ code: 'CONFLICT' });
   });
 
-  it('keeps what was done done: a step that is sent again in the fork is a duplicate', async () => {
+  it('keeps completed steps completed: repeating one in the fork is a duplicate', async () => {
     const runs = await origin(5);
     await runs.forkRun('a', { toRunId: 'b' });
     expect(await runs.handle('b').append('StepStarted', {}, { stepId: 's' })).toMatchObject({
@@ -68,7 +68,7 @@ describe('forkRun', () => {
     });
   });
 
-  it('keeps keys that callers chose', async () => {
+  it('keeps idempotency keys chosen by callers', async () => {
     const runs = await origin(2);
     await runs.handle('a').append('Charged', { cents: 1 }, { idempotencyKey: 'charge-1' });
     await runs.forkRun('a', { toRunId: 'b' });

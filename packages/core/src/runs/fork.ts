@@ -1,6 +1,6 @@
 /**
- * `forkRun`: copies a run up to a sequence into a new one. Ids and keys of the copies follow from the origin, so the same
- * fork sent again finds its own events, and one that was interrupted goes on where it stopped.
+ * `forkRun`: copies a run up to a sequence into a new one. Ids and keys of the copies are derived from the origin, so a
+ * retried fork finds its own events, and an interrupted one continues where it stopped.
  */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
@@ -14,12 +14,12 @@ import { withWrite, writeCall } from '../tools/writes.ts';
 import { derivedKeyOf } from './keys.ts';
 import { runNotFound } from './view.ts';
 
-/** Events copied in one commit. */
+/** How many events are copied in one commit. */
 const COPY_STEP = 200;
 
 type ForkableRuns = Pick<RunStore, 'appendEvents' | 'fetchEvents' | 'headSeq'>;
 
-/** Forks a run; `view` is the tenant of the view it is called on, `null` for the operator's. */
+/** Forks a run. `view` is the tenant of the view it is called on, `null` for the operator's view. */
 export async function forkRun(
   runs: ForkableRuns,
   view: string | null,
@@ -40,9 +40,9 @@ export async function forkRun(
   try {
     return await fork.complete();
   } catch (error) {
-    // The whole fork has to be sent again, with the sequence it was resolved to: the origin may have grown since.
-    const again = { ...options, tenantId: first.tenantId, atSeq };
-    throw withWrite(error, writeCall(view, 'runs', 'forkRun', [runId, again]));
+    // A retry must repeat the whole fork with the resolved sequence: the origin may have grown since.
+    const resolved = { ...options, tenantId: first.tenantId, atSeq };
+    throw withWrite(error, writeCall(view, 'runs', 'forkRun', [runId, resolved]));
   }
 }
 
@@ -74,23 +74,23 @@ class Fork {
         copiedTo += results.length;
       } catch (error) {
         if (!isTidemarkError(error, 'SEQ_CONFLICT')) throw error;
-        // Somebody else wrote: the same fork, which is welcome, or another, which is then refused.
+        // Another process wrote to the target. If it made the same fork, continue; otherwise `#copiedTo` throws.
         copiedTo = await this.#copiedTo();
       }
     }
     return { tenantId, runId: toRunId, forkedFrom: { runId, atSeq }, copied };
   }
 
-  /** How much of the fork is there; `CONFLICT` when what is there is something else. */
+  /** Returns how many events of the fork are stored. Throws `CONFLICT` when the target run is not this fork. */
   async #copiedTo(): Promise<number> {
     const { tenantId, toRunId, atSeq } = this.#plan;
-    const there = Math.min(atSeq, await this.#runs.headSeq(toRunId, { ...this.#call, tenantId }));
-    if (there === 0) return 0;
-    // Copies are written in order behind a fence: when the last one is ours, all before it are.
-    const [copy] = await this.#events(toRunId, there - 1, 1);
-    const [original] = await this.#events(this.#plan.runId, there - 1, 1);
-    if (original && copy?.eventId === this.#eventIdOf(original)) return there;
-    throw this.#conflict(there);
+    const stored = Math.min(atSeq, await this.#runs.headSeq(toRunId, { ...this.#call, tenantId }));
+    if (stored === 0) return 0;
+    // Copies are written in order with a fence: if the last one is ours, so are all before it.
+    const [copy] = await this.#events(toRunId, stored - 1, 1);
+    const [original] = await this.#events(this.#plan.runId, stored - 1, 1);
+    if (original && copy?.eventId === this.#eventIdOf(original)) return stored;
+    throw this.#conflict(stored);
   }
 
   #conflict(current: number): TidemarkError {
@@ -116,7 +116,7 @@ class Fork {
 
   #copyOf({ runSeq, persistedAt: _, redacted: __, ...original }: RunEventRecord): RunEventInput {
     const { runId, toRunId, atSeq } = this.#plan;
-    // A key that the formula gives for the origin becomes the one it gives for the fork: a step that is done stays done.
+    // A derived key is derived again for the fork, so that a completed step stays completed there.
     const isDerived = original.idempotencyKey === derivedKeyOf(original);
     return {
       ...original,

@@ -1,4 +1,4 @@
-/** A handle on one run: fills in the envelope, so that a first program is ten lines. Sugar over the store. */
+/** A handle on one run: fills in the event envelope and delegates to the store. */
 import { timeText } from '../checks/numbers.ts';
 import type { CallOptions, JsonObject } from '../contracts/common.ts';
 import type { EventDefinitions, RunEventInput, RunEventRecord } from '../contracts/run-events.ts';
@@ -9,7 +9,7 @@ import type { EventSchemas } from '../contracts/schemas.ts';
 const DEFAULT_NAME = 'default';
 const DEFAULT_PLAN_VERSION = '1';
 
-/** What a new event is stamped with. */
+/** Generates ids and times for new events. */
 export interface Stamps {
   uuid(): string;
   clock(): number;

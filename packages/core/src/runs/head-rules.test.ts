@@ -1,4 +1,4 @@
-/** What lists show of a run is compared with its events by `verify` and by `doctor({ deep: true })`. */
+/** `verify` and `doctor({ deep: true })` compare a run's head, which lists show, with its events. */
 import { describe, expect, it } from 'vitest';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { RunHead } from '../engine/runs.ts';
@@ -13,7 +13,7 @@ function event(eventType: string): RunEventInput {
   };
 }
 
-/** A run of three events whose head is read with these changes. */
+/** Returns a store with a run of three events whose head is read with these changes. */
 async function runWith(changes: Partial<RunHead>) {
   const whole = memoryStore();
   for (const type of ['RunQueued', 'RunStarted', 'RunCompleted']) await whole.runs.appendEvent(event(type));
@@ -26,7 +26,7 @@ async function runWith(changes: Partial<RunHead>) {
 }
 
 describe('a head', () => {
-  it('that is what the events make of it passes', async () => {
+  it('that matches its events passes', async () => {
     const { runs } = await runWith({});
     expect(await runs.verify('r')).toMatchObject({ ok: true, events: 3 });
   });
@@ -55,7 +55,7 @@ describe('a head', () => {
 });
 
 describe('a listed run that cannot be found', () => {
-  it('is reported by the doctor, and one that was removed meanwhile is not', async () => {
+  it('is reported by the doctor, unless it was removed meanwhile', async () => {
     const whole = memoryStore();
     for (const type of ['RunQueued', 'RunStarted']) await whole.runs.appendEvent(event(type));
     const lost = withRuns(whole, () => ({ head: async () => null }))!;

@@ -1,4 +1,4 @@
-/** Reports of runs that lost events, against an engine whose heads can be set back. */
+/** Reports of runs that lost events, tested with an engine whose heads can be set back. */
 import { describe, expect, it } from 'vitest';
 import type { StoreAlert } from '../contracts/alerts.ts';
 import type { RunEngine, RunHead } from '../engine/runs.ts';
@@ -58,7 +58,7 @@ describe('a run that lost events', () => {
     ]);
   });
 
-  it('is reported when another event is at its last sequence', async () => {
+  it('is reported when its last sequence has a different event', async () => {
     const { runs, alerts, append, setBack } = setUp();
     const head = await append(3);
     await runs.headSeq('r');
@@ -68,7 +68,7 @@ describe('a run that lost events', () => {
     expect(alerts).toMatchObject([{ knownSeq: 3, currentSeq: 3 }]);
   });
 
-  it('is reported when a new event gets a sequence that was taken', async () => {
+  it('is reported when a new event gets a sequence that was already used', async () => {
     const { alerts, append, appendAt } = setUp();
     await append(5);
     appendAt(4);
@@ -77,7 +77,7 @@ describe('a run that lost events', () => {
     expect(alerts).toMatchObject([{ knownSeq: 5, currentSeq: 4 }]);
   });
 
-  it('is not reported when a rewrite or a new beginning explains it', async () => {
+  it('is not reported after a rewrite or when the run was created again', async () => {
     const { runs, alerts, append, setBack } = setUp();
     const early = await append(3);
     await append(2);
@@ -101,7 +101,7 @@ describe('a run that lost events', () => {
     expect(alerts).toEqual([]);
   });
 
-  it('is not reported for reads that began before the last append ended', async () => {
+  it('is not reported for reads that started before the last append completed', async () => {
     const { runs, alerts, append } = setUp();
     await append(1);
     await Promise.all([append(40), ...Array.from({ length: 40 }, () => runs.headSeq('r'))]);

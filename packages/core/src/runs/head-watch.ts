@@ -1,6 +1,7 @@
 /**
- * Remembers the last head that this process saw of each run and reports a run that lost events (`HEAD_WENT_BACK`), as after a
- * failover to a server that did not have them yet. A redaction, a restore or a removal explains a lower head; nothing else does.
+ * Remembers the last head that this process saw of each run and reports a run that lost events (`HEAD_WENT_BACK`), for
+ * example after a failover to a server that had not received them. Only a redaction, a restore or a removal is a valid
+ * reason for a lower head.
  */
 
 import type { EngineCall } from '../engine/call.ts';
@@ -10,12 +11,12 @@ import { isTombstone } from '../engine/runs.ts';
 import type { StoreContext } from '../tools/context.ts';
 import { headKey, type KnownHead } from '../tools/head-memory.ts';
 
-/** The calls of an engine that show heads, with every head compared with the one before. */
+/** Wraps the engine calls that return heads, and compares each head with the last one seen. */
 export function watchHeads(context: StoreContext, engine: RunEngine): Pick<RunEngine, 'head' | 'append'> {
   const { heads } = context;
   return {
     async head(run, call) {
-      // As it was before the read began: an append that ends meanwhile is later than what the read returns.
+      // Taken before the read: an append that completes during the read is later than the head it returns.
       const key = headKey(run);
       const known = heads.get(key);
       const head = await engine.head(run, call);
@@ -26,7 +27,7 @@ export function watchHeads(context: StoreContext, engine: RunEngine): Pick<RunEn
     },
 
     async append(appends, options) {
-      // A transaction of the caller's may still be undone.
+      // The caller may still roll back its own transaction.
       if (options.transaction !== undefined) return engine.append(appends, options);
       const keys = appends.map(({ run }) => headKey(run));
       const before = keys.map((key) => heads.get(key));
@@ -51,7 +52,7 @@ function isNew({ duplicateOf }: PlacedEvent): boolean {
   return duplicateOf === null;
 }
 
-/** What is known of a head after an append placed these events. */
+/** Returns the known head after an append stored these events. */
 function headAfter(known: KnownHead | null, first: PlacedEvent, last: PlacedEvent): KnownHead {
   const createdAt = first.runSeq === 1 ? first.persistedAt : (known?.createdAt ?? null);
   return { seq: last.runSeq, link: null, rewrites: known?.rewrites ?? null, createdAt };
@@ -62,7 +63,7 @@ function isSuspicious(known: KnownHead, head: RunHead): boolean {
   return head.seq < known.seq || (head.seq === known.seq && known.link !== null && head.link !== known.link);
 }
 
-/** Looks again, beside the call that noticed it, and reports what no rewrite and no removal explains. */
+/** Reads the head again in the background, and reports a loss that no rewrite and no removal explains. */
 async function confirm(
   context: StoreContext,
   engine: RunEngine,
@@ -86,7 +87,7 @@ async function confirm(
   }
 }
 
-/** Whether another event is at the sequence that was known. */
+/** Whether the known sequence now has a different event. */
 async function isReplaced(
   engine: RunEngine,
   run: RunKey,

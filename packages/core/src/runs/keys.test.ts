@@ -35,7 +35,7 @@ describe('deriveIdempotencyKey (RUN-5)', () => {
     ).toBe('3a889e2377c30a5e2e07fc4cba3fe9c3ddfe888166bf23a6f6351afaf1d6366a');
   });
 
-  it('leaves the plan id out of a version 1 key', () => {
+  it('omits the plan id from a version 1 key', () => {
     // printf 'r|s|1|StepStarted|2' | sha256sum
     expect(
       deriveIdempotencyKey(
@@ -46,7 +46,7 @@ describe('deriveIdempotencyKey (RUN-5)', () => {
   });
 
   it.each(['runId', 'stepId', 'eventType', 'planId', 'planVersion'])(
-    'refuses a separator in %s and names it',
+    'rejects a separator in %s and names the field',
     (field) => {
       const parts = { runId: R, stepId: 's', logicalAttemptId: 1, eventType: 'StepStarted', ...plan, [field]: 'a|b' };
       expect(() => deriveIdempotencyKey(parts)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', field }));
@@ -57,17 +57,17 @@ describe('deriveIdempotencyKey (RUN-5)', () => {
 describe('defaultIdempotencyKey (RUN-5)', () => {
   const event = { runId: R, stepId: null, logicalAttemptId: 1, ...plan, eventId: 'an-event-id' };
 
-  it('derives the key of what happens once an attempt', () => {
+  it('derives the key for types that occur once per attempt', () => {
     expect(defaultIdempotencyKey({ ...event, eventType: 'RunStarted' })).toBe(
       deriveIdempotencyKey({ runId: R, logicalAttemptId: 1, eventType: 'RunStarted', ...plan }),
     );
   });
 
-  it.each(['RunPaused', 'RunResumed', 'Progress'])('takes the event id for %s, which may happen again', (eventType) => {
+  it.each(['RunPaused', 'RunResumed', 'Progress'])('uses the event id for %s, which can occur again', (eventType) => {
     expect(defaultIdempotencyKey({ ...event, eventType })).toBe('an-event-id');
   });
 
-  it('takes the event id when a part contains the separator', () => {
+  it('uses the event id when a part contains the separator', () => {
     expect(defaultIdempotencyKey({ ...event, eventType: 'RunStarted', runId: 'a|b' })).toBe('an-event-id');
   });
 });

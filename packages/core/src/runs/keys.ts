@@ -1,13 +1,13 @@
-/** Idempotency keys (RUN-5): opaque to the store; this derives the specification's ones. */
+/** Derives idempotency keys by the specification's formula (RUN-5). The store treats keys as opaque. */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkId } from '../checks/text.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import { sha256Hex } from '../hash.ts';
 
-/** What a key is made of. */
+/** The parts of a derived idempotency key. */
 export interface KeyParts {
   runId: string;
-  /** Absent for events of the run itself. */
+  /** Omit for events of the run itself. */
   stepId?: string | null;
   logicalAttemptId: number;
   eventType: string;
@@ -19,27 +19,32 @@ export interface KeyParts {
 const SEPARATOR = '|';
 
 /**
- * Lowercase hex SHA-256 of `runId|step|logicalAttemptId|eventType|planId|planVersion`; version 1 has no `planId`.
- * Parts are taken verbatim, so one that contains the separator is refused: two different events could meet.
+ * Derives an idempotency key: the lowercase hex SHA-256 of
+ * `runId|step|logicalAttemptId|eventType|planId|planVersion`. `step` is `RUN` without a `stepId`. Version 1 omits
+ * `planId`. Parts are hashed verbatim and must not contain `|`: two different events could get the same key.
+ *
+ * @throws `INVALID_ARGUMENT` when a part is missing, invalid or contains `|`, or the version is not 1 or 2.
  *
  * @example
- * deriveIdempotencyKey({ runId: 'r', logicalAttemptId: 1, eventType: 'RunStarted', planId: 'p', planVersion: '2' })
+ * const plan = { planId: 'checkout', planVersion: '2' };
+ * const key = deriveIdempotencyKey({ runId: 'order-42', logicalAttemptId: 1, eventType: 'RunStarted', ...plan });
+ * console.log(key.length); // 64
  */
 export function deriveIdempotencyKey(parts: KeyParts, options: { version?: 1 | 2 } = {}): string {
   const version = options.version ?? 2;
   if (version !== 1 && version !== 2) throw invalidArgument('version', '1 or 2', version);
   const texts = [
-    part(parts.runId, 'runId'),
-    parts.stepId === undefined || parts.stepId === null ? 'RUN' : part(parts.stepId, 'stepId'),
+    checkPart(parts.runId, 'runId'),
+    parts.stepId === undefined || parts.stepId === null ? 'RUN' : checkPart(parts.stepId, 'stepId'),
     String(checkInteger(parts.logicalAttemptId, 'logicalAttemptId', 1)),
-    part(parts.eventType, 'eventType'),
+    checkPart(parts.eventType, 'eventType'),
   ];
-  if (version === 2) texts.push(part(parts.planId, 'planId'));
-  texts.push(part(parts.planVersion, 'planVersion'));
+  if (version === 2) texts.push(checkPart(parts.planId, 'planId'));
+  texts.push(checkPart(parts.planVersion, 'planVersion'));
   return sha256Hex(texts.join(SEPARATOR));
 }
 
-function part(value: unknown, field: string): string {
+function checkPart(value: unknown, field: string): string {
   const text = checkId(value, field);
   if (text.includes(SEPARATOR))
     throw invalidArgument(field, `free of '${SEPARATOR}', which separates the parts of a key`, text);
@@ -59,8 +64,9 @@ const ONCE_PER_ATTEMPT = new Set([
 ]);
 
 /**
- * The key of an event that was sent without one. Types that happen once an attempt get the derived key; all
- * others, and parts that contain the separator, get the `eventId`: the formula would make a second pause a duplicate.
+ * Returns the key of an event that was sent without one. Types that occur once per attempt get the derived key. All
+ * others get the `eventId`, as do events with a part that contains the separator: by the formula, a second `RunPaused`
+ * would be a duplicate of the first.
  */
 export function defaultIdempotencyKey(
   event: Required<Omit<KeyParts, 'stepId'>> & { stepId: string | null; eventId: string },
@@ -68,7 +74,7 @@ export function defaultIdempotencyKey(
   return derivedKeyOf(event) ?? event.eventId;
 }
 
-/** The key that the formula gives an event of a type that happens once an attempt; `null` for all others. */
+/** Returns the derived key of an event whose type occurs once per attempt, or `null` for all others. */
 export function derivedKeyOf(event: Required<Omit<KeyParts, 'stepId'>> & { stepId?: string | null }): string | null {
   if (!ONCE_PER_ATTEMPT.has(event.eventType)) return null;
   const texts = [event.runId, event.stepId ?? 'RUN', event.planId, event.planVersion];

@@ -1,9 +1,9 @@
-/** Lists of runs that look further than one page of the engine. */
+/** Lists that read more than one page of the engine. */
 import { expect, it } from 'vitest';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import { memoryStore } from '../memory/store.ts';
 
-/** More than an engine reads at a time. */
+/** More runs than an engine reads at a time. */
 const MANY = 1_100;
 
 function started(n: number, labels: Record<string, string> = {}): RunEventInput {
@@ -14,7 +14,7 @@ function started(n: number, labels: Record<string, string> = {}): RunEventInput 
   };
 }
 
-it('finds the one run that matches behind a thousand that do not', async () => {
+it('finds the one matching run after more than a thousand others', async () => {
   let now = Date.parse('2026-02-16T09:30:00.000Z');
   const { runs } = memoryStore({ clock: () => now++ }).forTenant('acme');
   for (let n = 0; n < MANY; n++) await runs.appendEvent(started(n, n === 0 ? { team: 'ops' } : {}));

@@ -1,4 +1,4 @@
-/** `listRuns`: checks the filter, asks the engine for one run more than the page holds, and makes the cursor. */
+/** `listRuns`: checks the filter, asks the engine for one run more than the page holds, and builds the cursor. */
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import { checkLabels } from '../checks/labels.ts';
 import { checkLimit, checkTime, timeText } from '../checks/numbers.ts';
@@ -23,9 +23,9 @@ export async function listRuns(
   return context.read(options, async (call) => {
     const damaged: DamagedHead[] = [];
     const heads = await engine.list({ ...query, limit: query.limit + 1 }, call, (head) => damaged.push(head));
-    // A run that is left out of a list is named by its quarantine.
+    // A run with a damaged head is missing from the list; its quarantine entry names it.
     for (const { run, seq } of damaged) await quarantine.note(run, (seq ?? 0) + 1, DAMAGED_HEAD, call);
-    const items = heads.slice(0, query.limit).map(summaryOf);
+    const items = heads.slice(0, query.limit).map(toSummary);
     if (heads.length <= query.limit) return { items };
     const last = heads[query.limit - 1]!;
     return { items, next: encodeCursor([last.createdAt, last.tenantId, last.runId]) };
@@ -70,7 +70,7 @@ function checkRunCursor(cursor: string): RunQuery['after'] {
   return { createdAt, tenantId, runId };
 }
 
-function summaryOf(head: RunHead): RunSummary {
+function toSummary(head: RunHead): RunSummary {
   return {
     tenantId: head.tenantId,
     runId: head.runId,
@@ -87,7 +87,7 @@ function summaryOf(head: RunHead): RunSummary {
   };
 }
 
-/** Whether a run meets a query, cursor and limit aside: for engines that filter in JavaScript. */
+/** Whether a run matches a query, ignoring cursor and limit. For engines that filter in JavaScript. */
 export function matchesQuery(head: RunHead, query: RunQuery): boolean {
   if (query.tenantId !== undefined && head.tenantId !== query.tenantId) return false;
   if (query.projectId !== undefined && head.projectId !== query.projectId) return false;

@@ -1,11 +1,11 @@
-/** Reads a page of a run's log together with what is needed to check its first link (RUN-17). */
+/** Reads a page of a run's log together with the events needed to check its first link (RUN-17). */
 import type { LogPage, StoredRunEvent } from '../engine/runs.ts';
 import { FIRST_LINK } from './chain.ts';
 
-/** Up to `limit` events of a run after a sequence, in order. */
+/** Returns up to `limit` events of a run after a sequence, in order. */
 export type ReadEvents = (afterSeq: number, limit: number) => StoredRunEvent[] | Promise<StoredRunEvent[]>;
 
-/** One read, of one event more than asked for; a second one only when the page starts inside a commit. */
+/** Reads a page with one read of one extra event. Reads a second time only when the page starts inside a commit. */
 export async function readLogPage(read: ReadEvents, afterSeq: number, limit: number): Promise<LogPage> {
   const { before, events } = await readWithBefore(read, afterSeq, limit);
   const first = events[0];

@@ -1,4 +1,4 @@
-/** Which run a call speaks of, and whether it is still there. */
+/** Finds the run that a call names, and its head. */
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunReadOptions } from '../contracts/runs.ts';
 import type { EngineCall } from '../engine/call.ts';
@@ -17,7 +17,10 @@ export class RunLookup {
     this.#view = view;
   }
 
-  /** The run a read speaks of: of the view's tenant, the named tenant, or the one tenant that has it (GEN-10). */
+  /**
+   * Returns the run of the view's tenant, of the named tenant, or of the only tenant that has this id (GEN-10). Throws
+   * `AMBIGUOUS_RUN` when several tenants have it.
+   */
   async find(runId: string, options: RunReadOptions | undefined, call: EngineCall): Promise<RunKey | null> {
     const known = this.knownKey(runId, options);
     if (known) return known;
@@ -36,7 +39,7 @@ export class RunLookup {
     return tenants[0] === undefined ? null : { tenantId: tenants[0], runId };
   }
 
-  /** The run where its tenant is known without looking. */
+  /** Returns the run if the view or the options name its tenant. Does not read the store. */
   knownKey(runId: string, options: RunReadOptions | undefined): RunKey | null {
     const tenantId = checkTenant(this.#view, options?.tenantId);
     return tenantId === null ? null : { tenantId, runId };
@@ -47,7 +50,9 @@ export class RunLookup {
   }
 }
 
-/** The head of a live run; `null` for one that is unknown or was deleted. Throws `RUN_ARCHIVED` for an archived one (RUN-15). */
+/**
+ * Returns the head of a live run, or `null` for an unknown or deleted one. Throws `RUN_ARCHIVED` if archived (RUN-15).
+ */
 export async function liveHead(
   engine: Pick<RunEngine, 'head'>,
   run: RunKey,

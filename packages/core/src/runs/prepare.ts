@@ -17,13 +17,13 @@ import { checkTenant, type RunView } from './view.ts';
 
 export const MAX_EXTRA_BYTES = 64 * 1024;
 
-/** The fields with an entry of their own; all others are stored together. */
+/** Fields that are stored separately. All others are stored together as `extra`. */
 const SENT: ReadonlySet<string> = new Set(SENT_FIELDS);
 
-/** The fields that the store assigns; an event that is sent must not have them. */
+/** Fields that the store assigns and a producer must not send. */
 const ASSIGNED: ReadonlySet<string> = new Set([...READ_FIELDS.filter((name) => !SENT.has(name)), 'redacted']);
 
-/** An event that may be handed to an engine. */
+/** A checked and encoded event, ready for an engine. */
 export interface Prepared {
   run: RunKey;
   event: PreparedEvent;
@@ -67,7 +67,7 @@ function encodeExtra(it: Record<string, unknown>): string | null {
   return extra === null ? null : encodeJsonObject(extra, 'event', MAX_EXTRA_BYTES);
 }
 
-/** Throws unless every member may stand beside the fields that have a place of their own. */
+/** Throws when a member of `extra` is invalid or has the name of a field that is stored separately. */
 export function checkExtra(extra: Record<string, unknown>): void {
   for (const key of Object.keys(extra)) {
     if (SENT.has(key) || ASSIGNED.has(key)) throw invalidArgument(`extra.${key}`, 'absent: it has a place of its own');
@@ -83,8 +83,8 @@ function checkExtension(key: string, value: unknown): void {
 }
 
 /**
- * A stored event as readers get it: a new object each time. Throws `CORRUPT_EVENT` for one whose parts cannot be decoded, and
- * `CODEC_FAILED` for a payload that the keys and the codec of this store do not open.
+ * Returns a stored event in the form that readers receive, as a new object each time. Throws `CORRUPT_EVENT` for an
+ * event that cannot be decoded, and `CODEC_FAILED` for a payload that this store's keys and codec cannot open.
  */
 export function recordOf(
   payloads: Payloads,
@@ -97,13 +97,13 @@ export function recordOf(
     if (isDamagedPayload(error) && error.keyId !== undefined) throw damagedAt(error, stored.runSeq);
     if (isDamagedPayload(error))
       throw corruptEvent(run, stored.runSeq, `its payload cannot be decoded: ${error.rule}`, error);
-    // What parsing and formatting throw; a codec's own failure is passed on as it is.
+    // Errors from parsing and formatting. A codec's own error is rethrown unchanged.
     if (error instanceof SyntaxError || error instanceof RangeError) throw undecodable(run, stored.runSeq);
     throw error;
   }
 }
 
-/** Why an event is damaged, where an error says that; `null` for every other error. */
+/** Returns the damage that an error reports, or `null` for every other error. */
 export function damageIn(error: unknown): { runSeq?: number; reason: string } | null {
   if (!isTidemarkError(error, 'CORRUPT_EVENT') && !isDamagedPayload(error)) return null;
   return { runSeq: error.runSeq, reason: error.rule ?? error.message };

@@ -1,8 +1,8 @@
-/** What an engine stores of a quarantined run: decided without I/O, for every engine alike. */
+/** Decides, without I/O, which quarantine entry to store. Shared by all engines. */
 import type { FoundDamage, StoredQuarantine } from '../engine/quarantines.ts';
 import type { RunKey } from '../engine/run-key.ts';
 
-/** The entry that damage leaves behind, and whether it differs from what was there. */
+/** Returns the entry to store after damage was found, and whether it is new or differs from the stored one. */
 export function entryAfter(
   run: RunKey,
   stored: StoredQuarantine | null,

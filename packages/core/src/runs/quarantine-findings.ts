@@ -1,4 +1,4 @@
-/** What the doctor says of quarantined runs: how many there are, and to the operator which. */
+/** The doctor's finding for quarantined runs: their number and, for the operator, their names. */
 import type { DoctorFinding } from '../contracts/store.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { RunEngine } from '../engine/runs.ts';
@@ -6,7 +6,7 @@ import type { RunEngine } from '../engine/runs.ts';
 const MOST_COUNTED = 1_000;
 const MOST_NAMED = 5;
 
-/** Returns nothing while no run is quarantined. */
+/** Returns an empty list while no run is quarantined. */
 export async function quarantineFindings(
   { quarantines }: RunEngine,
   tenantId: string | null,

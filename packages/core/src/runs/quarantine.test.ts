@@ -1,8 +1,8 @@
-/** Damage stays where it is: one damaged run is quarantined, everything else goes on, and a release brings its events back (RUN-20). */
+/** A damaged run is quarantined while all others continue, and a release makes the feed yield its events (RUN-20). */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { encryption } from '../codec/encryption.ts';
-import { envelopeOf, parseEnvelope } from '../codec/envelope.ts';
+import { formatEnvelope, parseEnvelope } from '../codec/envelope.ts';
 import type { StoreAlert } from '../contracts/alerts.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { FeedItem, FeedOptions } from '../contracts/runs.ts';
@@ -16,7 +16,7 @@ import { Runs } from './store.ts';
 
 type Damage = (body: string) => string;
 
-/** A store whose journal returns bodies, and states of heads, as a damaged disk would. */
+/** Returns a store whose journal returns damaged bodies and heads, as from a damaged disk. */
 function setUp(options: StoreOptions = {}) {
   const alerts: StoreAlert[] = [];
   const context = new StoreContext({ ...options, onAlert: (alert) => alerts.push(alert) });
@@ -56,7 +56,7 @@ function event(runId: string, n: number, tenantId = 't'): RunEventInput {
   };
 }
 
-/** Two runs of two tenants, event by event in turn. */
+/** Appends events alternately to two runs of two tenants. */
 async function fill(runs: Runs, from: number, to: number): Promise<void> {
   for (let n = from; n <= to; n++) {
     await runs.appendEvent(event('sick', n, 't'));
@@ -90,7 +90,7 @@ describe('a damaged run', () => {
     ['a payload', flip],
     ['a link', link],
     ['a stored form', cut],
-  ])('is passed over from %s on, and every other run goes on', async (_, how) => {
+  ])('is skipped from damage to %s on, while other runs continue', async (_, how) => {
     const { runs, viewOf, damage, alerts } = setUp();
     await fill(runs, 1, 5);
     damage('sick', 3, how);
@@ -108,7 +108,7 @@ describe('a damaged run', () => {
     expect(await runs.fetchEvents('sick', { limit: 2 })).toHaveLength(2);
   });
 
-  it('comes again in order after its release, from where it was passed over, with what was appended meanwhile', async () => {
+  it('is read in order after its release, from the first skipped event, with later appends', async () => {
     const { runs, damage, repair } = setUp();
     await fill(runs, 1, 5);
     damage('sick', 3, flip);
@@ -125,7 +125,7 @@ describe('a damaged run', () => {
     expect(seqsOf(items, 'well')).toEqual([6, 7, 8]);
   });
 
-  it('goes on from any item of a release, and is released once', async () => {
+  it('can be read from the cursor of any released item, and is released once', async () => {
     const { runs, damage, repair } = setUp();
     await fill(runs, 1, 5);
     damage('sick', 3, flip);
@@ -139,7 +139,7 @@ describe('a damaged run', () => {
     expect((await readAll(runs, { cursor: whole.next! })).items).toEqual([]);
   });
 
-  it('is in its place for readers that begin at the beginning after the release', async () => {
+  it('is in feed order for readers that start from the beginning after the release', async () => {
     const { runs, damage, repair } = setUp();
     await fill(runs, 1, 4);
     damage('sick', 2, cut);
@@ -151,7 +151,7 @@ describe('a damaged run', () => {
     expect(items.some((item) => item.released)).toBe(false);
   });
 
-  it('keeps the lower sequence when it is quarantined again', async () => {
+  it('keeps the lowest sequence when it is quarantined again', async () => {
     const { runs, damage, repair, alerts } = setUp();
     await fill(runs, 1, 4);
     damage('sick', 3, flip);
@@ -170,7 +170,7 @@ describe('a damaged run', () => {
     expect(seqsOf(third.items, 'sick')).toEqual([3, 4, 5, 6]);
   });
 
-  it('is noted once, with the lower sequence, whoever finds it', async () => {
+  it('gets one entry, with the lowest sequence, when several readers find the damage', async () => {
     const { runs, damage, alerts } = setUp();
     await fill(runs, 1, 6);
     damage('sick', 5, flip);
@@ -182,7 +182,7 @@ describe('a damaged run', () => {
     expect(alerts).toHaveLength(1);
   });
 
-  it('leaves the quarantine when it is deleted', async () => {
+  it('is removed from the quarantine when it is deleted', async () => {
     const { runs, damage } = setUp();
     await fill(runs, 1, 4);
     damage('sick', 3, flip);
@@ -191,7 +191,7 @@ describe('a damaged run', () => {
     expect((await runs.listQuarantined({ state: 'any' })).items).toEqual([]);
   });
 
-  it('with a damaged head is left out of lists and named', async () => {
+  it('is left out of lists and quarantined when its head is damaged', async () => {
     const { runs, heads } = setUp();
     await fill(runs, 1, 2);
     heads.add('sick');
@@ -203,20 +203,20 @@ describe('a damaged run', () => {
 describe('a payload that cannot be decrypted', () => {
   const keys = { k1: randomBytes(32) };
 
-  it('with a known key is damage', async () => {
+  it('is damage when its key is known', async () => {
     const { runs, damage, alerts } = setUp({ codec: encryption({ keys, current: 'k1' }) });
     await fill(runs, 1, 3);
     damage('sick', 2, (body) => {
       const [envelope, payload] = body.split('\n') as [string, string];
       const encoded = parseEnvelope(payload, { tenantId: 't', kind: 'event', owner: 'sick' });
       encoded.data[0]! ^= 1;
-      return `${envelope}\n${envelopeOf(encoded)}`;
+      return `${envelope}\n${formatEnvelope(encoded)}`;
     });
     expect(seqsOf((await readAll(runs)).items, 'sick')).toEqual([1]);
     expect(alerts).toHaveLength(1);
   });
 
-  it('for want of its key is not: the reader stops and nothing is quarantined', async () => {
+  it('is not damage when its key is missing: the read fails and nothing is quarantined', async () => {
     let ring: { keys: typeof keys; current: string } | null = { keys, current: 'k1' };
     const { runs, alerts } = setUp({ codec: encryption({ keyFor: () => ring }) });
     await fill(runs, 1, 2);
@@ -229,7 +229,7 @@ describe('a payload that cannot be decrypted', () => {
 
 describe('cursors of a feed', () => {
   it.each(['q1.', 'q1.e30', `q1.${Buffer.from('[1,""]').toString('base64url')}`, 'q1.W10'])(
-    'refuse the made-up %s',
+    'are rejected when made up: %s',
     async (after) => {
       const { runs } = setUp();
       await fill(runs, 1, 1);
@@ -240,7 +240,7 @@ describe('cursors of a feed', () => {
     },
   );
 
-  it('stay as they are until a run was released', async () => {
+  it('are the cursors of the engine until a run is released', async () => {
     const { runs, damage } = setUp();
     await fill(runs, 1, 3);
     damage('sick', 2, cut);

@@ -1,6 +1,5 @@
 /**
- * Quarantining and releasing runs (RUN-20). Damage is noted durably, once for a run whoever finds it, and only then does a
- * reader go on without the run.
+ * Quarantines and releases runs (RUN-20). Damage is recorded durably, once per run, before any reader skips the run.
  */
 
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
@@ -39,7 +38,7 @@ export class Quarantine {
     this.#snapshots = snapshots;
   }
 
-  /** Notes damage and alerts; returns false, with nothing noted, for a run that is gone meanwhile. */
+  /** Records damage and sends an alert. Returns false, and records nothing, for a run that was removed meanwhile. */
   async note(run: RunKey, fromSeq: number, reason: string, call: EngineCall): Promise<boolean> {
     const damage = {
       fromSeq: Math.max(1, fromSeq),
@@ -47,7 +46,7 @@ export class Quarantine {
       at: this.#context.clock(),
     };
     const { entry, isNew } = await this.#engine.quarantines.put(run, damage, call);
-    // A removal that came between has looked for an entry before there was one.
+    // A removal that ran in between found no entry to remove yet.
     if (await isGone(this.#engine, run, call)) {
       await this.#engine.quarantines.remove(run, call);
       return false;
@@ -59,19 +58,19 @@ export class Quarantine {
     return true;
   }
 
-  /** Makes a read that folds a run. Damage it meets is noted, and thrown as it is. */
+  /** Runs a read that folds a run. Records any damage it finds, and rethrows the error unchanged. */
   async watching<T>(run: RunKey, call: EngineCall, read: () => Promise<T>): Promise<T> {
     try {
       return await read();
     } catch (error) {
       const damage = damageIn(error);
-      // The caller's own error says more than a failure to note it; the next reader notes it.
+      // Throw the original error even if recording fails; the next reader records the damage.
       if (damage?.runSeq !== undefined) await this.note(run, damage.runSeq, damage.reason, call).catch(() => {});
       throw error;
     }
   }
 
-  /** The same for folds that go on without the run: any damage is thrown as `CORRUPT_EVENT`. */
+  /** Like `watching`, for callers that continue without the run: any damage is thrown as `CORRUPT_EVENT`. */
   async watchingFold<T>(run: RunKey, call: EngineCall, fold: () => Promise<T>): Promise<T> {
     try {
       return await this.watching(run, call, fold);
@@ -81,17 +80,17 @@ export class Quarantine {
     }
   }
 
-  /** Verifies a run; what is wrong is noted. An event that the engine cannot decode is a problem like any other. */
+  /** Verifies a run and records a problem. An event that the engine cannot decode is reported as a problem too. */
   async verify(run: RunKey, options: RunReadOptions | undefined): Promise<VerifyReport> {
     const report = await verifyRun(this.#context, this.#engine, this.#snapshots, run, options).catch((error) =>
-      this.#reportOf(run, error, options),
+      this.#damageReport(run, error, options),
     );
     const { problem } = report;
     if (problem) await this.#context.read(options, (call) => this.note(run, problem.runSeq, problem.reason, call));
     return report;
   }
 
-  async #reportOf(run: RunKey, error: unknown, options: RunReadOptions | undefined): Promise<VerifyReport> {
+  async #damageReport(run: RunKey, error: unknown, options: RunReadOptions | undefined): Promise<VerifyReport> {
     const damage = damageIn(error);
     if (!damage) throw error;
     const { runSeq = 1, reason } = damage;
@@ -115,45 +114,47 @@ export class Quarantine {
     };
     return this.#context.read(options, async (call) => {
       const found = await this.#engine.quarantines.list(query, call);
-      const items = found.slice(0, limit).map(shown);
+      const items = found.slice(0, limit).map(toQuarantinedRun);
       const last = items.at(-1);
       return found.length <= limit || !last ? { items } : { items, next: encodeCursor([last.tenantId, last.runId]) };
     });
   }
 
-  /** Releases a run that is whole again. */
+  /** Releases a run after checking that it is intact again. */
   async release(run: RunKey, options: RunReadOptions | undefined): Promise<QuarantinedRun> {
-    const write = this.#releaseOf(run);
+    const write = this.#releaseWrite(run);
     for (;;) {
       const entry = await this.#context.read(options, (call) => this.#engine.quarantines.find(run, call));
       if (!entry)
         throw new TidemarkError('NOT_FOUND', `Run ${JSON.stringify(run.runId)} is not quarantined`, {
           runId: run.runId,
         });
-      if (entry.state === 'released') return shown(entry);
+      if (entry.state === 'released') return toQuarantinedRun(entry);
       await this.#checkWhole(entry, options);
       const released = await this.#context.write(options, write, (call) =>
         this.#engine.quarantines.release(entry, call),
       );
-      // Another process has found more damage, or has released it, since the entry was read.
-      if (released) return shown(released);
+      if (released) return toQuarantinedRun(released);
+      // Another process found more damage, or released the run, since the entry was read.
     }
   }
 
-  #releaseOf({ tenantId, runId }: RunKey): WriteCall {
+  #releaseWrite({ tenantId, runId }: RunKey): WriteCall {
     return this.#context.writeOf('runs', 'releaseRun', [runId, { tenantId }]);
   }
 
   async #checkWhole(entry: StoredQuarantine, options: RunReadOptions | undefined): Promise<void> {
     const run = { tenantId: entry.tenantId, runId: entry.runId };
     try {
-      // A wrong snapshot is replaced by `verify` and keeps nobody from the events.
+      // `verify` replaces a wrong snapshot itself, so a wrong snapshot does not block the release.
       const { problem } = await this.verify(run, options);
       if (problem) throw corruptEvent(run, problem.runSeq, problem.reason);
       await this.#checkBodies(run, entry.fromSeq, options);
     } catch (error) {
       if (isTidemarkError(error, 'RUN_NOT_FOUND', 'RUN_ARCHIVED', 'RUN_DELETED'))
-        await this.#context.write(options, this.#releaseOf(run), (call) => this.#engine.quarantines.remove(run, call));
+        await this.#context.write(options, this.#releaseWrite(run), (call) =>
+          this.#engine.quarantines.remove(run, call),
+        );
       const damage = damageIn(error);
       if (damage) {
         const fromSeq = damage.runSeq ?? entry.fromSeq;
@@ -163,7 +164,7 @@ export class Quarantine {
     }
   }
 
-  /** The chain covers what is stored; that it can be decoded too, only decoding tells. A key that is missing here is no damage. */
+  /** Decodes every event: the chain only proves that the stored text is intact. A missing key is not damage. */
   async #checkBodies(run: RunKey, fromSeq: number, options: RunReadOptions | undefined): Promise<void> {
     for (let afterSeq = fromSeq - 1; ; ) {
       const after = afterSeq;
@@ -185,7 +186,7 @@ export class Quarantine {
   }
 }
 
-/** Whether a run is unknown or removed. One whose head cannot be decoded is there. */
+/** Whether a run is unknown or removed. A run whose head cannot be decoded still exists. */
 export async function isGone(engine: RunEngine, run: RunKey, call: EngineCall): Promise<boolean> {
   try {
     const head = await engine.head(run, call);
@@ -196,7 +197,7 @@ export async function isGone(engine: RunEngine, run: RunKey, call: EngineCall): 
   }
 }
 
-function shown({ at, ...entry }: StoredQuarantine): QuarantinedRun {
+function toQuarantinedRun({ at, ...entry }: StoredQuarantine): QuarantinedRun {
   return { ...entry, at: timeText(at) };
 }
 

@@ -1,4 +1,4 @@
-/** Live reads hold one page at most, however slowly their reader reads and however much is stored meanwhile (GEN-3). */
+/** Live reads buffer at most one page, even when the consumer is slow and events keep arriving (GEN-3). */
 import { describe, expect, it } from 'vitest';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { RunEngine } from '../engine/runs.ts';
@@ -37,7 +37,7 @@ function events(count: number): RunEventInput[] {
 const sleep = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
 describe('live reads', () => {
-  it('of a run read a page, and the next one only when it is asked for', async () => {
+  it('of a run read the next page only when the consumer asks for it', async () => {
     const { runs, pages } = setUp();
     await runs.appendEvents(events(1_000));
     const tail = runs.tail('r', { limit: 100 })[Symbol.asyncIterator]();
@@ -50,7 +50,7 @@ describe('live reads', () => {
     await tail.return?.();
   });
 
-  it('of all runs do the same', async () => {
+  it('of the feed read the next page only when the consumer asks for it', async () => {
     const { runs, pages } = setUp();
     for (let n = 0; n < 3; n++) await runs.appendEvents(events(1_000));
     const feed = runs.feed()[Symbol.asyncIterator]();

@@ -1,6 +1,6 @@
 /**
- * `redactEvent`: takes the payload out of an event, the stored snapshot and the states of projections. The hash of the
- * payload stays, so that the chain holds (RUN-17), and the event says who did it, when and why.
+ * `redactEvent`: removes a payload from its event, the stored snapshot and the states of projections. The hash of the
+ * payload stays, so that the chain holds (RUN-17), and the event records who redacted it, when and why.
  */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkId, checkObject, checkText } from '../checks/text.ts';
@@ -15,14 +15,14 @@ import type { SnapshotReader } from './snapshots.ts';
 
 export const MAX_REASON_BYTES = 2_048;
 
-/** Which payload is to go, and who answers for it. */
+/** The event to redact, who requested it and why. */
 export interface RedactionRequest {
   runSeq: number;
   by: string;
   reason: string;
 }
 
-/** States that are folded from the events of a run and stored beside them. */
+/** Stored states that are folded from a run's events. */
 export interface DerivedStates {
   snapshots: SnapshotReader;
   dropStates(run: RunKey, call: EngineCall): Promise<void>;
@@ -42,7 +42,7 @@ export async function redactEvent(
   { run, runSeq, by, reason }: RedactionRequest & { run: RunKey },
   call: EngineCall,
 ): Promise<boolean> {
-  // What does not match its chain must not be given a hash that does not either.
+  // Check the chain first: a damaged payload must not be replaced by a hash that does not match either.
   const [event] = await fetchChecked(engine, run, runSeq - 1, 1, call);
   if (!event) return false;
   const payloadHash = event.redaction?.payloadHash ?? payloadHashOf(event.payload);

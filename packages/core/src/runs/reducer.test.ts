@@ -85,7 +85,7 @@ describe('RunFold (RUN-10, RUN-11)', () => {
     });
   });
 
-  it('gives the same whether it folds at once or continues from a snapshot at any point', () => {
+  it('produces the same state when it continues from a snapshot at any point', () => {
     const events = log(
       () => event('Custom'),
       () => event('RunQueued'),
@@ -103,7 +103,7 @@ describe('RunFold (RUN-10, RUN-11)', () => {
     }
   });
 
-  it('marks an invalid transition, changes no state and keeps counting', () => {
+  it('records an invalid transition, leaves the status unchanged and advances the sequence', () => {
     const snapshot = reduceRun(
       log(
         () => event('RunStarted'),
@@ -116,7 +116,7 @@ describe('RunFold (RUN-10, RUN-11)', () => {
     expect(snapshot.violations).toMatchObject([{ runSeq: 3, eventType: 'RunPaused', reason: 'the run is COMPLETED' }]);
   });
 
-  it('tells an invalid event once', () => {
+  it('reports an invalid event once', () => {
     const fold = new RunFold();
     const invalid = log(() => event('RunResumed'))[0]!;
     expect([fold.apply(invalid), fold.apply(invalid)]).toEqual([
@@ -125,7 +125,7 @@ describe('RunFold (RUN-10, RUN-11)', () => {
     ]);
   });
 
-  it('does not let a snapshot change what is folded later', () => {
+  it('is not affected by changes to a returned snapshot', () => {
     const [start, step] = log(
       () => event('RunStarted'),
       () => event('StepStarted', { stepId: 'a' }),

@@ -1,4 +1,4 @@
-/** The one reducer: folds events into a run's snapshot (RUN-10, RUN-11). Every backend uses it. */
+/** The reducer that every backend uses: folds events into a run's snapshot (RUN-10, RUN-11). */
 import { timeText } from '../checks/numbers.ts';
 import { isPlainObject } from '../checks/text.ts';
 import { TidemarkError } from '../contracts/errors.ts';
@@ -16,43 +16,51 @@ import { isRunType, isStepType, runTransition, stepTransition } from './transiti
 const MAX_VIOLATIONS = 100;
 
 /**
- * The state of a run while events are folded into it. Folding costs the same for each event, however many
- * steps the run has; `snapshot()` copies the state out.
+ * Folds events into the state of a run, one at a time and in sequence order. The cost per event does not depend on the
+ * number of steps. `snapshot()` returns a copy of the state.
  *
  * @example
+ * await store.runs.handle('order-42').append('RunStarted');
  * const fold = new RunFold();
  * for await (const event of store.runs.readEvents('order-42')) fold.apply(event);
- * fold.snapshot(Date.now()).status;
+ * console.log(fold.snapshot(Date.now()).status); // RUNNING
  */
 export class RunFold {
   #state: Omit<RunSnapshot, 'status' | 'projectedAt'> | null = null;
   #status: RunStatus | null = null;
   readonly #steps = new Map<string, StepSnapshot>();
 
-  /** Continues from a snapshot, or starts with nothing. */
+  /** Starts from a copy of a snapshot, or from the empty state. */
   constructor(from?: RunSnapshot | null) {
     if (!from) return;
     const { status, projectedAt, ...rest } = structuredClone(from);
-    // What is read again from the log is fresh, whatever was known of it before.
+    // The fold reads the log, so its result is fresh even if the snapshot was marked stale.
     this.#state = { ...rest, freshness: 'FRESH' };
-    // Version 0.1 did not count them: those that it listed are known.
+    // Version 0.1 did not count invalid events; count the ones it listed.
     if (rest.violations.length > 0) this.#state.invalidEvents ??= rest.violations.length;
-    // A run whose events set no status yet shows as PENDING; only RunQueued makes it so.
+    // PENDING also stands for "no status yet". The status is really PENDING only after RunQueued.
     this.#status = status === 'PENDING' && rest.startedAt === undefined && !isQueued(from) ? null : status;
     for (const step of rest.steps) this.#steps.set(step.stepId, step);
   }
 
-  /** The last sequence that was folded in. */
+  /** The sequence of the last folded event, 0 before the first. */
   get lastEventSeq(): number {
     return this.#state?.lastEventSeq ?? 0;
   }
 
-  /** The state as it stands, not copied: to look at, between two events. */
+  /**
+   * The current state, not a copy: read it before the next `apply` and do not change it. `null` before the first event.
+   */
   get state(): Readonly<Omit<RunSnapshot, 'projectedAt'>> | null {
     return this.#state && { ...this.#state, status: this.#status ?? 'PENDING' };
   }
 
-  /** Folds the next event in; one that was folded already is a no-op. Tells what was invalid about it. */
+  /**
+   * Folds the next event and returns its transition violation, or `null` when the event is valid. Ignores events that
+   * were already folded.
+   *
+   * @throws `INVALID_ARGUMENT` for an event of another run.
+   */
   apply(event: RunEventRecord): TransitionViolation | null {
     this.#state ??= emptyState(event);
     const state = this.#state;
@@ -72,7 +80,11 @@ export class RunFold {
     return reason === undefined ? null : markInvalid(state, event, reason);
   }
 
-  /** The snapshot as it stands; `RUN_NOT_FOUND` before the first event. */
+  /**
+   * Returns a copy of the state as a snapshot projected at `now`, in milliseconds since the epoch.
+   *
+   * @throws `RUN_NOT_FOUND` before the first event.
+   */
   snapshot(now: number): RunSnapshot {
     if (!this.#state) throw new TidemarkError('RUN_NOT_FOUND', 'The run has no events');
     const { steps, artifacts, violations, ...rest } = this.#state;
@@ -132,7 +144,13 @@ export class RunFold {
   }
 }
 
-/** Folds events into a snapshot, from an earlier one if given. */
+/**
+ * Folds events into a snapshot, starting from `options.from` if given. Events must be of one run and in sequence order.
+ * Events that the starting snapshot already covers are ignored.
+ *
+ * @throws `RUN_NOT_FOUND` when there is neither an event nor a starting snapshot, `INVALID_ARGUMENT` for events of
+ * different runs.
+ */
 export function reduceRun(
   events: Iterable<RunEventRecord>,
   options: { from?: RunSnapshot | null; now?: number } = {},

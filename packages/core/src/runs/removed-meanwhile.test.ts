@@ -1,4 +1,4 @@
-/** Runs that are removed, or put back, between the reads that a page is made of: never called corrupt (RUN-15, RUN-17). */
+/** Runs that are removed or restored between the reads of one page are never reported as corrupt (RUN-15, RUN-17). */
 import { describe, expect, it } from 'vitest';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { RunPart } from '../contracts/run-parts.ts';
@@ -11,7 +11,9 @@ import { Runs } from './store.ts';
 
 type Hook = 'feed' | 'read';
 
-/** A store whose journal does something right after each of its reads, as another process might; both are told apart by name. */
+/**
+ * Returns a store whose journal runs a hook right after a read, as another process might, and a second store without.
+ */
 function setUp() {
   const context = new StoreContext();
   const journal = memoryJournal(context);
@@ -41,7 +43,7 @@ function event(runId: string): RunEventInput {
   };
 }
 
-/** Two runs of two commits each, of three events and of one. */
+/** Appends two runs with two commits each: one of three events and one of a single event. */
 async function twoRuns(runs: Runs): Promise<void> {
   for (const runId of ['gone', 'stays']) {
     await runs.appendEvents([event(runId), event(runId), event(runId)]);
@@ -57,7 +59,7 @@ describe('a run that is removed meanwhile', () => {
   it.each([
     ['between two commits', 3],
     ['inside a commit', 2],
-  ])('leaves the feed that goes on %s, and the others stay', async (_, given) => {
+  ])('is left out of a feed that continues %s, and other runs stay', async (_, given) => {
     const { runs, others, after } = setUp();
     await twoRuns(runs);
     const cursor = await cursorAfter(others, given);
@@ -71,14 +73,14 @@ describe('a run that is removed meanwhile', () => {
     ]);
   });
 
-  it('is not found by who reads on inside a commit of it', async () => {
+  it('is reported as archived when a read continues inside one of its commits', async () => {
     const { runs, others, after } = setUp();
     await twoRuns(runs);
     after.read = async () => void (await others.archiveRun('gone', { location: 'x', expectedSeq: 4 }));
     await expect(runs.fetchEvents('gone', { afterSeq: 2 })).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
   });
 
-  it('is not broken for who verifies it', async () => {
+  it('is reported by verify as not found, and not as broken', async () => {
     const { runs, others, after } = setUp();
     await runs.appendEvents(Array.from({ length: 1_000 }, () => event('long')));
     await runs.appendEvent(event('long'));
@@ -88,7 +90,7 @@ describe('a run that is removed meanwhile', () => {
 });
 
 describe('a run that is archived while it is exported', () => {
-  /** More than one part, so that an export reads twice. */
+  /** Appends more than one part, so that an export reads twice. */
   async function longRun(runs: Runs): Promise<void> {
     await runs.appendEvents(Array.from({ length: 1_000 }, () => event('long')));
     await runs.appendEvent(event('long'));
@@ -100,14 +102,14 @@ describe('a run that is archived while it is exported', () => {
     return events;
   }
 
-  it('is archived, and not corrupt', async () => {
+  it('is reported as archived and not as corrupt', async () => {
     const { runs, others, after } = setUp();
     await longRun(runs);
     after.read = async () => void (await others.archiveRun('long', { location: 'x', expectedSeq: 1_001 }));
     await expect(exported(runs)).rejects.toMatchObject({ code: 'RUN_ARCHIVED', archive: 'x' });
   });
 
-  it('is exported whole when it is put back before the next part is read', async () => {
+  it('is exported completely when it is restored before the next part is read', async () => {
     const { runs, others, after } = setUp();
     await longRun(runs);
     const parts: RunPart[] = [];
@@ -119,7 +121,7 @@ describe('a run that is archived while it is exported', () => {
     expect(await exported(runs)).toBe(1_001);
   });
 
-  it('is read to its end all the same', async () => {
+  it('is read and verified to its end when it is restored in time', async () => {
     const { runs, others, after } = setUp();
     await longRun(runs);
     const parts: RunPart[] = [];
@@ -135,8 +137,8 @@ describe('a run that is archived while it is exported', () => {
   });
 });
 
-describe('a run that is removed and put back meanwhile', () => {
-  it.each([3, 2])('passes the feed after %i events whole', async (given) => {
+describe('a run that is removed and restored meanwhile', () => {
+  it.each([3, 2])('is complete in a feed that continues after %i events', async (given) => {
     const { runs, others, after } = setUp();
     await twoRuns(runs);
     const parts: RunPart[] = [];

@@ -1,4 +1,4 @@
-/** Decides, without I/O, what a part of a restored run does to what is there, and what a removal does; shared by all engines. */
+/** Decides, without I/O, what restoring a part writes and whether a removal is allowed. Shared by all engines. */
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunKey } from '../engine/run-key.ts';
 import {
@@ -11,21 +11,26 @@ import {
 import { rewritten, seqConflict, tombstoneError } from './append.ts';
 import { hexOf } from './event-forms.ts';
 
-/** What to write of a part. */
+/** The tombstone and events to write for a part. */
 export interface RestorePlan {
-  /** Stands in the run's place until its last part. */
+  /** Stored instead of the head until the last part is written. */
   tombstone: RunTombstone;
   events: readonly StoredRunEvent[];
 }
 
-/** What is there of a run. */
+/** The stored state of the run that a part is restored into. */
 export interface RestoreState {
   head: RunHead | RunTombstone | null;
-  /** How many events of a run that is being restored have been put back. */
+  /** How many events an unfinished restore has already written. */
   restored: number;
 }
 
-/** `null` when the very same run is there: nothing is to be done. */
+/**
+ * Plans the restore of a part. Returns `null` when the same run is already stored and nothing needs to be written.
+ *
+ * @throws `CONFLICT` when another run or history is stored or earlier parts are missing; `RUN_DELETED` for a deleted
+ * run unless `overDeleted` is set.
+ */
 export function planRestore(
   run: RunKey,
   part: RestoredPart,
@@ -57,7 +62,11 @@ function conflict({ runId }: RunKey, what: string, current: unknown): TidemarkEr
   return new TidemarkError('CONFLICT', `Run ${JSON.stringify(runId)} ${what}`, { runId, current });
 }
 
-/** Whether a removal has something to remove; `SEQ_CONFLICT` when the run has moved on, `CONFLICT` when it was rewritten. */
+/**
+ * Whether there is something to remove.
+ *
+ * @throws `SEQ_CONFLICT` when the run's last sequence is not `expectedSeq`, `CONFLICT` when the run was rewritten.
+ */
 export function checkRemoval(
   run: RunKey,
   head: RunHead | RunTombstone | null,

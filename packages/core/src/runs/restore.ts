@@ -1,6 +1,6 @@
 /**
- * `restoreRun`: puts an exported run back, part by part. A part is written only after its shape, its place, its links and
- * what the head says of it were checked, so that what is restored is what was exported or nothing.
+ * `restoreRun`: restores an exported run, part by part. Each part is written only after its shape, position, links and
+ * head were checked, so a restored run is always the exported one.
  */
 import { sameJson } from '../checks/json.ts';
 import { checkOptionalBoolean } from '../checks/text.ts';
@@ -41,7 +41,7 @@ export async function restoreParts(
     check.take(part);
     const { tenantId, runId, seq } = part.head;
     const run = { tenantId, runId };
-    if (isFirst && (await isThere(context, engine, part.head, overDeleted, options)))
+    if (isFirst && (await isAlreadyLive(context, engine, part.head, overDeleted, options)))
       return { ...run, lastEventSeq: seq, restored: false };
     await context.write(options, write, (call) => engine.restore(run, part, Object.assign(call, { overDeleted })));
   }
@@ -54,8 +54,11 @@ function isIterable(parts: unknown): boolean {
   return typeof parts === 'object' && parts !== null && (Symbol.asyncIterator in parts || Symbol.iterator in parts);
 }
 
-/** Whether the very same run is live already; whatever else is there, the engine judges when it writes. */
-async function isThere(
+/**
+ * Whether the same run is already live. Throws `RUN_DELETED` for a deleted run unless `overDeleted` is set. The engine
+ * checks all other cases when it writes.
+ */
+async function isAlreadyLive(
   context: StoreContext,
   engine: RunEngine,
   { tenantId, runId, seq, link }: RunHead,
@@ -68,7 +71,7 @@ async function isThere(
   return false;
 }
 
-/** Follows the parts of one run and refuses the first that does not fit. */
+/** Checks the parts of one run in order. Throws for the first part that does not fit. */
 class RestoreCheck {
   readonly head: RunHead;
   readonly #chain: ChainReader;

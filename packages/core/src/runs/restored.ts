@@ -1,6 +1,7 @@
 /**
- * Carried runs on their way back. Restoring is an append: what is restored obeys the rules, limits and times of appended events, and its
- * payloads can be read here, so that nobody can put into a store what stops its readers.
+ * Checks exported parts before they are restored. Restored events obey the same rules, limits and times as appended
+ * ones, and this store must be able to decode their payloads: otherwise a restore could store events that make readers
+ * fail.
  */
 import { decodeJson, encodeJsonObject, tooLarge } from '../checks/json.ts';
 import { checkLabels } from '../checks/labels.ts';
@@ -20,28 +21,28 @@ import { checkExtra, MAX_EXTRA_BYTES } from './prepare.ts';
 import { MAX_REASON_BYTES } from './redaction.ts';
 
 const MAX_EVENTS = 1_000;
-/** Far more than there can be, and far enough from the largest safe integer to count on from. */
+/** More than any run can have, and low enough that counting on stays below the largest safe integer. */
 const MAX_REWRITES = 2 ** 50;
-/** How far the clock of the store that wrote a run may be ahead of this one's. */
+/** How far the clock of the store that wrote a run may be ahead of this store's clock. */
 const MAX_SKEW_MS = 5 * 60_000;
 
-/** Larger texts are not looked at. */
+/** Larger texts are rejected without being parsed. */
 const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 
-/** What restored events are measured by. */
+/** The rules that restored events must obey. */
 export interface RestoreRules {
   context: StoreContext;
-  /** Payloads that a codec encoded and this store cannot decode are kept as they are. */
+  /** Stores encoded payloads that this store cannot decode unchanged, instead of refusing them. */
   keepEncoded: boolean;
 }
 
 interface Checks {
-  /** The latest time there can be, in milliseconds. */
+  /** The latest accepted time, in milliseconds since the epoch. */
   latestMs: number;
   payload(value: unknown, run: RunKey, idempotencyKey: string): string | null;
 }
 
-/** A part as engines take it; throws for what a store with these rules could not have written. */
+/** Converts a part for the engine. Throws for a part that a store with these rules could not have written. */
 export function restoredPart(part: RunPart, rules: RestoreRules): RestoredPart {
   return checkedPart(part, {
     latestMs: rules.context.clock() + MAX_SKEW_MS,
@@ -49,7 +50,7 @@ export function restoredPart(part: RunPart, rules: RestoreRules): RestoredPart {
   });
 }
 
-/** A part that is only read: its shape is checked, and not whether a store here would take it. */
+/** Converts a part that is only read. Checks its shape, but not this store's limits, times or codec. */
 export function carriedPart(part: RunPart): RestoredPart {
   return checkedPart(part, { latestMs: Number.POSITIVE_INFINITY, payload: carriedPayload });
 }
@@ -117,18 +118,18 @@ function checkDigest(value: unknown, field: string): Digest {
   throw invalidArgument(field, 'a SHA-256 in hex', value ?? null);
 }
 
-/** A time that the store itself could have stamped: times of later events never go back behind it. */
+/** Rejects times in the future: the times of later events can never be lower. */
 function checkPast(value: unknown, field: string, latestMs: number): number {
   const ms = Date.parse(checkTime(value, field));
   if (ms <= latestMs) return ms;
   throw invalidArgument(field, "not in the future of the store's clock by more than 5 minutes", value);
 }
 
-/** Other fields of an event: none of those that have a place of their own, or they would hide what is stored there. */
+/** Checks `extra`. It must not contain fields that are stored separately: they would overwrite those on read. */
 function restoredExtra(value: unknown): string | null {
   if (value === null) return null;
   const text = checkText(value, 'extra', MAX_EXTRA_BYTES);
-  checkExtra(objectOf(text, 'extra'));
+  checkExtra(parseObject(text, 'extra'));
   return text;
 }
 
@@ -151,18 +152,18 @@ function restoredPayload(
     if (keepEncoded && isEnvelope(stored)) return stored;
     throw unreadable(cause);
   }
-  encodeJsonObject(objectOf(text, 'payload'), 'payload', maxBytes);
+  encodeJsonObject(parseObject(text, 'payload'), 'payload', maxBytes);
   return stored;
 }
 
 function carriedPayload(value: unknown): string | null {
   if (value === null) return null;
   const text = checkText(value, 'payload', MAX_TEXT_BYTES);
-  objectOf(text, 'payload');
+  parseObject(text, 'payload');
   return text;
 }
 
-/** The size of a payload of so many bytes once a codec has encoded it, with room for what codecs add. */
+/** Returns an upper bound for the size of a payload after a codec has encoded it. */
 function encodedBytes(bytes: number): number {
   return 2 * bytes + 4_096;
 }
@@ -175,7 +176,7 @@ function unreadable(cause: TidemarkError): TidemarkError {
   );
 }
 
-function objectOf(text: string, field: string): Record<string, unknown> {
+function parseObject(text: string, field: string): Record<string, unknown> {
   try {
     return checkObject(decodeJson(text), field);
   } catch {

@@ -1,4 +1,6 @@
-/** Snapshots against an engine whose faults and timing can be chosen: write-back, marks, removal and redaction (RUN-13 to RUN-15). */
+/**
+ * Snapshots on an engine with chosen faults and timing: write-back, staleness, removal, redaction (RUN-13 to RUN-15).
+ */
 import { describe, expect, it, vi } from 'vitest';
 import type { RunEventInput } from '../contracts/run-events.ts';
 import type { Records } from '../engine/records.ts';
@@ -43,7 +45,7 @@ function setUp(
 const ORDER = { by: 'officer', reason: 'request 4711' };
 const NAME = { space: 'snapshots', tenantId: 't', key: 'r' } as const;
 
-/** A run whose second event brings a secret into its snapshot. */
+/** Appends a run whose second event puts a secret into its snapshot. */
 async function appendSecret(runs: Runs): Promise<void> {
   await append(runs, 1, 'RunStarted');
   await append(runs, 1, 'RunFailed', { errorMessage: 'secret' });
@@ -69,7 +71,7 @@ async function append(
 const settled = () => new Promise((done) => setTimeout(done, 20));
 
 describe('snapshots', () => {
-  it('are read as one row, however long the run is', async () => {
+  it('are read as one row, regardless of the length of the run', async () => {
     const { runs, calls } = setUp();
     await append(runs, 5_000);
     await runs.refreshSnapshot('r');
@@ -93,7 +95,7 @@ describe('snapshots', () => {
     expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(201);
   });
 
-  it('answer although the write-back fails, or never ends', async () => {
+  it('are returned even if the write-back fails or never completes', async () => {
     for (const saveSnapshot of [() => Promise.reject(new Error('disk full')), () => new Promise<boolean>(() => {})]) {
       const { runs } = setUp(() => ({ saveSnapshot }));
       await append(runs, 300);
@@ -102,7 +104,7 @@ describe('snapshots', () => {
     }
   });
 
-  it('are written back once for readers that come together', async () => {
+  it('are written back once for concurrent readers', async () => {
     const { runs, calls } = setUp();
     await append(runs, 300);
     await Promise.all(Array.from({ length: 10 }, () => runs.projectSnapshot('r')));
@@ -111,7 +113,7 @@ describe('snapshots', () => {
     expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(300);
   });
 
-  it('keep what was folded when the call is given up', async () => {
+  it('are stored in part when the call is aborted', async () => {
     const controller = new AbortController();
     let isStuck = true;
     const { runs, calls } = setUp((engine) => ({
@@ -134,7 +136,7 @@ describe('snapshots', () => {
     expect(calls.fetch).toBeLessThan(3);
   });
 
-  it('are not overwritten by an earlier one that is stored late', async () => {
+  it('are not overwritten by an older snapshot that is stored late', async () => {
     let isHeld = true;
     let release = () => {};
     const released = new Promise<void>((done) => {
@@ -159,7 +161,7 @@ describe('snapshots', () => {
     expect((await runs.getSnapshot('r'))?.lastEventSeq).toBe(5);
   });
 
-  it('are written back by appends that look at the state first', async () => {
+  it('are written back by appends that check transitions', async () => {
     const { runs, calls } = setUp();
     await append(runs, 3_000);
     await append(runs, 1, 'RunStarted');
@@ -172,7 +174,7 @@ describe('snapshots', () => {
     expect(calls.fetch).toBe(1);
   });
 
-  it('do not outlive a run that was deleted while it was folded', async () => {
+  it('are not kept for a run that was deleted while it was folded', async () => {
     let deleteNow = async () => {};
     const { runs } = setUp((engine) => ({
       async saveSnapshot(run, snapshot, call, over) {
@@ -186,11 +188,11 @@ describe('snapshots', () => {
     expect(await runs.getSnapshot('r')).toBeNull();
   });
 
-  it('are taken back by a keyed engine when they were stored beside a redaction', async () => {
+  it('are dropped again by a keyed engine when a redaction ran during the save', async () => {
     let redactNow = async () => {};
     const { runs, records } = setUp(undefined, (inner) => ({
       async write(write, call) {
-        // Between the look at the stored snapshot and the write over it.
+        // Between reading the stored snapshot and overwriting it.
         const redact = redactNow;
         redactNow = async () => {};
         await redact();
@@ -205,7 +207,7 @@ describe('snapshots', () => {
     expect(Buffer.from(record!.fields.get('body')!).toString()).not.toContain('secret');
   });
 
-  it('are ignored and replaced when their writer died before it could take them back', async () => {
+  it('are ignored and replaced when their writer stopped before it could drop them', async () => {
     const { runs, records } = setUp();
     await appendSecret(runs);
     await runs.refreshSnapshot('r');
@@ -219,7 +221,7 @@ describe('snapshots', () => {
     expect(Buffer.from(record!.fields.get('body')!).toString()).not.toContain('secret');
   });
 
-  it('of a store from before the counter are read, and count on from there', async () => {
+  it('are read and continued when they were stored without a rewrite counter', async () => {
     const { runs, records } = setUp();
     await append(runs, 3);
     const { snapshot } = await runs.refreshSnapshot('r');
@@ -230,7 +232,7 @@ describe('snapshots', () => {
     expect((await runs.refreshSnapshot('r')).folded).toBe(1);
   });
 
-  it('are not given of a run that was cut short while it was folded', async () => {
+  it('are not returned for a run that was archived while it was folded', async () => {
     let archiveNow = async () => {};
     const { runs } = setUp((engine) => ({
       async fetch(run, afterSeq, limit, call) {
@@ -243,7 +245,7 @@ describe('snapshots', () => {
     await expect(runs.projectSnapshot('r')).rejects.toMatchObject({ code: 'RUN_ARCHIVED' });
   });
 
-  it('are stale from a mark to the next refresh, while a projection is always fresh', async () => {
+  it('are stale from markStale to the next refresh, while projectSnapshot is always fresh', async () => {
     const { runs } = setUp();
     expect(await runs.markStale('r')).toBe(false);
     await append(runs, 3);
@@ -261,7 +263,7 @@ describe('snapshots', () => {
     expect(await runs.getSnapshot('r')).toMatchObject({ freshness: 'FRESH', lastEventSeq: 4 });
   });
 
-  it('look back from the stored one where it is not later, else from the beginning', async () => {
+  it('fold to a past sequence from the stored snapshot, or from the beginning if it is later', async () => {
     const { runs, calls } = setUp();
     await append(runs, 4_000);
     await runs.refreshSnapshot('r');

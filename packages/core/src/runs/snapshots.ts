@@ -1,6 +1,7 @@
 /**
- * Snapshots: read the stored one, fold the tail after it, write it back (RUN-13), mark it stale (RUN-14). A stored snapshot is
- * used only while it is bound to the run's history; otherwise it counts as absent and the run is folded from its first event.
+ * Snapshots: reads the stored one, folds the tail after it, writes the result back (RUN-13) and marks it stale
+ * (RUN-14). A stored snapshot is used only while it is bound to the run's history. Otherwise the run is folded from its
+ * first event.
  */
 import { isDamagedPayload } from '../codec/failure.ts';
 import type { Payloads } from '../codec/payloads.ts';
@@ -28,42 +29,42 @@ import { recordOf } from './prepare.ts';
 import { RunFold } from './reducer.ts';
 
 const FOLD_PAGE = 2_000;
-/** A reader that folded so many events saves the next one the work. */
+/** A reader that folded at least this many events stores the result, so that the next reader need not fold them. */
 const LONG_TAIL = 200;
-/** A fold stores what it has after so many events, so that one that runs out of time is continued and not begun again. */
+/** A fold stores its state after this many events, so that after a timeout the next fold continues from there. */
 const KEEP_EVERY = 20_000;
 
 /** The starting point of a fold of a live run. */
 interface FoldBase {
-  /** The run's last sequence and `rewrites`, read before any event is. */
+  /** The run's last sequence and `rewrites`, read before any event. */
   seq: number;
   rewrites: number;
   /** The stored snapshot, unless it is wrong or the run was rewritten since it was folded. */
   stored: BoundSnapshot | null;
-  /** The stored snapshot as it was read, or the one that this fold stored since: only in its place another one is stored. */
+  /** The stored snapshot as read, or the one this fold stored since. A save replaces only this snapshot. */
   over: StoredSnapshot | null;
-  /** Of the stored snapshot, outdated or not. */
+  /** The version of the stored snapshot, even if it is outdated. */
   version: number;
   /**
-   * The `rewrites` of a stored snapshot that is wrong, `null` when there is none. It is removed before the fold begins whose
-   * result is stored: others then store nothing that they folded on from it.
+   * The `rewrites` of a wrong stored snapshot, otherwise `null`. A wrong snapshot is removed before a fold whose result
+   * is stored begins, so that other processes cannot store a state that they folded from it.
    */
   wrong: number | null;
 }
 
-/** A fold under way, with the link of the last event that was folded in. */
+/** A fold in progress, with the link of the last folded event. */
 interface Folding {
   base: FoldBase;
   fold: RunFold;
   link: Digest;
 }
 
-/** A snapshot on its way into the store, with what its fold knew of the run. */
+/** A snapshot to be stored, with the base of its fold. */
 interface FoldedSnapshot extends BoundSnapshot {
   base: FoldBase;
 }
 
-/** A stored snapshot as `verify` looks at it. */
+/** A stored snapshot as `verify` inspects it. */
 export interface FoundSnapshot extends Pick<StoredSnapshot, 'lastEventSeq' | 'rewrites'> {
   found: BoundSnapshot | UnboundSnapshot;
 }
@@ -73,7 +74,7 @@ const UNDECODABLE: UnboundSnapshot = { problem: 'it cannot be decoded', isOld: f
 export class SnapshotReader {
   readonly #context: StoreContext;
   readonly #engine: RunEngine;
-  /** Runs whose snapshot is being written back, each with the last one that waits for its turn. */
+  /** Runs whose snapshot is being written back, each with the latest snapshot that waits to be written next. */
   readonly #writingBack = new Map<string, { waiting: FoldedSnapshot | null; done: Promise<void> }>();
 
   constructor(context: StoreContext, engine: RunEngine) {
@@ -81,13 +82,13 @@ export class SnapshotReader {
     this.#engine = engine;
   }
 
-  /** The stored snapshot; where there is none yet, projects one and stores it. */
+  /** Returns the stored snapshot. If none is stored, folds the run and stores the result. */
   async stored(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
     const base = await this.#base(run, call);
     return base && (base.stored?.snapshot ?? this.current(run, call));
   }
 
-  /** The snapshot of the whole log. */
+  /** Returns the snapshot of the whole log. */
   async current(run: RunKey, call: EngineCall): Promise<RunSnapshot | null> {
     const folded = await this.#foldOn(run, call);
     if (!folded) return null;
@@ -97,7 +98,7 @@ export class SnapshotReader {
     return written ?? this.#snapshotOf(fold, base);
   }
 
-  /** The snapshot as it was right after `atSeq`. */
+  /** Returns the snapshot as of the event at `atSeq`. */
   async at(run: RunKey, atSeq: number, call: EngineCall): Promise<RunSnapshot | null> {
     const folded = await this.#fold(run, call, { upTo: atSeq });
     if (!folded) return null;
@@ -108,8 +109,8 @@ export class SnapshotReader {
   }
 
   /**
-   * Folds what is new and stores the result; `null` for an unknown run. With `anew` it folds from the first event, with `full`
-   * it replaces whatever is stored by that.
+   * Folds the new events and stores the result. Returns `null` for an unknown run. With `anew` it folds from the first
+   * event; with `full` it also removes any stored snapshot first.
    */
   async refresh(
     run: RunKey,
@@ -132,13 +133,13 @@ export class SnapshotReader {
     }
   }
 
-  /** Folds the whole log anew and stores that, whatever was stored before: what was redacted since is not in it. */
+  /** Folds the whole log from its first event and stores the result, which no longer contains redacted payloads. */
   async refold(run: RunKey, call: EngineCall): Promise<void> {
     await this.settled(run);
     await this.refresh(run, call, { anew: true });
   }
 
-  /** Marks the stored snapshot as one that is known to lack events; false where none is stored. */
+  /** Marks the stored snapshot as missing events. Returns false when none is stored. */
   async markStale(run: RunKey, call: EngineCall): Promise<boolean> {
     for (;;) {
       const base = await this.#base(run, call);
@@ -149,7 +150,10 @@ export class SnapshotReader {
     }
   }
 
-  /** The stored snapshot as it is, bound or not; `null` where none is stored. Throws `CODEC_FAILED` where a key is missing. */
+  /**
+   * Returns the stored snapshot, bound or not, or `null` when none is stored. Throws `CODEC_FAILED` if a key is
+   * missing.
+   */
   async inspect(run: RunKey, call: EngineCall): Promise<FoundSnapshot | null> {
     const stored = await this.#engine.loadSnapshot(run, call);
     if (!stored) return null;
@@ -164,16 +168,16 @@ export class SnapshotReader {
   }
 
   /**
-   * Stores what was folded from the first event in place of a wrong snapshot; false when the run was rewritten meanwhile. The
-   * fold goes on to the head that the run has after the wrong one was removed: what is stored must not fall behind what others
-   * stored and readers saw.
+   * Replaces a wrong snapshot with one folded from the first event. Returns false when the run was rewritten meanwhile.
+   * The fold continues to the head as of the removal of the wrong snapshot, so that the result is not behind a snapshot
+   * that others stored and readers saw.
    */
   async replace(run: RunKey, wrong: FoundSnapshot, to: BoundSnapshot & { rewrites: number }, call: EngineCall) {
     await this.#engine.dropSnapshot(run, Math.max(wrong.rewrites, to.rewrites), call);
     for (;;) {
       const base = await this.#base(run, call);
       if (base?.rewrites !== to.rewrites || base.wrong !== null) return false;
-      // Somebody was quicker, and folded from the first event as well.
+      // Another process stored a snapshot first, also folded from the first event.
       if (base.stored) return true;
       const folding = { base, fold: new RunFold(to.snapshot), link: to.link };
       const isContinuous = await this.#foldTail(run, folding, Number.POSITIVE_INFINITY, call);
@@ -183,7 +187,10 @@ export class SnapshotReader {
     }
   }
 
-  /** Refuses events that the table does not allow as the run stands; gives the sequence it stands at. */
+  /**
+   * Returns the run's last sequence. Throws `INVALID_TRANSITION` for events that the transition table does not allow in
+   * the run's current state.
+   */
   async checkTransitions(run: RunKey, events: readonly PreparedEvent[], call: EngineCall): Promise<number> {
     const fold = (await this.#foldOn(run, call))?.fold ?? new RunFold();
     const seq = fold.lastEventSeq;
@@ -199,15 +206,15 @@ export class SnapshotReader {
     return seq;
   }
 
-  /** Waits for what is being written back of a run, so that its removal comes last. */
+  /** Waits until pending write-backs of a run are done, so that its removal comes after them. */
   async settled(run: RunKey): Promise<void> {
     await this.#writingBack.get(keyOf(run))?.done;
   }
 
-  /** `null` for an unknown run. Throws `RUN_ARCHIVED` for an archived one. */
+  /** Reads the base of a fold. Returns `null` for an unknown run, throws `RUN_ARCHIVED` for an archived one. */
   async #base(run: RunKey, call: EngineCall): Promise<FoldBase | null> {
     const [seen, stored] = await Promise.all([liveHead(this.#engine, run, call), this.#engine.loadSnapshot(run, call)]);
-    // Both were read at once: a snapshot that is ahead may be of an event that came after the head was read.
+    // Both were read concurrently: a snapshot ahead of the head may include an event stored after the head was read.
     const head = seen && stored && isBeyond(stored, seen) ? await liveHead(this.#engine, run, call) : seen;
     if (!head) return null;
     const { seq, rewrites } = head;
@@ -223,7 +230,7 @@ export class SnapshotReader {
     return { ...base, version, wrong: stored.rewrites };
   }
 
-  /** A snapshot that cannot be decoded counts as absent; where a key is missing, the events cannot be decoded either. */
+  /** Treats a snapshot that cannot be decoded as wrong. If a key is missing, decoding the events fails too. */
   #open(run: RunKey, stored: StoredSnapshot): BoundSnapshot | UnboundSnapshot {
     try {
       return readBound(run, this.#context.payloads.open(stored.body, snapshotContext(run)), stored);
@@ -232,15 +239,15 @@ export class SnapshotReader {
     }
   }
 
-  /** Removes whatever snapshot is stored of a live run. */
+  /** Removes any stored snapshot of a live run. */
   async #dropAny(run: RunKey, call: EngineCall): Promise<void> {
     const head = await liveHead(this.#engine, run, call);
     if (head) await this.#engine.dropSnapshot(run, head.rewrites, call);
   }
 
   /**
-   * Folds a run up to its head, or to a sequence; from the stored snapshot, where it may. `null` for an unknown run. With
-   * `drops` a wrong snapshot is removed first.
+   * Folds a run up to its head or to `upTo`, starting from the stored snapshot if it is usable. Returns `null` for an
+   * unknown run. With `drops`, removes a wrong snapshot first.
    */
   async #fold(
     run: RunKey,
@@ -272,7 +279,8 @@ export class SnapshotReader {
       const folding = { base, fold: new RunFold(from?.snapshot), link: from?.link ?? FIRST_LINK };
       const isContinuous = await this.#foldTail(run, folding, upTo, call);
       if (isContinuous && folding.fold.lastEventSeq >= Math.min(base.seq, upTo)) return folding;
-      // The events do not continue the history of the snapshot, or the run was removed, and perhaps put back, while it was read.
+      // The events do not continue the snapshot's history, or the run was removed, and perhaps restored, during the
+      // read.
       distrusted = isContinuous ? null : from && base;
       if (distrusted) continue;
       if (base.rewrites === known) throw missingEvent(run, folding.fold.lastEventSeq + 1);
@@ -280,7 +288,7 @@ export class SnapshotReader {
     }
   }
 
-  /** False when the events that were read do not continue what was folded before them. */
+  /** Folds the events after the last folded one. Returns false when they do not continue the folded history. */
   async #foldTail(run: RunKey, folding: Folding, upTo: number, call: EngineCall): Promise<boolean> {
     const { fold, base } = folding;
     let kept = fold.lastEventSeq;
@@ -301,7 +309,7 @@ export class SnapshotReader {
     return true;
   }
 
-  /** The whole log folded; `written` back when much of it was not stored. */
+  /** Folds the whole log. Writes the snapshot back, and returns it as `written`, when the folded tail was long. */
   async #foldOn(run: RunKey, call: EngineCall) {
     const folded = await this.#fold(run, call);
     if (!folded) return null;
@@ -317,11 +325,11 @@ export class SnapshotReader {
   }
 
   /**
-   * Stores a snapshot. False when another one was stored or dropped since the fold began, or the run was removed or rewritten:
-   * then the snapshot is outdated, and taken back in case it was stored.
+   * Stores a snapshot. Returns false when another one was stored or dropped since the fold began. Also returns false,
+   * and drops the snapshot again, when the run was removed or rewritten.
    */
   async #save(run: RunKey, { snapshot, link, base }: FoldedSnapshot, call: EngineCall): Promise<boolean> {
-    // Written down first: the caller has the same object, and may change it while we wait.
+    // Encode before the first await: the caller holds the same object and may change it.
     const { lastEventSeq, status } = snapshot;
     const { rewrites, wrong, over } = base;
     const body = this.#context.payloads.encode(boundText(run, { snapshot, link }, rewrites), snapshotContext(run));
@@ -334,32 +342,32 @@ export class SnapshotReader {
     if (isStored) base.over = stored;
     const head = await this.#engine.head(run, call);
     if (head !== null && !isTombstone(head) && head.rewrites === rewrites) return isStored;
-    // No run that lives now or later has this value any more.
+    // No current or later run has this value of `rewrites`.
     await this.#engine.dropSnapshot(run, rewrites, call);
     return false;
   }
 
-  /** Stores a snapshot beside the answer: the reader neither waits for it nor fails with it. */
+  /** Stores a snapshot in the background: the reader does not wait for it and ignores its failure. */
   #writeBack(run: RunKey, folded: FoldedSnapshot, call: EngineCall): void {
-    const turn = this.#writingBack.get(keyOf(run));
-    if (turn === undefined) {
+    const pending = this.#writingBack.get(keyOf(run));
+    if (pending === undefined) {
       const begun = { waiting: folded, done: Promise.resolve() };
       this.#writingBack.set(keyOf(run), begun);
-      begun.done = this.#writeInTurn(run, begun, call.tenantId);
+      begun.done = this.#writePending(run, begun, call.tenantId);
     } else {
-      turn.waiting = folded;
+      pending.waiting = folded;
     }
   }
 
-  async #writeInTurn(
+  async #writePending(
     run: RunKey,
-    turn: { waiting: FoldedSnapshot | null },
+    pending: { waiting: FoldedSnapshot | null },
     tenantId: EngineCall['tenantId'],
   ): Promise<void> {
-    for (let next = turn.waiting; next; next = turn.waiting) {
-      turn.waiting = null;
+    for (let next = pending.waiting; next; next = pending.waiting) {
+      pending.waiting = null;
       const call = { deadline: Date.now() + this.#context.timeoutMs, tenantId };
-      // What could not be stored is folded again by the next reader.
+      // If the save fails, the next reader folds the events again.
       await this.#save(run, next, call).catch(() => undefined);
     }
     this.#writingBack.delete(keyOf(run));
@@ -370,12 +378,12 @@ function keyOf({ tenantId, runId }: RunKey): string {
   return `${tenantId}\0${runId}`;
 }
 
-/** Whether a stored snapshot knows of more than its run has. */
+/** Whether a stored snapshot has more events or rewrites than its run. */
 function isBeyond(stored: StoredSnapshot, head: RunHead): boolean {
   return stored.rewrites > head.rewrites || (stored.rewrites === head.rewrites && stored.lastEventSeq > head.seq);
 }
 
-/** The link of the event right before the first one of a page. */
+/** Returns the link of the event right before the first event of a page. */
 function linkBefore(page: LogPage): Digest {
   return page.lead.at(-1)?.link ?? page.linkBefore;
 }

@@ -49,11 +49,11 @@ const DEFAULT_FETCH = 1_000;
 const MAX_FETCH = 10_000;
 const MAX_LOCATION_BYTES = 2_048;
 
-/** What only some engines can do. */
+/** Abilities that only some engines have. */
 export interface RunAbilities {
   canRedact: boolean;
   inlineAppends: InlineAppends;
-  /** Removes the states that projections keep of a run, where they are kept in this store. */
+  /** Removes the projection states of a run, if this store keeps them. */
   dropStates(run: RunKey, call: EngineCall): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
-/** Which event may follow in which state: the table of RUN-11, for runs and for steps. */
+/** The transition table for runs and steps (RUN-11). */
 import type { RunStatus, StepStatus } from '../contracts/run-state.ts';
 
-/** From which states a run type is allowed, and where it leads; `null` is a run without a state yet. */
+/** The states in which each run event is allowed, and the state it leads to. `null` is a run without a state yet. */
 const RUN_TRANSITIONS: Record<string, { from: readonly (RunStatus | null)[]; to: RunStatus }> = {
   RunQueued: { from: [null], to: 'PENDING' },
   RunStarted: { from: [null, 'PENDING'], to: 'RUNNING' },
@@ -22,7 +22,7 @@ export function isStepType(eventType: string): boolean {
   return STEP_TYPES.has(eventType);
 }
 
-/** Where a transition leads, or why it is invalid. */
+/** The state that a transition leads to, or the reason why it is invalid. */
 export type Transition<S> = { to: S; reason?: undefined } | { to?: undefined; reason: string };
 
 export function runTransition(status: RunStatus | null, eventType: string): Transition<RunStatus> {
@@ -31,7 +31,9 @@ export function runTransition(status: RunStatus | null, eventType: string): Tran
   return { reason: status === null ? 'the run has not started' : `the run is ${status}` };
 }
 
-/** The status a run has after an event: unchanged for invalid transitions, steps and unknown types. */
+/**
+ * Returns the status of a run after an event. Invalid transitions, step events and unknown types leave it unchanged.
+ */
 export function nextRunStatus(status: RunStatus | null, eventType: string): RunStatus | null {
   return isRunType(eventType) ? (runTransition(status, eventType).to ?? status) : status;
 }

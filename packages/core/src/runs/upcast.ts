@@ -1,10 +1,10 @@
-/** Brings events of the v1 contract (document 001) into v2 (RUN-1). */
+/** Converts events of the v1 contract (document 001) to v2 (RUN-1). */
 import { checkInteger } from '../checks/numbers.ts';
 import { isPlainObject } from '../checks/text.ts';
 import { invalidArgument } from '../contracts/errors.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
 
-/** An event as document 001 has it. */
+/** A run event in version 1 of the event contract. */
 export interface RunEventV1 {
   runId: string;
   runSeq?: number;
@@ -23,7 +23,7 @@ export interface RunEventV1 {
   parentEventId?: string;
 }
 
-/** What v1 events do not say about their run. */
+/** The fields of a run that version 1 events do not have. */
 export interface RunScope {
   tenantId: string;
   projectId: string;
@@ -35,8 +35,11 @@ export interface RunScope {
 export const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
 /**
- * A v1 event as a v2 event to append. Its key stays, so that the same event is stored once however often it is
- * brought over; an id that is no version 4 UUID is replaced and kept as `sourceEventId`.
+ * Converts a version 1 event to a version 2 event that can be appended. The idempotency key is kept, so converting and
+ * appending the same event again stores it once. An id that is not a version 4 UUID is replaced by `newId()` and kept
+ * as `sourceEventId`; a `runSeq` is kept as `sourceRunSeq`.
+ *
+ * @throws `INVALID_ARGUMENT` when an attempt id is not an integer of at least 1.
  */
 export function upcastV1(
   event: RunEventV1,

@@ -1,7 +1,7 @@
 /**
- * Reads a run from its first event to its head and reports whether the chain holds (RUN-17), and whether the stored snapshot is
- * what the events make of it (RUN-14), and so what `listRuns` shows of the run. A wrong snapshot is replaced by the one that was
- * folded on the way.
+ * Reads a run from its first event to its head. Reports whether the chain holds (RUN-17), and whether the head's
+ * summary, which `listRuns` shows, and the stored snapshot match the events (RUN-14). A wrong snapshot is replaced by
+ * the one that was folded during the read.
  */
 import { sameJson } from '../checks/json.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
@@ -23,7 +23,7 @@ const VERIFY_PAGE = 1_000;
 
 type Problem = NonNullable<VerifyReport['problem']>;
 
-/** What reading a run takes. */
+/** The dependencies and arguments of one verification. */
 interface Reading {
   context: StoreContext;
   engine: RunEngine;
@@ -32,7 +32,7 @@ interface Reading {
   options: RunReadOptions | undefined;
 }
 
-/** Verifies a run up to the head it has now. Throws `RUN_NOT_FOUND` or `RUN_ARCHIVED` for one that is not there, or not any more. */
+/** Verifies a run up to its current head. Throws `RUN_NOT_FOUND` or `RUN_ARCHIVED` for a run that is not live. */
 export async function verifyRun(
   context: StoreContext,
   engine: RunEngine,
@@ -42,14 +42,14 @@ export async function verifyRun(
 ): Promise<VerifyReport> {
   const reading = { context, engine, snapshots, run, options };
   for (;;) {
-    // Before the head: a snapshot that was stored later may be ahead of it.
+    // Read before the head: a snapshot stored later may be ahead of it.
     const stored = await storedSnapshot(reading);
-    const head = await headOf(reading);
+    const head = await readHead(reading);
     const comparison = stored && stored.rewrites >= head.rewrites ? new Comparison(reading, stored) : null;
     const { events, problem, summary } = await readChain(reading, head, comparison);
     const report = { ...run, events, head: digestBytes(head.link).toString('hex') };
-    // A run that was removed or put back while it was read is not a broken one.
-    const isRewritten = async () => (await headOf(reading)).rewrites !== head.rewrites;
+    // A run that was removed or restored during the read is not broken.
+    const isRewritten = async () => (await readHead(reading)).rewrites !== head.rewrites;
     if (problem) {
       if (await isRewritten()) continue;
       return { ...report, ok: false, problem };
@@ -63,13 +63,15 @@ export async function verifyRun(
   }
 }
 
-async function headOf({ context, engine, run, options }: Reading): Promise<RunHead> {
+async function readHead({ context, engine, run, options }: Reading): Promise<RunHead> {
   const head = await context.read(options, (call) => liveHead(engine, run, call));
   if (!head) throw runNotFound(run.runId);
   return head;
 }
 
-/** `null` where none is stored, version 0.1 wrote it and nobody uses it, or this store cannot decode it. */
+/**
+ * Returns `null` when no snapshot is stored, version 0.1 wrote it (those are unused), or this store cannot decode it.
+ */
 async function storedSnapshot({ context, snapshots, run, options }: Reading): Promise<FoundSnapshot | null> {
   try {
     const stored = await context.read(options, (call) => snapshots.inspect(run, call));
@@ -80,7 +82,7 @@ async function storedSnapshot({ context, snapshots, run, options }: Reading): Pr
   }
 }
 
-/** How many events fit, and the first thing that is wrong. */
+/** Returns how many events fit the chain, and the first problem. */
 async function readChain(
   { context, engine, run, options }: Reading,
   head: RunHead,
@@ -109,11 +111,11 @@ async function readChain(
   return difference ? { events, summary: { ...difference } } : { events };
 }
 
-/** Folds the events that `verify` reads and compares the state at the stored snapshot's sequence with it. */
+/** Folds the events that `verify` reads and compares the state at the stored snapshot's sequence with the snapshot. */
 class Comparison {
   readonly #reading: Reading;
   readonly #stored: FoundSnapshot;
-  /** `null` once a payload could not be decoded: then nothing can be compared. */
+  /** `null` after a payload could not be decoded: the comparison is then impossible. */
   #fold: RunFold | null = new RunFold();
   #problem: string | null;
 
@@ -140,7 +142,7 @@ class Comparison {
     else this.#problem = null;
   }
 
-  /** `null` where nothing could be compared. */
+  /** Returns the result of the comparison, or `null` when it was impossible. */
   report(head: RunHead): SnapshotReport | null {
     if (!this.#fold) return null;
     const { lastEventSeq: runSeq, rewrites } = this.#stored;
@@ -148,7 +150,7 @@ class Comparison {
     return { runSeq, ok: problem === null, ...(problem === null ? {} : { problem }) };
   }
 
-  /** Stores what was folded. False when that failed, or the run was rewritten meanwhile. */
+  /** Stores the folded snapshot. Returns false when that fails or the run was rewritten meanwhile. */
   async resync({ link, rewrites }: RunHead): Promise<boolean> {
     const { context, snapshots, run, options } = this.#reading;
     const to = { snapshot: this.#fold!.snapshot(context.clock()), link, rewrites };
@@ -158,8 +160,8 @@ class Comparison {
   }
 }
 
-/** Whether two snapshots say the same of a run, whenever and however often they were made. */
+/** Whether two snapshots have the same state, ignoring their time, version and freshness. */
 function isSameState(a: RunSnapshot, b: RunSnapshot): boolean {
-  const ofState = ({ projectedAt: _, version: __, freshness: ___, ...state }: RunSnapshot) => state;
-  return sameJson(ofState(a), JSON.parse(JSON.stringify(ofState(b))));
+  const withoutMetadata = ({ projectedAt: _, version: __, freshness: ___, ...state }: RunSnapshot) => state;
+  return sameJson(withoutMetadata(a), JSON.parse(JSON.stringify(withoutMetadata(b))));
 }

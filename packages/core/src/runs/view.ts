@@ -1,10 +1,13 @@
-/** Which runs a store sees: all of them, or those of one tenant (GEN-10). */
+/** The runs that a store can access: all of them, or those of one tenant (GEN-10). */
 import { checkId } from '../checks/text.ts';
 import { TidemarkError } from '../contracts/errors.ts';
 
 export type RunView = { tenantId: string } | null;
 
-/** The tenant a call works in: the view's, or the one it names; `null` when neither says. */
+/**
+ * Returns the tenant of a call: the view's, or the named one, or `null` without either. Throws `TENANT_MISMATCH` when
+ * the named tenant is not the view's.
+ */
 export function checkTenant(view: RunView, named: unknown): string | null {
   const tenantId = named === undefined ? null : checkId(named, 'tenantId');
   if (!view) return tenantId;

@@ -1,6 +1,6 @@
-/** The little that Tidemark needs of a logger, tracer and meter; pino and `@opentelemetry/api` fit as they are. */
+/** The parts of a logger, tracer and meter that Tidemark uses. pino and `@opentelemetry/api` satisfy them. */
 
-/** Lines of an object and a message, as pino takes them. */
+/** Logs an object with fields and a message, as pino does. */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -12,7 +12,7 @@ export type Attributes = Record<string, string | number | boolean>;
 
 export interface Span {
   setAttributes(attributes: Attributes): unknown;
-  /** 2 is an error. */
+  /** Code 2 is an error. */
   setStatus(status: { code: number; message?: string }): unknown;
   recordException(exception: Error): void;
   end(): void;

@@ -1,4 +1,4 @@
-/** What `withTelemetry` reports, seen through recording ports. */
+/** Tests the reports of `withTelemetry` with recording ports. */
 import { describe, expect, it } from 'vitest';
 import { memoryStore } from '../memory/store.ts';
 import type { Attributes, Logger, Meter, Span, Tracer } from './ports.ts';
@@ -39,13 +39,13 @@ function recording() {
 }
 
 describe('withTelemetry', () => {
-  it('is the store itself when there is nothing to report to', () => {
+  it('returns the store itself when no port is configured', () => {
     const store = memoryStore();
     expect(withTelemetry(store)).toBe(store);
     expect(withTelemetry(store, {})).toBe(store);
   });
 
-  it('makes a span for each call, with what it was about and how it went', async () => {
+  it('creates a span for each call with its subject and its result', async () => {
     const { tracer, spans } = recording();
     const store = withTelemetry(memoryStore(), { tracer });
     const run = store.forTenant('acme').runs.handle('r');
@@ -102,7 +102,7 @@ describe('withTelemetry', () => {
     expect(points.map(([name]) => name)).toContain('tidemark.outcomes_unknown');
   });
 
-  it('writes lines a logger such as pino takes, without payloads', async () => {
+  it('logs lines for a logger such as pino, without payloads', async () => {
     const { logger, lines } = recording();
     const store = withTelemetry(memoryStore(), { logger });
     await store.runs.handle('r').append('A', { secret: 1 });
@@ -114,7 +114,7 @@ describe('withTelemetry', () => {
     expect(JSON.stringify(lines)).not.toContain('secret');
   });
 
-  it('puts the trace context of the append on events that carry none', async () => {
+  it('adds the trace context of the append to events without one', async () => {
     const { tracer, active } = recording();
     const store = withTelemetry(memoryStore(), { tracer, traceparent: () => `trace-${active()}` });
     const run = store.runs.handle('r');

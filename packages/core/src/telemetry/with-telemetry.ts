@@ -1,4 +1,6 @@
-/** `withTelemetry`: spans, metrics and log lines around the calls of a store, through ports that cost nothing when absent. */
+/**
+ * `withTelemetry`: reports the calls of a store as spans, metrics and log lines. Ports that are absent cost nothing.
+ */
 import { factsOf } from '../contracts/calls.ts';
 import { isTidemarkError } from '../contracts/errors.ts';
 import type { AppendResult } from '../contracts/run-appends.ts';
@@ -7,18 +9,21 @@ import type { Store } from '../contracts/store.ts';
 import { InterceptedStore, type Interceptor, type StoreCall } from '../wrappers/intercept.ts';
 import type { Attributes, Counter, Histogram, Logger, Meter, Span, Tracer } from './ports.ts';
 
-/** What to report to. */
+/** The ports that `withTelemetry` reports to. All are optional. */
 export interface Telemetry {
-  /** A span per call, `tidemark.runs.appendEvent`, with run, tenant, batch size, duplicates and error code. */
+  /**
+   * Receives a span per call, such as `tidemark.runs.appendEvent`, with run, tenant, batch size, duplicates, error
+   * code.
+   */
   tracer?: Tracer;
   /**
-   * Append latency and batch size, duplicates, conflicts, unknown outcomes and errors. Projectors and sweepers take a meter
-   * of their own.
+   * Records append latency and batch size, duplicates, conflicts, unknown outcomes and errors. Projectors and sweepers
+   * have a meter option of their own.
    */
   meter?: Meter;
-  /** A debug line per call, a warning or error line per failure. Never a payload. */
+  /** Receives a debug line per call, and a warning or error line per failure. Lines never contain payloads. */
   logger?: Logger;
-  /** The W3C trace context of the moment, put on events that carry none. */
+  /** Returns the current W3C trace context, which is added to appended events that have none. */
   traceparent?: () => string | undefined;
 }
 
@@ -27,7 +32,8 @@ const ERROR = 2;
 const CONFLICTS = ['SEQ_CONFLICT', 'VERSION_CONFLICT', 'CONFLICT', 'CLAIM_LOST'] as const;
 
 /**
- * The store with its calls reported; the store itself when there is nothing to report to.
+ * Wraps a store and reports its calls as spans, metrics and log lines. Returns the store itself when `telemetry` has no
+ * port. The views of tenants report too.
  *
  * @example
  * withTelemetry(store, { tracer: trace.getTracer('app'), meter: metrics.getMeter('app'), logger: pino() });
@@ -48,22 +54,22 @@ class Reporter implements Interceptor {
 
   call(call: StoreCall, proceed: (args?: readonly unknown[]) => Promise<unknown>): Promise<unknown> {
     const { tracer } = this.#telemetry;
-    if (!tracer) return this.#made(call, proceed, null);
+    if (!tracer) return this.#proceed(call, proceed, null);
     const options = { kind: CLIENT, attributes: attributesOf(call) };
     return tracer.startActiveSpan(`tidemark.${call.domain}.${call.method}`, options, async (span) => {
       try {
-        return await this.#made(call, proceed, span);
+        return await this.#proceed(call, proceed, span);
       } finally {
         span.end();
       }
     });
   }
 
-  async #made(call: StoreCall, proceed: (args?: readonly unknown[]) => Promise<unknown>, span: Span | null) {
+  async #proceed(call: StoreCall, proceed: (args?: readonly unknown[]) => Promise<unknown>, span: Span | null) {
     const start = performance.now();
     try {
-      // Within the span: the trace context that events carry is the one of their append.
-      const result = await proceed(this.#traced(call));
+      // Read inside the span, so that events get the trace context of their append.
+      const result = await proceed(this.#withTraceparent(call));
       this.#succeeded(call, result, performance.now() - start, span);
       return result;
     } catch (error) {
@@ -72,12 +78,12 @@ class Reporter implements Interceptor {
     }
   }
 
-  #traced(call: StoreCall): readonly unknown[] {
+  #withTraceparent(call: StoreCall): readonly unknown[] {
     if (!this.#telemetry.traceparent || !isAppend(call)) return call.args;
     const traceparent = this.#telemetry.traceparent();
     if (traceparent === undefined) return call.args;
     const [what, ...rest] = call.args;
-    // What is no event is left as it is, for the store to refuse.
+    // Values that are not events are passed on unchanged; the store rejects them.
     const carry = (event: unknown) => (typeof event === 'object' && event !== null ? { traceparent, ...event } : event);
     return [Array.isArray(what) ? what.map(carry) : carry(what), ...rest];
   }
@@ -105,7 +111,7 @@ class Reporter implements Interceptor {
   }
 }
 
-/** The metrics, made once. */
+/** The metric instruments, created once. */
 class Instruments {
   readonly #latency: Histogram;
   readonly #batch: Histogram;
@@ -151,8 +157,8 @@ function attributesOf(call: StoreCall): Attributes {
     : null;
   const options = (typeof second === 'object' && second !== null ? second : {}) as { tenantId?: unknown };
   const facts = factsOf(call);
-  const run = events ? sharedBy(events, 'runId') : facts.first === 'runId' ? subject : undefined;
-  const tenant = call.tenantId ?? (events ? sharedBy(events, 'tenantId') : options.tenantId);
+  const run = events ? commonValue(events, 'runId') : facts.first === 'runId' ? subject : undefined;
+  const tenant = call.tenantId ?? (events ? commonValue(events, 'tenantId') : options.tenantId);
   return {
     'tidemark.call': `${call.domain}.${call.method}`,
     ...(typeof run === 'string' ? { 'tidemark.run': run } : {}),
@@ -161,8 +167,8 @@ function attributesOf(call: StoreCall): Attributes {
   };
 }
 
-/** What all events say alike; nothing where they differ. */
-function sharedBy(events: readonly (RunEventInput | undefined)[], field: 'runId' | 'tenantId'): unknown {
+/** Returns the value that all events have in common, or `undefined` where they differ. */
+function commonValue(events: readonly (RunEventInput | undefined)[], field: 'runId' | 'tenantId'): unknown {
   const first = events[0]?.[field];
   return events.every((event) => event?.[field] === first) ? first : undefined;
 }

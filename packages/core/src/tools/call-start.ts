@@ -1,4 +1,4 @@
-/** What every call is checked for before it begins, in a store of an engine and in one over HTTP (GEN-3). */
+/** The checks at the start of every call, shared by stores and clients over HTTP. */
 import { checkInteger } from '../checks/numbers.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import { invalidArgument, TidemarkError } from '../contracts/errors.ts';

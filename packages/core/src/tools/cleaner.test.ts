@@ -1,11 +1,11 @@
-/** The cleaner: a little at a time, again and again, whatever fails. */
+/** The cleaner works in small steps, on a schedule, and continues after failures. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { artifactSweep, Cleaner, onceInAWhile } from './cleaner.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it('repeats a step while it finds as much as it may take, then goes on to the next', async () => {
+it('repeats a step while it returns its limit, then runs the next step', async () => {
   const found = [200, 200, 7, 0];
   const steps: string[] = [];
   const cleaner = new Cleaner([
@@ -23,7 +23,7 @@ it('repeats a step while it finds as much as it may take, then goes on to the ne
   await cleaner.stop();
 });
 
-it('goes on after a step that failed', async () => {
+it('continues after a failed step', async () => {
   let rounds = 0;
   const cleaner = new Cleaner([() => Promise.reject(new Error('not now')), async () => rounds++ * 0]);
   await vi.advanceTimersByTimeAsync(10_000);
@@ -33,7 +33,7 @@ it('goes on after a step that failed', async () => {
   expect(rounds).toBe(2);
 });
 
-it('takes a step that is costly only once in a while', async () => {
+it('runs a costly step only at its interval', async () => {
   let times = 0;
   const cleaner = new Cleaner([onceInAWhile(60_000, 20_000, async () => ++times * 0)]);
   await vi.advanceTimersByTimeAsync(15_000);

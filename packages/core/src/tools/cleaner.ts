@@ -1,8 +1,8 @@
-/** Removes what has expired, a little at a time, so that no writer waits long. */
+/** Removes expired data in small steps, so that no writer waits long. */
 import type { ArtifactEngine } from '../engine/artifacts.ts';
 import type { EngineCall } from '../engine/call.ts';
 
-/** Removes at most `limit` things and tells how many there were. */
+/** Removes at most `limit` items and returns how many it removed. */
 export type CleaningStep = (call: EngineCall, limit: number) => Promise<number>;
 
 const EVERY_MS = 5_000;
@@ -10,10 +10,10 @@ const STEP = 200;
 const STEP_LIMIT_MS = 5_000;
 const SWEEP_EVERY_MS = 900_000;
 const SWEEP_LIMIT_MS = 60_000;
-/** Bytes that no reference names yet may belong to one that is about to be written. */
+/** Bytes without a reference may belong to a reference that is about to be written. */
 const SWEEP_GRACE_MS = 3_600_000;
 
-/** A step that is due only once in a while, because it is costly to look for what it removes. */
+/** Limits a step to one run per `everyMs`, because finding its items is costly. */
 export function onceInAWhile(everyMs: number, firstAfterMs: number, step: CleaningStep): CleaningStep {
   let dueAt = Date.now() + firstAfterMs;
   return async (call, limit) => {
@@ -23,7 +23,7 @@ export function onceInAWhile(everyMs: number, firstAfterMs: number, step: Cleani
   };
 }
 
-/** A step that goes through everything, every quarter of an hour; processes take turns by chance. */
+/** Wraps a full pass as a step every 15 minutes. The random first delay spreads the passes of several processes. */
 export function sweeping(sweep: (call: EngineCall) => Promise<unknown>): CleaningStep {
   return onceInAWhile(SWEEP_EVERY_MS, SWEEP_EVERY_MS * Math.random(), async (call) => {
     await sweep({ ...call, deadline: Date.now() + SWEEP_LIMIT_MS });
@@ -31,7 +31,7 @@ export function sweeping(sweep: (call: EngineCall) => Promise<unknown>): Cleanin
   });
 }
 
-/** Removes references that have expired and bytes that no reference names. */
+/** Removes expired references, and bytes that no reference names. */
 export function artifactSweep(artifacts: Pick<ArtifactEngine, 'sweep'>, clock: () => number): CleaningStep {
   return sweeping((call) => artifacts.sweep(null, clock(), SWEEP_GRACE_MS, call));
 }
@@ -51,7 +51,7 @@ export class Cleaner {
     }, EVERY_MS).unref();
   }
 
-  /** No further step begins; the one under way is waited for. */
+  /** Starts no further step and waits for the current one. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);
@@ -63,7 +63,7 @@ export class Cleaner {
       try {
         while (!this.#stopped && (await step({ deadline: Date.now() + STEP_LIMIT_MS }, STEP)) === STEP);
       } catch {
-        // What could not be removed now is invisible already; the next round tries again.
+        // Items that could not be removed now are already invisible; the next round retries.
       }
     }
   }

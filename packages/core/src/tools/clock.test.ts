@@ -5,7 +5,7 @@ import { SteadyClock } from './clock.ts';
 
 const HOUR = 3_600_000;
 
-/** A wall clock that can be set, and time that passes on both. */
+/** A settable wall clock; `pass` advances wall time and elapsed time. */
 function clocks() {
   const time = { wall: 1_000_000_000_000, elapsed: 5_000 };
   const clock = new SteadyClock({ clock: () => time.wall, monotonic: () => time.elapsed });
@@ -25,7 +25,7 @@ describe('SteadyClock', () => {
     expect(clock.aheadMs()).toBe(0);
   });
 
-  it('goes on by elapsed time while the wall clock is set back', () => {
+  it('continues by elapsed time when the wall clock is set back', () => {
     const { time, clock, pass } = clocks();
     clock.now();
     time.wall -= HOUR;
@@ -39,7 +39,7 @@ describe('SteadyClock', () => {
     expect(clock.aheadMs()).toBe(0);
   });
 
-  it('counts what passed between its last reading and the moment the wall clock was set back', () => {
+  it('counts the time between its last reading and a wall clock reset', () => {
     const { time, clock, pass } = clocks();
     clock.now();
     pass(10_000);
@@ -48,7 +48,7 @@ describe('SteadyClock', () => {
     expect(clock.now()).toBe(1_000_000_020_000);
   });
 
-  it('follows the wall clock forward at once, and again after it was behind', () => {
+  it('follows the wall clock forward at once, also after the wall clock was behind', () => {
     const { time, clock, pass } = clocks();
     time.wall += HOUR;
     expect(clock.now()).toBe(1_000_000_000_000 + HOUR);
@@ -72,7 +72,7 @@ describe('SteadyClock', () => {
     expect(clock.now()).toBe(1_013);
   });
 
-  it('never falls below a time it was told', () => {
+  it('never falls below a time passed to advanceTo', () => {
     const { clock, pass } = clocks();
     clock.advanceTo(1_000_000_000_000 + HOUR);
     pass(5);
@@ -81,7 +81,7 @@ describe('SteadyClock', () => {
     expect(clock.now()).toBe(1_000_000_000_005 + HOUR);
   });
 
-  it('follows a clock that is injected without elapsed time wherever it goes', () => {
+  it('follows a clock injected without elapsed time in both directions', () => {
     let now = 50;
     const clock = new SteadyClock({ clock: () => now });
     now = 20;
@@ -89,8 +89,8 @@ describe('SteadyClock', () => {
   });
 });
 
-describe('a memory store whose clock is set back', () => {
-  it('ends records, leases and pauses on time', async () => {
+describe('a memory store whose wall clock is set back', () => {
+  it('expires records, leases and pauses on time', async () => {
     const time = { wall: Date.now(), elapsed: 0 };
     const store = memoryStore({ clock: () => time.wall, monotonic: () => time.elapsed });
     const { kv, jobs, agents } = store;

@@ -1,19 +1,21 @@
 /**
- * The clock of stores that have no server's: it follows the wall clock and never goes back. When the wall clock is set
- * back, it goes on by elapsed time, so that leases, pauses and records end when they were to end.
+ * The clock of stores without a server. It follows the wall clock and never goes back. When the wall clock is set back,
+ * it continues by elapsed time, so that leases, pauses and records still expire on time.
  */
 import type { StoreOptions } from '../contracts/store.ts';
 
 export class SteadyClock {
   readonly #wall: () => number;
   readonly #elapsed: () => number;
-  /** A time, and the elapsed time at which it was read; moved only forward. */
+  /** A time and the elapsed time at which it was read. Both only increase. */
   #base: number;
   #baseAt: number;
 
   readonly #isInjected: boolean;
 
-  /** A clock that is injected without `monotonic` is followed wherever it goes: it writes the past, in tests and demos. */
+  /**
+   * A clock injected without `monotonic` is followed in both directions, for tests and demos that write in the past.
+   */
   constructor({ clock, monotonic }: Pick<StoreOptions, 'clock' | 'monotonic'> = {}) {
     this.#wall = clock ?? Date.now;
     this.#elapsed = monotonic ?? (() => performance.now());
@@ -33,14 +35,14 @@ export class SteadyClock {
     return Math.floor(wall);
   };
 
-  /** Makes it at least this time. */
+  /** Advances the clock to at least this time. */
   advanceTo(time: number): void {
     if (time <= this.now()) return;
     this.#base = time;
     this.#baseAt = this.#elapsed();
   }
 
-  /** By how many milliseconds the wall clock is behind. */
+  /** Returns by how many milliseconds this clock is ahead of the wall clock. */
   aheadMs(): number {
     return this.now() - this.#wall();
   }

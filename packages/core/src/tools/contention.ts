@@ -1,6 +1,6 @@
 /**
- * How keyed engines meet other writers: those of this process wait their turn, those of other processes are met
- * by reading and trying again. Both are bounded (GEN-3): past the bound the caller hears `OVERLOADED`.
+ * How keyed engines handle concurrent writers. Writers in this process queue; writers in other processes are handled by
+ * reading again and retrying. Both are bounded (GEN-3): past the bound the call fails with `OVERLOADED`.
  */
 
 import { TidemarkError } from '../contracts/errors.ts';
@@ -9,15 +9,15 @@ import type { StoreContext } from './context.ts';
 import { sleep } from './sleep.ts';
 
 const MAX_TRIES = 100;
-/** The first tries follow at once: most races are with one other writer. */
+/** The first retries follow without delay: most races are with one other writer. */
 const EAGER_TRIES = 4;
 const MAX_PAUSE_MS = 20;
 const MAX_WAITING = 10_000;
 
-/** What an attempt gives when another writer came first and nothing was written. */
+/** Returned by an attempt when another writer came first and nothing was written. */
 export const CONFLICT = Symbol('conflict');
 
-/** Meets writers of other processes. */
+/** Retries attempts that lose a race with writers in other processes. */
 export class Contention {
   readonly #random: StoreContext['random'];
 
@@ -25,7 +25,7 @@ export class Contention {
     this.#random = context.random;
   }
 
-  /** Repeats an attempt, which reads afresh each time, until it is not a conflict. */
+  /** Repeats an attempt, which must read afresh each time, until it does not return `CONFLICT`. */
   async settle<T>(call: EngineCall, attempt: () => Promise<T | typeof CONFLICT>): Promise<T> {
     for (let tries = 1; tries <= MAX_TRIES; tries++) {
       const outcome = await attempt();
@@ -37,7 +37,7 @@ export class Contention {
   }
 }
 
-/** Runs tasks of the same key one after the other, within this process. */
+/** Runs tasks of the same key one after the other within this process. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>();
   #waiting = 0;
@@ -66,7 +66,7 @@ export class KeyedMutex {
   }
 }
 
-/** Refuses to begin what its caller no longer waits for: it would be written behind the caller's back. */
+/** Throws when the caller no longer waits: starting its write now would write after it was reported as failed. */
 export function refuseIfOver(call: EngineCall): void {
   const isOver = call.signal?.aborted || (call.deadline !== undefined && call.deadline <= Date.now());
   if (isOver) throw overloaded('The time limit passed while the write waited for others');

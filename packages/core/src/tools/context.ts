@@ -1,4 +1,6 @@
-/** What all parts of one open store share: clock, randomness, limits, and how every call is bounded (GEN-3, GEN-8). */
+/**
+ * State shared by all parts of an open store: clock, randomness, limits, and the bounds of every call (GEN-3, GEN-8).
+ */
 
 import { checkInteger } from '../checks/numbers.ts';
 import { Payloads } from '../codec/payloads.ts';
@@ -35,11 +37,11 @@ export const DEFAULT_RETENTION: ArtifactRetention = {
 
 const DEFAULT_TIMEOUT_MS = 5_000;
 
-/** What is no codec is refused rather than left out: payloads would be stored plain. */
+/** Throws for an invalid codec instead of ignoring it: ignoring it would store payloads in plain text. */
 function checkCodec(codec: PayloadCodec | undefined): PayloadCodec | null {
   if (codec === undefined) return null;
   if (typeof codec?.encode === 'function' && typeof codec.decode === 'function') return codec;
-  throw invalidArgument('codec', 'a payload codec, such as encryption(…) gives', codec);
+  throw invalidArgument('codec', 'a payload codec, such as encryption(…) returns', codec);
 }
 
 export class StoreContext {
@@ -52,7 +54,7 @@ export class StoreContext {
   private readonly onAlert: StoreOptions['onAlert'];
   readonly deadlines = new DeadlineWatch();
   readonly heads = new HeadMemory();
-  /** The tenant of the view this context belongs to; `null` for the operator's (GEN-10). */
+  /** The tenant of this context's view; `null` for the operator's view (GEN-10). */
   readonly tenantId: string | null = null;
   readonly closing = new AbortController();
 
@@ -68,33 +70,33 @@ export class StoreContext {
     this.onAlert = options.onAlert;
   }
 
-  /** Passes an alert to whoever opened the store. */
+  /** Passes an alert to `onAlert`. */
   alert(alert: StoreAlert): void {
     try {
       this.onAlert?.(alert);
     } catch {
-      // A listener that fails must not stop the call that noticed something.
+      // A failing listener must not fail the call that raised the alert.
     }
   }
 
-  /** Reports a run that lost events, once for each loss. */
+  /** Reports a run that lost events, once per loss. */
   reportWentBack(run: RunKey, knownSeq: number, currentSeq: number): void {
     const { tenantId, runId } = run;
     if (this.onAlert && this.heads.isNewLoss(headKey(run), { knownSeq, currentSeq }))
       this.alert({ code: 'HEAD_WENT_BACK', severity: 'P1', tenantId, runId, knownSeq, currentSeq });
   }
 
-  /** The same context for a view confined to one tenant: everything is shared but the tenant. */
+  /** Returns this context for a view confined to one tenant. Everything but the tenant is shared. */
   confinedTo(tenantId: string): StoreContext {
     return Object.create(this, { tenantId: { value: tenantId, enumerable: true } }) as StoreContext;
   }
 
-  /** The same context with another codec: everything else is shared. */
+  /** Returns this context with another codec. Everything else is shared. */
   encodingBy(codec: PayloadCodec): StoreContext {
     return Object.create(this, { payloads: { value: new Payloads(codec), enumerable: true } }) as StoreContext;
   }
 
-  /** A version 4 UUID from the injected randomness. */
+  /** Returns a version 4 UUID from the injected randomness. */
   uuid(): string {
     const bytes = this.random(16);
     bytes[6] = (bytes[6]! & 0x0f) | 0x40;
@@ -103,7 +105,7 @@ export class StoreContext {
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
   }
 
-  /** Aborted when the store is closed; live iterators end with it. */
+  /** Aborts when the store is closed, which ends live iterators. */
   get closed(): AbortSignal {
     return this.closing.signal;
   }
@@ -112,17 +114,17 @@ export class StoreContext {
     this.closing.abort();
   }
 
-  /** A bounded read: past its limit it is `TIMEOUT`, and nothing has changed. */
+  /** Runs a bounded read. Past its limit it fails with `TIMEOUT`; nothing has changed. */
   read<T>(options: CallOptions | undefined, run: (call: EngineCall) => Promise<T>): Promise<T> {
     return this.bounded(options, run, null);
   }
 
-  /** A bounded write: past its limit it is `OUTCOME_UNKNOWN` and carries the write to send again. */
+  /** Runs a bounded write. Past its limit it fails with `OUTCOME_UNKNOWN`, which carries the write to retry. */
   write<T>(options: CallOptions | undefined, write: WriteCall, run: (call: EngineCall) => Promise<T>): Promise<T> {
     return this.bounded(options, run, write);
   }
 
-  /** Describes a write of this view, with the ids that were made for it. */
+  /** Describes a write of this view, including the ids generated for it. */
   writeOf<D extends StoreDomain, M extends WriteMethod<D>>(
     domain: D,
     method: M,
@@ -131,15 +133,17 @@ export class StoreContext {
     return writeCall(this.tenantId, domain, method, args);
   }
 
-  /** Throws for a call that must not begin; see `timeLimitOf`. */
+  /**
+   * Checks and starts a call. Throws when the store is closed, the signal is already aborted, or an option is invalid.
+   */
   startCall(options: CallOptions | undefined): EngineCall {
     const timeoutMs = timeLimitOf(options, this.closed, this.timeoutMs);
     return { signal: options?.signal, deadline: Date.now() + timeoutMs, tenantId: this.tenantId };
   }
 
   /**
-   * On the road of every call: it makes as few promises and closures as it can. Not a `#method`, which views made by
-   * `confinedTo` would lack.
+   * Every call passes here, so it creates as few promises and closures as possible. Not a `#method`: views made by
+   * `confinedTo` would lack it.
    */
   private bounded<T>(
     options: CallOptions | undefined,

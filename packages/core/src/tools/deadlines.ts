@@ -1,6 +1,6 @@
 /**
- * Bounds calls by their deadline and signal, and says what became of one that was not waited for (GEN-3, GEN-8). One timer
- * serves all pending calls: a timer a call costs more than an append.
+ * Bounds calls by their deadline and signal, and reports the outcome of calls that were given up (GEN-3, GEN-8). One
+ * timer serves all pending calls: a timer per call costs more than an append.
  */
 
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
@@ -11,10 +11,10 @@ type GaveUp = 'was aborted' | 'ran out of time';
 
 const TICK_MS = 20;
 
-/** A call that somebody waits for. */
+/** A call whose caller is waiting. */
 class Pending<T> {
   readonly call: EngineCall;
-  /** `null` for a call that makes none. */
+  /** `null` for a read. */
   readonly write: WriteCall | null;
   readonly #watch: DeadlineWatch;
   readonly #resolve: (value: T) => void;
@@ -63,11 +63,11 @@ export class DeadlineWatch {
   readonly #pending = new Set<Pending<never>>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** The promise's own outcome, or what giving up means once the call's deadline passes or its signal aborts. */
+  /** Settles like the promise, or rejects once the call's deadline passes or its signal aborts. */
   race<T>(promise: Promise<T>, call: EngineCall, write: WriteCall | null): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const pending = new Pending(this, call, write, resolve, reject);
-      // Whoever waits keeps the process alive; nobody else does.
+      // Only pending calls keep the process alive.
       if (this.#pending.size === 0) this.#timer?.ref();
       this.#timer ??= setInterval(() => this.#tick(), TICK_MS);
       this.#pending.add(pending as unknown as Pending<never>);
@@ -112,7 +112,9 @@ function gaveUp(call: EngineCall, write: WriteCall | null, why: GaveUp): Tidemar
       );
 }
 
-/** An engine that lost a reply does not know the call; a step that is a call of its own has said what to send again. */
+/**
+ * Some errors already carry their write: those of a nested call. An engine that lost a reply does not know the call.
+ */
 function hasWrite(error: unknown): boolean {
   return isTidemarkError(error) && error.write !== undefined;
 }

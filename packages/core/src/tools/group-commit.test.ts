@@ -1,9 +1,9 @@
-/** Group commit: who shares a commit, who is refused, and that each caller hears of its own operation. */
+/** Group commit: which calls share a commit, which are refused, and that each caller gets its own outcome. */
 import { describe, expect, it } from 'vitest';
 import type { EngineCall } from '../engine/call.ts';
 import { GroupCommit, type GroupCommitOptions } from './group-commit.ts';
 
-/** A commit that records its groups and can be held up; operations named `bad…` fail alone. */
+/** A commit that records its groups and can be held. Operations named `bad…` fail individually. */
 function recording(options: GroupCommitOptions = {}) {
   const groups: string[][] = [];
   let gate = Promise.resolve();
@@ -35,14 +35,14 @@ describe('group commit', () => {
     expect(await answer).toBe('done a');
   });
 
-  it('shares one commit among calls of the same turn, and answers each in its own words', async () => {
+  it('shares one commit among calls of the same turn and resolves each with its own outcome', async () => {
     const { group, groups } = recording();
     const answers = await Promise.all(['a', 'b', 'c'].map((it) => group.submit(it, {})));
     expect(groups).toEqual([['a', 'b', 'c']]);
     expect(answers).toEqual(['done a', 'done b', 'done c']);
   });
 
-  it('gathers what arrives during a commit for the next, and answers nobody before its own commit', async () => {
+  it('queues calls during a commit for the next one, and settles no call before its own commit', async () => {
     const { group, groups, hold } = recording();
     const release = hold();
     const first = group.submit('a', {});
@@ -58,13 +58,13 @@ describe('group commit', () => {
     expect(groups).toEqual([['a'], ['b', 'c']]);
   });
 
-  it('lets one bad operation fail alone', async () => {
+  it('fails only the bad operation of a group', async () => {
     const { group } = recording();
     const settled = await Promise.allSettled(['a', 'bad', 'c'].map((it) => group.submit(it, {})));
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('fails everybody of a group whose commit fails, and goes on with the next', async () => {
+  it('fails every call of a group whose commit fails, and continues with the next', async () => {
     let broken = true;
     const group = new GroupCommit<string, string>(async (take) => {
       const operations = take();
@@ -77,7 +77,7 @@ describe('group commit', () => {
     expect(await group.submit('c', {})).toBe('c');
   });
 
-  it('tells how far a call has come: what waits for the lock may still give up (GEN-3)', async () => {
+  it('keeps a call in phase waiting until the commit takes it, so that it can be given up (GEN-3)', async () => {
     let lock = () => {};
     const locked = new Promise<void>((resolve) => {
       lock = resolve;
@@ -98,7 +98,7 @@ describe('group commit', () => {
     expect(kept.phase).toBe('begun');
   });
 
-  it('refuses with OVERLOADED when the queue is full, and takes calls again afterwards (GEN-3)', async () => {
+  it('refuses with OVERLOADED when the queue is full, and accepts calls again afterwards (GEN-3)', async () => {
     const { group, groups, hold } = recording({ maxQueue: 2 });
     const release = hold();
     const first = group.submit('a', {});
@@ -122,7 +122,7 @@ describe('group commit', () => {
     expect(groups).toEqual([['a', 'b'], ['c']]);
   });
 
-  it('does not write for callers who gave up while they waited (GEN-8)', async () => {
+  it('does not write for callers that gave up while waiting (GEN-8)', async () => {
     const { group, groups, hold } = recording();
     const release = hold();
     const first = group.submit('a', {});
@@ -132,7 +132,7 @@ describe('group commit', () => {
     const waiting = [
       group.submit('late', { deadline: Date.now() }),
       group.submit('aborted', { signal: aborted.signal }),
-      group.submit('patient', {}),
+      group.submit('kept', {}),
     ];
     aborted.abort();
     release();
@@ -141,10 +141,10 @@ describe('group commit', () => {
       { reason: { code: 'TIMEOUT', outcome: 'rejected' } },
       { reason: { code: 'ABORTED', outcome: 'rejected' } },
     ]);
-    expect(groups).toEqual([['a'], ['patient']]);
+    expect(groups).toEqual([['a'], ['kept']]);
   });
 
-  it('drains: everything accepted is settled', async () => {
+  it('settles every accepted call before drain resolves', async () => {
     const { group, groups } = recording({ maxGroup: 1 });
     let settled = 0;
     for (const it of ['a', 'b', 'c']) void group.submit(it, {}).then(() => settled++);

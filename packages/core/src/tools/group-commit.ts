@@ -1,23 +1,23 @@
 /**
- * Group commit: calls that arrive while a commit is under way, or in the same turn of the event loop, share the
- * next one; an idle store commits at once. A caller is answered after its own commit.
+ * Group commit: calls that arrive while a commit is under way, or in the same turn of the event loop, share the next
+ * commit. An idle store commits at once. A call settles after its own commit.
  */
 import { TidemarkError } from '../contracts/errors.ts';
 import type { EngineCall } from '../engine/call.ts';
 
 /**
- * How a group of operations is carried out: one outcome each, in order. It takes the group when it is ready to write, once
- * it holds its lock for example: until then callers may join or give up. A throw fails what was taken or, when nothing
- * was, everybody who waits.
+ * Carries out a group of operations and returns one outcome each, in order. It calls `take` when it is ready to write,
+ * for example once it holds its lock: until then calls may join or be given up. A throw fails the operations taken, or
+ * all waiting ones when none was taken.
  */
 export type CommitGroup<Operation, Outcome> = (
   take: () => readonly Operation[],
 ) => Promise<readonly (Outcome | Error)[]>;
 
 export interface GroupCommitOptions {
-  /** Operations that may wait; beyond, callers get `OVERLOADED` and nothing was accepted (GEN-3). Default 10 000. */
+  /** Operations that may wait; more are rejected with `OVERLOADED` and not accepted (GEN-3). Default 10 000. */
   maxQueue?: number;
-  /** Operations of one commit. Default 1 000. */
+  /** Operations per commit. Default 1 000. */
   maxGroup?: number;
 }
 
@@ -45,7 +45,7 @@ export class GroupCommit<Operation, Outcome> {
     this.#maxGroup = options.maxGroup ?? 1_000;
   }
 
-  /** Joins the next commit; settles once that commit is durable or refused. */
+  /** Joins the next commit. Settles once that commit is durable or refused. */
   submit(operation: Operation, call: EngineCall): Promise<Outcome> {
     if (this.#queue.length >= this.#maxQueue) {
       return Promise.reject(
@@ -59,7 +59,7 @@ export class GroupCommit<Operation, Outcome> {
     });
   }
 
-  /** Resolves when everything accepted so far has been settled. */
+  /** Resolves when every accepted call has settled. */
   async drain(): Promise<void> {
     while (this.#running) await this.#running;
   }
@@ -73,9 +73,9 @@ export class GroupCommit<Operation, Outcome> {
   }
 
   /**
-   * Lets those join who were woken by the last commit: they come in this turn of the event loop. Where the last
-   * group was a single call nobody else is to be expected, and a lone caller need not wait for the turn to end, as
-   * long as turns end often enough for timers and sockets.
+   * Waits for the turn of the event loop to end, so that callers woken by the last commit can join. After a group of
+   * one, no other caller is expected and a lone caller skips the wait, as long as turns end often enough for timers and
+   * sockets.
    */
   async #turnEnd(): Promise<void> {
     if (this.#lastGroupSize <= 1 && performance.now() - this.#turnedAt < LONGEST_TURN_MS) return;
@@ -83,7 +83,7 @@ export class GroupCommit<Operation, Outcome> {
     this.#turnedAt = performance.now();
   }
 
-  /** The next group, without those who gave up while they waited: nothing of theirs was written. */
+  /** Takes the next group and rejects the calls given up while waiting; nothing was written for them. */
   #take(): Waiting<Operation, Outcome>[] {
     const now = Date.now();
     const group = this.#queue.splice(0, this.#maxGroup).filter(({ call, reject }) => {

@@ -3,10 +3,10 @@ import { HeadMemory, headKey } from './head-memory.ts';
 
 const run = headKey({ tenantId: 't', runId: 'r' });
 
-it('takes what several readers notice of one loss for one incident', () => {
+it('counts a loss noticed by several readers as one incident', () => {
   const heads = new HeadMemory();
   expect(heads.isNewLoss(run, { knownSeq: 7, currentSeq: 3 })).toBe(true);
-  // A snapshot that was behind, the projector with the same head, and the same reader again.
+  // A snapshot that was behind, the projector with the same head, and the same reader a second time.
   expect(heads.isNewLoss(run, { knownSeq: 5, currentSeq: 3 })).toBe(false);
   expect(heads.isNewLoss(run, { knownSeq: 6, currentSeq: 4 })).toBe(false);
   expect(heads.isNewLoss(run, { knownSeq: 8, currentSeq: 3 })).toBe(false);

@@ -10,7 +10,7 @@ const part = fc.option(
 );
 const parts = fc.array(part, { minLength: 1, maxLength: 4 });
 
-it('gives back the parts of every key (GEN-5)', () => {
+it('splits every key into the parts it was joined from (GEN-5)', () => {
   fc.assert(
     fc.property(parts, (it) => {
       expect(splitKey(joinKey(it))).toEqual(it);
@@ -18,7 +18,7 @@ it('gives back the parts of every key (GEN-5)', () => {
   );
 });
 
-it('has a prefix that matches keys of the same first parts and no others', () => {
+it('makes a prefix that matches only keys with the same first parts', () => {
   fc.assert(
     fc.property(parts, parts, (one, two) => {
       const isBelow = two.length > one.length && one.every((it, at) => it === two[at]);

@@ -1,22 +1,22 @@
 /**
- * Keys made of several parts (GEN-5): `%` and `/` within a part are escaped and parts are joined by `/`, so that
- * different parts never give the same key and a prefix of whole parts matches nothing else.
+ * Keys made of several parts (GEN-5): `%` and `/` within a part are escaped and parts are joined by `/`. Different
+ * parts never make the same key, and a prefix of whole parts matches only keys that begin with those parts.
  */
 
-/** What stands for an absent part; no text is escaped to it. */
+/** Encodes an absent part. No text escapes to it. */
 const ABSENT = '%-';
 
-/** One key of several parts; `null` is an absent part, different from every text. */
+/** Joins parts into a key. `null` is an absent part, distinct from every text. */
 export function joinKey(parts: readonly (string | null)[]): string {
   return parts.map(escapePart).join('/');
 }
 
-/** The prefix of all keys that begin with these parts and have more. */
+/** Returns the prefix of all keys that begin with these parts and have more. */
 export function keyPrefix(parts: readonly (string | null)[]): string {
   return `${joinKey(parts)}/`;
 }
 
-/** The parts of a key that `joinKey` made. */
+/** Splits a key made by `joinKey` into its parts. */
 export function splitKey(key: string): (string | null)[] {
   return key.split('/').map((part) => {
     return part === ABSENT ? null : part.replaceAll('%2F', '/').replaceAll('%25', '%');

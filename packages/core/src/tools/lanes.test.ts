@@ -13,7 +13,7 @@ function recording() {
 }
 
 describe('Lanes', () => {
-  it('lets calls that meet on a name share commits, no larger than allowed', async () => {
+  it('groups concurrent calls of one name into commits of at most maxGroup', async () => {
     const { commits, held, lanes } = recording();
     const { promise, resolve } = Promise.withResolvers<void>();
     held.set('a', promise);
@@ -25,7 +25,7 @@ describe('Lanes', () => {
     expect(commits.map(({ operations }) => operations)).toEqual([[1], [2, 3], [4]]);
   });
 
-  it('does not let one name wait for another', async () => {
+  it('does not block one name on another', async () => {
     const { held, lanes } = recording();
     const { promise, resolve } = Promise.withResolvers<void>();
     held.set('slow', promise);
@@ -35,7 +35,7 @@ describe('Lanes', () => {
     expect(await slow).toBe('slow1');
   });
 
-  it('rejects only the operation that was refused, and goes on', async () => {
+  it('rejects only the refused operation, and continues', async () => {
     const { lanes } = recording();
     const outcomes = await Promise.allSettled([lanes.submit('a', -1, {}), lanes.submit('a', 1, {})]);
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
@@ -44,7 +44,7 @@ describe('Lanes', () => {
 });
 
 describe('sharedCall', () => {
-  it('has the latest deadline, none when one call has none, and no signal', () => {
+  it('has the latest deadline, no deadline when one call has none, and no signal', () => {
     const { signal } = new AbortController();
     expect(sharedCall([{ call: { deadline: 5, signal } }, { call: { deadline: 9 } }])).toEqual({ deadline: 9 });
     expect(sharedCall([{ call: { deadline: 5 } }, { call: {} }]).deadline).toBe(Number.POSITIVE_INFINITY);

@@ -1,6 +1,6 @@
 /**
- * Group commits by key: calls of this process that meet on a key share commits rather than race each other, and calls on
- * different keys do not wait for one another. A lane is dropped once nobody waits in it.
+ * Group commits by key. Concurrent calls of this process on one key share commits instead of racing, and calls on
+ * different keys do not wait for each other. A lane is dropped once no call waits in it.
  */
 import type { EngineCall } from '../engine/call.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -11,9 +11,9 @@ interface Lane<Operation, Outcome> {
 }
 
 export interface LaneOptions<Name> {
-  /** The text under which a name has its lane. */
+  /** Returns the key of a name's lane. */
   idOf: (name: Name) => string;
-  /** Operations of one commit. */
+  /** Operations per commit. */
   maxGroup: number;
 }
 
@@ -30,7 +30,7 @@ export class Lanes<Name, Operation, Outcome> {
     this.#commit = commit;
   }
 
-  /** Joins the next commit of a name; settles once that commit is durable or refused. */
+  /** Joins the next commit of a name. Settles once that commit is durable or refused. */
   async submit(name: Name, operation: Operation, call: EngineCall): Promise<Outcome> {
     const { idOf, maxGroup } = this.#options;
     const id = idOf(name);
@@ -48,7 +48,9 @@ export class Lanes<Name, Operation, Outcome> {
   }
 }
 
-/** The bounds of a commit that several calls share: the most patient deadline, and no signal, since one must not stop the others. */
+/**
+ * Returns the bounds of a shared commit: the latest deadline, and no signal, since one caller must not stop the others.
+ */
 export function sharedCall(operations: readonly { call: EngineCall }[]): EngineCall {
   return { deadline: Math.max(...operations.map(({ call }) => call.deadline ?? Number.POSITIVE_INFINITY)) };
 }

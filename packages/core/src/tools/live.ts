@@ -1,23 +1,25 @@
-/** The loop behind every live iterator: read what is there, then wait for more, until aborted or closed. */
+/** The loop behind every live iterator: read a page, wait for more, until aborted or closed. */
 
 import type { CallOptions } from '../contracts/common.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { StoreContext } from './context.ts';
 
-/** How long a waiter trusts hints before it looks by itself: a missed hint costs this much latency, never an item. */
+/** How long to rely on hints before reading again. A missed hint costs this much latency, never an item. */
 const LOOK_AGAIN_MS = 500;
 
-/** How to look for something new, and how to hear of it. */
+/** How to read new items, and how to wait for them. */
 export interface Looking<T> {
-  /** Milliseconds of `Date.now()`: then what was read last is given, empty as it is. */
+  /** Milliseconds of `Date.now()`. After it, the last page is returned even if empty. */
   until: number;
-  /** Reads with these options: a read under way ends with the caller's signal, also when the store is closed. */
+  /** Reads a page. The signal in `reading` aborts when the caller's signal does or the store closes. */
   read: (reading: CallOptions) => Promise<T>;
   isEmpty: (page: T) => boolean;
   wait: (call: EngineCall) => Promise<void>;
 }
 
-/** Reads; while there is nothing, waits for a hint and reads again, until a time, an abort or the end of the store. */
+/**
+ * Reads a page. While it is empty, waits for a hint and reads again, until `until`, an abort or the store's closing.
+ */
 export async function readOrWait<T>(
   context: StoreContext,
   options: CallOptions | undefined,
@@ -25,7 +27,7 @@ export async function readOrWait<T>(
 ): Promise<T> {
   const signal = liveSignal(context, options);
   for (;;) {
-    // Registered before the read, so that what is stored between read and wait still wakes us.
+    // Wait before the read, so that an item stored between read and wait still wakes this loop.
     const cancel = new AbortController();
     const deadline = Math.min(until, Date.now() + LOOK_AGAIN_MS);
     const woken = wait({ signal: AbortSignal.any([signal, cancel.signal]), deadline });
@@ -42,8 +44,8 @@ export async function readOrWait<T>(
 }
 
 /**
- * Yields the items of page after page; when a page is empty it waits. Ends, without an error, when the caller's
- * signal aborts or the store is closed.
+ * Yields the items of each page and waits when a page is empty. Ends without an error when the caller's signal aborts
+ * or the store closes.
  */
 export async function* follow<T>(
   context: StoreContext,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { LruMap } from './lru-map.ts';
 
 describe('LruMap', () => {
-  it('drops the entry that was not used for longest', () => {
+  it('drops the least recently used entry', () => {
     const recent = new LruMap<string, string>(2);
     recent.set('a', 'A');
     recent.set('b', 'B');
@@ -11,7 +11,7 @@ describe('LruMap', () => {
     expect([recent.get('a'), recent.get('b'), recent.get('c')]).toEqual(['A', undefined, 'C']);
   });
 
-  it('counts a set as a use, and a peek as none', () => {
+  it('counts a set as a use, but not a peek', () => {
     const recent = new LruMap<string, string>(2);
     recent.set('a', 'A');
     recent.set('b', 'B');
@@ -25,7 +25,7 @@ describe('LruMap', () => {
     expect([recent.has('b'), recent.delete('a'), recent.delete('a'), recent.size]).toEqual([false, true, false, 1]);
   });
 
-  it('replaces a value where it is, and sets it where it is new', () => {
+  it('replaces an existing value without counting a use, and sets a new one', () => {
     const recent = new LruMap<string, number>(2);
     for (const key of ['a', 'b', 'a', 'c']) recent.replace(key, key.charCodeAt(0));
     expect([...recent].map(([key]) => key)).toEqual(['b', 'c']);
@@ -39,7 +39,7 @@ describe('LruMap', () => {
     expect([...recent].map(([key]) => key)).toEqual(Array.from({ length: 150 }, (_, at) => at + 11));
   });
 
-  it('keeps the newest, whatever it weighs, and weighs anew what is set again', () => {
+  it('keeps the newest entry whatever its weight, and weighs an entry again on every set', () => {
     const recent = new LruMap<string, number>(10, (weight) => weight);
     recent.set('a', 4);
     recent.set('b', 50);

@@ -1,21 +1,20 @@
-/** The part of a limit that is dropped at once. */
+/** The fraction of the limit that is dropped at once. */
 const DROPPED = 1 / 16;
 
 /**
- * A map that keeps what was used last. Past its limit it drops a sixteenth of it at once, beginning with the entry that was not
- * used for longest: to find the first entry of a `Map` means to step over the holes of those that were deleted, which takes
- * microseconds in a large one.
+ * An LRU map. Past its limit it drops a sixteenth of the limit at once, least recently used first: finding the first
+ * entry of a large `Map` takes microseconds, because it steps over the holes of deleted entries.
  */
 export class LruMap<Key, Value> {
-  /** In the order of their last use, which is the order of insertion. */
+  /** In order of last use, which is insertion order. */
   readonly #values = new Map<Key, Value>();
   readonly #limit: number;
   readonly #weigh: ((value: Value) => number) | undefined;
-  /** Weights as they were when their values were set: a value may change meanwhile. */
+  /** Weights at the time of `set`: a value may change afterwards. */
   readonly #weights = new Map<Key, number>();
   #totalWeight = 0;
 
-  /** Keeps up to `limit` entries or, with `weigh`, entries of that weight together. */
+  /** Keeps up to `limit` entries or, with `weigh`, entries of that total weight. */
   constructor(limit: number, weigh?: (value: Value) => number) {
     this.#limit = limit;
     this.#weigh = weigh;
@@ -34,7 +33,7 @@ export class LruMap<Key, Value> {
     return value;
   }
 
-  /** Returns a value without counting it as a use: cheaper, for callers that set what they use. */
+  /** Returns a value without counting a use. Cheaper, for callers that set what they use. */
   peek(key: Key): Value | undefined {
     return this.#values.get(key);
   }
@@ -43,7 +42,7 @@ export class LruMap<Key, Value> {
     return this.#values.has(key);
   }
 
-  /** Sets a value, weighed anew. Others may be dropped for it, never the value itself. */
+  /** Sets a value and weighs it. May drop other entries, never this one. */
   set(key: Key, value: Value): void {
     this.delete(key);
     this.#values.set(key, value);
@@ -55,7 +54,7 @@ export class LruMap<Key, Value> {
     if (this.#load > this.#limit) this.#dropOldest(key);
   }
 
-  /** Sets a value, which counts as a use only where the key is new: for entries that are set too often to be moved each time. */
+  /** Sets a value, which counts as a use only for a new key. For entries set too often to be moved each time. */
   replace(key: Key, value: Value): void {
     if (this.#weigh) this.set(key, value);
     else {
@@ -72,12 +71,12 @@ export class LruMap<Key, Value> {
     return this.#values.delete(key);
   }
 
-  /** The entries, the one that was not used for longest first. */
+  /** Iterates over the entries, least recently used first. */
   [Symbol.iterator](): MapIterator<[Key, Value]> {
     return this.#values.entries();
   }
 
-  /** What the limit bounds. */
+  /** The measure that the limit bounds: weight or size. */
   get #load(): number {
     return this.#weigh ? this.#totalWeight : this.#values.size;
   }

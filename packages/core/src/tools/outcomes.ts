@@ -1,14 +1,14 @@
 /**
- * The outcome of a write whose parts are carried out apart from each other, such as a batch over several runs: each part is
- * written or refused whole. An error may only say that nothing was written when that holds for all of them (GEN-8).
+ * The outcome of a write whose parts are carried out separately, such as a batch over several runs. Each part is
+ * written or refused as a whole. An error may say that nothing was written only when that is true of all parts (GEN-8).
  */
 
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { StoreWrite } from '../contracts/writes.ts';
 
 /**
- * Returns the error to throw for a write of which some parts were refused. `isPartlyWritten` says that another part was
- * written; parts that were stored before do not count.
+ * Returns the error to throw for a write with refused parts. `isPartlyWritten` means that another part was written;
+ * parts that were already stored do not count.
  */
 export function refusalOf(refusals: readonly unknown[], isPartlyWritten: boolean, write?: StoreWrite): unknown {
   const known = refusals.find((it) => !isUnknown(it));

@@ -1,10 +1,10 @@
-/** Pages: how lists are cut and continued, and how an engine's iterator is bounded page by page (GEN-3). */
+/** Paging: cutting and continuing lists, and bounding an engine's iterator page by page (GEN-3). */
 import { decodeCursor, encodeCursor } from '../checks/json.ts';
 import type { CallOptions, Page } from '../contracts/common.ts';
 import type { EngineCall } from '../engine/call.ts';
 import type { StoreContext } from './context.ts';
 
-/** A page out of rows that were asked for with one more than it holds; `list` keeps cursors of different lists apart. */
+/** Makes a page from up to `limit + 1` rows. `list` distinguishes the cursors of different lists. */
 export function pageOf<Row, Item>(
   list: string,
   rows: readonly Row[],
@@ -17,17 +17,17 @@ export function pageOf<Row, Item>(
   return { items, next: encodeCursor([list, keyOf(rows[limit - 1]!)]) };
 }
 
-/** The page with the names of what was left out of it, if anything was. */
+/** Adds the names of items that were left out as damaged, if any. */
 export function withDamage<P extends Page<unknown>>(page: P, names: readonly string[]): P {
   return names.length === 0 ? page : { ...page, damaged: [...(page.damaged ?? []), ...names] };
 }
 
-/** The items, so many at a time. */
+/** Yields the items in arrays of at most `size`. */
 export function* inParts<T>(items: readonly T[], size: number): Generator<T[], void, undefined> {
   for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size);
 }
 
-/** The key a page of this list ended with; `null` for the first page. */
+/** Returns the last key of the previous page of this list; `null` for the first page. */
 export function cursorKey(list: string, cursor: string | undefined): string | null {
   if (cursor === undefined) return null;
   const isOurs = (values: unknown[]) => values.length === 2 && values[0] === list && typeof values[1] === 'string';
@@ -35,8 +35,8 @@ export function cursorKey(list: string, cursor: string | undefined): string | nu
 }
 
 /**
- * The chunks of an engine's iterator, each bounded by the time limit of a read. A consumer may take as long as
- * it likes between two of them.
+ * Yields the chunks of an engine's iterator, each bounded by the time limit of a read. The consumer may take as long as
+ * it likes between chunks.
  */
 export async function* boundedChunks<T>(
   context: StoreContext,
@@ -59,12 +59,12 @@ export async function* boundedChunks<T>(
       yield next.value;
     }
   } finally {
-    // Not awaited: an engine that hangs in `next` would hold the consumer here for ever.
+    // Not awaited: an engine that hangs in `next` would block the consumer for ever.
     if (!ended) chunks.return?.().catch(() => {});
   }
 }
 
-/** The items of all pages of an engine's iterator, bounded page by page. */
+/** Yields the items of all pages of an engine's iterator, bounded page by page. */
 export async function* boundedItems<T>(
   context: StoreContext,
   options: CallOptions | undefined,
@@ -73,7 +73,7 @@ export async function* boundedItems<T>(
   for await (const page of boundedChunks(context, options, open)) yield* page;
 }
 
-/** All items of an engine's iterator. */
+/** Collects all items of an engine's iterator. */
 export async function collectPages<T>(pages: AsyncIterable<readonly T[]>): Promise<T[]> {
   const items: T[] = [];
   for await (const page of pages) for (const item of page) items.push(item);

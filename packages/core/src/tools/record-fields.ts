@@ -1,20 +1,20 @@
-/** Fields of records as texts and numbers: how keyed engines read and write what they keep. */
+/** Reads and writes record fields as text and numbers, for keyed engines. */
 import type { StoredRecord } from '../engine/records.ts';
 
-/** Values as the fields of a record; `null` removes a field. */
+/** Encodes values as record fields; `null` removes a field. */
 export function fieldsOf(values: Record<string, string | number | null>): Map<string, Uint8Array | null> {
   return new Map(
     Object.entries(values).map(([name, value]) => [name, value === null ? null : Buffer.from(String(value))]),
   );
 }
 
-/** A field as text; `null` when it is absent. */
+/** Returns a field as text; `null` when it is absent. */
 export function textField(record: Pick<StoredRecord, 'fields'>, name: string): string | null {
   const bytes = record.fields.get(name);
   return bytes === undefined ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }
 
-/** A field that holds a number and is always there. */
+/** Returns a required numeric field. */
 export function numberField(record: Pick<StoredRecord, 'fields'>, name: string): number {
   const value = Number(textField(record, name) ?? Number.NaN);
   if (!Number.isFinite(value)) throw new Error(`A record lacks the number ${name}`);

@@ -1,10 +1,10 @@
-/** Wakes those who wait for something new in this process. A hint, never the truth: waiters look again. */
+/** Wakes waiters of this process when something may be new. Only a hint: waiters must read to find out. */
 import type { EngineCall } from '../engine/call.ts';
 
 export class Signals {
   readonly #waiters = new Map<string, Set<() => void>>();
 
-  /** Wakes everybody who waits for the topic. */
+  /** Wakes every waiter of a topic. */
   notify(topic: string): void {
     const waiters = this.#waiters.get(topic);
     if (!waiters) return;
@@ -12,12 +12,12 @@ export class Signals {
     for (const wake of waiters) wake();
   }
 
-  /** Wakes everybody: something changed, nobody knows what. */
+  /** Wakes every waiter, when it is unknown what changed. */
   notifyAll(): void {
     for (const topic of [...this.#waiters.keys()]) this.notify(topic);
   }
 
-  /** Whether anybody waits. */
+  /** Whether there are waiters. */
   get awaited(): boolean {
     return this.#waiters.size > 0;
   }

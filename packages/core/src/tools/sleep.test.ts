@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { sleep } from './sleep.ts';
 
 describe('sleep', () => {
-  it('lasts as long as it is told to, and leaves no listener behind', async () => {
+  it('resolves after the given time and leaves no listener behind', async () => {
     const { signal } = new AbortController();
     const began = performance.now();
     await sleep(20, signal);
@@ -11,7 +11,7 @@ describe('sleep', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  it('ends at once when its signal aborts, before or meanwhile', async () => {
+  it('resolves at once when its signal aborts, before or during the sleep', async () => {
     const controller = new AbortController();
     const began = performance.now();
     const asleep = sleep(60_000, controller.signal);

@@ -1,4 +1,4 @@
-/** Resolves after some milliseconds, or as soon as the signal aborts. It never rejects: the caller looks at its signal. */
+/** Resolves after `ms` milliseconds, or as soon as the signal aborts. Never rejects: the caller checks its signal. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
-/** Puts calls of our own in front of some of an engine's. */
+/** Overrides single methods of an engine. */
 
-/** Returns the same engine with some of its calls replaced. */
+/** Returns the same engine with some of its methods replaced. */
 export function withCalls<T extends object>(engine: T, changed: Partial<T>): T {
   return new Proxy(engine, {
     get: (_, name) => {

@@ -1,14 +1,14 @@
-/** Writes under way, and the form in which an error carries one that has to be sent again (GEN-8). */
+/** Writes under way, and the form in which an error carries a write to retry (GEN-8). */
 import { type CallArgs, type CallFacts, factsOf, type StoreDomain, type WriteMethod } from '../contracts/calls.ts';
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { AttemptOption, StoreWrite, WriteArgs } from '../contracts/writes.ts';
 
-/** A write as it was called. Only one that fails is brought into the form that errors carry. */
+/** A write as it was called. Converted to the form that errors carry only when it fails. */
 export interface WriteCall {
   domain: StoreDomain;
   method: string;
   args: unknown[];
-  /** The tenant of the view; `null` for the operator's. */
+  /** The tenant of the view; `null` for the operator's view. */
   tenantId: string | null;
 }
 
@@ -19,9 +19,7 @@ const ATTEMPT_OPTIONS: readonly string[] = [
   'transaction',
 ] satisfies AttemptOption[];
 
-/**
- * Describes a write. Its arguments are those of the call, with the ids that this attempt made for itself and without secrets.
- */
+/** Describes a write by its arguments, with the ids generated for this attempt and without secrets. */
 export function writeCall<D extends StoreDomain, M extends WriteMethod<D>>(
   tenantId: string | null,
   domain: D,
@@ -31,7 +29,9 @@ export function writeCall<D extends StoreDomain, M extends WriteMethod<D>>(
   return { domain, method, args, tenantId };
 }
 
-/** Returns a write as an error carries it, or nothing when it joined a transaction that only the caller can settle. */
+/**
+ * Returns a write as an error carries it, or `undefined` when it joined a transaction that only the caller can settle.
+ */
 export function carriedWrite({ domain, method, args, tenantId }: WriteCall): StoreWrite | undefined {
   const facts = factsOf({ domain, method });
   const at = facts.options!;
@@ -42,20 +42,20 @@ export function carriedWrite({ domain, method, args, tenantId }: WriteCall): Sto
   return { domain, method, args: carried, ...(tenantId === null ? {} : { tenantId }) } as StoreWrite;
 }
 
-/** Returns an error whose outcome is unknown with the write to send again; any other error as it is. */
+/** Attaches the write to retry to an error whose outcome is unknown. Returns any other error unchanged. */
 export function withWrite(error: unknown, write: WriteCall): unknown {
   if (!isTidemarkError(error, 'OUTCOME_UNKNOWN')) return error;
   const { message, cause, runId } = error;
   return new TidemarkError('OUTCOME_UNKNOWN', message, { write: carriedWrite(write), cause, runId });
 }
 
-/** Whether the first argument of a call cannot be sent again: a secret that must not be kept, or a stream. */
+/** Whether a call cannot be retried with its first argument: a secret that must not be kept, or a stream. */
 export function withholdsFirst(facts: CallFacts, args: readonly unknown[]): boolean {
   if (facts.kind !== 'write' || facts.withholds === undefined) return false;
   return facts.withholds !== 'parts' || !Array.isArray(args[0]);
 }
 
-/** Whether a write carries what settles it: its own keys, or the id that its table entry names. */
+/** Whether a write carries what makes a retry safe: its own keys, or the id that its table entry names. */
 export function isSettled(facts: CallFacts, args: readonly unknown[]): boolean {
   if (facts.kind !== 'write') return false;
   const { settledBy, settledAt = facts.options } = facts;
@@ -68,7 +68,7 @@ function withheldOf(facts: CallFacts, argument: unknown): unknown {
   return { withheld: (facts as { withholds?: string }).withholds };
 }
 
-/** Options without what belongs to one attempt, or nothing when nothing else is there. */
+/** Returns options without those of a single attempt, or `undefined` when no others are set. */
 function withoutAttempt(options: unknown): unknown {
   const members = Object.entries(Object(options)).filter(
     ([name, value]) => value !== undefined && !ATTEMPT_OPTIONS.includes(name),

@@ -1,6 +1,6 @@
 /**
- * A bounded queue that is written in batches: when enough has come, when enough time has passed, or when asked. One
- * batch at a time and in order; what could not be written stays and is tried again.
+ * A bounded queue that is written in batches: when a batch is full, after a delay, or on flush. Batches are written one
+ * at a time and in order. Items that could not be written stay in the queue and are retried.
  */
 import { TidemarkError } from '../contracts/errors.ts';
 
@@ -17,7 +17,7 @@ export class Batcher<T> {
   readonly #limits: BatchLimits;
   readonly #write: (items: readonly T[]) => Promise<void>;
   readonly #queue: T[] = [];
-  /** Those who wait for room, in the order they came. */
+  /** Callers that wait for room, in order of arrival. */
   readonly #waiting: { item: T; accepted: () => void }[] = [];
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | null = null;
@@ -25,13 +25,13 @@ export class Batcher<T> {
   /** How many items have left the queue. */
   #done = 0;
 
-  /** `write` fails as a whole, and then is called again with the same items. */
+  /** `write` must fail as a whole; it is then called again with the same items. */
   constructor(limits: BatchLimits, write: (items: readonly T[]) => Promise<void>) {
     this.#limits = limits;
     this.#write = write;
   }
 
-  /** Accepts an item, at once or when there is room; `OVERLOADED` when there is none in time. */
+  /** Resolves when the item is in the queue. Rejects with `OVERLOADED` when there is no room within `timeoutMs`. */
   add(item: T, timeoutMs: number): Promise<void> {
     if (this.#queue.length < this.#limits.maxQueued && this.#waiting.length === 0) {
       this.#accept(item);
@@ -48,13 +48,13 @@ export class Batcher<T> {
     });
   }
 
-  /** Writes all that was accepted before the call; fails with what stands in the way, and keeps it. */
+  /** Writes all items accepted before the call. Rejects with the first write error; the items stay in the queue. */
   async flush(): Promise<void> {
     const accepted = this.#done + this.#queue.length;
     while (this.#done < accepted) await this.#start();
   }
 
-  /** Lets go of what is left, and of the timer. */
+  /** Empties the queue, stops the timer and returns the items that were not written. */
   drain(): T[] {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -70,15 +70,15 @@ export class Batcher<T> {
   }
 
   #startSoon(): void {
-    // Whoever asked for a flush hears of a failure; here it only means another try.
+    // A failed write is retried by the timer. Callers of `flush` get the error.
     this.#start().catch(() => undefined);
   }
 
-  /** Writes one batch, unless one is under way: then that one is what there is to wait for. */
+  /** Writes one batch, or returns the promise of the batch that is being written. */
   #start(): Promise<void> {
     this.#writing ??= this.#writeOne().finally(() => {
       this.#writing = null;
-      this.#goOn();
+      this.#scheduleNext();
     });
     return this.#writing;
   }
@@ -103,7 +103,7 @@ export class Batcher<T> {
     }
   }
 
-  #goOn(): void {
+  #scheduleNext(): void {
     if (this.#queue.length === 0) return;
     const full = this.#queue.length >= this.#limits.maxBatch;
     const delay = this.#failures > 0 ? this.#retryDelay() : full ? 0 : this.#limits.maxDelayMs;

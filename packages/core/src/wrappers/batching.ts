@@ -1,6 +1,7 @@
 /**
- * `withBatching`: collects events and writes many at once (AGT-12). Flow and planner events are accepted first and written
- * soon after; an append of a run is answered when it is durable. Reads see what was accepted before them.
+ * `withBatching`: collects events and writes many at once (AGT-12). Calls that save flow and planner events resolve
+ * when the event is accepted, before it is written; an append to a run resolves when it is durable. Reads include all
+ * events accepted before them.
  */
 
 import { MAX_JSON_DEPTH } from '../checks/json.ts';
@@ -21,27 +22,30 @@ import { InterceptedStore, type Interceptor, type StoreCall } from './intercept.
 /** An accepted event that will not be stored. */
 export interface LostEvent {
   method: 'saveEvent' | 'savePlannerEvent';
-  /** Of a planner event. */
+  /** The trace of a planner event. */
   traceId?: string;
   event: StoredEvent | PlannerEvent;
   error: unknown;
 }
 
 export interface BatchingOptions {
-  /** How long an event may wait. Default 50 ms. */
+  /** How long an event may wait before it is written. Default 50 ms. */
   maxDelay?: Duration;
   /** Events written together, 1 to 1 000. Default 100. */
   maxBatch?: number;
-  /** Events that may wait; then callers wait, for their `timeoutMs` (5 s), and are `OVERLOADED`. Default 10 000. */
+  /**
+   * Events that may wait in the queue. When it is full, calls wait for up to their `timeoutMs` (5 s) and then fail with
+   * `OVERLOADED`. Default 10 000.
+   */
   maxQueued?: number;
-  /** How long closing tries to write what is left. Default 5 s. */
+  /** How long `close` tries to write the remaining events. Default 5 s. */
   closeTimeout?: Duration;
-  /** Told of each accepted event that was refused for good, or could not be written before the store closed. */
+  /** Called for each accepted event that the store rejected, or that could not be written before the store closed. */
   onLost?: (lost: LostEvent) => void;
 }
 
 export interface BatchingStore extends Store {
-  /** Writes all that was accepted, in the views of tenants too. */
+  /** Writes all accepted events, including those of the views of tenants. */
   flush(): Promise<void>;
   forTenant(tenantId: string): BatchingStore;
 }
@@ -51,12 +55,15 @@ const MAX_BATCH = 1_000;
 const CLOSE_RETRY_MS = 50;
 
 /**
- * A store that writes events in batches. A batch that fails for the moment is kept and tried again; one that is refused
- * is sent event by event, so that a bad event is lost alone. What was accepted but not written dies with the process:
- * close the store.
+ * Wraps a store and writes events in batches. A batch that fails with a retryable error is retried. A rejected batch is
+ * written event by event, so that only the invalid event is lost. Accepted events that are not yet written are lost if
+ * the process exits without closing the store.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid option.
  *
  * @example
- * await using store = withBatching(await open(url), { maxDelay: '20ms' });
+ * await using store = withBatching(await open('sqlite:app.db'), { maxDelay: '20ms' });
+ * await store.runs.handle('order-42').append('RunStarted');
  */
 export function withBatching(store: Store, options: BatchingOptions = {}): BatchingStore {
   const limits = {
@@ -71,7 +78,7 @@ export function withBatching(store: Store, options: BatchingOptions = {}): Batch
 class BatchedStore extends InterceptedStore implements BatchingStore {
   readonly #view: BatchedView;
   readonly #root: BatchedStore | null;
-  /** One queue for each tenant, however often its view is asked for: its events stay in order. */
+  /** One view, and so one queue, per tenant: its events stay in order even if `forTenant` is called several times. */
   readonly #views = new Map<string, BatchedStore>();
   #closing: Promise<void> | undefined;
 
@@ -128,7 +135,7 @@ class BatchedView implements Interceptor {
   readonly #onLost: (lost: LostEvent) => void;
   readonly #appends: Batcher<WaitingAppend>;
   readonly #events: Batcher<AcceptedEvent>;
-  /** Events that were refused in a batch whose others are tried again. */
+  /** Rejected events of a batch whose other events are retried. */
   readonly #refused = new WeakSet<AcceptedEvent>();
   #isClosed = false;
 
@@ -169,7 +176,7 @@ class BatchedView implements Interceptor {
     await Promise.all([this.#appends.flush(), this.#events.flush()]);
   }
 
-  /** The last flush: what it cannot write in time is lost, and said to be. */
+  /** Flushes for the last time. Events that cannot be written in time are lost and reported. */
   async finish(): Promise<void> {
     this.#isClosed = true;
     const deadline = Date.now() + this.#limits.closeTimeoutMs;
@@ -193,7 +200,7 @@ class BatchedView implements Interceptor {
     try {
       this.#onLost(lost);
     } catch {
-      // One report that fails must not keep the others, or the events behind it, from being dealt with.
+      // A failing callback must not stop the other reports or the events that follow.
     }
   }
 
@@ -216,7 +223,7 @@ class BatchedView implements Interceptor {
     });
   }
 
-  /** Answers every caller, so it never fails itself. */
+  /** Resolves or rejects every caller of the batch. Never fails itself. */
   async #append(batch: readonly WaitingAppend[]): Promise<void> {
     try {
       const results = await this.#store.runs.appendEvents(batch.map(({ event }) => event));
@@ -229,12 +236,12 @@ class BatchedView implements Interceptor {
     }
   }
 
-  /** A batch with a bad event, of which nothing was written: each of its events has its own outcome. */
+  /** Appends the events of a rejected batch one by one. Nothing of it was written. */
   async #appendEach(batch: readonly WaitingAppend[]): Promise<void> {
     for (const { event, resolve, reject } of batch) await this.#store.runs.appendEvent(event).then(resolve, reject);
   }
 
-  /** A batch of which some runs were written and others refused: those that were written are now duplicates. */
+  /** Appends the events of a partly written batch one by one. Events that were written are found as duplicates. */
   async #settleEach(batch: readonly WaitingAppend[]): Promise<void> {
     for (const { event, resolve, reject } of batch)
       await this.#store.runs.appendEvent(event).then(resolve, (error) => {
@@ -245,7 +252,7 @@ class BatchedView implements Interceptor {
       });
   }
 
-  /** The failure of a batch, as it is for one of its events. */
+  /** Returns the error of a batch for one of its events. */
   #errorOf({ code, message, cause }: TidemarkError, event: RunEventInput): unknown {
     const tenantId = this.#store.info.tenantId ?? null;
     return withWrite(new TidemarkError(code, message, { cause }), writeCall(tenantId, 'runs', 'appendEvent', [event]));
@@ -278,7 +285,10 @@ class BatchedView implements Interceptor {
     }
   }
 
-  /** In order; what is refused is reported, what fails for the moment stops the rest. Sent again, stored ones stay one. */
+  /**
+   * Saves events in order. Rejected events are reported; a retryable error stops the rest. On retry, events that are
+   * already stored are not stored twice.
+   */
   async #saveEach<T extends AcceptedEvent>(events: readonly T[], send: (it: T) => Promise<void>): Promise<void> {
     for (const it of events) {
       if (this.#refused.has(it)) continue;
@@ -293,17 +303,17 @@ class BatchedView implements Interceptor {
   }
 }
 
-/** Whether a run of the batch was refused, which the error then names, while others may have been written. */
+/** Whether one run of the batch, which the error names, was rejected while others may have been written. */
 function isPartlyRefused(error: unknown): boolean {
   return isTidemarkError(error, 'OUTCOME_UNKNOWN') && error.runId !== undefined;
 }
 
-/** Without options that make an append something of its own. */
+/** Whether no option is set that prevents batching an append with others. */
 function isPlain(options: unknown): boolean {
   return Object.values(Object(options)).every((it) => it === undefined);
 }
 
-/** As it is now: the caller may go on changing it. What is no plain JSON stays what it is, for the store to refuse. */
+/** Copies plain JSON, since the caller may change it later. Other values are not copied; the store rejects them. */
 function copyPlain<T>(value: T, depth = 0): T {
   if (depth > MAX_JSON_DEPTH) return value;
   if (Array.isArray(value)) return value.map((item) => copyPlain(item, depth + 1)) as T;

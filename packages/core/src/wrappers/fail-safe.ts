@@ -1,6 +1,6 @@
 /**
- * `withFailSafe`: for runtimes that must never stop because their store does (GEN-1). What fails is counted and reported, and
- * the caller gets what the method gives when there is nothing. Calls whose answer decides something still throw.
+ * `withFailSafe`: for runtimes that must keep running when their store fails (GEN-1). Failures are counted and
+ * reported, and the call returns the method's empty result. Calls whose result decides something still throw.
  */
 
 import { type CallFacts, factsOf } from '../contracts/calls.ts';
@@ -13,7 +13,7 @@ import type { HandleDefaults } from '../runs/handle.ts';
 import type { Logger } from '../telemetry/ports.ts';
 import { InterceptedStore, type Interceptor, type StoreCall } from './intercept.ts';
 
-/** One failure that was kept from the caller. */
+/** A failure that was reported instead of thrown. */
 export interface StoreFailure {
   event: 'statestore_save_failed' | 'statestore_load_failed';
   /** `runs.appendEvent`, `agents.saveEvent`, … */
@@ -25,40 +25,46 @@ export interface StoreFailure {
 }
 
 export interface FailSafeOptions {
-  /** Told of each failure. What it throws is ignored. */
+  /** Called for each failure. Errors that it throws are ignored. */
   onError?: (failure: StoreFailure) => void;
-  /** Gets each failure as an error line; pino fits. */
+  /** Receives each failure as an error line, for example pino. */
   logger?: Pick<Logger, 'error'>;
 }
 
-/** A handle whose appends give `null` when they fail. */
+/** A run handle whose appends return `null` when they fail. */
 export interface FailSafeHandle extends Omit<RunHandle, 'append'> {
   append(...args: Parameters<RunHandle['append']>): Promise<AppendResult | null>;
 }
 
-/** Appends give `null` when they fail. */
+/** A run store whose appends return `null` when they fail. */
 export interface FailSafeRuns extends Omit<RunStore, 'appendEvent' | 'appendEvents' | 'handle'> {
   appendEvent(event: RunEventInput, options?: AppendOptions): Promise<AppendResult | null>;
   appendEvents(events: readonly RunEventInput[], options?: AppendOptions): Promise<(AppendResult | null)[]>;
-  /** With `events`, payloads are checked; what does not fit is refused as always. */
+  /**
+   * Returns a handle on a run. With `events`, a payload that does not fit its schema still throws `INVALID_PAYLOAD`.
+   */
   handle(runId: string, defaults?: HandleDefaults): FailSafeHandle;
 }
 
 export interface FailSafeStore extends Omit<Store, 'runs' | 'forTenant'> {
   readonly runs: FailSafeRuns;
-  /** How many calls failed since the store was wrapped, those of its views included. */
+  /** How many calls failed since the store was wrapped, including calls on its views. */
   readonly failures: Readonly<{ saves: number; loads: number }>;
   forTenant(tenantId: string): FailSafeStore;
 }
 
 /**
- * A store whose saves and loads do not throw. Runs: appends give `null`, reads nothing. Agents: all saves and reads, but
- * for pauses, which are saved, loaded, claimed, confirmed and released as always. Not changed: `kv` and `jobs`, conditional
- * writes (`expectedSeq`, `expectedVersion`, `projections`, a transaction), removals, and what stores artifacts: there, an
- * invented answer would lose or double something.
+ * Wraps a store so that saves and loads do not throw. Failed appends to runs return `null`, and failed reads of runs,
+ * agents and artifacts return an empty result. Failed saves of agents resolve.
+ *
+ * These calls still throw, because a made-up result would lose or duplicate data: `kv`, `jobs`, conditional writes
+ * (`expectedSeq`, `expectedVersion`, `projections`, a transaction), removals, calls that store artifacts, and calls
+ * that save, load, claim, confirm or release a pause. `projectSnapshot` and `verify` throw too.
  *
  * @example
- * const store = withFailSafe(await open(url), { logger: pino() });
+ * const store = withFailSafe(await open('sqlite:app.db'), { logger: pino() });
+ * const result = await store.runs.handle('order-42').append('RunStarted');
+ * if (result === null) console.log('not stored', store.failures.saves);
  */
 export function withFailSafe(store: Store, options: FailSafeOptions = {}): FailSafeStore {
   return wrap(store, new FailureGuard(options));
@@ -79,13 +85,13 @@ class FailureGuard implements Interceptor {
   }
 
   async call(call: StoreCall, proceed: () => Promise<unknown>): Promise<unknown> {
-    const nothing = substituteFor(call);
-    if (!nothing) return proceed();
+    const emptyResult = substituteFor(call);
+    if (!emptyResult) return proceed();
     try {
       return await proceed();
     } catch (error) {
       this.#report(call, error);
-      return nothing(call.args);
+      return emptyResult(call.args);
     }
   }
 
@@ -109,12 +115,12 @@ class FailureGuard implements Interceptor {
       this.#options.logger?.error(line, `${method} failed; the runtime goes on without it`);
       this.#options.onError?.(failure);
     } catch {
-      // A reporter that fails must not bring down what the wrapper is there to keep up.
+      // A failing reporter must not make the call fail.
     }
   }
 }
 
-/** What the call gives when it fails; nothing for one that throws, as a conditional write does. */
+/** Returns the function that makes the call's empty result, or `undefined` when the call must throw. */
 function substituteFor(call: StoreCall): CallFacts['nothing'] {
   const facts = factsOf(call);
   if (facts.kind === 'handle') return undefined;
@@ -123,7 +129,7 @@ function substituteFor(call: StoreCall): CallFacts['nothing'] {
   return conditions.some((name) => options[name] !== undefined) ? undefined : facts.nothing;
 }
 
-/** Names the call without showing what was stored; the first argument of a call says whom it is about. */
+/** Describes the call without its payload, using the ids in its first argument. */
 function describe(call: StoreCall): Omit<StoreFailure, 'event' | 'error'> {
   const { domain, method, args } = call;
   const subject: Record<string, unknown> =

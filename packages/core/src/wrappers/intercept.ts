@@ -1,24 +1,24 @@
-/** A store around a store: every call passes an interceptor, in the views of tenants as well. */
+/** Wraps a store so that every call, also on the views of tenants, passes through an interceptor. */
 import { factsOf, type MethodOf, type StoreDomain } from '../contracts/calls.ts';
 import type { CallOptions } from '../contracts/common.ts';
 import type { Store } from '../contracts/store.ts';
 import { createHandle, type HandleDefaults } from '../runs/handle.ts';
 
-/** A call on its way to the store. */
+/** An intercepted call. */
 export type StoreCall = {
   [D in StoreDomain]: {
     domain: D;
     method: MethodOf<D>;
     args: readonly unknown[];
-    /** Of the view it was made on; absent for the operator's. */
+    /** The tenant of the view that was called; absent for the operator's view. */
     tenantId: string | undefined;
   };
 }[StoreDomain];
 
-/** What stands around each call; `proceed` makes it, with other arguments if given. */
+/** Handles each call of a store. `proceed` makes the call, with other arguments if given. */
 export interface Interceptor {
   call(call: StoreCall, proceed: (args?: readonly unknown[]) => Promise<unknown>): Promise<unknown>;
-  /** The same for calls that give an iterator; absent: they pass. */
+  /** Handles calls that return an iterator. Without it, they are not intercepted. */
   iterate?(call: StoreCall, proceed: () => AsyncIterable<unknown>): AsyncIterable<unknown>;
 }
 
@@ -67,7 +67,7 @@ export class InterceptedStore implements Store {
     return this.close();
   }
 
-  /** A handle whose calls pass the interceptor too. */
+  /** Returns a handle whose calls pass through the interceptor too. */
   #handle(runId: string, defaults?: HandleDefaults) {
     const stamps = { uuid: () => globalThis.crypto.randomUUID(), clock: Date.now };
     return createHandle(this.runs, stamps, runId, { tenantId: this.inner.info.tenantId, ...defaults });
@@ -87,14 +87,14 @@ export class InterceptedStore implements Store {
         if (!methods.has(name))
           methods.set(
             name,
-            own[name as 'handle'] ?? this.#intercepted(target, { domain, method: name, tenantId } as Unmade),
+            own[name as 'handle'] ?? this.#intercepted(target, { domain, method: name, tenantId } as CallTarget),
           );
         return methods.get(name);
       },
     });
   }
 
-  #intercepted(target: object, where: Unmade): Method {
+  #intercepted(target: object, where: CallTarget): Method {
     const method = Reflect.get(target, where.method, target) as Method;
     const { call, iterate } = this.#interceptor;
     if (factsOf(where).kind === 'iterate') {
@@ -115,5 +115,5 @@ export class InterceptedStore implements Store {
 
 type Method = (...args: unknown[]) => unknown;
 
-/** A call before it is given its arguments. */
-type Unmade = Omit<StoreCall, 'args'>;
+/** A call without its arguments. */
+type CallTarget = Omit<StoreCall, 'args'>;

@@ -1,4 +1,4 @@
-/** What each call adds to or takes from what a tenant has. */
+/** How each call changes the usage of a tenant. */
 import { checkId } from '../checks/text.ts';
 import type { ArtifactRef } from '../contracts/artifacts.ts';
 import type { AppendResult } from '../contracts/run-appends.ts';
@@ -12,19 +12,19 @@ import type { StoreCall } from './intercept.ts';
 import { exceeded, type GuardedCalls, type Proceed, type QuotaGuard } from './quota-guard.ts';
 import { bytesOfRun, payloadBytes, storedBytes } from './quota-usage.ts';
 
-/** Calls that add or remove what is counted. */
+/** Calls that add or remove runs or bytes. */
 export const GUARDED_CALLS: GuardedCalls = {
   'runs.appendEvent': async (guard, call, proceed) => {
     const event = call.args[0] as RunEventInput;
-    return appendOf(guard, Array.isArray(event) ? [] : [event], async () => [(await proceed()) as AppendResult]).then(
-      ([result]) => result,
-    );
+    return appendWithQuota(guard, Array.isArray(event) ? [] : [event], async () => [
+      (await proceed()) as AppendResult,
+    ]).then(([result]) => result);
   },
 
   'runs.appendEvents': async (guard, call, proceed) => {
     const events = call.args[0];
     if (!Array.isArray(events) || events.length === 0) return proceed();
-    return appendOf(guard, events as RunEventInput[], () => proceed() as Promise<AppendResult[]>);
+    return appendWithQuota(guard, events as RunEventInput[], () => proceed() as Promise<AppendResult[]>);
   },
 
   'runs.forkRun': async (guard, call) => {
@@ -34,22 +34,23 @@ export const GUARDED_CALLS: GuardedCalls = {
       fetchEvents: runs.fetchEvents.bind(runs),
       headSeq: runs.headSeq.bind(runs),
       appendEvents: ((events, more) =>
-        appendOf(guard, events, () => runs.appendEvents(events, more))) as Store['runs']['appendEvents'],
+        appendWithQuota(guard, events, () => runs.appendEvents(events, more))) as Store['runs']['appendEvents'],
     };
     return forkRun(guarded, call.tenantId ?? null, checkId(runId, 'runId'), options);
   },
 
   'runs.restoreRun': async (guard, call, proceed) => {
     const [parts, options] = call.args as [AsyncIterable<RunPart> | Iterable<RunPart>, unknown];
-    return restoreOf(guard, parts, (counted) => proceed([counted, options]) as Promise<RestoreResult>);
+    return restoreWithQuota(guard, parts, (counted) => proceed([counted, options]) as Promise<RestoreResult>);
   },
 
-  'runs.deleteRun': removing,
-  'runs.archiveRun': removing,
+  'runs.deleteRun': removeRun,
+  'runs.archiveRun': removeRun,
 
-  'artifacts.putBytes': (guard, call, proceed) => putOf(guard, call, Object(call.args[0]).byteLength ?? 0, proceed),
+  'artifacts.putBytes': (guard, call, proceed) =>
+    putWithQuota(guard, call, Object(call.args[0]).byteLength ?? 0, proceed),
   'artifacts.putText': (guard, call, proceed) =>
-    putOf(guard, call, typeof call.args[0] === 'string' ? Buffer.byteLength(call.args[0]) : 0, proceed),
+    putWithQuota(guard, call, typeof call.args[0] === 'string' ? Buffer.byteLength(call.args[0]) : 0, proceed),
 
   'artifacts.putStream': async (guard, call, proceed) => {
     const [chunks, options] = call.args as [AsyncIterable<Uint8Array>, unknown];
@@ -81,7 +82,7 @@ export const GUARDED_CALLS: GuardedCalls = {
   'artifacts.delete': async (guard, call, proceed) => {
     const tenantId = artifactTenant(call);
     if (guard.quotaOf(tenantId).bytes === undefined) return proceed();
-    // One whose key was destroyed is not counted either.
+    // An artifact whose key was destroyed cannot be read, and is not counted either.
     const ref = await guard
       .target(call)
       .artifacts.getRef(...(call.args as [string]))
@@ -98,8 +99,8 @@ export const GUARDED_CALLS: GuardedCalls = {
   },
 };
 
-/** Events of one or several tenants: all of them must have room, and duplicates take none. */
-async function appendOf(
+/** Appends events of one or several tenants. All tenants must have room. Duplicates use none. */
+async function appendWithQuota(
   guard: QuotaGuard,
   events: readonly RunEventInput[],
   append: () => Promise<AppendResult[]>,
@@ -107,17 +108,17 @@ async function appendOf(
   const tenants = new Map<string, number[]>();
   for (const [at, event] of events.entries()) {
     const { tenantId } = Object(event) as Partial<RunEventInput>;
-    // What is no event is refused by the store.
+    // The store rejects values that are not events.
     if (typeof tenantId !== 'string') continue;
     tenants.set(tenantId, [...(tenants.get(tenantId) ?? []), at]);
   }
   let make = append;
-  for (const [tenantId, places] of tenants) {
+  for (const [tenantId, indexes] of tenants) {
     const inner = make;
-    const own = places.map((at) => events[at]!);
-    const stored = (results: readonly AppendResult[]) => places.filter((at) => results[at]!.persisted);
+    const own = indexes.map((at) => events[at]!);
+    const stored = (results: readonly AppendResult[]) => indexes.filter((at) => results[at]!.persisted);
     const wanted = { runIds: own.map(({ runId }) => runId), bytes: own.reduce((sum, it) => sum + payloadBytes(it), 0) };
-    const came = (results: readonly AppendResult[]) => ({
+    const usedBy = (results: readonly AppendResult[]) => ({
       newRuns: stored(results)
         .filter((at) => results[at]!.runSeq === 1)
         .map((at) => events[at]!.runId),
@@ -125,7 +126,7 @@ async function appendOf(
     });
     make = () =>
       guard.atRate(tenantId, own.length, async () => {
-        const results = await guard.holding(tenantId, wanted, inner, came);
+        const results = await guard.holding(tenantId, wanted, inner, usedBy);
         guard.giveBackEvents(tenantId, own.length - stored(results).length);
         return results;
       });
@@ -133,8 +134,8 @@ async function appendOf(
   return make();
 }
 
-/** A run that is put back takes a place and its bytes, part by part. */
-async function restoreOf(
+/** Checks the quota for a restored run and its bytes, part by part, and counts it once it is restored. */
+async function restoreWithQuota(
   guard: QuotaGuard,
   parts: AsyncIterable<RunPart> | Iterable<RunPart>,
   restore: (parts: AsyncIterable<RunPart>) => Promise<RestoreResult>,
@@ -143,7 +144,7 @@ async function restoreOf(
   const counted = async function* () {
     for await (const part of parts) {
       const { tenantId, runId } = Object(Object(part).run) as Partial<RunPart['run']>;
-      // What is no part is refused by the store.
+      // The store rejects values that are not parts.
       if (typeof tenantId === 'string' && Array.isArray(part.events)) {
         const size = storedBytes(part.events);
         const usage = guard.usageOf(tenantId);
@@ -163,8 +164,8 @@ async function restoreOf(
   return result;
 }
 
-/** A run that goes gives back its place and its bytes. */
-async function removing(guard: QuotaGuard, call: StoreCall, proceed: Proceed): Promise<unknown> {
+/** Removes a run and subtracts it and its bytes from the usage. */
+async function removeRun(guard: QuotaGuard, call: StoreCall, proceed: Proceed): Promise<unknown> {
   const [runId, options] = call.args as [string, RunReadOptions | undefined];
   const { runs } = guard.target(call);
   const [first] = await runs.fetchEvents(runId, { tenantId: options?.tenantId, limit: 1 }).catch(() => []);
@@ -176,7 +177,7 @@ async function removing(guard: QuotaGuard, call: StoreCall, proceed: Proceed): P
   return isGone;
 }
 
-async function putOf(guard: QuotaGuard, call: StoreCall, size: number, proceed: Proceed): Promise<unknown> {
+async function putWithQuota(guard: QuotaGuard, call: StoreCall, size: number, proceed: Proceed): Promise<unknown> {
   const before = Date.now();
   return guard.holding(
     artifactTenant(call),
@@ -186,12 +187,12 @@ async function putOf(guard: QuotaGuard, call: StoreCall, size: number, proceed: 
   );
 }
 
-/** One that was stored before keeps the time it was stored first. */
+/** Whether an artifact was stored since a time. An artifact that already existed keeps its first `createdAt`. */
 function isNew(ref: ArtifactRef, since: number): boolean {
   return Date.parse(ref.createdAt) >= since;
 }
 
-/** Whose artifact a call speaks of: a view's, the one its scope names, or the default tenant's. */
+/** Returns the tenant of an artifact call: the view's, the one its scope names, or the default tenant. */
 function artifactTenant({ tenantId, args }: StoreCall): string {
   const { scope } = Object(args[1]) as { scope?: { tenantId?: string | null } };
   return tenantId ?? scope?.tenantId ?? DEFAULT_TENANT;

@@ -1,4 +1,6 @@
-/** Holds what calls are about to take of a tenant's quota, exactly within this process, and gives back what they did not. */
+/**
+ * Reserves a tenant's quota for calls before they are made, exactly within this process, and releases the unused part.
+ */
 import { checkInteger } from '../checks/numbers.ts';
 import { checkObject } from '../checks/text.ts';
 import { type CallName, factsOf } from '../contracts/calls.ts';
@@ -16,10 +18,10 @@ const MOST_KNOWN_RUNS = 10_000;
 
 export type Proceed = (args?: readonly unknown[]) => Promise<unknown>;
 
-/** What is done around a call that adds or removes what is counted. */
+/** Wraps a call that adds or removes runs or bytes. */
 export type GuardedCall = (guard: QuotaGuard, call: StoreCall, proceed: Proceed) => Promise<unknown>;
 
-/** One for each call that the table of calls marks as counted. */
+/** A wrapper for each call that the table of calls marks as counted. */
 export type GuardedCalls = Record<CallName<{ counted: true }>, GuardedCall>;
 
 export class QuotaGuard implements Interceptor {
@@ -29,9 +31,10 @@ export class QuotaGuard implements Interceptor {
   readonly #clock: () => number;
   readonly #usages = new Map<string, SharedUsage>();
   readonly #buckets = new Map<string, { bucket: TokenBucket; of: string }>();
-  /** Runs known to exist, and new ones under way with how many calls wait for them. */
+  /** Runs known to exist. */
   readonly #existing = new LruMap<string, true>(MOST_KNOWN_RUNS);
-  readonly #beginning = new Map<string, number>();
+  /** Runs that may be created by calls in progress, with the number of those calls. */
+  readonly #creating = new Map<string, number>();
   #flushing: NodeJS.Timeout | undefined;
 
   constructor(store: Store, options: QuotaOptions, guarded: GuardedCalls) {
@@ -48,7 +51,7 @@ export class QuotaGuard implements Interceptor {
   async call(call: StoreCall, proceed: Proceed): Promise<unknown> {
     const guarded = this.#guarded[`${call.domain}.${call.method}`];
     if (guarded) return guarded(this, call, proceed);
-    const events = eventsOf(call);
+    const events = countEvents(call);
     return events === 0 ? proceed() : this.atRate(call.tenantId ?? DEFAULT_TENANT, events, proceed);
   }
 
@@ -65,12 +68,12 @@ export class QuotaGuard implements Interceptor {
     return usage;
   }
 
-  /** The store or view a call was made on. */
+  /** Returns the store or view that was called. */
   target({ tenantId }: StoreCall): Store {
     return tenantId === undefined ? this.#store : this.#store.forTenant(tenantId);
   }
 
-  /** Takes tokens for so many events, and gives them back when the call fails. */
+  /** Takes tokens for `events` events and returns them when the call fails. Throws `QUOTA_EXCEEDED` without enough. */
   async atRate<T>(tenantId: string, events: number, proceed: () => Promise<T>): Promise<T> {
     const bucket = this.#bucketOf(tenantId);
     const waitMs = bucket?.take(events) ?? 0;
@@ -101,28 +104,28 @@ export class QuotaGuard implements Interceptor {
     return known.bucket;
   }
 
-  /** Holds runs that may be new and bytes while the call is made; `came` says what of it came to be. */
+  /** Reserves possibly new runs and bytes during the call. `usedBy` returns the part that the call has used. */
   async holding<T>(
     tenantId: string,
     wanted: { runIds: readonly string[]; bytes: number },
     proceed: () => Promise<T>,
-    came: (result: T) => { newRuns: readonly string[]; bytes: number },
+    usedBy: (result: T) => { newRuns: readonly string[]; bytes: number },
   ): Promise<T> {
     const { runs: mostRuns, bytes: mostBytes } = this.quotaOf(tenantId);
     if (mostRuns === undefined && mostBytes === undefined) return proceed();
     const usage = this.usageOf(tenantId);
     await usage.current();
-    if (!this.#hasRoomForRuns(tenantId, wanted.runIds)) await this.#lookFor(tenantId, wanted.runIds);
+    if (!this.#hasRoomForRuns(tenantId, wanted.runIds)) await this.#findExisting(tenantId, wanted.runIds);
     const { unknown, held } = this.#hold(tenantId, wanted);
     try {
       const result = await proceed();
-      const { newRuns, bytes } = came(result);
-      const begun = new Set(newRuns.map((runId) => keyOf(tenantId, runId)));
-      this.#settle(usage, unknown, begun, held.bytes, bytes);
+      const { newRuns, bytes } = usedBy(result);
+      const created = new Set(newRuns.map((runId) => keyOf(tenantId, runId)));
+      this.#settle(usage, unknown, created, held.bytes, bytes);
       for (const runId of wanted.runIds) this.#remember(keyOf(tenantId, runId));
       return result;
     } catch (error) {
-      // What may have been written stays counted: the same call sent again finds a duplicate, which is not.
+      // A write of unknown outcome stays counted. A retry finds a duplicate, which is not counted again.
       const isUnknown = isTidemarkError(error) && error.outcome === 'unknown';
       this.#settle(usage, unknown, new Set(isUnknown ? unknown : []), held.bytes, isUnknown ? held.bytes : 0);
       throw error;
@@ -132,16 +135,16 @@ export class QuotaGuard implements Interceptor {
   #settle(
     usage: SharedUsage,
     unknown: readonly string[],
-    begun: ReadonlySet<string>,
+    created: ReadonlySet<string>,
     heldBytes: number,
-    cameBytes: number,
+    usedBytes: number,
   ): void {
-    const released = this.#end(unknown, begun);
-    usage.settle({ runs: released, bytes: heldBytes }, { runs: begun.size, bytes: cameBytes });
+    const released = this.#releaseRuns(unknown, created);
+    usage.settle({ runs: released, bytes: heldBytes }, { runs: created.size, bytes: usedBytes });
     this.#flushSoon();
   }
 
-  /** Holds all that the call may take, in one step with the decision that there is room for it. */
+  /** Checks that there is room for the call and reserves it, synchronously, so that no other call comes in between. */
   #hold(tenantId: string, { runIds, bytes }: { runIds: readonly string[]; bytes: number }) {
     const { runs: mostRuns, bytes: mostBytes } = this.quotaOf(tenantId);
     const usage = this.usageOf(tenantId);
@@ -149,7 +152,7 @@ export class QuotaGuard implements Interceptor {
       throw exceeded('bytes', mostBytes, tenantId);
     if (!this.#hasRoomForRuns(tenantId, runIds)) throw exceeded('runs', mostRuns!, tenantId);
     const unknown = this.#unknown(tenantId, runIds);
-    const held = { runs: this.#begin(unknown), bytes };
+    const held = { runs: this.#reserveRuns(unknown), bytes };
     usage.hold(held.runs, held.bytes);
     return { unknown, held };
   }
@@ -157,41 +160,41 @@ export class QuotaGuard implements Interceptor {
   #hasRoomForRuns(tenantId: string, runIds: readonly string[]): boolean {
     const { runs } = this.quotaOf(tenantId);
     if (runs === undefined) return true;
-    const more = this.#unknown(tenantId, runIds).filter((run) => !this.#beginning.has(run)).length;
+    const more = this.#unknown(tenantId, runIds).filter((run) => !this.#creating.has(run)).length;
     return more === 0 || this.usageOf(tenantId).total.runs + more <= runs;
   }
 
-  /** Those of the runs that may be new. */
+  /** Returns the runs that may be new. */
   #unknown(tenantId: string, runIds: readonly string[]): string[] {
     return [...new Set(runIds)].map((runId) => keyOf(tenantId, runId)).filter((run) => !this.#existing.has(run));
   }
 
-  /** Asks the store which runs exist: at the limit those go on. */
-  async #lookFor(tenantId: string, runIds: readonly string[]): Promise<void> {
+  /** Reads which runs exist: at the limit, appends to existing runs are still allowed. */
+  async #findExisting(tenantId: string, runIds: readonly string[]): Promise<void> {
     for (const runId of new Set(runIds)) {
       if ((await this.#store.runs.headSeq(runId, { tenantId })) > 0) this.#remember(keyOf(tenantId, runId));
     }
   }
 
-  /** A run that several calls are about to begin is held once; gives how many are held for this call. */
-  #begin(runs: readonly string[]): number {
+  /** Reserves a run once even if several calls are about to create it. Returns how many runs this call reserved. */
+  #reserveRuns(runs: readonly string[]): number {
     let held = 0;
     for (const run of runs) {
-      const waiting = this.#beginning.get(run) ?? 0;
+      const waiting = this.#creating.get(run) ?? 0;
       if (waiting === 0) held++;
-      this.#beginning.set(run, waiting + 1);
+      this.#creating.set(run, waiting + 1);
     }
     return held;
   }
 
-  /** Who has begun a run, or is the last to wait for it, gives back what is held for it. */
-  #end(runs: readonly string[], begun: ReadonlySet<string>): number {
+  /** Releases a run's reservation when the call has created the run or is the last one in progress for it. */
+  #releaseRuns(runs: readonly string[], created: ReadonlySet<string>): number {
     let released = 0;
     for (const run of runs) {
-      const waiting = this.#beginning.get(run);
+      const waiting = this.#creating.get(run);
       if (waiting === undefined) continue;
-      if (waiting > 1 && !begun.has(run)) this.#beginning.set(run, waiting - 1);
-      else if (this.#beginning.delete(run)) released++;
+      if (waiting > 1 && !created.has(run)) this.#creating.set(run, waiting - 1);
+      else if (this.#creating.delete(run)) released++;
     }
     return released;
   }
@@ -200,7 +203,7 @@ export class QuotaGuard implements Interceptor {
     this.#existing.set(run, true);
   }
 
-  /** Less is there than before. */
+  /** Subtracts removed runs and bytes from the usage. */
   lower(tenantId: string, gone: QuotaUsage, runId?: string): void {
     if (runId !== undefined) this.#existing.delete(keyOf(tenantId, runId));
     const { runs, bytes } = this.quotaOf(tenantId);
@@ -209,7 +212,7 @@ export class QuotaGuard implements Interceptor {
     this.#flushSoon();
   }
 
-  /** A tenant that was erased begins anew. */
+  /** Forgets the usage of an erased tenant. */
   forget(tenantId: string): void {
     this.#usages.delete(tenantId);
     for (const [run] of this.#existing) if (run.startsWith(keyOf(tenantId, ''))) this.#existing.delete(run);
@@ -218,7 +221,7 @@ export class QuotaGuard implements Interceptor {
   #flushSoon(): void {
     this.#flushing ??= setTimeout(() => {
       this.#flushing = undefined;
-      // What could not be told now is told by the next call, or when the store is closed.
+      // If this fails, the next call or `close` syncs the usage.
       this.flush().catch(() => {});
     }, FLUSH_AFTER_MS).unref();
   }
@@ -249,13 +252,13 @@ export function exceeded(
   return new TidemarkError('QUOTA_EXCEEDED', message, { field: quota, rule: `at most ${size}`, ...details });
 }
 
-/** Ids have no NUL. */
+/** Ids cannot contain NUL. */
 function keyOf(tenantId: string, runId: string): string {
   return `${tenantId}\0${runId}`;
 }
 
-/** How many events a call brings. */
-function eventsOf(call: StoreCall): number {
+/** Returns how many events a call writes. */
+function countEvents(call: StoreCall): number {
   const facts = factsOf(call);
   if (facts.kind !== 'write' || facts.events === undefined) return 0;
   if (facts.events === 'one') return 1;

@@ -1,22 +1,22 @@
-/** What quotas can be set. */
+/** The options of `withQuotas`. */
 
-/** What a tenant may write and have; what is absent is not bounded. */
+/** Limits of one tenant. A limit that is absent is not enforced. */
 export interface TenantQuota {
-  /** Events of runs and agents, updates and steering, in each process. */
+  /** Events of runs and agents, updates and steering that each process may write per second. */
   eventsPerSecond?: number;
-  /** How many of them may come at once. Default: those of one second. */
+  /** How many of these events may be written at once. Default: those of one second. */
   burst?: number;
-  /** Runs that are there, archived and deleted ones not counted. */
+  /** Stored runs. Archived and deleted runs are not counted. */
   runs?: number;
   /** Bytes of the payloads of run events as JSON, and of artifacts. */
   bytes?: number;
 }
 
 export interface QuotaOptions {
-  /** By tenant, or told by a function; `undefined` is not bounded. */
+  /** Limits by tenant, or a function that returns them. A tenant without limits uses `default`. */
   limits: Record<string, TenantQuota> | ((tenantId: string) => TenantQuota | undefined);
-  /** For tenants that `limits` says nothing of. */
+  /** Limits of tenants that `limits` does not cover. Without it, they have none. */
   default?: TenantQuota;
-  /** Milliseconds since the epoch; for tests. */
+  /** Returns milliseconds since the epoch; for tests. */
   clock?: () => number;
 }

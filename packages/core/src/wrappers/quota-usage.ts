@@ -1,6 +1,6 @@
 /**
- * What a tenant has in the store: a record that all processes share, brought up to date by compare-and-swap about once a
- * second, and what this process has added since.
+ * The usage of a tenant: a record that all processes share, updated by compare-and-swap about once a second, plus what
+ * this process has added since.
  */
 import type { ArtifactRef } from '../contracts/artifacts.ts';
 import type { Page } from '../contracts/common.ts';
@@ -11,25 +11,25 @@ import type { RunSummary } from '../contracts/runs.ts';
 import type { Store } from '../contracts/store.ts';
 import { numberOf } from '../kv/values.ts';
 
-/** Counted things. */
+/** The usage of a tenant. */
 export interface QuotaUsage {
   runs: number;
-  /** Of the payloads of events as JSON text, and of artifacts. */
+  /** Bytes of the payloads of run events as JSON text, and of artifacts. */
   bytes: number;
 }
 
-/** In the KV of the tenant itself, so that it goes with the tenant. */
+/** The key of the record in the tenant's own KV, so that erasing the tenant removes it too. */
 const QUOTA_KEY = 'tidemark.quota';
 const SYNC_EVERY_MS = 1_000;
 
 export class SharedUsage {
   readonly #store: Store;
   readonly #clock: () => number;
-  /** As the record said when it was read or written last. */
+  /** The record as last read or written. */
   #known: QuotaUsage = { runs: 0, bytes: 0 };
-  /** What this process has added since, or holds for calls under way. */
+  /** The usage that this process has added since, or has reserved for calls in progress. */
   #own: QuotaUsage = { runs: 0, bytes: 0 };
-  /** The part of it that is settled, and goes into the record. */
+  /** The settled part of `#own`, which the next sync adds to the record. */
   #settled: QuotaUsage = { runs: 0, bytes: 0 };
   #syncedAt = Number.NEGATIVE_INFINITY;
   #syncing: Promise<void> | null = null;
@@ -40,7 +40,7 @@ export class SharedUsage {
     this.#clock = clock;
   }
 
-  /** Makes sure that what is known is no older than a moment. */
+  /** Syncs with the record unless that was done within the last second. */
   async current(): Promise<void> {
     if (this.#clock() - this.#syncedAt >= SYNC_EVERY_MS) await this.sync();
   }
@@ -49,7 +49,7 @@ export class SharedUsage {
     return { runs: this.#known.runs + this.#own.runs, bytes: this.#known.bytes + this.#own.bytes };
   }
 
-  /** Whether the record lacks something that this process knows. */
+  /** Whether this process has settled usage that the record does not include. */
   get isAhead(): boolean {
     return this.#settled.runs !== 0 || this.#settled.bytes !== 0;
   }
@@ -58,13 +58,13 @@ export class SharedUsage {
     this.#own = { runs: this.#own.runs + runs, bytes: this.#own.bytes + bytes };
   }
 
-  /** Of what was held, so much has come to be; the rest is given back. */
-  settle(held: QuotaUsage, came: QuotaUsage): void {
-    this.hold(came.runs - held.runs, came.bytes - held.bytes);
-    this.#settled = { runs: this.#settled.runs + came.runs, bytes: this.#settled.bytes + came.bytes };
+  /** Settles a reservation: counts the part that was used and releases the rest. */
+  settle(held: QuotaUsage, used: QuotaUsage): void {
+    this.hold(used.runs - held.runs, used.bytes - held.bytes);
+    this.#settled = { runs: this.#settled.runs + used.runs, bytes: this.#settled.bytes + used.bytes };
   }
 
-  /** Puts what is settled into the record and learns what others have put there. */
+  /** Adds the settled usage to the record and reads what other processes added. */
   sync(): Promise<void> {
     this.#syncing ??= this.#sync().finally(() => {
       this.#syncing = null;
@@ -74,25 +74,25 @@ export class SharedUsage {
 
   async #sync(): Promise<void> {
     const record = await this.#store.kv.get(QUOTA_KEY);
-    if (record === null) return this.#begin();
+    if (record === null) return this.#create();
     const stored = { runs: numberOf(record.fields.runs) ?? 0, bytes: numberOf(record.fields.bytes) ?? 0 };
     const added = this.#settled;
-    if (added.runs === 0 && added.bytes === 0) return this.#learn(stored, added);
+    if (added.runs === 0 && added.bytes === 0) return this.#synced(stored, added);
     const set = { runs: Math.max(0, stored.runs + added.runs), bytes: Math.max(0, stored.bytes + added.bytes) };
     const { swapped } = await this.#store.kv.swap(QUOTA_KEY, { expectedRevision: record.revision, set });
-    return swapped ? this.#learn(set, added) : this.#sync();
+    return swapped ? this.#synced(set, added) : this.#sync();
   }
 
-  /** Without a record the store itself is counted; whoever comes second takes the record of the first. */
-  async #begin(): Promise<void> {
+  /** Creates the record by counting the store. If another process created it first, uses that record. */
+  async #create(): Promise<void> {
     const added = this.#settled;
     const counted = await countUsage(this.#store);
     const { swapped } = await this.#store.kv.swap(QUOTA_KEY, { expectedRevision: 0, set: { ...counted } });
-    // What this process has settled meanwhile was there to be counted.
-    return swapped ? this.#learn(counted, added) : this.#sync();
+    // `added` was stored before the count, so the count includes it.
+    return swapped ? this.#synced(counted, added) : this.#sync();
   }
 
-  /** Counts the store anew and puts that into the record. */
+  /** Counts the store again and replaces the record with the result. */
   async recount(): Promise<QuotaUsage> {
     await this.#syncing;
     await this.#store.kv.delete(QUOTA_KEY);
@@ -100,7 +100,7 @@ export class SharedUsage {
     return this.total;
   }
 
-  #learn(stored: QuotaUsage, added: QuotaUsage): void {
+  #synced(stored: QuotaUsage, added: QuotaUsage): void {
     this.#known = stored;
     this.#settled = { runs: this.#settled.runs - added.runs, bytes: this.#settled.bytes - added.bytes };
     this.hold(-added.runs, -added.bytes);
@@ -108,7 +108,7 @@ export class SharedUsage {
   }
 }
 
-/** All runs and artifacts of a view, counted. */
+/** Counts all runs and artifacts of a view. */
 async function countUsage(store: Store): Promise<QuotaUsage> {
   const usage: QuotaUsage = { runs: 0, bytes: 0 };
   for (let cursor: string | undefined; ; ) {
@@ -124,7 +124,7 @@ async function countUsage(store: Store): Promise<QuotaUsage> {
   return usage;
 }
 
-/** Artifacts whose key was destroyed cannot be listed, nor what stands behind them: they are left out. */
+/** Counts the bytes of artifacts. An artifact whose key was destroyed ends the list; it and later ones are left out. */
 async function bytesOfArtifacts(store: Store): Promise<number> {
   let bytes = 0;
   if (!store.info.capabilities.artifacts) return bytes;
@@ -141,7 +141,7 @@ async function bytesOfArtifacts(store: Store): Promise<number> {
   }
 }
 
-/** As they are stored: what no key opens any more takes room too. */
+/** Counts the stored bytes of a run, including payloads whose key was destroyed. */
 export async function bytesOfRun(store: Store, runId: string, tenantId?: string): Promise<number> {
   let bytes = 0;
   for await (const { events } of store.runs.exportRun(runId, { tenantId })) bytes += storedBytes(events);
@@ -152,7 +152,7 @@ export function storedBytes(events: readonly Pick<ExportedEvent, 'payload'>[]): 
   return events.reduce((sum, { payload }) => sum + Buffer.byteLength(payload ?? ''), 0);
 }
 
-/** Of a payload on its way in; one that is no JSON is refused by the store. */
+/** Returns the size of an event's payload as JSON, or 0 for a value that is not JSON, which the store rejects. */
 export function payloadBytes({ payload }: Pick<RunEventInput, 'payload'>): number {
   if (payload === undefined) return 0;
   try {

@@ -1,4 +1,4 @@
-/** Quotas around a memory store: refused before anything is written, counted exactly, shared between processes. */
+/** Quotas on a memory store: enforced before anything is written, counted exactly, shared between processes. */
 import { describe, expect, it } from 'vitest';
 import { TidemarkError } from '../contracts/errors.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
@@ -27,7 +27,7 @@ function event(runId: string, change: Partial<RunEventInput> = {}): RunEventInpu
 const over = (field: keyof TenantQuota, size: number) => ({ code: 'QUOTA_EXCEEDED', field, rule: `at most ${size}` });
 
 describe('eventsPerSecond', () => {
-  it('lets a burst pass, then so many a second, and says when to come again', async () => {
+  it('allows a burst, then the rate, and reports when to retry', async () => {
     const { store, inner } = guarded({ eventsPerSecond: 10, burst: 5 });
     for (let n = 0; n < 5; n++) await store.runs.appendEvent(event('r'));
     await expect(store.runs.appendEvent(event('r'))).rejects.toMatchObject({
@@ -44,7 +44,7 @@ describe('eventsPerSecond', () => {
     );
   });
 
-  it('gives back what duplicates and failures took', async () => {
+  it('returns the tokens of duplicates and failed calls', async () => {
     const { store } = guarded({ eventsPerSecond: 1, burst: 2 });
     const once = event('r');
     for (let n = 0; n < 10; n++) await store.runs.appendEvent(once);
@@ -56,14 +56,14 @@ describe('eventsPerSecond', () => {
     await expect(store.runs.appendEvent(event('r'))).rejects.toMatchObject(over('eventsPerSecond', 1));
   });
 
-  it('lets a call larger than the burst pass, and makes up for it', async () => {
+  it('allows a call larger than the burst, and delays later calls accordingly', async () => {
     const { store } = guarded({ eventsPerSecond: 10, burst: 2 });
     await store.runs.appendEvents(Array.from({ length: 12 }, () => event('r')));
     now += 1_000;
     await expect(store.runs.appendEvent(event('r'))).rejects.toMatchObject({ retryAfterMs: 100 });
   });
 
-  it('holds for the tenant it is of, and for no other', async () => {
+  it('applies only to its own tenant', async () => {
     const { store } = guarded({ eventsPerSecond: 1 });
     await store.runs.appendEvent(event('r'));
     for (let n = 0; n < 5; n++) await store.runs.appendEvent(event('r', { tenantId: 'other' }));
@@ -74,7 +74,7 @@ describe('eventsPerSecond', () => {
 });
 
 describe('runs', () => {
-  it('refuses the run after the last one before anything is written, and lets the others grow', async () => {
+  it('rejects a new run above the limit before anything is written, and allows appends to others', async () => {
     const { store, inner } = guarded({ runs: 3 });
     for (const runId of ['a', 'b', 'c']) await store.runs.appendEvent(event(runId));
     await expect(store.runs.appendEvent(event('d'))).rejects.toMatchObject(over('runs', 3));
@@ -83,7 +83,7 @@ describe('runs', () => {
     expect(await store.usage('acme')).toMatchObject({ runs: 3 });
   });
 
-  it('counts exactly among many callers at once', async () => {
+  it('counts exactly with concurrent callers', async () => {
     const { store, inner } = guarded({ runs: 20 });
     const calls = Array.from({ length: 100 }, (_, n) => store.runs.appendEvent(event(`run-${n % 40}`)));
     const refused = (await Promise.allSettled(calls)).filter((it) => it.status === 'rejected').length;
@@ -92,7 +92,7 @@ describe('runs', () => {
     expect(await store.usage('acme')).toMatchObject({ runs: 20 });
   });
 
-  it('gives a place back with a run that is deleted, and takes one for a fork', async () => {
+  it('subtracts a deleted run and adds a fork', async () => {
     const { store } = guarded({ runs: 2 });
     await store.runs.appendEvent(event('a'));
     await store.runs.forkRun('a', { toRunId: 'b' });
@@ -102,7 +102,7 @@ describe('runs', () => {
     expect(await store.usage('acme')).toMatchObject({ runs: 2 });
   });
 
-  it('takes a place for a run that is put back', async () => {
+  it('counts a restored run', async () => {
     const { store } = guarded({ runs: 1 });
     await store.runs.appendEvent(event('a'));
     const parts = await Array.fromAsync(store.runs.exportRun('a'));
@@ -119,7 +119,7 @@ describe('bytes', () => {
   const payload = { text: 'x'.repeat(89) };
   const BYTES = JSON.stringify(payload).length;
 
-  it('counts payloads and artifacts, duplicates once, and gives back what is deleted', async () => {
+  it('counts payloads and artifacts, duplicates once, and subtracts deleted data', async () => {
     const { store } = guarded({ bytes: 3 * BYTES });
     const view = store.forTenant('acme');
     const first = event('r', { payload });
@@ -138,7 +138,7 @@ describe('bytes', () => {
     expect(await store.usage('acme')).toEqual({ runs: 0, bytes: BYTES });
   });
 
-  it('stops a stream where it would exceed them, and keeps nothing of it', async () => {
+  it('stops a stream that would exceed them, and stores nothing of it', async () => {
     const { store, inner } = guarded({ bytes: 1_000 });
     const chunks = async function* () {
       for (let n = 0; n < 20; n++) yield Buffer.alloc(100);
@@ -150,7 +150,7 @@ describe('bytes', () => {
     await view.artifacts.putBytes(Buffer.alloc(1_000));
   });
 
-  it('gives back what a failed call held, and keeps what may have been written', async () => {
+  it('releases the reservation of a failed call, and keeps that of an unknown outcome', async () => {
     const memory = memoryStore();
     let fault: 'UNAVAILABLE' | 'OUTCOME_UNKNOWN' | null = 'UNAVAILABLE';
     const failing = new InterceptedStore(memory, {
@@ -171,7 +171,7 @@ describe('bytes', () => {
 });
 
 describe('usage', () => {
-  it('is counted from the store where there is no record, and shared through one', async () => {
+  it('is counted from the store when there is no record, and shared through the record', async () => {
     const inner = memoryStore();
     for (const runId of ['a', 'b']) await inner.runs.appendEvent(event(runId, { payload: { n: 1 } }));
     const [one, two] = [guarded({ runs: 5 }, inner).store, guarded({ runs: 5 }, inner).store];
@@ -189,7 +189,7 @@ describe('usage', () => {
     await expect(one.runs.appendEvent(event('f'))).rejects.toMatchObject(over('runs', 5));
   });
 
-  it('is not guessed where the store cannot be counted', async () => {
+  it('fails when the store cannot be counted', async () => {
     const failing = new InterceptedStore(memoryStore(), {
       async call({ domain, method }, proceed) {
         if (domain === 'artifacts' && method === 'list') throw new TidemarkError('UNAVAILABLE', 'as asked');
@@ -199,7 +199,7 @@ describe('usage', () => {
     await expect(guarded({ bytes: 10 }, failing).store.usage('acme')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 
-  it('is told when the store is closed, and exceeds a quota by what others write within a second at most', async () => {
+  it('is synced on close, and exceeds a quota at most by what others write within a second', async () => {
     const inner = memoryStore();
     const stores = Array.from({ length: 4 }, () => guarded({ runs: 40 }, new Unclosed(inner)).store);
     for (let second = 0; second < 5; second++) {
@@ -218,7 +218,7 @@ describe('usage', () => {
     expect(await guarded({ runs: 40 }, inner).store.usage('acme')).toMatchObject({ runs: items.length });
   });
 
-  it('begins anew with a tenant that was erased', async () => {
+  it('starts from zero after the tenant was erased', async () => {
     const { store } = guarded({ runs: 1 });
     await store.runs.appendEvent(event('a'));
     await store.admin.eraseTenant('acme');
@@ -228,13 +228,13 @@ describe('usage', () => {
 });
 
 describe('withQuotas', () => {
-  it('refuses limits that are none', () => {
+  it('rejects invalid limits', () => {
     const inner = memoryStore();
     for (const quota of [{ runs: -1 }, { eventsPerSecond: 0 }, { bytes: 1.5 }, { burst: 3 }, 7])
       expect(() => withQuotas(inner, { limits: { acme: quota as TenantQuota } })).toThrow(/limits/);
   });
 
-  it('takes a function, and a default for those it says nothing of', async () => {
+  it('accepts a function, and a default for tenants without limits', async () => {
     const limits = (tenantId: string) => (tenantId === 'acme' ? { runs: 1 } : undefined);
     const store = withQuotas(memoryStore(), { limits, default: { runs: 0 } });
     await store.runs.appendEvent(event('a'));
@@ -242,7 +242,7 @@ describe('withQuotas', () => {
   });
 });
 
-/** A store that outlives those who close it. */
+/** A store that ignores `close`, so that several wrappers can share it. */
 class Unclosed extends InterceptedStore {
   constructor(inner: Store) {
     super(inner, { call: (_, proceed) => proceed() });

@@ -1,6 +1,6 @@
 /**
- * `withQuotas`: what a tenant may write and have. A call that would exceed it is `QUOTA_EXCEEDED` before anything is
- * written; what a call held and did not use is given back.
+ * `withQuotas`: limits what a tenant may write and store. A call that would exceed a quota fails with `QUOTA_EXCEEDED`
+ * before anything is written. Reserved quota that a call does not use is released.
  */
 import { checkId } from '../checks/text.ts';
 import type { Store } from '../contracts/store.ts';
@@ -12,19 +12,22 @@ import type { QuotaUsage } from './quota-usage.ts';
 
 /** A store with quotas. */
 export interface QuotaStore extends Store {
-  /** What a tenant has, by what this process knows: others' writes of the last second may be missing. */
+  /** Returns the usage of a tenant. Writes of other processes within the last second may be missing. */
   usage(tenantId: string): Promise<QuotaUsage>;
-  /** Counts what a tenant has anew, for when things were removed past this wrapper, have expired or were evicted. */
+  /** Counts the usage of a tenant again. Needed when data expired, was evicted or was removed without this wrapper. */
   recount(tenantId: string): Promise<QuotaUsage>;
 }
 
 /**
- * A store that refuses what exceeds a tenant's quota. Rates hold in each process; runs and bytes are shared through a
- * record in the tenant's KV that each process brings up to date about once a second, so that together they may exceed a
- * quota by what they write in that time.
+ * Wraps a store and enforces quotas of tenants. Calls that would exceed a quota fail with `QUOTA_EXCEEDED` and write
+ * nothing. Rates apply to each process. Runs and bytes are shared through a record in the tenant's KV that each process
+ * updates about once a second, so several processes may together exceed a quota by what they write in that time.
+ *
+ * @throws `INVALID_ARGUMENT` for invalid limits.
  *
  * @example
- * const store = withQuotas(await open(url), { limits: { acme: { runs: 10_000 } }, default: { eventsPerSecond: 500 } });
+ * const limits = { acme: { runs: 10_000 } };
+ * const store = withQuotas(await open('sqlite:app.db'), { limits, default: { eventsPerSecond: 500 } });
  */
 export function withQuotas(store: Store, options: QuotaOptions): QuotaStore {
   return new GuardedStore(store, new QuotaGuard(store, options, GUARDED_CALLS));

@@ -1,4 +1,4 @@
-/** What errors carry of a write, and what `replay` refuses (GEN-8). That it settles every write is tested on all engines in runtime. */
+/** `error.write`, and the writes that `replay` rejects (GEN-8). Tests in runtime replay every write on all engines. */
 import { describe, expect, it } from 'vitest';
 import { isTidemarkError, TidemarkError } from '../contracts/errors.ts';
 import type { RunEventInput } from '../contracts/run-events.ts';
@@ -12,7 +12,7 @@ import { isReplayable, replay } from './replay.ts';
 
 const LOST = new TidemarkError('OUTCOME_UNKNOWN', 'The reply was lost');
 
-/** A memory store whose runs, records and pauses carry out what they are told and lose the reply. */
+/** Returns a memory store whose runs, records and pauses execute each write and lose the reply. */
 function lossy(): { store: Store; healthy: Store } {
   const healthy = memoryStore();
   const engine = engineOf(healthy)!;
@@ -41,7 +41,7 @@ async function writeOf(call: Promise<unknown>): Promise<StoreWrite> {
 }
 
 describe('error.write', () => {
-  it('carries the ids that a handle made, so that a replay is a duplicate', async () => {
+  it('contains the ids that a handle generated, so that a replay is a duplicate', async () => {
     const { store, healthy } = lossy();
     const write = await writeOf(store.runs.handle('r').append('Progress', { n: 1 }, { timeoutMs: 1_000 }));
     expect(write).toMatchObject({ domain: 'runs', method: 'appendEvent', args: [{ eventType: 'Progress' }] });
@@ -50,7 +50,7 @@ describe('error.write', () => {
     expect(await healthy.runs.headSeq('r')).toBe(1);
   });
 
-  it('carries conditions, and nothing that belongs to one attempt', async () => {
+  it('contains conditions, but no signal or timeout', async () => {
     const { store, healthy } = lossy();
     await healthy.runs.handle('r').append('Progress');
     const { signal } = new AbortController();
@@ -76,7 +76,7 @@ describe('error.write', () => {
     expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', write: undefined });
   });
 
-  it('never carries the token of a pause', async () => {
+  it('never contains the token of a pause', async () => {
     const { store, healthy } = lossy();
     const save = await writeOf(store.agents.savePlannerState('secret-token', { step: 1 }));
     const load = await writeOf(store.agents.loadPlannerState('secret-token'));
@@ -91,7 +91,7 @@ describe('error.write', () => {
     expect(await healthy.agents.loadPlannerState('secret-token')).toEqual({});
   });
 
-  it('names the view it was made on, where the replay is made too', async () => {
+  it('names the view it was made on, and is replayed on that view', async () => {
     const { store, healthy } = lossy();
     const write = await writeOf(store.forTenant('acme').kv.put('key', { a: '1' }, { requestId: 'q' }));
     expect(write.tenantId).toBe('acme');
@@ -103,7 +103,7 @@ describe('error.write', () => {
 });
 
 describe('replay', () => {
-  it('refuses a write that nothing settles, and what is no write', async () => {
+  it('rejects writes without a key or condition that settles them, and values that are not writes', async () => {
     const { store, healthy } = lossy();
     const write = await writeOf(store.kv.compareAndSwap('key', 'a', null, '1'));
     expect(isReplayable(write)).toBe(false);

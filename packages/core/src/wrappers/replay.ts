@@ -1,4 +1,4 @@
-/** `replay`: sends a write again whose outcome is unknown (GEN-8). */
+/** `replay`: retries a write whose outcome is unknown (GEN-8). */
 import { isPlainObject } from '../checks/text.ts';
 import { CALLS, type CallArgs, type CallFacts, factsOf, type MethodOf, type StoreDomain } from '../contracts/calls.ts';
 import type { CallOptions } from '../contracts/common.ts';
@@ -9,11 +9,11 @@ import { isSettled } from '../tools/writes.ts';
 
 /** Options of `replay`. */
 export interface ReplayOptions extends CallOptions {
-  /** The argument that the write does not carry: the token of a pause, the chunks of an artifact, the parts of a run. */
+  /** The argument that errors omit: the token of a pause, the chunks of an artifact, or the parts of a run. */
   withheld?: unknown;
 }
 
-/** What a write returns. */
+/** The result of a write. */
 export type ReplayResult<W extends StoreWrite> = W extends { domain: infer D; method: infer M }
   ? D extends StoreDomain
     ? M extends MethodOf<D>
@@ -24,7 +24,7 @@ export type ReplayResult<W extends StoreWrite> = W extends { domain: infer D; me
     : never
   : never;
 
-/** What `replay` takes besides the write: options that must hold the argument that is withheld, if one is. */
+/** The further arguments of `replay`: options, with the withheld argument if the write has one. */
 export type ReplayArguments<W extends StoreWrite> = W extends { domain: infer D; method: infer M; args: infer Args }
   ? Args extends [Withheld, ...unknown[]]
     ? D extends StoreDomain
@@ -36,21 +36,25 @@ export type ReplayArguments<W extends StoreWrite> = W extends { domain: infer D;
   : never;
 
 /**
- * Sends a write again whose outcome is unknown and returns its result. However often it is replayed, the write is carried
- * out once; afterwards it is known to be stored, or the error says why it is not.
+ * Retries a write whose outcome is unknown and returns its result. The write takes effect once, even if it is replayed
+ * several times. When `replay` resolves, the write is stored; otherwise the error gives the reason.
  *
- * Most writes return what they would have returned the first time. Some report what they find: `deleteRun` returns false when
- * the first attempt deleted the run. A write that was made on the view of a tenant is replayed on that view.
+ * Most writes return the same result as the first attempt would have. Some depend on the current state: `deleteRun`
+ * returns false when the first attempt deleted the run. A write that was made on the view of a tenant is replayed on
+ * that view.
  *
  * @example
- * try { await store.kv.swap('counter', { expectedRevision: 3, set: { n: 4 }, requestId }) } catch (error) {
+ * const change = { expectedRevision: 0, set: { n: 1 }, requestId: crypto.randomUUID() };
+ * try {
+ *   await store.kv.swap('counter', change);
+ * } catch (error) {
  *   if (!isTidemarkError(error, 'OUTCOME_UNKNOWN') || !error.write) throw error;
  *   await replay(store, error.write);
  * }
  *
- * @throws `INVALID_ARGUMENT` when nothing in the write settles it, such as a kv write without a `requestId`, and when it
- * needs an argument that errors do not carry and `withheld` is missing. `TENANT_MISMATCH` when the store is the view of
- * another tenant. Otherwise what the call throws; `OUTCOME_UNKNOWN` again when this reply is lost too.
+ * @throws `INVALID_ARGUMENT` when the write cannot be replayed safely, such as a kv write without a `requestId`, and
+ * when it needs the `withheld` argument and that is missing. `TENANT_MISMATCH` when the store is the view of another
+ * tenant. Otherwise the errors of the call; `OUTCOME_UNKNOWN` again when this reply is lost too.
  */
 export async function replay<W extends StoreWrite>(
   store: Store,
@@ -71,7 +75,11 @@ export async function replay<W extends StoreWrite>(
   return domain[write.method]!(...args) as Promise<ReplayResult<W>>;
 }
 
-/** Whether a write carries what settles it, so that `replay` may send it again. */
+/**
+ * Whether `replay` can retry a write safely: it contains a key or a condition that keeps it from taking effect twice.
+ *
+ * @throws `INVALID_ARGUMENT` for a value that is not the `write` of an error.
+ */
 export function isReplayable(write: StoreWrite): boolean {
   return isSettled(checkWrite(write), write.args);
 }

@@ -1,6 +1,6 @@
 /**
- * `withRetries`: makes a call again while that can help and cannot harm (GEN-8). What was not written may be sent again
- * always; what may have been written only when the call carries a key that settles it.
+ * `withRetries`: retries calls when a retry is safe and can succeed (GEN-8). A call that wrote nothing is always safe
+ * to retry. A call that may have written is retried only with a key that keeps it from taking effect twice.
  */
 
 import { checkDuration } from '../checks/numbers.ts';
@@ -13,25 +13,30 @@ import { isSettled, withholdsFirst } from '../tools/writes.ts';
 import { InterceptedStore, type Interceptor, type StoreCall } from './intercept.ts';
 
 export interface RetryOptions {
-  /** No repetition begins later than this after the call. Default 30 s. */
+  /** How long after the start of the call a retry may begin. Default 30 s. */
   deadline?: Duration;
-  /** The pause before the first repetition; each further one may be twice as long. Default 25 ms. */
+  /** The longest delay before the first retry. It doubles with each further retry. Default 25 ms. */
   firstDelay?: Duration;
-  /** The longest pause. Default 1 s. */
+  /** The longest delay between two attempts. Default 1 s. */
   maxDelay?: Duration;
 }
 
 /**
- * A store that repeats what failed for the moment. An error that stays has `attempts`.
+ * Wraps a store and retries calls that fail with a retryable error, with exponential backoff and jitter. A write of
+ * unknown outcome is retried only if it has a key that keeps it from taking effect twice. Iterators and calls that take
+ * a stream are never retried. When the retries fail too, the error has `attempts`.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid option.
  *
  * @example
- * const store = withRetries(await open(url), { deadline: '10s' });
+ * const store = withRetries(await open('sqlite:app.db'), { deadline: '10s' });
+ * await store.runs.handle('order-42').append('RunStarted');
  */
 export function withRetries(store: Store, options: RetryOptions = {}): Store {
-  return new InterceptedStore(store, new Repeater(options));
+  return new InterceptedStore(store, new Retrier(options));
 }
 
-class Repeater implements Interceptor {
+class Retrier implements Interceptor {
   readonly #deadlineMs: number;
   readonly #firstDelayMs: number;
   readonly #maxDelayMs: number;
@@ -52,7 +57,7 @@ class Repeater implements Interceptor {
       } catch (error) {
         if (isTidemarkError(error, 'OUTCOME_UNKNOWN')) unsettled = error;
         const delay = this.#delayAfter(attempts);
-        if (!mayRepeat(call, error) || signal?.aborted || Date.now() + delay >= deadline) {
+        if (!mayRetry(call, error) || signal?.aborted || Date.now() + delay >= deadline) {
           const outcome = unsettled && !settles(error, unsettled) ? unsettled : error;
           throw attempts > 1 && isTidemarkError(outcome) ? Object.assign(outcome, { attempts }) : outcome;
         }
@@ -61,7 +66,7 @@ class Repeater implements Interceptor {
     }
   }
 
-  /** Between half and all of a pause that doubles: callers that failed together do not come back together. */
+  /** Returns half to all of a delay that doubles, at random, so that callers that failed together retry apart. */
   #delayAfter(attempts: number): number {
     const most = Math.min(this.#maxDelayMs, this.#firstDelayMs * 2 ** Math.min(attempts - 1, 30));
     return Math.max(1, Math.round(most * (0.5 + Math.random() / 2)));
@@ -69,29 +74,29 @@ class Repeater implements Interceptor {
 }
 
 /**
- * Whether the last attempt settles an earlier one whose outcome was unknown. An attempt that did not reach the engine settles
- * nothing, and the refusal of one run of a batch does not settle the other runs.
+ * Whether the error of the last attempt settles an earlier attempt of unknown outcome. An attempt that did not reach
+ * the engine settles nothing, and the rejection of one run of a batch does not settle the other runs.
  */
 function settles(error: unknown, unsettled: TidemarkError): boolean {
   if (!isTidemarkError(error) || error.retryable || isTidemarkError(error, 'ABORTED', 'STORE_CLOSED')) return false;
   return unsettled.runId === undefined;
 }
 
-function mayRepeat(call: StoreCall, error: unknown): boolean {
+function mayRetry(call: StoreCall, error: unknown): boolean {
   if (!isTidemarkError(error) || !error.retryable || takesStream(call)) return false;
   return error.outcome === 'rejected' || returnsTheSame(call);
 }
 
-/** A stream can be read once only. */
+/** Whether the call takes a stream, which can be read only once. */
 function takesStream(call: StoreCall): boolean {
   const facts = factsOf(call);
   return facts.kind === 'write' && facts.withholds !== 'token' && withholdsFirst(facts, call.args);
 }
 
-/** Whether the call, made again, returns what it would have returned the first time. */
+/** Whether a retry of the call returns the result that the first attempt would have returned. */
 function returnsTheSame(call: StoreCall): boolean {
   const facts = factsOf(call);
-  // What became of the caller's transaction only the caller can find out.
+  // Only the caller can find out the outcome of its transaction.
   if (facts.kind !== 'write' || Object(call.args[facts.options]).transaction !== undefined) return false;
   return facts.settledBy !== 'state' && isSettled(facts, call.args);
 }

@@ -1,4 +1,4 @@
-/** A rate with room for bursts: tokens come in steadily and are taken by calls, in this process only. */
+/** A token bucket: limits a rate within this process and allows bursts. */
 
 export class TokenBucket {
   readonly #perSecond: number;
@@ -16,8 +16,8 @@ export class TokenBucket {
   }
 
   /**
-   * Takes tokens and gives 0, or takes none and gives the milliseconds until it could. A call larger than the bucket
-   * takes a full one and leaves a debt, so that it comes to pass at all and the rate still holds.
+   * Takes tokens and returns 0, or takes none and returns the milliseconds until it could. A call for more tokens than
+   * the bucket holds needs a full bucket and leaves it negative: the call is possible and the rate still holds.
    */
   take(count: number): number {
     this.#fill();
@@ -33,8 +33,8 @@ export class TokenBucket {
 
   #fill(): void {
     const now = this.#clock();
-    const came = (Math.max(0, now - this.#filledAt) / 1_000) * this.#perSecond;
-    this.#tokens = Math.min(this.#burst, this.#tokens + came);
+    const refill = (Math.max(0, now - this.#filledAt) / 1_000) * this.#perSecond;
+    this.#tokens = Math.min(this.#burst, this.#tokens + refill);
     this.#filledAt = now;
   }
 }

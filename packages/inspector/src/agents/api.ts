@@ -1,4 +1,4 @@
-/** What the views of sessions ask the server. */
+/** Server requests of the session views. */
 import type {
   JsonObject,
   MemoryRecord,
@@ -52,7 +52,7 @@ export function listSteering(
   return ask('GET /v1/sessions/{sessionId}/steering', { params: { sessionId }, query: { ...wanted, tenant }, signal });
 }
 
-/** The first event of an id stands, so that it can be sent again. */
+/** Safe to retry: the server keeps the first event with an id. */
 export async function saveSteering(event: SteeringEvent, tenant: Tenant): Promise<void> {
   await ask('POST /v1/sessions/{sessionId}/steering', {
     params: { sessionId: event.sessionId },
@@ -107,7 +107,7 @@ export function listPauses(
   return ask('GET /v1/pauses', { query: { ...page, tenant }, signal });
 }
 
-/** What a pause holds, without consuming it; for operators. */
+/** Returns the content of a pause without consuming it; for operators only. */
 export async function readPause(pauseId: string, tenant: Tenant, signal: AbortSignal): Promise<JsonObject> {
   return (await ask('GET /v1/admin/pauses/{pauseId}', { params: { pauseId }, query: { tenantId: tenant }, signal }))
     .payload as JsonObject;

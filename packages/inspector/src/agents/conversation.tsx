@@ -1,4 +1,4 @@
-/** What people and agents said to each other, turn by turn, with the work in between in small print. */
+/** The messages of people and agents in order, with the work in between in small print. */
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Icon } from '../parts/icons.tsx';
 import { JsonTree } from '../parts/json-tree.tsx';
@@ -12,7 +12,7 @@ import { conversationOf, lookOf, type Utterance } from './update-text.ts';
 
 const FIRST = 150;
 const FURTHER = 500;
-/** So near the end the page follows what is new. */
+/** The list follows new messages while it is scrolled this close to its end. */
 const NEAR_PX = 80;
 
 export function Conversation({ session }: { session: Session }) {
@@ -30,13 +30,13 @@ export function Conversation({ session }: { session: Session }) {
   return (
     <div class="conversation">
       {all.length === 0 ? (
-        <Empty icon="sessions" title="Nothing was said yet">
-          <p>Steering and updates of the session stand here, both sides in order.</p>
+        <Empty icon="sessions" title="No messages yet">
+          <p>Steering events and updates of the session appear here in order.</p>
         </Empty>
       ) : (
         <ol
           ref={list}
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys.
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
           tabIndex={0}
           aria-label="Conversation"
           onScroll={({ currentTarget: it }) => {
@@ -61,7 +61,7 @@ export function Conversation({ session }: { session: Session }) {
                     {task && <Status status={task.status} />}
                   </li>
                 )}
-                <Said key={utterance.id} utterance={utterance} />
+                <Message key={utterance.id} utterance={utterance} />
               </>
             );
           })}
@@ -72,7 +72,7 @@ export function Conversation({ session }: { session: Session }) {
   );
 }
 
-function Said({ utterance }: { utterance: Utterance }) {
+function Message({ utterance }: { utterance: Utterance }) {
   const { by, type, words, content, at, isAside } = utterance;
   const [isOpen, setOpen] = useState(false);
   const { icon, tone } = lookOf(type);
@@ -86,11 +86,11 @@ function Said({ utterance }: { utterance: Utterance }) {
         </span>
         <button type="button" class="bare small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <Icon name={isOpen ? 'up' : 'more'} />
-          <span class="unseen">All of it</span>
+          <span class="unseen">Show the full content</span>
         </button>
       </p>
       {words !== '' && <p class="words">{words}</p>}
-      {isOpen && <JsonTree value={content ?? null} label="All of it" />}
+      {isOpen && <JsonTree value={content ?? null} label="Full content" />}
     </li>
   );
 }

@@ -1,7 +1,7 @@
-/** Finds sessions and pauses by what was typed: a part of the id of a session, or how the id of a pause begins. */
+/** Finds sessions by a part of their id, and pauses by the start of their id. */
 import type { Finding } from '../shell/finding.ts';
 import { hrefOf } from '../shell/router.ts';
-import { tenantInPlace } from '../shell/tenant-box.tsx';
+import { currentTenant } from '../shell/tenant-box.tsx';
 import { listPauses, listSessions } from './api.ts';
 
 const PAGE = { cursor: undefined, limit: 1_000 };
@@ -9,7 +9,7 @@ const MOST = 6;
 const SHORTEST_PAUSE_ID = 4;
 
 export async function findSessions(text: string, signal: AbortSignal): Promise<Finding[]> {
-  const tenant = tenantInPlace();
+  const tenant = currentTenant();
   const { items } = await listSessions(PAGE, tenant, signal);
   const similar = items.filter(({ sessionId }) => sessionId.toLowerCase().includes(text.toLowerCase()));
   return similar.slice(0, MOST).map(({ sessionId }) => ({
@@ -22,7 +22,7 @@ export async function findSessions(text: string, signal: AbortSignal): Promise<F
 
 export async function findPauses(text: string, signal: AbortSignal): Promise<Finding[]> {
   if (text.length < SHORTEST_PAUSE_ID || !/^[0-9a-f]+$/.test(text)) return [];
-  const tenant = tenantInPlace();
+  const tenant = currentTenant();
   const { items } = await listPauses(PAGE, tenant, signal);
   const begun = items.filter(({ pauseId }) => pauseId.startsWith(text));
   return begun.slice(0, MOST).map(({ pauseId, reason, sessionId }) => ({

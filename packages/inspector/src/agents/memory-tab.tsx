@@ -1,6 +1,6 @@
 /**
- * What is remembered for a session. The store keeps the latest version only: how it differs from the one before can be
- * told of versions that were seen here.
+ * The memory of a session. The store keeps only the latest version, so changes are shown only between versions loaded
+ * while the tab is open.
  */
 import type { MemoryRecord } from '@tidemark/core/portable';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -36,10 +36,10 @@ export function MemoryTab({ session }: { session: Session }) {
   const own = read.items.filter(({ key }) => isOfSession(key, sessionId));
   return (
     <div class="memory-tab">
-      {!read.isWhole && <p class="tone-warn">Only the first {countText(read.items.length)} keys were looked at.</p>}
+      {!read.isWhole && <p class="tone-warn">Only the first {countText(read.items.length)} keys were checked.</p>}
       {own.length === 0 && (
-        <Empty icon="kv" title="Nothing is remembered for this session">
-          <p>Memory whose key names the session shows up here:</p>
+        <Empty icon="kv" title="No memory for this session">
+          <p>Memory states whose key contains the session id appear here:</p>
           <Command>{`await store.agents.saveMemoryState(memoryKey('acme', 'ada', ${JSON.stringify(sessionId)}), { facts: [] });`}</Command>
         </Empty>
       )}
@@ -95,13 +95,13 @@ function MemoryCard({ info, session }: { info: MemoryInfo; session: Session }) {
               <li key={path}>
                 <code>{path || '/'}</code>
                 {before !== undefined && <del>{shortText(before, 200)}</del>}
-                {after !== undefined ? <ins>{shortText(after, 200)}</ins> : <span class="quiet">gone</span>}
+                {after !== undefined ? <ins>{shortText(after, 200)}</ins> : <span class="quiet">removed</span>}
               </li>
             ))}
           </ol>
         </section>
       ) : (
-        <p class="quiet">The store keeps this version only; the next one that is saved is compared with it here.</p>
+        <p class="quiet">The store keeps only this version. The next saved version is compared with it here.</p>
       )}
     </article>
   );

@@ -1,6 +1,6 @@
 /**
- * One pause and its answer. Approving and rejecting write a steering event for the task that waits; whoever holds the
- * token resumes it. The token itself is nowhere: the store has only its hash.
+ * One pause and its answer. Approving and rejecting write a steering event for the waiting task; the process that holds
+ * the token then resumes it. The token is not available here: the store has only its hash.
  */
 import { useSignal } from '@preact/signals';
 import type { PauseInfo, SteeringEvent } from '@tidemark/core/portable';
@@ -8,7 +8,7 @@ import { useAction } from '../live/action.ts';
 import { useResource } from '../live/resource.ts';
 import type { Tenant } from '../live/tenant.ts';
 import { CommandLine, tidemarkLine } from '../parts/command-line.tsx';
-import { tell } from '../parts/copy.tsx';
+import { notify } from '../parts/copy.tsx';
 import { Countdown } from '../parts/countdown.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { newId } from '../parts/ids.ts';
@@ -34,7 +34,7 @@ export function PauseCard({ pause, decision, tenant, onDecided }: PauseCardProps
   return (
     <li class="card pause-card">
       <header>
-        <h2>{reason ?? 'A pause without a reason'}</h2>
+        <h2>{reason ?? 'Pause without a reason'}</h2>
         <Status status={state.toUpperCase()} />
       </header>
       <p>
@@ -58,7 +58,7 @@ export function PauseCard({ pause, decision, tenant, onDecided }: PauseCardProps
           isOpen.value = currentTarget.open;
         }}
       >
-        <summary>Look at what it holds, without consuming it</summary>
+        <summary>Show its content without consuming it</summary>
         {isOpen.value && <Content pauseId={pauseId} tenant={tenant} />}
       </details>
     </li>
@@ -73,7 +73,7 @@ function Decided({ decision }: { decision: SteeringEvent }) {
       <Time at={decision.createdAt} />
       {decision.source !== undefined && ` from ${decision.source}`}
       {typeof decision.payload?.comment === 'string' && `: ${wordsOf(decision.payload)}`}
-      <span class="quiet"> · whoever holds the token resumes the task</span>
+      <span class="quiet"> · the process that holds the token resumes the task</span>
     </p>
   );
 }
@@ -82,7 +82,7 @@ function Answer({ pause, tenant, onDecided }: Omit<PauseCardProps, 'decision'>) 
   const comment = useSignal('');
   const action = useAction();
   if (!canBeAnswered(pause))
-    return <p class="quiet">It names no session and task, so nobody would hear an answer from here.</p>;
+    return <p class="quiet">This pause has no session and task, so it cannot be answered here.</p>;
   const { sessionId, taskId, pauseId } = pause;
   const decide = (eventType: 'APPROVE' | 'REJECT') => {
     const text = comment.value.trim();
@@ -91,7 +91,7 @@ function Answer({ pause, tenant, onDecided }: Omit<PauseCardProps, 'decision'>) 
     const event = { ...ids, eventType, payload, source: 'inspector', createdAt: new Date().toISOString() };
     action.run(async () => {
       await saveSteering(event, tenant);
-      tell(eventType === 'APPROVE' ? 'Approved' : 'Rejected');
+      notify(eventType === 'APPROVE' ? 'Approved' : 'Rejected');
       onDecided();
     });
   };
@@ -124,7 +124,7 @@ function Content({ pauseId, tenant }: { pauseId: string; tenant: Tenant }) {
   const { data, error, reload } = useResource(pauseId, (signal) => readPause(pauseId, tenant, signal));
   if (error.value !== undefined) return <Failure error={error.value} onRetry={reload} />;
   return data.value ? (
-    <JsonTree value={data.value} label="What the pause holds" openLevels={3} />
+    <JsonTree value={data.value} label="Content of the pause" openLevels={3} />
   ) : (
     <Waiting what="the pause" />
   );

@@ -1,4 +1,4 @@
-/** Pauses that wait for somebody: what they are about, how long they still wait, and an answer. */
+/** The waiting pauses with their reason, time left and answer form. */
 import type { PauseInfo } from '@tidemark/core/portable';
 import { useEffect } from 'preact/hooks';
 import { useResource } from '../live/resource.ts';
@@ -12,7 +12,7 @@ import { isOpen, readDecisions, readPauses } from './pauses.ts';
 const POLL_MS = 5_000;
 
 interface InboxProps {
-  /** Of one session, or all. */
+  /** Shows only the pauses of this session; all if absent. */
   sessionId?: string;
   tenant: Tenant;
 }
@@ -39,7 +39,7 @@ export function PauseInbox({ sessionId, tenant }: InboxProps) {
         <p class="tone-warn">Only {countText(inbox.items.length)} pauses were read; there are more.</p>
       )}
       {open.length === 0 && <NoPauses />}
-      <ol aria-label="Pauses that wait, the next to expire first">
+      <ol aria-label="Waiting pauses, next to expire first">
         {open.map((pause) => (
           <PauseCard
             key={pause.pauseId}
@@ -57,8 +57,8 @@ export function PauseInbox({ sessionId, tenant }: InboxProps) {
 
 function NoPauses() {
   return (
-    <Empty icon="pauses" title="Nothing waits for an answer">
-      <p>When a task stops to ask, its question shows up here until it is resumed or expires:</p>
+    <Empty icon="pauses" title="No pauses are waiting">
+      <p>A pause appears here until its task is resumed or the pause expires:</p>
       <Command>{`const token = mintPauseToken();
 await store.agents.savePlannerState(token, { reason: 'approve a refund' }, { sessionId, taskId, ttl: '1h' });`}</Command>
     </Empty>
@@ -68,7 +68,7 @@ await store.agents.savePlannerState(token, { reason: 'approve a refund' }, { ses
 function Consumed({ pauses }: { pauses: readonly PauseInfo[] }) {
   return (
     <details>
-      <summary>{countText(pauses.length)} resumed lately</summary>
+      <summary>{countText(pauses.length)} resumed recently</summary>
       <ol class="trace-events">
         {pauses.map((pause) => (
           <li key={pause.pauseId}>

@@ -1,9 +1,9 @@
-/** The inbox: every pause that waits for somebody. */
-import { TenantBox, tenantInPlace } from '../shell/tenant-box.tsx';
+/** The pause inbox of a tenant. */
+import { currentTenant, TenantBox } from '../shell/tenant-box.tsx';
 import { PauseInbox } from './pause-inbox.tsx';
 
 export function PausesView() {
-  const tenant = tenantInPlace();
+  const tenant = currentTenant();
   return (
     <section class="view scrolls">
       <div class="view-head">

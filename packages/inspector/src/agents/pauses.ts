@@ -1,4 +1,4 @@
-/** Pauses and what was decided about them. Only their metadata is read: looking never consumes one. */
+/** Reads pauses and their decisions. Reads only metadata, which never consumes a pause. */
 import type { PauseInfo, SteeringEvent } from '@tidemark/core/portable';
 import { type Reading, readUpTo } from '../live/pages.ts';
 import type { Tenant } from '../live/tenant.ts';
@@ -8,10 +8,10 @@ const PAGE = 1_000;
 const MOST_PAUSES = 5_000;
 const MOST_STEERING = 10_000;
 
-/** What was decided about each pause. */
+/** The decision on each pause, by pause id. */
 export type Decisions = ReadonlyMap<string, SteeringEvent>;
 
-/** Pauses that have not expired, those first that expire first. */
+/** Reads pauses that have not expired, next to expire first. */
 export async function readPauses(
   sessionId: string | undefined,
   tenant: Tenant,
@@ -23,7 +23,7 @@ export async function readPauses(
   return reading;
 }
 
-/** What was decided about some pauses: one read of the steering of each task that waits. */
+/** Reads the decisions on pauses, with one request for the steering of each waiting task. */
 export async function readDecisions(
   pauses: readonly PauseInfo[],
   tenant: Tenant,
@@ -43,7 +43,7 @@ export function isOpen({ state }: PauseInfo): boolean {
   return state !== 'consumed';
 }
 
-/** An answer goes to the task: without one nobody would hear it. */
+/** A pause can be answered only if it has a session and a task, which receive the answer. */
 export function canBeAnswered(pause: PauseInfo): pause is PauseInfo & { sessionId: string; taskId: string } {
   return pause.sessionId !== undefined && pause.taskId !== undefined;
 }

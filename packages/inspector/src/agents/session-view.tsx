@@ -1,4 +1,4 @@
-/** One session, live: what was said, done, steered, remembered, asked and left behind. */
+/** One session, live: conversation, tasks, updates, steering, memory, trajectories, pauses and artifacts. */
 import type { StateUpdate } from '@tidemark/core/portable';
 import { encodeSegment } from '@tidemark/wire';
 import { useEffect, useMemo } from 'preact/hooks';
@@ -10,7 +10,7 @@ import { countText } from '../parts/numbers.ts';
 import { Empty, Failure, Waiting } from '../parts/states.tsx';
 import { Tabs } from '../parts/tabs.tsx';
 import { hrefOf } from '../shell/router.ts';
-import { tenantInPlace } from '../shell/tenant-box.tsx';
+import { currentTenant } from '../shell/tenant-box.tsx';
 import { Conversation } from './conversation.tsx';
 import { MemoryTab } from './memory-tab.tsx';
 import { PauseInbox } from './pause-inbox.tsx';
@@ -21,20 +21,20 @@ import { TrajectoriesTab } from './trajectories-tab.tsx';
 import { UpdatesTab } from './updates-tab.tsx';
 
 export function SessionView({ ids: [sessionId = ''] }: { ids: string[] }) {
-  const tenant = tenantInPlace();
+  const tenant = currentTenant();
   const session = useMemo(() => new Session(sessionId, tenant), [sessionId, tenant]);
   useEffect(() => () => session.close(), [session]);
   const isLoaded = session.isLoaded.value;
   const topic = `sessions/${encodeSegment(sessionId)}`;
   const last = session.lastUpdateId;
-  const hearing = {
+  const subscription = {
     topic,
     ...(tenant && { tenantId: tenant }),
     after: last === null ? null : encodeURIComponent(last),
-    onItem: (update: unknown) => session.hear(update as StateUpdate),
+    onItem: (update: unknown) => session.receive(update as StateUpdate),
     onReset: () => void session.load(),
   };
-  useTopic(isLoaded ? hearing : null, `${topic} ${tenant} ${isLoaded}`);
+  useTopic(isLoaded ? subscription : null, `${topic} ${tenant} ${isLoaded}`);
   return (
     <section class="view session-view">
       <header class="run-title">
@@ -57,12 +57,12 @@ function Loaded({ session }: { session: Session }) {
   return (
     <>
       {isEmpty && (
-        <Empty icon="sessions" title="There is nothing of this session yet">
-          <p>Tasks, updates and steering that name it show up here as they come.</p>
+        <Empty icon="sessions" title="This session has no data yet">
+          <p>Its tasks, updates and steering events appear here as they are saved.</p>
         </Empty>
       )}
       <Tabs
-        label="Ways to look at the session"
+        label="Session tabs"
         tabs={[
           {
             name: 'conversation',

@@ -1,14 +1,14 @@
-/** A session while it is looked at: its tasks, updates and steering, kept up to date. */
+/** The tasks, updates and steering of a session, kept up to date while its page is open. */
 import { signal } from '@preact/signals';
 import type { SessionPage, StateUpdate, SteeringEvent, TaskState } from '@tidemark/core/portable';
 import type { Tenant } from '../live/tenant.ts';
 import { listSteering, listTasks, listUpdates } from './api.ts';
 
 const PAGE = 5_000;
-/** What a page of the browser holds of a log. */
+/** The maximum number of log entries kept in the browser. */
 const MOST = 50_000;
-/** Tasks and steering have no stream of their own: they are read again when something happens, and now and then. */
-const PAUSE_MS = 500;
+/** Tasks and steering have no stream: they are read again after each update, and periodically. */
+const REFRESH_DELAY_MS = 500;
 const POLL_MS = 5_000;
 
 export class Session {
@@ -47,23 +47,23 @@ export class Session {
     }
   }
 
-  /** The id of the last update; `null` where there is none. */
+  /** The id of the last update; `null` if there are none. */
   get lastUpdateId(): string | null {
     return this.updates.peek().at(-1)?.updateId ?? null;
   }
 
-  hear(update: StateUpdate): void {
+  receive(update: StateUpdate): void {
     this.#add([update]);
     this.refresh();
   }
 
-  /** Reads tasks and steering soon. */
+  /** Schedules a read of tasks and steering. */
   refresh(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      // The next one may succeed; what is shown stays.
+      // Keeps the data shown; the next refresh may succeed.
       this.#readRest().catch(() => {});
-    }, PAUSE_MS);
+    }, REFRESH_DELAY_MS);
   }
 
   close(): void {
@@ -91,7 +91,7 @@ export class Session {
   }
 }
 
-/** What came after an item, page by page. */
+/** Reads all items after an id, page by page. */
 async function readLog<T>(
   read: (sinceId: string | undefined) => Promise<SessionPage<T>>,
   after: string | undefined,

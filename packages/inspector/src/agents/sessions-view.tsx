@@ -1,4 +1,4 @@
-/** The sessions there are, the most recently active first. */
+/** The list of sessions, most recently active first. */
 import { computed } from '@preact/signals';
 import type { SessionInfo } from '@tidemark/core/portable';
 import { useMemo, useRef } from 'preact/hooks';
@@ -12,8 +12,8 @@ import { TextBox } from '../parts/text-box.tsx';
 import { Time } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { useShortcuts } from '../shell/keys.ts';
-import { hrefOf, navigate, place, setQuery } from '../shell/router.ts';
-import { TenantBox, tenantInPlace } from '../shell/tenant-box.tsx';
+import { hrefOf, navigate, route, setQuery } from '../shell/router.ts';
+import { currentTenant, TenantBox } from '../shell/tenant-box.tsx';
 import { listSessions } from './api.ts';
 
 const PAGE = 1_000;
@@ -22,8 +22,8 @@ const ROW_HEIGHT = 34;
 const COLUMNS = ['Session', 'Created', 'Last active'];
 
 export function SessionsView() {
-  const tenant = tenantInPlace();
-  const text = place.value.query.get('q') ?? '';
+  const tenant = currentTenant();
+  const text = route.value.query.get('q') ?? '';
   const { data, error, isLoading, reload } = useResource(JSON.stringify([tenant]), async (signal) => {
     const read = await readUpTo(MOST, (cursor) => listSessions({ cursor, limit: PAGE }, tenant, signal));
     read.items.sort((a, b) => Date.parse(b.lastActiveAt) - Date.parse(a.lastActiveAt));
@@ -45,8 +45,8 @@ export function SessionsView() {
   };
   useShortcuts('Sessions', [
     ...rowKeys(rows, 'session', open),
-    { keys: '/', does: 'look for a text', run: () => search.current?.focus() },
-    { keys: 'r', does: 'read the list again', run: reload },
+    { keys: '/', does: 'search', run: () => search.current?.focus() },
+    { keys: 'r', does: 'reload the list', run: reload },
   ]);
   return (
     <section class="view sessions-view">
@@ -54,20 +54,20 @@ export function SessionsView() {
         <h1>Sessions</h1>
         <label class="search">
           <Icon name="search" />
-          <span class="unseen">Text in the id</span>
+          <span class="unseen">Search by id</span>
           <TextBox
             asTyped
             box={search}
             type="search"
-            placeholder="Text in the id …"
+            placeholder="Search by id …"
             value={text}
             onText={(text) => setQuery({ q: text.trim() })}
           />
         </label>
         <TenantBox />
-        <button type="button" class="bare" onClick={reload} title="Read the list again (r)">
+        <button type="button" class="bare" onClick={reload} title="Reload the list (r)">
           <Icon name="reload" />
-          <span class="unseen">Read the list again</span>
+          <span class="unseen">Reload the list</span>
         </button>
       </div>
       {error.value !== undefined && <Failure error={error.value} onRetry={reload} />}
@@ -85,7 +85,7 @@ export function SessionsView() {
       {data.value && (
         <p class="count-line quiet" role="status">
           {counted(sessions.value.length, 'session')}
-          {!data.value.isWhole && `, of the first ${countText(data.value.items.length)} in order of ids`}
+          {!data.value.isWhole && `, from the first ${countText(data.value.items.length)} by id`}
         </p>
       )}
     </section>
@@ -117,14 +117,14 @@ function NoSessions(state: { isLoading: boolean; isFailed: boolean; isFiltered: 
   if (state.isFiltered)
     return (
       <NothingFits
-        title="No session has this text in its id"
+        title="No session id contains this text"
         offer="Show all sessions"
         onTake={() => setQuery({ q: '' })}
       />
     );
   return (
     <Empty icon="sessions" title="No sessions yet">
-      <p>A session begins with the first task, update or steering event that names it:</p>
+      <p>A session is created by its first task, update or steering event:</p>
       <Command>
         {`await store.agents.saveTask({
   sessionId: 'session-1', taskId: 'task-1', status: 'RUNNING', taskType: 'FOREGROUND', priority: 0,

@@ -1,24 +1,24 @@
-/** A box to steer a task: what is sent stays in the log of the session, and the task acts on it. */
+/** A form that sends a steering event to a task. The event stays in the session's log. */
 import { useSignal } from '@preact/signals';
 import type { SteeringEventType } from '@tidemark/core/portable';
 import { useAction } from '../live/action.ts';
 import { CommandLine, tidemarkLine } from '../parts/command-line.tsx';
-import { tell } from '../parts/copy.tsx';
+import { notify } from '../parts/copy.tsx';
 import { newId } from '../parts/ids.ts';
 import { Failure } from '../parts/states.tsx';
 import { saveSteering } from './api.ts';
 import type { Session } from './session.ts';
 
 const TYPES: Record<SteeringEventType, string> = {
-  USER_MESSAGE: 'Say something',
-  INJECT_CONTEXT: 'Add to what it knows',
-  REDIRECT: 'Send it another way',
-  PRIORITIZE: 'Put it first',
-  PAUSE: 'Pause it',
-  RESUME: 'Resume it',
+  USER_MESSAGE: 'Send a message',
+  INJECT_CONTEXT: 'Add context',
+  REDIRECT: 'Redirect',
+  PRIORITIZE: 'Prioritise',
+  PAUSE: 'Pause',
+  RESUME: 'Resume',
   APPROVE: 'Approve',
   REJECT: 'Reject',
-  CANCEL: 'Cancel it',
+  CANCEL: 'Cancel',
 };
 
 export function SteerBox({ session }: { session: Session }) {
@@ -39,7 +39,7 @@ export function SteerBox({ session }: { session: Session }) {
     action.run(async () => {
       await saveSteering(event, tenant);
       text.value = '';
-      tell('Sent');
+      notify('Sent');
       session.refresh();
     });
   };
@@ -53,7 +53,7 @@ export function SteerBox({ session }: { session: Session }) {
       }}
     >
       <label>
-        <span class="unseen">Which task</span>
+        <span class="unseen">Task</span>
         <select
           value={taskId}
           onChange={(event) => {
@@ -68,7 +68,7 @@ export function SteerBox({ session }: { session: Session }) {
         </select>
       </label>
       <label>
-        <span class="unseen">How to steer</span>
+        <span class="unseen">Action</span>
         <select
           value={type.value}
           onChange={(event) => {
@@ -83,10 +83,10 @@ export function SteerBox({ session }: { session: Session }) {
         </select>
       </label>
       <label class="steer-text">
-        <span class="unseen">What to tell the task</span>
+        <span class="unseen">Message to the task</span>
         <textarea
           rows={2}
-          placeholder="What to tell the task …"
+          placeholder="Message to the task …"
           value={text.value}
           onInput={(event) => {
             text.value = event.currentTarget.value;

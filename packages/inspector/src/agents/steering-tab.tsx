@@ -1,4 +1,4 @@
-/** The log of what people told the tasks of a session, and the box to tell them more. */
+/** The steering events of a session, and the form to send more. */
 import type { SteeringEvent } from '@tidemark/core/portable';
 import { Icon } from '../parts/icons.tsx';
 import { JsonTree } from '../parts/json-tree.tsx';
@@ -17,8 +17,8 @@ export function SteeringTab({ session }: { session: Session }) {
     <div class="steering-tab">
       <SteerBox session={session} />
       {events.length === 0 && (
-        <Empty icon="sessions" title="Nobody has steered yet">
-          <p>What is sent from the box above is written here, and stays.</p>
+        <Empty icon="sessions" title="No steering events yet">
+          <p>Events sent with the form above are listed here.</p>
         </Empty>
       )}
       <ol class="steering-log" aria-label="Steering, newest first">
@@ -48,7 +48,7 @@ function Steered({ event }: { event: SteeringEvent }) {
         {event.source !== undefined && <Mark tone="quiet">{`from ${event.source}`}</Mark>}
       </div>
       <details>
-        <summary>Everything the event carries</summary>
+        <summary>All fields of the event</summary>
         <JsonTree value={event} label={`Steering event ${event.eventId}`} />
       </details>
     </li>

@@ -1,17 +1,17 @@
-/** The tasks of a session: those people wait for, and those in the background. */
+/** The foreground and background tasks of a session. */
 import type { TaskState, TaskType } from '@tidemark/core/portable';
 import { Icon } from '../parts/icons.tsx';
 import { JsonTree } from '../parts/json-tree.tsx';
 import { Empty } from '../parts/states.tsx';
 import { Mark, Status } from '../parts/status.tsx';
 import { Time } from '../parts/times.tsx';
-import { hrefOf, place } from '../shell/router.ts';
+import { hrefOf, route } from '../shell/router.ts';
 import type { Session } from './session.ts';
 import { wordsOf } from './update-text.ts';
 
 const COLUMNS: readonly { type: TaskType; title: string }[] = [
-  { type: 'FOREGROUND', title: 'In the foreground' },
-  { type: 'BACKGROUND', title: 'In the background' },
+  { type: 'FOREGROUND', title: 'Foreground' },
+  { type: 'BACKGROUND', title: 'Background' },
 ];
 
 export function TasksTab({ session }: { session: Session }) {
@@ -47,8 +47,8 @@ export function TasksTab({ session }: { session: Session }) {
 
 function TaskCard({ task }: { task: TaskState }) {
   const { taskId, status, description, priority, progress, error, traceId } = task;
-  const here = Object.fromEntries(place.value.query);
-  const segments = place.value.segments;
+  const here = Object.fromEntries(route.value.query);
+  const segments = route.value.segments;
   return (
     <li class="card">
       <header>
@@ -75,7 +75,7 @@ function TaskCard({ task }: { task: TaskState }) {
         )}
       </div>
       <details>
-        <summary>Everything the task carries</summary>
+        <summary>All fields of the task</summary>
         <JsonTree value={task} label={`Task ${taskId}`} />
       </details>
     </li>

@@ -1,4 +1,4 @@
-/** What the planner did in a trace: its trajectory, with the events of the planner and of the flow beside it. */
+/** The trajectory of a trace, with its planner events and flow events. */
 import type { PlannerEvent, StoredEvent } from '@tidemark/core/portable';
 import { useResource } from '../live/resource.ts';
 import { durationText } from '../parts/durations.ts';
@@ -7,7 +7,7 @@ import { JsonTree } from '../parts/json-tree.tsx';
 import { counted, countText } from '../parts/numbers.ts';
 import { Command, Empty, Failure, Waiting } from '../parts/states.tsx';
 import { momentText, Time } from '../parts/times.tsx';
-import { place, setQuery } from '../shell/router.ts';
+import { route, setQuery } from '../shell/router.ts';
 import { getTrajectory, listPlannerEvents, listTraces, loadHistory } from './api.ts';
 import type { Session } from './session.ts';
 import { wordsOf } from './update-text.ts';
@@ -20,11 +20,11 @@ export function TrajectoriesTab({ session }: { session: Session }) {
   if (traces.error.value !== undefined) return <Failure error={traces.error.value} onRetry={traces.reload} />;
   const ids = traces.data.value;
   if (!ids) return <Waiting what="traces" />;
-  const chosen = place.value.query.get('trace') ?? ids[0];
+  const chosen = route.value.query.get('trace') ?? ids[0];
   if (chosen === undefined)
     return (
       <Empty icon="clock" title="No trajectory yet">
-        <p>A trace appears once the planner saves what it did:</p>
+        <p>A trace appears once its trajectory is saved:</p>
         <Command>{`await store.agents.saveTrajectory(traceId, ${JSON.stringify(sessionId)}, { query, steps });`}</Command>
       </Empty>
     );
@@ -32,7 +32,7 @@ export function TrajectoriesTab({ session }: { session: Session }) {
     <div class="trajectories-tab">
       <div class="filter-row">
         <label>
-          <span class="unseen">Which trace</span>
+          <span class="unseen">Trace</span>
           <select value={chosen} onChange={(event) => setQuery({ trace: event.currentTarget.value }, {})}>
             {[...new Set([...ids, chosen])].map((traceId) => (
               <option key={traceId} value={traceId}>
@@ -41,7 +41,7 @@ export function TrajectoriesTab({ session }: { session: Session }) {
             ))}
           </select>
         </label>
-        <span class="quiet">{counted(ids.length, 'trace')}, the most recent first</span>
+        <span class="quiet">{counted(ids.length, 'trace')}, most recent first</span>
       </div>
       <Trace key={chosen} traceId={chosen} session={session} isKnown={ids.includes(chosen)} />
     </div>
@@ -65,10 +65,10 @@ function Trace({ traceId, session, isKnown }: { traceId: string; session: Sessio
         {trajectory.data.value === undefined && trajectory.error.value === undefined && (
           <Waiting what="the trajectory" />
         )}
-        {trajectory.data.value === null && <p class="quiet">This session has no trajectory of this trace.</p>}
+        {trajectory.data.value === null && <p class="quiet">This session has no trajectory for this trace.</p>}
         {trajectory.data.value && <JsonTree value={trajectory.data.value} label="Trajectory" openLevels={4} />}
       </section>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
       <div class="state-side" tabIndex={0} role="group" aria-label="Events of the trace">
         <section class="panel" aria-label="Planner events">
           <h2>

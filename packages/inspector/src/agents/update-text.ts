@@ -1,4 +1,4 @@
-/** What updates and steering say, in words. */
+/** Texts and icons for updates and steering events. */
 import type { StateUpdate, SteeringEvent } from '@tidemark/core/portable';
 import type { IconName } from '../parts/icons.tsx';
 import { shortText } from '../parts/json.ts';
@@ -7,7 +7,7 @@ import type { Tone } from '../parts/status.tsx';
 const WORDS = ['text', 'message', 'content', 'answer', 'comment', 'reason'];
 const MOST_CHARACTERS = 400;
 
-/** The text that something carries, or itself in one line. */
+/** Returns the text in a value, or the value itself in one line. */
 export function wordsOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return '';
@@ -39,39 +39,39 @@ export function lookOf(type: string): { icon: IconName; tone: Tone } {
   return Object.hasOwn(LOOKS, type) ? LOOKS[type]! : { icon: 'dot', tone: 'quiet' };
 }
 
-/** Something that was said or done in a session. */
+/** An update or a steering event as a message of the conversation. */
 export interface Utterance {
   id: string;
   taskId: string;
   by: 'person' | 'agent';
   type: string;
   words: string;
-  /** Whole, for who wants to look closer. */
+  /** The full content. */
   content: unknown;
   at: string;
-  /** Work on the way, not an answer. */
+  /** True for intermediate work, false for messages and results. */
   isAside: boolean;
 }
 
 const ANSWERS = new Set(['RESULT', 'ERROR', 'NOTIFICATION']);
 
-/** Both sides of a conversation in the order they were told. */
+/** Merges updates and steering events into one conversation, in order of time. */
 export function conversationOf(
   updates: readonly StateUpdate[],
   steering: readonly SteeringEvent[],
 ): readonly Utterance[] {
-  const said = steering.map(
+  const messages = steering.map(
     ({ eventId, taskId, eventType, payload, createdAt }): Utterance => ({
       ...{ id: `s ${eventId}`, taskId, by: 'person', type: eventType, at: createdAt, isAside: false },
       ...{ words: wordsOf(payload), content: payload },
     }),
   );
-  const done = updates.map(
+  const answers = updates.map(
     ({ updateId, taskId, updateType, content, createdAt }): Utterance => ({
       ...{ id: `u ${updateId}`, taskId, by: 'agent', type: updateType, at: createdAt },
       ...{ words: wordsOf(content), content, isAside: !ANSWERS.has(updateType) },
     }),
   );
-  // Sorting is stable: what has the same time stays in the order of arrival, questions first.
-  return [...said, ...done].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  // The sort is stable: messages with the same time keep their order, steering events first.
+  return [...messages, ...answers].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
 }

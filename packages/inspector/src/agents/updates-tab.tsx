@@ -1,4 +1,4 @@
-/** Every update of a session as it comes, of all its tasks or of one. */
+/** The updates of a session, live, for all tasks or one. */
 import { computed } from '@preact/signals';
 import type { StateUpdate } from '@tidemark/core/portable';
 import { useEffect, useMemo } from 'preact/hooks';
@@ -9,15 +9,15 @@ import { useRows } from '../parts/rows.ts';
 import { Command, Empty } from '../parts/states.tsx';
 import { Time } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
-import { place, setQuery } from '../shell/router.ts';
+import { route, setQuery } from '../shell/router.ts';
 import type { Session } from './session.ts';
 import { lookOf, wordsOf } from './update-text.ts';
 
 const ROW_HEIGHT = 30;
-const COLUMNS = ['When', 'Type', 'Task', 'What'];
+const COLUMNS = ['When', 'Type', 'Task', 'Content'];
 
 export function UpdatesTab({ session }: { session: Session }) {
-  const { query } = place.value;
+  const { query } = route.value;
   const [taskId, open] = [query.get('task') ?? '', query.get('update')];
   const updates = useMemo(
     () =>
@@ -33,7 +33,7 @@ export function UpdatesTab({ session }: { session: Session }) {
   if (session.updates.value.length === 0)
     return (
       <Empty icon="runs" title="No updates yet">
-        <p>Tasks tell how they get on by updates, and they show up here as they come:</p>
+        <p>Tasks report their progress as updates, which appear here as they are saved:</p>
         <Command>{`await store.agents.saveUpdate({ sessionId, taskId, updateId, updateType: 'PROGRESS', content, createdAt });`}</Command>
       </Empty>
     );
@@ -43,7 +43,7 @@ export function UpdatesTab({ session }: { session: Session }) {
       <div class="beside-list">
         <div class="filter-row">
           <label>
-            <span class="unseen">Which task</span>
+            <span class="unseen">Task</span>
             <select
               class={taskId ? 'set' : undefined}
               value={taskId}
@@ -86,7 +86,7 @@ export function UpdatesTab({ session }: { session: Session }) {
   );
 }
 
-/** Absent for a row that is gone before it is drawn again. */
+/** `update` is absent for a row that was removed before the next rendering. */
 function UpdateCells({ update }: { update: StateUpdate | undefined }) {
   if (!update) return null;
   const { icon, tone } = lookOf(update.updateType);

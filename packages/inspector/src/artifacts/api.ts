@@ -1,4 +1,4 @@
-/** What the views of artifacts ask the server. */
+/** Server requests of the artifact views. */
 import type { ArtifactRef, ArtifactScope, Page } from '@tidemark/core/portable';
 import { ask, request } from '../live/http.ts';
 import type { Tenant } from '../live/tenant.ts';
@@ -12,7 +12,7 @@ export function listArtifacts(
   return ask('GET /v1/artifacts', { query: { ...scopeQuery(scope), ...page, tenant }, signal });
 }
 
-/** No more than the first bytes of an artifact. */
+/** Reads the first bytes of an artifact, at most `most`. */
 export async function readStart(
   { id }: ArtifactRef,
   most: number,
@@ -32,7 +32,7 @@ export async function readStart(
   return new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer()).subarray(0, most);
 }
 
-/** All bytes, as a file that no browser opens by itself. */
+/** Reads the whole artifact as an octet stream, which browsers download instead of opening. */
 export async function readWhole({ id }: ArtifactRef, tenant: Tenant): Promise<Blob> {
   const response = await request('GET /v1/artifacts/{id}', { params: { id }, query: { tenant } });
   return new Blob([await response.blob()], { type: 'application/octet-stream' });

@@ -1,4 +1,4 @@
-/** One artifact: what is known of it, how it begins, and a way to take it along. */
+/** One artifact: metadata, preview and download. */
 import type { ArtifactRef } from '@tidemark/core/portable';
 import { useAction } from '../live/action.ts';
 import type { Tenant } from '../live/tenant.ts';
@@ -44,13 +44,13 @@ export function ArtifactPanel({ artifact, tenant }: { artifact: ArtifactRef; ten
       {action.error.value !== undefined && <Failure error={action.error.value} onRetry={action.again} />}
       <CommandLine line={tidemarkLine('artifacts get', [id], tenant)} />
       <dl class="pairs">
-        <Pair name="Type">{mimeType ?? 'not told'}</Pair>
+        <Pair name="Type">{mimeType ?? 'unknown'}</Pair>
         <Pair name="Size">{sizeText(sizeBytes)}</Pair>
         <Pair name="Stored">
           <Time at={artifact.createdAt} />
         </Pair>
-        <Pair name="Kept">
-          {expiresAt === null ? 'until it is deleted' : <Countdown until={Date.parse(expiresAt)} over="expired" />}
+        <Pair name="Expires">
+          {expiresAt === null ? 'never' : <Countdown until={Date.parse(expiresAt)} over="expired" />}
         </Pair>
         {scope.sessionId && (
           <Pair name="Session">
@@ -67,8 +67,8 @@ export function ArtifactPanel({ artifact, tenant }: { artifact: ArtifactRef; ten
       <Preview artifact={artifact} tenant={tenant} />
       {Object.keys(source).length > 0 && (
         <details>
-          <summary>Where it came from</summary>
-          <JsonTree value={source} label="Where it came from" />
+          <summary>Source</summary>
+          <JsonTree value={source} label="Source" />
         </details>
       )}
     </article>

@@ -1,4 +1,4 @@
-/** The artifacts of a scope, and one of them opened beside. */
+/** The artifacts of a scope, with one opened beside the list. */
 import { computed } from '@preact/signals';
 import type { ArtifactRef, ArtifactScope } from '@tidemark/core/portable';
 import { useMemo } from 'preact/hooks';
@@ -11,7 +11,7 @@ import { Command, Empty, Failure, NothingFits, Waiting } from '../parts/states.t
 import { Time } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { useShortcuts } from '../shell/keys.ts';
-import { place, setQuery } from '../shell/router.ts';
+import { route, setQuery } from '../shell/router.ts';
 import { listArtifacts } from './api.ts';
 import { ArtifactPanel } from './artifact-panel.tsx';
 
@@ -21,7 +21,7 @@ const ROW_HEIGHT = 34;
 const COLUMNS = ['Name', 'Type', 'Size', 'Session', 'Stored'];
 
 export function ArtifactShelf({ scope, tenant }: { scope: ArtifactScope; tenant: Tenant }) {
-  const { query } = place.value;
+  const { query } = route.value;
   const [text, openId] = [query.get('q') ?? '', query.get('artifact')];
   const key = JSON.stringify([tenant, scope]);
   const { data, error, reload } = useResource(key, async (signal) => {
@@ -98,12 +98,16 @@ function ArtifactCells({ artifact }: { artifact: ArtifactRef | undefined }) {
 function NoArtifacts({ isFiltered, scope }: { isFiltered: boolean; scope: ArtifactScope }) {
   if (isFiltered)
     return (
-      <NothingFits title="No artifact has this text" offer="Show all artifacts" onTake={() => setQuery({ q: '' })} />
+      <NothingFits
+        title="No artifact contains this text"
+        offer="Show all artifacts"
+        onTake={() => setQuery({ q: '' })}
+      />
     );
   const session = scope.sessionId ? ` --session ${scope.sessionId}` : '';
   return (
     <Empty icon="artifacts" title="No artifacts yet">
-      <p>Bytes and long texts that agents leave behind lie here. Put the first one:</p>
+      <p>Files and long texts that agents store appear here. Store the first one:</p>
       <Command>{`tidemark artifacts put report.md${session} --type text/markdown --store ${location.origin}`}</Command>
     </Empty>
   );

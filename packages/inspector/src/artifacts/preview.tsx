@@ -1,4 +1,4 @@
-/** The beginning of an artifact. Whatever it claims to be, it is text or pixels here: nothing in it ever runs. */
+/** Previews the start of an artifact as text, pixels or hex. Its content is never executed, whatever its type. */
 import type { ArtifactRef } from '@tidemark/core/portable';
 import { base64Of } from '@tidemark/wire';
 import { hexOf, jsonOf } from '../kv/decoders.ts';
@@ -22,13 +22,13 @@ export function Preview({ artifact, tenant }: { artifact: ArtifactRef; tenant: T
   if (start.error.value !== undefined) return <Failure error={start.error.value} onRetry={start.reload} />;
   const bytes = start.data.value;
   if (!bytes) return <Waiting what="the artifact" />;
-  if (isTooLarge) return <p class="quiet">The picture is larger than {sizeText(most)}: download it to see it.</p>;
+  if (isTooLarge) return <p class="quiet">The image is larger than {sizeText(most)}. Download it to view it.</p>;
   return (
     <>
       {kind === 'image' && <Picture artifact={artifact} bytes={bytes} />}
       {kind === 'text' && <Text artifact={artifact} bytes={bytes} />}
       {kind === 'bytes' && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
         <pre class="preview" tabIndex={0}>
           {hexOf(bytes)}
         </pre>
@@ -42,7 +42,7 @@ export function Preview({ artifact, tenant }: { artifact: ArtifactRef; tenant: T
   );
 }
 
-/** The policy of the page allows pictures from data, and the type is one of a few. */
+/** The page's content security policy allows images from data URLs, and the type is one of `IMAGES`. */
 function Picture({ artifact, bytes }: { artifact: ArtifactRef; bytes: Uint8Array }) {
   return (
     <img
@@ -58,7 +58,7 @@ function Text({ artifact, bytes }: { artifact: ArtifactRef; bytes: Uint8Array })
   const json = bytes.length === artifact.sizeBytes && /json$/.test(typeOf(artifact)) ? jsonOf(text) : undefined;
   if (json !== undefined) return <JsonTree value={json} label="The artifact" openLevels={3} />;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <pre class="preview" tabIndex={0}>
       {text}
     </pre>

@@ -1,4 +1,4 @@
-/** One page for everything that does not move: why, what happens next, and what can be done about it. */
+/** Lists everything that needs attention: the reason, what happens next, and possible actions. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { JobActions } from '../jobs/job-actions.tsx';
@@ -12,7 +12,7 @@ import { Pair } from '../parts/pair.tsx';
 import { Command, Empty, Waiting } from '../parts/states.tsx';
 import { Time } from '../parts/times.tsx';
 import { useShortcuts } from '../shell/keys.ts';
-import { attentionCount, concernGroups, hasMoreTenants, lookAround, useFirstLook } from './attention.ts';
+import { attentionCount, concernGroups, hasMoreTenants, refreshAttention, useAttention } from './attention.ts';
 import type { Concern, ConcernGroup } from './concern.ts';
 import { markSeen, newsSince } from './last-visit.ts';
 import { Loops } from './loops.tsx';
@@ -22,18 +22,18 @@ const FIRST = 6;
 const ICONS: Record<Concern['tone'], IconName> = { bad: 'cross', warn: 'attention', quiet: 'reload' };
 
 export function AttentionView() {
-  useFirstLook();
+  useAttention();
   const lag = useResource('lag', laggingRuns);
-  const look = () => {
-    void lookAround();
+  const refresh = () => {
+    void refreshAttention();
     lag.reload();
   };
   const seen = () => {
     markSeen();
-    look();
+    refresh();
   };
   useShortcuts('Attention', [
-    { keys: 'r', does: 'look again', run: look },
+    { keys: 'r', does: 'refresh', run: refresh },
     { keys: 's', does: 'mark failed runs as seen', run: seen },
   ]);
   const found = concernGroups.value;
@@ -51,17 +51,15 @@ export function AttentionView() {
       <div class="view-head">
         <h1>Attention</h1>
         <span class="quiet" role="status">
-          {attentionCount.value === 0 ? 'Nothing needs you' : counted(attentionCount.value, 'thing')}
+          {attentionCount.value === 0 ? 'Nothing needs attention' : counted(attentionCount.value, 'item')}
         </span>
-        <button type="button" class="bare" onClick={look} title="Look again (r)">
+        <button type="button" class="bare" onClick={refresh} title="Refresh (r)">
           <Icon name="reload" />
-          <span class="unseen">Look again</span>
+          <span class="unseen">Refresh</span>
         </button>
       </div>
       {hasMoreTenants.value && (
-        <p class="tone-warn">
-          There are more tenants than were looked at. Choose one under Jobs or Pauses to see its own.
-        </p>
+        <p class="tone-warn">Some tenants were not checked. Choose a tenant under Jobs or Pauses to see its items.</p>
       )}
       {groups.length === 0 && <NothingToDo />}
       {groups.map((group) => (
@@ -90,7 +88,7 @@ function Group({ group, onSeen }: { group: ConcernGroup; onSeen: (() => void) | 
           </>
         )}
       </h2>
-      {error !== undefined && <p class="tone-bad">Could not look: {messageOf(error)}</p>}
+      {error !== undefined && <p class="tone-bad">Check failed: {messageOf(error)}</p>}
       <ol>
         {concerns.slice(0, shown).map((concern) => (
           <ConcernRow key={concern.id} concern={concern} />
@@ -121,8 +119,10 @@ function ConcernRow({ concern }: { concern: Concern }) {
         <Pair name="Next">{next}</Pair>
       </dl>
       <div class="concern-tools">
-        {dead && <JobActions job={dead.job} tenant={dead.tenant} onDone={() => void lookAround()} />}
-        {overdue && <TakeBack overdue={overdue.overdue} tenant={overdue.tenant} onDone={() => void lookAround()} />}
+        {dead && <JobActions job={dead.job} tenant={dead.tenant} onDone={() => void refreshAttention()} />}
+        {overdue && (
+          <TakeBack overdue={overdue.overdue} tenant={overdue.tenant} onDone={() => void refreshAttention()} />
+        )}
         <CommandLine line={command} />
       </div>
     </li>
@@ -131,10 +131,10 @@ function ConcernRow({ concern }: { concern: Concern }) {
 
 function NothingToDo() {
   return (
-    <Empty icon="check" title="Everything moves">
+    <Empty icon="check" title="No problems found">
       <p>
-        Stuck and failed jobs, pauses that run out, runs that failed since you were last here, and settings that
-        endanger what is stored show up on this page. See it at work in a store full of examples:
+        This page lists stuck and failed jobs, pauses that expire soon, runs that failed since your last visit, and
+        settings that put stored data at risk. To see an example, fill a store with demo data:
       </p>
       <Command>npx tidemark demo</Command>
     </Empty>

@@ -1,4 +1,4 @@
-/** Everything that needs somebody, looked for again and again while the page is in view. */
+/** Collects everything that needs attention, periodically while the page is visible. */
 import { computed, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { liveState } from '../live/stream.ts';
@@ -11,44 +11,44 @@ import { pauseConcerns } from './pause-concerns.ts';
 import { quarantineConcerns } from './quarantine-concerns.ts';
 import { failedRuns } from './run-concerns.ts';
 
-const PAUSE_MS = 30_000;
-/** What the reader came for is fetched first. */
+const REFRESH_MS = 30_000;
+/** Lets the current view load first. */
 const FIRST_AFTER_MS = 1_500;
 const LONGEST_MS = 60_000;
-/** Jobs and pauses are looked for tenant by tenant, in so many. */
+/** Jobs and pauses are checked per tenant, for at most this many tenants. */
 const MOST_TENANTS = 10;
 
-/** `null` until it was looked for once. */
+/** `null` until the first check is done. */
 export const concernGroups = signal<readonly ConcernGroup[] | null>(null);
-/** Tenants there are beyond those that were looked at. */
+/** True if there are tenants that were not checked. */
 export const hasMoreTenants = signal(false);
 export const attentionCount = computed(() => (concernGroups.value === null ? 0 : countOf(concernGroups.value)));
 
-let looking: Promise<void> | undefined;
+let loading: Promise<void> | undefined;
 
-/** Looks now, unless somebody is looking already. */
-export function lookAround(): Promise<void> {
-  looking ??= look().finally(() => {
-    looking = undefined;
+/** Checks now, or joins the check that is running. */
+export function refreshAttention(): Promise<void> {
+  loading ??= loadConcerns().finally(() => {
+    loading = undefined;
   });
-  return looking;
+  return loading;
 }
 
-/** For pages that show what was found: they do not wait for the first look. */
-export function useFirstLook(): void {
+/** Starts the first check at once, for pages that show its results. */
+export function useAttention(): void {
   useEffect(() => {
-    if (concernGroups.value === null) void lookAround();
+    if (concernGroups.value === null) void refreshAttention();
   }, []);
 }
 
 export function startAttention(): void {
-  setTimeout(() => void lookAround(), FIRST_AFTER_MS);
+  setTimeout(() => void refreshAttention(), FIRST_AFTER_MS);
   setInterval(() => {
-    if (!document.hidden && liveState.value !== 'paused') void lookAround();
-  }, PAUSE_MS);
+    if (!document.hidden && liveState.value !== 'paused') void refreshAttention();
+  }, REFRESH_MS);
 }
 
-async function look(): Promise<void> {
+async function loadConcerns(): Promise<void> {
   const signal = AbortSignal.timeout(LONGEST_MS);
   noteVisit();
   const { items, next } = await listTenants(MOST_TENANTS, signal).catch(() => ({ items: [], next: undefined }));
@@ -56,28 +56,24 @@ async function look(): Promise<void> {
   const jobs = Promise.all(tenants.map((tenant) => jobConcerns(tenant, signal)));
   const jobsThat = (are: keyof JobConcerns) => () => jobs.then((found) => found.flatMap((it) => it[are]));
   const groups = await Promise.all([
-    group({ name: 'quarantined', title: 'Runs in which damage was found', icon: 'shield' }, () =>
-      quarantineConcerns(signal),
-    ),
-    group({ name: 'stuck', title: 'Jobs whose worker fell silent', icon: 'jobs' }, jobsThat('stuck')),
+    group({ name: 'quarantined', title: 'Damaged runs', icon: 'shield' }, () => quarantineConcerns(signal)),
+    group({ name: 'stuck', title: 'Jobs whose worker stopped responding', icon: 'jobs' }, jobsThat('stuck')),
     group({ name: 'pauses', title: 'Pauses that expire soon', icon: 'pauses' }, async () =>
       (await Promise.all(tenants.map((tenant) => pauseConcerns(tenant, signal)))).flat(),
     ),
     group({ name: 'failed', title: 'Runs that failed since your last visit', icon: 'runs' }, () =>
       failedRuns(newsSince.value, signal),
     ),
-    group({ name: 'dead', title: 'Jobs that failed for good', icon: 'jobs' }, jobsThat('dead')),
-    group({ name: 'untaken', title: 'Jobs that nobody takes', icon: 'jobs' }, jobsThat('untaken')),
-    group({ name: 'doctor', title: 'Settings that endanger what is stored', icon: 'shield' }, () =>
-      doctorConcerns(signal),
-    ),
-    group({ name: 'retried', title: 'Jobs that are tried again', icon: 'reload' }, jobsThat('retried')),
+    group({ name: 'dead', title: 'Jobs that failed permanently', icon: 'jobs' }, jobsThat('dead')),
+    group({ name: 'untaken', title: 'Jobs that no worker claims', icon: 'jobs' }, jobsThat('untaken')),
+    group({ name: 'doctor', title: 'Settings that put data at risk', icon: 'shield' }, () => doctorConcerns(signal)),
+    group({ name: 'retried', title: 'Jobs being retried', icon: 'reload' }, jobsThat('retried')),
   ]);
   hasMoreTenants.value = next !== undefined;
   concernGroups.value = groups;
 }
 
-/** Where one kind cannot be looked for, the others still are. */
+/** Catches the error of one group, so that the others are still shown. */
 async function group(
   about: Pick<ConcernGroup, 'name' | 'title' | 'icon'>,
   find: () => Promise<Concern[]>,

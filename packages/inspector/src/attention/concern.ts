@@ -1,23 +1,23 @@
-/** Something that needs somebody: what it is, why it is not moving, and what happens next. */
+/** Something that needs attention: what it is, why, and what happens next. */
 import type { Job, OverdueJob } from '@tidemark/core/portable';
 import type { Tenant } from '../live/tenant.ts';
 import type { IconName } from '../parts/icons.tsx';
 
 export interface Concern {
-  /** The same for as long as it lasts. */
+  /** Stable while the concern lasts. */
   id: string;
   title: string;
-  /** Where it is shown whole. */
+  /** The address of its details. */
   href?: string;
   detail?: string;
   tone: 'bad' | 'warn' | 'quiet';
   why: string;
   next: string;
-  /** The command line that does something about it, or shows more. */
+  /** The command line that fixes it or shows more. */
   command: string;
-  /** A dead job that can be requeued right here. */
+  /** A failed job that can be requeued here. */
   dead?: { job: Job; tenant: Tenant };
-  /** A job of a silent worker that can be taken back right here. */
+  /** A job of an unresponsive worker that can be taken back here. */
   overdue?: { overdue: OverdueJob; tenant: Tenant };
 }
 
@@ -27,11 +27,11 @@ export interface ConcernGroup {
   title: string;
   icon: IconName;
   concerns: readonly Concern[];
-  /** Why they could not be looked for, or not all of them. */
+  /** Why the check failed or is incomplete. */
   error?: unknown;
 }
 
-/** What the navigation counts: not what is only worth knowing. */
+/** Counts the concerns for the navigation, without informational ones. */
 export function countOf(groups: readonly ConcernGroup[]): number {
   return groups.flatMap(({ concerns }) => concerns).filter(({ tone }) => tone !== 'quiet').length;
 }

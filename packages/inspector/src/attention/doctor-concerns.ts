@@ -1,10 +1,10 @@
-/** Settings that weaken what the store promises, as its doctor sees them. */
+/** Settings that weaken the store's guarantees, as reported by its doctor. */
 import { type DoctorFinding, isTidemarkError } from '@tidemark/core/portable';
 import { ask } from '../live/http.ts';
 import { tidemarkLine } from '../parts/command-line.tsx';
 import type { Concern } from './concern.ts';
 
-/** The doctor looks through the whole store: not every time somebody glances at the page. */
+/** How long to cache the result: the doctor's checks are expensive. */
 const KEPT_MS = 600_000;
 
 let last: { at: number; concerns: Concern[] } | undefined;
@@ -14,7 +14,7 @@ export async function doctorConcerns(signal: AbortSignal): Promise<Concern[]> {
   const concerns = await ask('GET /v1/doctor', { signal }).then(
     ({ findings }) => findings.filter(({ status }) => status !== 'ok').map(concernOf),
     (error: unknown) => {
-      // Who is no operator need not mend settings.
+      // Only operators can change settings.
       if (isTidemarkError(error, 'FORBIDDEN')) return [];
       throw error;
     },
@@ -28,8 +28,8 @@ function concernOf({ check, status, message, fix }: DoctorFinding): Concern {
     id: `doctor ${check}`,
     title: check,
     tone: status === 'fail' ? 'bad' : 'warn',
-    why: status === 'unknown' ? `Nobody knows: ${message}` : message,
-    next: fix ?? 'It stays so until the setting is changed.',
+    why: status === 'unknown' ? `Unknown: ${message}` : message,
+    next: fix ?? 'This stays until the setting is changed.',
     command: tidemarkLine('doctor', [], undefined),
   };
 }

@@ -1,4 +1,4 @@
-/** Jobs that do not move: held by a silent worker, failed for good, taken by nobody, or tried again and again. */
+/** Jobs that need attention: held by an unresponsive worker, failed, not claimed, or being retried. */
 import type { Job, ListedJobState, OverdueJob } from '@tidemark/core/portable';
 import { jobTypes, listJobs, overdueJobs } from '../jobs/api.ts';
 import { outlookOf } from '../jobs/outlook.ts';
@@ -9,10 +9,10 @@ import { counted } from '../parts/numbers.ts';
 import { hrefOf } from '../shell/router.ts';
 import type { Concern } from './concern.ts';
 
-/** From here on a job without a sign of life, or without a worker, is worth a look. */
+/** How long a job may go without an update or a worker before it is listed. */
 const THRESHOLD = '5m';
 const MOST = 200;
-/** As many overdue jobs of a type as the server gives at once. */
+/** The maximum number of overdue jobs per type that the server returns. */
 const MOST_OVERDUE = 100;
 const UNFINISHED: readonly ListedJobState[] = ['pending', 'claimed', 'running'];
 
@@ -56,7 +56,7 @@ function deadConcern(job: Job, tenant: Tenant): Concern {
   return { ...concernOf(job, tenant, 'bad'), command, dead: { job, tenant } };
 }
 
-/** A queue that nobody works at is one concern, however many jobs are in it. */
+/** A queue without workers is one concern for all its jobs. */
 function untakenConcern(overdue: readonly OverdueJob[], tenant: Tenant): Concern {
   const { taskType } = overdue[0]!.job;
   const oldest = Math.min(...overdue.map(({ job }) => job.updatedAt));
@@ -67,8 +67,8 @@ function untakenConcern(overdue: readonly OverdueJob[], tenant: Tenant): Concern
     detail: [count, tenant].filter(Boolean).join(' · '),
     href: hrefOf(['jobs'], { tenant, type: taskType }),
     tone: 'warn',
-    why: `No worker has taken the oldest for ${durationText(Math.max(0, Date.now() - oldest))}.`,
-    next: `The next worker that asks for ${taskType} takes one, jobs of a higher priority first. Is one running?`,
+    why: `No worker has claimed the oldest job for ${durationText(Math.max(0, Date.now() - oldest))}.`,
+    next: `The next worker that asks for ${taskType} claims one, higher priorities first. Check that a worker is running.`,
     command: tidemarkLine('jobs list', [], tenant, { type: taskType, stuck: THRESHOLD }),
   };
 }

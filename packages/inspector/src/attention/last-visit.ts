@@ -1,10 +1,10 @@
-/** When the reader was last here: what failed since then is news. A tab keeps its answer for as long as it is open. */
+/** The time of the reader's last visit, to show what failed since then. A tab keeps its value while it is open. */
 import { signal } from '@preact/signals';
 
 const LAST_SEEN = 'tidemark.last-seen';
 const SINCE = 'tidemark.since';
 
-/** Milliseconds since the epoch. Who comes for the first time has missed nothing. */
+/** Milliseconds since the epoch; the current time on the first visit. */
 export const newsSince = signal(storedSince());
 
 function storedSince(): number {
@@ -13,13 +13,13 @@ function storedSince(): number {
   return Number.isNaN(since) ? Date.now() : since;
 }
 
-/** The reader is looking. */
+/** Stores the time of this visit. */
 export function noteVisit(): void {
   sessionStorage.setItem(SINCE, String(newsSince.value));
   localStorage.setItem(LAST_SEEN, String(Date.now()));
 }
 
-/** What was news has been seen. */
+/** Marks everything up to now as seen. */
 export function markSeen(): void {
   newsSince.value = Date.now();
   noteVisit();

@@ -1,4 +1,4 @@
-/** How the projector and the sweeper of this server are doing. */
+/** The status of the server's projector and sweeper. */
 import { isTidemarkError } from '@tidemark/core/portable';
 import { ask } from '../live/http.ts';
 import { useResource } from '../live/resource.ts';
@@ -7,7 +7,7 @@ import { counted, countText } from '../parts/numbers.ts';
 import { Pair } from '../parts/pair.tsx';
 import { Time } from '../parts/times.tsx';
 
-/** What the server reports; a server that runs no loops reports nothing more. */
+/** The server's report; only `running` is set if the server runs no loops. */
 interface LoopsReport {
   running: boolean;
   projector?: { lagMs: number | null; holes: number; resyncs: number; damagedRuns: number; invalidEvents: number };
@@ -22,7 +22,7 @@ async function loopsReport(signal: AbortSignal): Promise<LoopsReport | null> {
   try {
     return (await ask('GET /v1/loops', { signal })) as LoopsReport;
   } catch (error) {
-    // Callers that are no operators, and servers of version 0.1, have no loops to show.
+    // Not available to non-operators or on servers of version 0.1.
     if (isTidemarkError(error, 'FORBIDDEN', 'UNSUPPORTED', 'NOT_FOUND')) return null;
     throw error;
   }
@@ -77,7 +77,7 @@ function Sweeps({ report: { sweeps } }: { report: LoopsReport }) {
   return (
     <Pair name="Sweeps">
       <span class={sweeps.errors > 0 ? 'tone-warn' : undefined}>
-        {counted(sweeps.rounds, 'round')}, {counted(swept, 'job')} pushed, {counted(sweeps.errors, 'error')}
+        {counted(sweeps.rounds, 'round')}, {counted(swept, 'job')} recovered, {counted(sweeps.errors, 'error')}
       </span>{' '}
       {sweeps.lastAt !== null && <Time at={sweeps.lastAt} />}
     </Pair>

@@ -1,4 +1,4 @@
-/** Pauses that are about to expire unanswered, or were answered and not resumed. */
+/** Pauses that expire soon, unanswered or answered but not resumed. */
 import type { PauseInfo, SteeringEvent } from '@tidemark/core/portable';
 import { isOpen, readDecisions, readPauses } from '../agents/pauses.ts';
 import type { Tenant } from '../live/tenant.ts';
@@ -20,16 +20,16 @@ function concernOf(pause: PauseInfo, decision: SteeringEvent | undefined, tenant
   const { pauseId, reason, sessionId, expiresAt, createdAt } = pause;
   const left = Date.parse(expiresAt) - Date.now();
   const answered = decision?.eventType === 'APPROVE' ? 'approved' : 'rejected';
-  const place = sessionId === undefined ? ['pauses'] : ['sessions', sessionId];
+  const segments = sessionId === undefined ? ['pauses'] : ['sessions', sessionId];
   return {
     id: `pause ${tenant} ${pauseId}`,
     title: reason ?? `pause ${pauseId.slice(0, 8)}`,
     detail: [sessionId, tenant].filter(Boolean).join(' · '),
-    href: hrefOf(place, { tenant, tab: sessionId === undefined ? undefined : 'pauses' }),
+    href: hrefOf(segments, { tenant, tab: sessionId === undefined ? undefined : 'pauses' }),
     tone: 'warn',
     why: decision
-      ? `It was ${answered}, and whoever holds the token has not resumed the task.`
-      : `Nobody has answered for ${durationText(Math.max(0, Date.now() - Date.parse(createdAt)))}.`,
+      ? `It was ${answered}, but the task has not been resumed.`
+      : `It has not been answered for ${durationText(Math.max(0, Date.now() - Date.parse(createdAt)))}.`,
     next:
       left > 0
         ? `It expires in ${durationText(left)}; the task can then no longer be resumed from it.`

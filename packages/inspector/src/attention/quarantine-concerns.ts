@@ -1,4 +1,4 @@
-/** Runs in which damage was found: readers pass over them until they are repaired and released. */
+/** Damaged runs, which readers skip until they are repaired and released. */
 import { tidemarkLine } from '../parts/command-line.tsx';
 import { listQuarantined } from '../runs/api.ts';
 import { hrefOfRun } from '../runs/links.ts';
@@ -15,7 +15,7 @@ export async function quarantineConcerns(signal: AbortSignal): Promise<Concern[]
     href: hrefOfRun(run),
     tone: 'bad',
     why: `Damaged from event ${run.fromSeq} on: ${run.reason}.`,
-    next: 'Feeds, subscriptions and snapshots pass over it from there on. Repair it, for example from a backup, then release it.',
+    next: 'Feeds, subscriptions and snapshots skip it from that event on. Repair it, for example from a backup, then release it.',
     command: tidemarkLine('quarantine release', [run.runId], run.tenantId),
   }));
 }

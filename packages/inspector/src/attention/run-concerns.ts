@@ -1,4 +1,4 @@
-/** Runs that failed since the reader was last here, and runs whose stored snapshot is behind their log. */
+/** Runs that failed since the last visit, and runs whose stored snapshot is behind their log. */
 import type { RunSnapshot, RunSummary } from '@tidemark/core/portable';
 import { tidemarkLine } from '../parts/command-line.tsx';
 import { durationText } from '../parts/durations.ts';
@@ -8,11 +8,11 @@ import { hrefOfRun } from '../runs/links.ts';
 import type { Concern } from './concern.ts';
 
 const MOST_FAILED = 100;
-/** So many of them are told with their error. */
+/** The maximum number of failed runs whose error is read. */
 const MOST_READ = 10;
 const RECENT_RUNS = 20;
 const RECENT_MS = 3_600_000;
-/** A snapshot may be so far behind; from the second on it is worth a warning, from the third on it needs a push. */
+/** Thresholds of the snapshot lag: listed, warning, error. */
 const LAG_MS = { allowed: 1_000, high: 5_000, resync: 10_000 };
 
 export async function failedRuns(since: number, signal: AbortSignal): Promise<Concern[]> {
@@ -24,16 +24,16 @@ export async function failedRuns(since: number, signal: AbortSignal): Promise<Co
     id: `failed ${run.tenantId} ${run.runId}`,
     tone: 'bad',
     why: whyOf(errors[at]?.error),
-    next: 'Nothing: a failed run is final. Look at the failed step, and start another run once it is mended.',
+    next: 'Nothing: a failed run is final. Fix the cause of the failed step, then start another run.',
   }));
 }
 
 function whyOf(error: RunSnapshot['error']): string {
-  const told = [error?.code, error?.message].filter(Boolean).join(': ');
-  return told === '' ? 'It failed.' : `It failed: ${told}`;
+  const text = [error?.code, error?.message].filter(Boolean).join(': ');
+  return text === '' ? 'It failed.' : `It failed: ${text}`;
 }
 
-/** A run without a stored snapshot gets one by being looked at, so only the latest are. */
+/** Checks only recent runs, because reading the snapshot of a run without one creates it. */
 export async function laggingRuns(signal: AbortSignal): Promise<Concern[]> {
   const filter = { updatedAfter: new Date(Date.now() - RECENT_MS).toISOString() };
   const { items } = await listRuns(filter, { limit: RECENT_RUNS }, signal);
@@ -50,9 +50,9 @@ export async function laggingRuns(signal: AbortSignal): Promise<Concern[]> {
         id: `lag ${run.tenantId} ${run.runId}`,
         tone: lag > LAG_MS.resync ? 'bad' : lag > LAG_MS.high || isStale ? 'warn' : 'quiet',
         why: isStale
-          ? 'Its stored snapshot is stale: something is missing in what was read for it.'
+          ? 'Its stored snapshot is stale: events were missing when it was updated.'
           : `Its stored snapshot is ${counted(behind, 'event')} behind, for ${durationText(lag)}.`,
-        next: 'A projector that runs folds it; until then readers of the stored snapshot see the older state.',
+        next: 'A running projector updates it. Until then, readers of the stored snapshot see the older state.',
         command: tidemarkLine('projector refresh', [run.runId], run.tenantId),
       },
     ];
@@ -69,7 +69,7 @@ function concernOf(run: RunSummary): Omit<Concern, 'tone' | 'why' | 'next'> {
   };
 }
 
-/** `null` where the run is gone meanwhile. */
+/** Returns `null` if the run was removed in the meantime. */
 function snapshotOf(run: RunSummary, signal: AbortSignal): Promise<RunSnapshot | null> {
   return storedSnapshot(run, signal).catch(() => null);
 }

@@ -1,9 +1,9 @@
-/** What the views of jobs ask the server. */
+/** Server requests of the job views. */
 import type { Job, JobRef, ListedJobState, OverdueJob, Page, RecoveredJob } from '@tidemark/core/portable';
 import { ask } from '../live/http.ts';
 import type { Tenant } from '../live/tenant.ts';
 
-/** In the order a job goes through them. */
+/** In the order in which a job passes through them. */
 export const LISTED_STATES: readonly ListedJobState[] = [
   'delayed',
   'pending',
@@ -51,12 +51,12 @@ export function requeueJob({ taskType, taskId }: JobRef, requestId: string, tena
   });
 }
 
-/** Does what a sweep does, to this job only, unless it has changed since it was seen. */
+/** Recovers this job as a sweep would, unless it has changed since it was read. */
 export function recoverJob(overdue: OverdueJob, requestId: string, tenant: Tenant): Promise<RecoveredJob> {
   return ask('POST /v1/job-recoveries', { query: { tenant }, body: { overdue, requestId } });
 }
 
-/** Of a job that has ended nothing changes, so that it can be sent again. */
+/** Safe to retry: cancelling an ended job changes nothing. */
 export function cancelJob({ taskType, taskId }: JobRef, tenant: Tenant): Promise<Job> {
   return ask('POST /v1/jobs/{taskType}/{taskId}/cancel', { params: { taskType, taskId }, query: { tenant }, body: {} });
 }

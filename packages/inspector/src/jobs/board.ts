@@ -1,4 +1,4 @@
-/** The jobs of each state, read anew when something moves. */
+/** The jobs of each state, read again when a job changes. */
 import type { Job, ListedJobState, Page } from '@tidemark/core/portable';
 import { encodeSegment } from '@tidemark/wire';
 import { useEffect, useRef } from 'preact/hooks';
@@ -10,12 +10,12 @@ import { LISTED_STATES, listJobs } from './api.ts';
 
 const JOB_PREFIX = 'gbe.state.tasks.';
 const COLUMN = 100;
-/** However fast jobs move, the board is read no more often than this. */
-const PAUSE_MS = 700;
+/** The minimum time between two reads of the board. */
+const RELOAD_DELAY_MS = 700;
 
 export type Board = ReadonlyMap<ListedJobState, Page<Job>>;
 
-/** The board of a tenant, of all types or of one. */
+/** The board of a tenant, for all types or one. */
 export function useBoard(taskType: string | undefined, tenant: Tenant): Resource<Board> {
   const key = JSON.stringify([tenant, taskType]);
   const board = useResource(key, (signal) => readBoard(taskType, tenant, signal));
@@ -26,12 +26,12 @@ export function useBoard(taskType: string | undefined, tenant: Tenant): Resource
     timer.current ??= setTimeout(() => {
       timer.current = undefined;
       board.reload();
-    }, PAUSE_MS);
+    }, RELOAD_DELAY_MS);
   };
   useEffect(() => () => clearTimeout(timer.current), []);
   const topic = `kv/${encodeSegment(taskType === undefined ? JOB_PREFIX : `${JOB_PREFIX}${taskType}.`)}`;
-  const hearing = { topic, ...(tenant && { tenantId: tenant }), after: null, onItem: reload, onReset: reload };
-  useTopic(isWatched ? hearing : null, `${key} ${isWatched}`);
+  const subscription = { topic, ...(tenant && { tenantId: tenant }), after: null, onItem: reload, onReset: reload };
+  useTopic(isWatched ? subscription : null, `${key} ${isWatched}`);
   return board;
 }
 

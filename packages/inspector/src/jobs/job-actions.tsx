@@ -1,11 +1,11 @@
-/** What a reader can do with a job: send it back to the queue, or end it; each with the command line that does the same. */
+/** Buttons that requeue or cancel a job. */
 import { type Job, mayMove } from '@tidemark/core/portable';
 import { useState } from 'preact/hooks';
 import { useAction } from '../live/action.ts';
 import type { Tenant } from '../live/tenant.ts';
 import { tidemarkLine } from '../parts/command-line.tsx';
 import { Confirm } from '../parts/confirm.tsx';
-import { tell } from '../parts/copy.tsx';
+import { notify } from '../parts/copy.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { newId } from '../parts/ids.ts';
 import { Failure } from '../parts/states.tsx';
@@ -14,11 +14,11 @@ import { cancelJob, requeueJob } from './api.ts';
 interface JobActionsProps {
   job: Job;
   tenant: Tenant;
-  /** Told the job as it is afterwards. */
+  /** Called with the job after the action. */
   onDone(job: Job): void;
 }
 
-/** The command line that does what the first button does. */
+/** Returns the command line that does the same as the first button. */
 export function commandOf(job: Job, tenant: Tenant): string {
   const name = `${job.taskType}/${job.taskId}`;
   return tidemarkLine(`jobs ${canRequeue(job) ? 'requeue' : canCancel(job) ? 'cancel' : 'show'}`, [name], tenant);
@@ -40,13 +40,13 @@ export function JobActions({ job, tenant, onDone }: JobActionsProps) {
     const requestId = newId();
     action.run(async () => {
       onDone(await requeueJob(job, requestId, tenant));
-      tell(`Requeued ${name}`);
+      notify(`Requeued ${name}`);
     });
   };
   const cancel = () =>
     action.run(async () => {
       onDone(await cancelJob(job, tenant));
-      tell(`Cancelled ${name}`);
+      notify(`Cancelled ${name}`);
       setAsking(false);
     });
   return (
@@ -74,7 +74,8 @@ export function JobActions({ job, tenant, onDone }: JobActionsProps) {
           onClose={() => setAsking(false)}
         >
           <p>
-            <code>{name}</code> ends, whoever holds it: its worker loses the claim and can change nothing any more.
+            <code>{name}</code> ends even if a worker holds it: the worker loses its claim and can no longer update the
+            job.
           </p>
         </Confirm>
       )}

@@ -1,15 +1,15 @@
-/** A job in its column. */
+/** A job on the board. */
 import type { Job } from '@tidemark/core/portable';
 import { useEffect, useRef } from 'preact/hooks';
 import { Countdown } from '../parts/countdown.tsx';
 import { Mark } from '../parts/status.tsx';
 import { momentText, Time } from '../parts/times.tsx';
-import { hrefOf, place } from '../shell/router.ts';
+import { hrefOf, route } from '../shell/router.ts';
 
 export function JobCard({ job, isChosen }: { job: Job; isChosen: boolean }) {
   const { taskType, taskId, state, worker, timeoutAt, runAt, retryCount, maxRetries, error, priority } = job;
   const isHeld = state === 'claimed' || state === 'running';
-  const query = { ...Object.fromEntries(place.value.query), job: `${taskType}/${taskId}` };
+  const query = { ...Object.fromEntries(route.value.query), job: `${taskType}/${taskId}` };
   const card = useRef<HTMLLIElement>(null);
   useEffect(() => {
     if (isChosen) card.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });

@@ -1,4 +1,4 @@
-/** One job: why it stands where it stands, what happens next, and what can be done about it. */
+/** One job: the reason for its state, what happens next, and possible actions. */
 import type { Job, JobRef } from '@tidemark/core/portable';
 import { useEffect } from 'preact/hooks';
 import { useResource } from '../live/resource.ts';
@@ -20,7 +20,7 @@ import { TakeBack } from './take-back.tsx';
 interface JobPanelProps {
   name: JobRef;
   tenant: Tenant;
-  /** As it stands on the board, where it is shown there. */
+  /** The job as shown on the board; absent if it is not on the board. */
   shown: Job | undefined;
   onChange(): void;
 }
@@ -29,7 +29,7 @@ export function JobPanel({ name, tenant, shown, onChange }: JobPanelProps) {
   const { data, error, reload } = useResource('job', async (signal) => shown ?? getJob(name, tenant, signal));
   useEffect(() => {
     if (shown && shown.revision >= (data.value?.revision ?? 0)) data.value = shown;
-    // It has left the board, or what the board shows of it.
+    // The job is no longer on the part of the board that is shown.
     else if (!shown && data.value) reload();
   }, [shown]);
   const job = data.value;
@@ -57,7 +57,7 @@ function JobBody({ job, tenant, onDone }: { job: Job; tenant: Tenant; onDone(job
   const { why, next } = outlookOf(job, now.value);
   const { timeoutAt, runAt, error, paramsRef, resultRef } = job;
   const isHeld = job.state === 'claimed' || job.state === 'running';
-  const isSilent = isHeld && timeoutAt !== undefined && timeoutAt <= now.value;
+  const isOverdue = isHeld && timeoutAt !== undefined && timeoutAt <= now.value;
   return (
     <>
       <dl class="pairs outlook">
@@ -65,13 +65,13 @@ function JobBody({ job, tenant, onDone }: { job: Job; tenant: Tenant; onDone(job
         <Pair name="Next">{next}</Pair>
       </dl>
       <div class="card-tools">
-        {isSilent && <TakeBack overdue={{ job, reason: 'lease ended' }} tenant={tenant} onDone={onDone} />}
+        {isOverdue && <TakeBack overdue={{ job, reason: 'lease ended' }} tenant={tenant} onDone={onDone} />}
         <JobActions job={job} tenant={tenant} onDone={onDone} />
         <a class="button small" href={hrefOf(['kv'], { tenant, key: job.key })}>
           <Icon name="kv" /> Record
         </a>
       </div>
-      <CommandLine line={isSilent ? tidemarkLine('sweep', [], tenant) : commandOf(job, tenant)} />
+      <CommandLine line={isOverdue ? tidemarkLine('sweep', [], tenant) : commandOf(job, tenant)} />
       <dl class="pairs">
         <Pair name="State">
           <Status status={job.state.toUpperCase()} />

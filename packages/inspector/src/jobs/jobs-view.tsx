@@ -1,20 +1,20 @@
-/** Jobs on a board: a column for each state, and one of them with why it stands where it stands. */
+/** A board of jobs with a column for each state, and a panel for one job. */
 import type { Job } from '@tidemark/core/portable';
 import { Icon } from '../parts/icons.tsx';
 import { countText } from '../parts/numbers.ts';
 import { Command, Empty, Failure, NothingFits, Waiting } from '../parts/states.tsx';
 import { Status } from '../parts/status.tsx';
 import { useShortcuts } from '../shell/keys.ts';
-import { place, setQuery } from '../shell/router.ts';
-import { TenantBox, tenantInPlace } from '../shell/tenant-box.tsx';
+import { route, setQuery } from '../shell/router.ts';
+import { currentTenant, TenantBox } from '../shell/tenant-box.tsx';
 import { LISTED_STATES } from './api.ts';
 import { type Board, useBoard } from './board.ts';
 import { JobCard } from './job-card.tsx';
 import { JobPanel } from './job-panel.tsx';
 
 export function JobsView() {
-  const { query } = place.value;
-  const tenant = tenantInPlace();
+  const { query } = route.value;
+  const tenant = currentTenant();
   const taskType = query.get('type') || undefined;
   const board = useBoard(taskType, tenant);
   const name = query.get('job') ?? '';
@@ -89,7 +89,7 @@ function TypeFilter({ jobs, chosen }: { jobs: readonly Job[]; chosen: string | u
 
 function Columns({ board, chosen }: { board: Board; chosen: string }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <div class="board" tabIndex={0} role="group" aria-label="Jobs by state">
       {LISTED_STATES.map((state) => {
         const { items, next } = board.get(state) ?? { items: [] };
@@ -109,7 +109,7 @@ function Columns({ board, chosen }: { board: Board; chosen: string }) {
             </ol>
             {next !== undefined && (
               <p class="quiet">
-                <Icon name="more" /> and more: the {countText(items.length)} untouched for longest are shown.
+                <Icon name="more" /> and more: showing the {countText(items.length)} least recently updated.
               </p>
             )}
           </section>
@@ -121,10 +121,10 @@ function Columns({ board, chosen }: { board: Board; chosen: string }) {
 
 function NoJobs({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered)
-    return <NothingFits title="No job is of this type" offer="Show all types" onTake={() => setQuery({ type: '' })} />;
+    return <NothingFits title="No jobs of this type" offer="Show all types" onTake={() => setQuery({ type: '' })} />;
   return (
     <Empty icon="jobs" title="No jobs yet">
-      <p>A job is work that one worker at a time takes, under a lease. Enqueue the first one:</p>
+      <p>A job is work that one worker at a time claims under a lease. Add the first one:</p>
       <Command>{`tidemark jobs add email-send/mail-1 --field to=ada@example.com --store ${location.origin}`}</Command>
     </Empty>
   );

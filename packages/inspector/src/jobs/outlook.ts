@@ -1,4 +1,4 @@
-/** Why a job stands where it stands, and what happens to it next. */
+/** Explains the state of a job and what happens next. */
 import type { Job } from '@tidemark/core/portable';
 import { durationText } from '../parts/durations.ts';
 
@@ -11,42 +11,42 @@ export function outlookOf(job: Job, now: number): Outlook {
   const { state, taskType, worker = 'its worker', timeoutAt, runAt, error } = job;
   if (state === 'pending' && runAt !== undefined && runAt > now)
     return {
-      why: error === undefined ? 'It waits for its time.' : `It failed and waits before the next try: ${error}`,
-      next: `Workers of ${taskType} can take it in ${durationText(runAt - now)}.`,
+      why: error === undefined ? 'It is scheduled for later.' : `It failed and waits for the next attempt: ${error}`,
+      next: `Workers of ${taskType} can claim it in ${durationText(runAt - now)}.`,
     };
   if (state === 'pending')
     return {
-      why: `No worker has taken it for ${since(job.updatedAt, now)}.${error === undefined ? '' : ` The last try failed: ${error}`}`,
-      next: `The next worker that asks for ${taskType} takes it, jobs of a higher priority first.`,
+      why: `No worker has claimed it for ${since(job.updatedAt, now)}.${error === undefined ? '' : ` The last attempt failed: ${error}`}`,
+      next: `The next worker that asks for ${taskType} claims it, after jobs of a higher priority.`,
     };
   if (state === 'claimed' || state === 'running') {
     if (timeoutAt !== undefined && timeoutAt <= now)
       return {
-        why: `The lease of ${worker} ended ${since(timeoutAt, now)} ago without a sign of life.`,
-        next: sweepOf(job),
+        why: `The lease of ${worker} ended ${since(timeoutAt, now)} ago without a heartbeat.`,
+        next: nextSweepText(job),
       };
     const left = timeoutAt === undefined ? '' : ` for another ${durationText(timeoutAt - now)}`;
     return {
-      why: `${worker} holds it${left}; its last sign of life was ${since(job.updatedAt, now)} ago.`,
-      next: 'It goes on with the next sign of life. Without one until the lease ends, a sweep gives it to somebody else.',
+      why: `${worker} holds it${left}; its last update was ${since(job.updatedAt, now)} ago.`,
+      next: 'A heartbeat renews the lease. If the lease ends first, a sweep takes the job back.',
     };
   }
   if (state === 'failed')
     return {
-      why: `It failed for good${triesOf(job)}: ${error ?? 'no error was given'}`,
-      next: 'Nothing, until somebody requeues it. Its retries are then counted from 0.',
+      why: `It failed permanently${retriesText(job)}: ${error ?? 'no error message'}`,
+      next: 'Nothing, until it is requeued. Its retry count then starts at 0.',
     };
-  if (state === 'cancelled') return { why: 'Somebody cancelled it.', next: 'Nothing, until somebody requeues it.' };
-  return { why: 'It ended as it should.', next: 'Nothing: completed jobs are final.' };
+  if (state === 'cancelled') return { why: 'It was cancelled.', next: 'Nothing, until it is requeued.' };
+  return { why: 'It completed.', next: 'Nothing: completed jobs are final.' };
 }
 
-/** What the sweeper does with a job whose worker is silent. */
-function sweepOf({ retryCount, maxRetries }: Job): string {
-  if (retryCount >= maxRetries) return 'The next sweep fails it for good: it has no retries left.';
+/** Describes what the next sweep does with a job whose lease has ended. */
+function nextSweepText({ retryCount, maxRetries }: Job): string {
+  if (retryCount >= maxRetries) return 'The next sweep fails it permanently: it has no retries left.';
   return `The next sweep sends it back to pending, retry ${retryCount + 1} of ${maxRetries}.`;
 }
 
-function triesOf({ retryCount }: Job): string {
+function retriesText({ retryCount }: Job): string {
   if (retryCount === 0) return '';
   return retryCount === 1 ? ' after 1 retry' : ` after ${retryCount} retries`;
 }

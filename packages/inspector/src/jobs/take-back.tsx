@@ -1,25 +1,25 @@
-/** Takes a job back from a worker that fell silent, as the next sweep would. */
+/** Takes a job back from an unresponsive worker, as the next sweep would. */
 import type { Job, OverdueJob, RecoveredJob } from '@tidemark/core/portable';
 import { useAction } from '../live/action.ts';
 import type { Tenant } from '../live/tenant.ts';
-import { tell } from '../parts/copy.tsx';
+import { notify } from '../parts/copy.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { newId } from '../parts/ids.ts';
 import { Failure } from '../parts/states.tsx';
 import { recoverJob } from './api.ts';
 
-const TOLD: Record<RecoveredJob['outcome'], string> = {
+const OUTCOME_TEXTS: Record<RecoveredJob['outcome'], string> = {
   requeued: 'Sent back to pending',
-  failed: 'It had no retries left and has failed for good',
-  released: 'Made ready',
+  failed: 'It had no retries left and failed permanently',
+  released: 'Made available to workers',
   signalled: 'Signalled again',
-  missed: 'It moved on meanwhile; nothing was done',
+  missed: 'The job changed in the meantime; nothing was done',
 };
 
 interface TakeBackProps {
   overdue: OverdueJob;
   tenant: Tenant;
-  /** Told the job as it is afterwards. */
+  /** Called with the job after the action. */
   onDone(job: Job): void;
 }
 
@@ -29,7 +29,7 @@ export function TakeBack({ overdue, tenant, onDone }: TakeBackProps) {
     const requestId = newId();
     action.run(async () => {
       const { outcome, job } = await recoverJob(overdue, requestId, tenant);
-      tell(TOLD[outcome]);
+      notify(OUTCOME_TEXTS[outcome]);
       onDone(job);
     });
   };

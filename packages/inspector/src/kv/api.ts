@@ -1,4 +1,4 @@
-/** What the views of records ask the server. */
+/** Server requests of the record views. */
 import type { Page } from '@tidemark/core/portable';
 import type { WireBytes, WireEntry, WireRecord } from '@tidemark/wire';
 import { ask } from '../live/http.ts';
@@ -13,21 +13,21 @@ export function scanRecords(
   return ask('GET /v1/kv', { query: { prefix, ...page, tenant }, signal });
 }
 
-/** The record of a key; `null` where there is none. */
+/** Returns the record of a key, or `null` if it does not exist. */
 export async function findRecord(key: string, tenant: Tenant, signal: AbortSignal): Promise<WireRecord | null> {
   const { items } = await ask('POST /v1/kv-lookup', { query: { tenant }, body: { keys: [key] }, signal });
   return items[0] ?? null;
 }
 
-/** A write on top of a revision; 0 where there must be no record. */
+/** A conditional write on a revision; 0 means that the record must not exist. */
 export interface RecordWrite {
   expectedRevision: number;
-  /** `null` takes a field out; a record without fields is gone. */
+  /** `null` removes a field; a record without fields is deleted. */
   set: Record<string, WireBytes | null>;
   requestId: string;
 }
 
-/** Tells whether it was written, and what stands there now. */
+/** Returns whether the record was written, and the current record. */
 export function writeRecord(
   key: string,
   body: RecordWrite,

@@ -1,4 +1,4 @@
-/** Somebody else wrote first: what the record was, what they made of it, and what the reader wants, field by field. */
+/** A write conflict: the original record, the current record and the reader's changes, field by field. */
 import type { WireBytes, WireRecord } from '@tidemark/wire';
 import type { Action } from '../live/action.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -7,11 +7,11 @@ import { Mark } from '../parts/status.tsx';
 import { isSame, textIn } from './decoders.ts';
 
 interface ConflictProps {
-  /** As it was when the editing began. */
+  /** The record when editing began. */
   base: WireRecord;
-  /** As it is; `null` where it is gone. */
+  /** The current record; `null` if it was deleted. */
   theirs: WireRecord | null;
-  /** What the reader wants to write. */
+  /** The reader's changes. */
   set: Record<string, WireBytes | null>;
   action: Action;
   onWrite(): void;
@@ -27,14 +27,14 @@ export function Conflict({ base, theirs, set, action, onWrite, onTakeTheirs, onB
       <p class="tone-warn" role="alert">
         <Icon name="attention" />{' '}
         {theirs === null
-          ? 'The record was deleted meanwhile. Nothing was written.'
-          : `Somebody wrote first: the record is at revision ${theirs.revision}, you began at ${base.revision}. Nothing was written.`}
+          ? 'The record was deleted in the meantime. Nothing was written.'
+          : `The record changed in the meantime: it is at revision ${theirs.revision}, you started from ${base.revision}. Nothing was written.`}
       </p>
       <table class="fields">
         <thead>
           <tr>
             <th scope="col">Field</th>
-            <th scope="col">It was</th>
+            <th scope="col">Original</th>
             <th scope="col">Theirs</th>
             <th scope="col">Yours</th>
           </tr>

@@ -1,11 +1,11 @@
-/** The bytes of a field in the forms people read: text, JSON, number, time, hex, base64. */
+/** Formats the bytes of a field as text, JSON, number, time, hex or base64. */
 import { base64Of, bytesOfWire, type WireBytes } from '@tidemark/wire';
 
 export const FORMS = ['text', 'JSON', 'number', 'time', 'hex', 'base64'] as const;
 export type Form = (typeof FORMS)[number];
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
-/** From 2001 to 2286, which no count of anything reaches by chance. */
+/** Ten digits: times from 2001 to 2286, unlikely to be a count. */
 const SECONDS = /^[1-9]\d{9}(\.\d+)?$/;
 const MILLISECONDS = /^[1-9]\d{12}$/;
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
@@ -16,7 +16,7 @@ export function isSame(one: WireBytes | undefined, other: WireBytes | undefined)
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** The forms that fit, the one that tells most first. */
+/** Returns the formats that fit the value, the most specific first. */
 export function formsOf(value: WireBytes): Form[] {
   if (!('text' in value)) return ['hex', 'base64'];
   const { text } = value;
@@ -27,7 +27,7 @@ export function formsOf(value: WireBytes): Form[] {
   return [...fitting, 'text', 'hex', 'base64'];
 }
 
-/** The object or list that a text is; `undefined` for anything else. */
+/** Parses a text as a JSON object or array; returns `undefined` for anything else. */
 export function jsonOf(text: string): object | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
@@ -44,11 +44,11 @@ export function millisOf(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** The value in a form, as text; JSON and times have a look of their own. */
+/** Returns the value as text in a format. JSON and times are rendered by the view. */
 export function textIn(form: Form, value: WireBytes): string {
   if (form === 'hex') return hexOf(bytesOfWire(value));
   if (form === 'base64' || !('text' in value)) return 'base64' in value ? value.base64 : base64Of(bytesOfWire(value));
-  // Beyond 2^53 the digits themselves are the only exact form.
+  // Beyond 2^53 only the digits themselves are exact.
   const isExact = form === 'number' && Number.isSafeInteger(Math.trunc(Number(value.text)));
   return isExact ? COUNT.format(Number(value.text)) : value.text;
 }

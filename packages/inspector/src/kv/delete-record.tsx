@@ -1,4 +1,4 @@
-/** Deletes a record once its key was typed, and only as it was seen: a record that has moved on stays. */
+/** Deletes a record after its key was typed, unless the record has changed since it was shown. */
 import { TidemarkError } from '@tidemark/core/portable';
 import type { WireRecord } from '@tidemark/wire';
 import { useRef } from 'preact/hooks';
@@ -6,7 +6,7 @@ import { useAction } from '../live/action.ts';
 import type { Tenant } from '../live/tenant.ts';
 import { tidemarkLine } from '../parts/command-line.tsx';
 import { Confirm } from '../parts/confirm.tsx';
-import { tell } from '../parts/copy.tsx';
+import { notify } from '../parts/copy.tsx';
 import { newId } from '../parts/ids.ts';
 import { counted } from '../parts/numbers.ts';
 import { writeRecord } from './api.ts';
@@ -16,12 +16,12 @@ interface DeleteProps {
   tenant: Tenant;
   record: WireRecord;
   onClose(): void;
-  /** Told what stands there afterwards. */
+  /** Called with the record after the write. */
   onWritten(record: WireRecord | null): void;
 }
 
 export function DeleteRecord({ name, tenant, record: current, onClose, onWritten }: DeleteProps) {
-  // What is deleted is what was there when the reader decided to.
+  // Deletes only the revision that was shown when the dialog opened.
   const record = useRef(current).current;
   const action = useAction();
   const confirm = () => {
@@ -31,7 +31,7 @@ export function DeleteRecord({ name, tenant, record: current, onClose, onWritten
       const { swapped, record: left } = await writeRecord(name, body, tenant);
       onWritten(left);
       if (!swapped && left) throw new TidemarkError('CONFLICT', 'The record has changed meanwhile and was kept');
-      tell('Deleted');
+      notify('Deleted');
       onClose();
     });
   };
@@ -46,8 +46,8 @@ export function DeleteRecord({ name, tenant, record: current, onClose, onWritten
       onClose={onClose}
     >
       <p>
-        {counted(Object.keys(record.fields).length, 'field')} at revision {record.revision} go for good. If somebody
-        writes to it first, it stays.
+        Deletes the record with {counted(Object.keys(record.fields).length, 'field')} at revision {record.revision}{' '}
+        permanently. If it changes first, it is kept.
       </p>
     </Confirm>
   );

@@ -1,14 +1,14 @@
-/** A record while it is edited: what the fields were when the editing began, and what they shall be. */
+/** The edited fields of a record, compared with the fields when editing began. */
 import type { WireBytes, WireRecord } from '@tidemark/wire';
 import { isSame } from './decoders.ts';
 
 export interface DraftField {
   name: string;
-  /** Bytes that are no text are edited as base64. */
+  /** Bytes that are not valid text are edited as base64. */
   form: 'text' | 'base64';
   content: string;
   isRemoved: boolean;
-  /** Its name can still be chosen. */
+  /** True for an added field, whose name can be edited. */
   isNew: boolean;
 }
 
@@ -29,7 +29,7 @@ function wireOf({ form, content }: DraftField): WireBytes {
   return form === 'text' ? { text: content } : { base64: content };
 }
 
-/** What is to be written on top of the base: only what differs, so that nobody else's fields are touched. */
+/** Returns the fields that differ from the base. Unchanged fields are left out, so that concurrent changes are kept. */
 export function changesOf(draft: readonly DraftField[], base: WireRecord['fields']): Record<string, WireBytes | null> {
   const changes = draft.flatMap((field): [string, WireBytes | null][] => {
     if (field.isRemoved) return Object.hasOwn(base, field.name) ? [[field.name, null]] : [];
@@ -39,10 +39,10 @@ export function changesOf(draft: readonly DraftField[], base: WireRecord['fields
   return Object.fromEntries(changes);
 }
 
-/** Why a draft cannot be written; `null` where it can. */
+/** Returns why a draft is invalid, or `null` if it is valid. */
 export function flawOf(draft: readonly DraftField[]): string | null {
   const kept = draft.filter(({ isRemoved }) => !isRemoved);
-  if (kept.length === 0) return 'A record without fields is gone: delete it instead.';
+  if (kept.length === 0) return 'A record needs at least one field. To remove the record, delete it instead.';
   if (kept.some(({ name }) => name === '')) return 'Each field needs a name.';
   if (new Set(kept.map(({ name }) => name)).size < kept.length) return 'Two fields have the same name.';
   const broken = kept.find(({ form, content }) => form === 'base64' && !BASE64.test(content));

@@ -1,4 +1,4 @@
-/** The fields of a record, each in a form that the reader may change. */
+/** The fields of a record, each in a format that the reader can change. */
 import { bytesOfWire, type WireBytes, type WireRecord } from '@tidemark/wire';
 import { useState } from 'preact/hooks';
 import { CopyButton } from '../parts/copy.tsx';
@@ -16,7 +16,7 @@ export function FieldTable({ fields, changed }: { fields: WireRecord['fields']; 
         <tr>
           <th scope="col">Field</th>
           <th scope="col">Value</th>
-          <th scope="col">Form</th>
+          <th scope="col">Format</th>
         </tr>
       </thead>
       <tbody>
@@ -40,7 +40,7 @@ function FieldRow({ name, value, isChanged }: { name: string; value: WireBytes; 
       </td>
       <td class="field-form">
         <select
-          aria-label={`Form of ${name}`}
+          aria-label={`Format of ${name}`}
           value={form}
           onChange={(event) => setWanted(event.currentTarget.value as Form)}
         >
@@ -76,7 +76,7 @@ function Value({ form, value, name }: { form: Form; value: WireBytes; name: stri
     <span class="field-text">
       {text.slice(0, FIRST_CHARACTERS)}…{' '}
       <button type="button" class="small" onClick={() => setWhole(true)}>
-        all of it
+        show all
       </button>
     </span>
   );

@@ -1,7 +1,7 @@
-/** Finds records and jobs by what was typed: a whole key, how one begins, or a job as `type/id`. */
+/** Finds records by the start of their key, and jobs by `type/id`. */
 import type { Finding } from '../shell/finding.ts';
 import { hrefOf } from '../shell/router.ts';
-import { tenantInPlace } from '../shell/tenant-box.tsx';
+import { currentTenant } from '../shell/tenant-box.tsx';
 import { scanRecords } from './api.ts';
 
 const MOST = 5;
@@ -10,7 +10,7 @@ const JOB_PREFIX = 'gbe.state.tasks.';
 
 export async function findRecords(text: string, signal: AbortSignal): Promise<Finding[]> {
   if (new TextEncoder().encode(JOB_PREFIX + text).length > MOST_BYTES) return [];
-  const tenant = tenantInPlace();
+  const tenant = currentTenant();
   const scan = async (prefix: string) => (await scanRecords(prefix, { limit: MOST }, tenant, signal)).items;
   const slash = text.indexOf('/');
   const [records, jobs] = await Promise.all([

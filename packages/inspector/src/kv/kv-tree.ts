@@ -1,6 +1,6 @@
 /**
- * The keys under a prefix as a tree of their dot-separated names. Every branch is read from the store when it is opened,
- * and counts what was looked at: where that is not all, it says so.
+ * The keys under a prefix as a tree of their dot-separated names. A branch is read from the store when it is opened.
+ * Its count is marked as incomplete until all its keys are read.
  */
 import { computed, signal } from '@preact/signals';
 import type { WireChange } from '@tidemark/wire';
@@ -8,18 +8,18 @@ import type { Tenant } from '../live/tenant.ts';
 import { scanRecords } from './api.ts';
 
 const PAGE = 1_000;
-/** So many keys are looked at before the reader is asked. */
-const STRETCH = 10_000;
+/** The number of keys read before the reader has to ask for more. */
+const CHUNK = 10_000;
 const CHANGED_MS = 2_500;
-const GATHER_MS = 200;
+const DEBOUNCE_MS = 200;
 
 interface Branch {
-  /** The keys that were looked at, in the order of the store. */
+  /** The keys read so far, in the store's order. */
   keys: ReadonlySet<string>;
   isWhole: boolean;
   isLoading: boolean;
   error?: unknown;
-  /** Where to look on. */
+  /** The cursor of the next page. */
   cursor?: string | undefined;
 }
 
@@ -33,13 +33,13 @@ const UNREAD: Branch = { keys: new Set(), isWhole: false, isLoading: false };
 export class KvTree {
   readonly root: string;
   readonly #tenant: Tenant;
-  /** Another one for each time that everything is read anew. */
+  /** Replaced on each reload. */
   #asking = new AbortController();
   readonly #branches = signal<ReadonlyMap<string, Branch>>(new Map());
   readonly #open = signal<ReadonlySet<string>>(new Set());
-  /** Keys that changed a moment ago. */
+  /** Recently changed keys. */
   readonly changed = signal<ReadonlySet<string>>(new Set());
-  #heard: WireChange[] = [];
+  #pending: WireChange[] = [];
   readonly #timers = new Set<ReturnType<typeof setTimeout>>();
 
   constructor(root: string, tenant: Tenant) {
@@ -50,7 +50,7 @@ export class KvTree {
 
   readonly rows = computed(() => this.#rowsUnder(this.root, 0));
 
-  /** The root itself: how much of it was read. */
+  /** The root branch. */
   readonly whole = computed(() => this.#branches.value.get(this.root) ?? UNREAD);
 
   open(prefix: string): void {
@@ -63,20 +63,20 @@ export class KvTree {
     else this.open(prefix);
   }
 
-  /** Opens what a key lies under. */
+  /** Opens all branches above a key. */
   reveal(key: string): void {
     if (!key.startsWith(this.root)) return;
     for (let dot = key.indexOf('.', this.root.length); dot >= 0; dot = key.indexOf('.', dot + 1))
       if (dot < key.length - 1) this.open(key.slice(0, dot + 1));
   }
 
-  /** Looks at the next keys of a branch. */
+  /** Reads the next keys of a branch. */
   async readOn(prefix: string): Promise<void> {
     const before = this.#branches.value.get(prefix) ?? UNREAD;
     if (before.isLoading || before.isWhole) return;
     const { signal } = this.#asking;
     this.#set(prefix, { isLoading: true, error: undefined });
-    const enough = before.keys.size + STRETCH;
+    const enough = before.keys.size + CHUNK;
     try {
       for (let cursor = before.cursor, size = 0; size < enough; ) {
         const page = await scanRecords(prefix, { cursor, limit: PAGE }, this.#tenant, signal);
@@ -97,13 +97,13 @@ export class KvTree {
     this.#set(prefix, { isLoading: false });
   }
 
-  /** Takes in a change; many at once are shown together. */
-  hear(change: WireChange): void {
-    this.#heard.push(change);
-    if (this.#heard.length === 1) this.#later(GATHER_MS, () => this.#takeHeard());
+  /** Queues a change; changes in quick succession are applied together. */
+  receive(change: WireChange): void {
+    this.#pending.push(change);
+    if (this.#pending.length === 1) this.#later(DEBOUNCE_MS, () => this.#applyPending());
   }
 
-  /** Reads everything that is open anew. */
+  /** Reads all open branches again. */
   reload(): void {
     this.#asking.abort();
     this.#asking = new AbortController();
@@ -116,13 +116,13 @@ export class KvTree {
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
-  #takeHeard(): void {
-    const changes = this.#heard.splice(0);
+  #applyPending(): void {
+    const changes = this.#pending.splice(0);
     const branches = new Map(this.#branches.value);
     for (const [prefix, branch] of branches) {
       const below = changes.filter(({ key }) => key.startsWith(prefix));
-      const isOther = below.some(({ key, record }) => branch.keys.has(key) === (record === null));
-      if (!isOther) continue;
+      const hasChanged = below.some(({ key, record }) => branch.keys.has(key) === (record === null));
+      if (!hasChanged) continue;
       const keys = new Set(branch.keys);
       for (const { key, record } of below) record === null ? keys.delete(key) : keys.add(key);
       branches.set(prefix, { ...branch, keys });
@@ -157,7 +157,7 @@ export class KvTree {
         rows.push({ ...entry, depth });
         continue;
       }
-      // The last one may go on where the reading stopped.
+      // The last entry may continue beyond the keys read so far.
       const own = this.#branches.value.get(entry.prefix);
       const isRead = own !== undefined && own.keys.size >= entry.count;
       const isWhole = isRead ? own.isWhole : branch.isWhole || at < entries.length - 1;
@@ -175,7 +175,7 @@ type Entry =
   | { kind: 'branch'; prefix: string; name: string; count: number }
   | { kind: 'key'; key: string; name: string };
 
-/** What follows a prefix, up to the next dot, in order. */
+/** Groups the keys under a prefix by their next name, in order. */
 function entriesOf(prefix: string, keys: Iterable<string>): Iterable<Entry> {
   const start = prefix.lastIndexOf('.') + 1;
   const entries = new Map<string, Entry>();

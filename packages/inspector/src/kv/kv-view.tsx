@@ -1,4 +1,4 @@
-/** Records: a tree of their keys, and one of them with its fields, live. */
+/** A live tree of record keys, and a panel for one record. */
 import type { WireChange } from '@tidemark/wire';
 import { encodeSegment } from '@tidemark/wire';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
@@ -12,8 +12,8 @@ import { Command, Empty, Failure, NothingFits, Waiting } from '../parts/states.t
 import { TextBox } from '../parts/text-box.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { useShortcuts } from '../shell/keys.ts';
-import { place, setQuery } from '../shell/router.ts';
-import { TenantBox, tenantInPlace } from '../shell/tenant-box.tsx';
+import { route, setQuery } from '../shell/router.ts';
+import { currentTenant, TenantBox } from '../shell/tenant-box.tsx';
 import { KvTree } from './kv-tree.ts';
 import { RecordPanel } from './record-panel.tsx';
 import { TreeCells } from './tree-cells.tsx';
@@ -21,9 +21,9 @@ import { TreeCells } from './tree-cells.tsx';
 const ROW_HEIGHT = 28;
 
 export function KvView() {
-  const { query } = place.value;
+  const { query } = route.value;
   const [prefix, key] = [query.get('prefix') ?? '', query.get('key')];
-  const tenant = tenantInPlace();
+  const tenant = currentTenant();
   const name = JSON.stringify([tenant, prefix]);
   const tree = useMemo(() => new KvTree(prefix, tenant), [name]);
   const rows = useRows(ROW_HEIGHT, tree.rows);
@@ -35,7 +35,7 @@ export function KvView() {
   const info = useResource('info', storeInfo);
   const isWatched = info.data.value?.capabilities['kv.watch'] === true;
   const topic = `kv/${encodeSegment(prefix)}`;
-  const onItem = (change: unknown) => tree.hear(change as WireChange);
+  const onItem = (change: unknown) => tree.receive(change as WireChange);
   const onReset = () => tree.reload();
   useTopic(
     isWatched ? { topic, ...(tenant && { tenantId: tenant }), after: null, onItem, onReset } : null,
@@ -51,7 +51,7 @@ export function KvView() {
   };
   useShortcuts('Records', [
     ...rowKeys(rows, 'branch or record', open),
-    { keys: '/', does: 'keys that begin with a text', run: () => search.current?.focus() },
+    { keys: '/', does: 'filter by prefix', run: () => search.current?.focus() },
     { keys: 'Escape', does: 'close the record', run: () => setQuery({ key: '' }) },
   ]);
 
@@ -87,7 +87,7 @@ export function KvView() {
             />
             <p class="count-line quiet" role="status">
               {isWhole ? counted(keys.size, 'record') : `at least ${counted(keys.size, 'record')}`}
-              {isLoading && ' · looking'}
+              {isLoading && ' · loading'}
             </p>
           </div>
           {key !== null && (
@@ -104,11 +104,15 @@ function NoRecords({ isLoading, isFailed, prefix }: { isLoading: boolean; isFail
   if (isFailed) return null;
   if (prefix !== '')
     return (
-      <NothingFits title="No key begins like this" offer="Show all records" onTake={() => setQuery({ prefix: '' })} />
+      <NothingFits
+        title="No key begins with this prefix"
+        offer="Show all records"
+        onTake={() => setQuery({ prefix: '' })}
+      />
     );
   return (
     <Empty icon="kv" title="No records yet">
-      <p>A record is a few named fields under a key of dot-separated names. Write the first one:</p>
+      <p>A record has named fields under a key of dot-separated names. Write the first one:</p>
       <Command>{`tidemark kv put config.limits max=500 window=1m --store ${location.origin}`}</Command>
     </Empty>
   );

@@ -1,10 +1,10 @@
-/** Edits a record. The write holds only while the record is at the revision that was read; else both are shown. */
+/** Edits a record. Writes only on the revision that was read, and otherwise shows the conflict. */
 import { useSignal } from '@preact/signals';
 import type { WireRecord } from '@tidemark/wire';
 import { useRef } from 'preact/hooks';
 import { useAction } from '../live/action.ts';
 import type { Tenant } from '../live/tenant.ts';
-import { tell } from '../parts/copy.tsx';
+import { notify } from '../parts/copy.tsx';
 import { newId } from '../parts/ids.ts';
 import { Failure } from '../parts/states.tsx';
 import { writeRecord } from './api.ts';
@@ -16,17 +16,17 @@ interface EditorProps {
   tenant: Tenant;
   record: WireRecord;
   onDone(): void;
-  /** Told what stands there after the write. */
+  /** Called with the record after the write. */
   onWritten(record: WireRecord | null): void;
 }
 
 export function RecordEditor({ name, tenant, record, onDone, onWritten }: EditorProps) {
-  // What is read meanwhile is shown behind the form, not put into it.
+  // The form keeps the revision it started from, even when the record changes.
   const base = useRef(record).current;
   const draft = useSignal<DraftField[]>(draftOf(base.fields));
   const theirs = useSignal<WireRecord | null | undefined>(undefined);
   const action = useAction();
-  // Of a record that is gone everything has to be written.
+  // If the record was deleted, all fields have to be written.
   const set = changesOf(draft.value, theirs.value === null ? {} : base.fields);
   const flaw = flawOf(draft.value);
 
@@ -39,7 +39,7 @@ export function RecordEditor({ name, tenant, record, onDone, onWritten }: Editor
         return;
       }
       onWritten(current);
-      tell('Written');
+      notify('Written');
       onDone();
     });
   };
@@ -79,7 +79,9 @@ export function RecordEditor({ name, tenant, record, onDone, onWritten }: Editor
       ))}
       {flaw !== null && <p class="tone-bad">{flaw}</p>}
       {record.revision !== base.revision && (
-        <p class="tone-warn">The record has moved on to revision {record.revision} since you began.</p>
+        <p class="tone-warn">
+          The record is now at revision {record.revision}; you started from {base.revision}.
+        </p>
       )}
       {action.error.value !== undefined && <Failure error={action.error.value} onRetry={action.again} />}
       <div class="card-tools">
@@ -99,7 +101,7 @@ export function RecordEditor({ name, tenant, record, onDone, onWritten }: Editor
           Add a field
         </button>
         <button type="button" onClick={onDone}>
-          Leave it
+          Cancel
         </button>
       </div>
     </form>
@@ -133,7 +135,7 @@ function FieldEditor({ field, onChange }: { field: DraftField; onChange(changes:
         onInput={(event) => onChange({ content: event.currentTarget.value })}
       />
       <button type="button" class="small" aria-pressed={isRemoved} onClick={() => onChange({ isRemoved: !isRemoved })}>
-        Take out
+        Remove
       </button>
     </fieldset>
   );

@@ -1,4 +1,4 @@
-/** One record: its fields in the form that tells most, how long it lives, and what changes while it is looked at. */
+/** One record, live: its fields, revision and expiry. */
 import { useSignal } from '@preact/signals';
 import type { WireChange, WireRecord } from '@tidemark/wire';
 import { useEffect, useRef } from 'preact/hooks';
@@ -24,13 +24,13 @@ interface PanelProps {
   /** The key of the record. */
   name: string;
   tenant: Tenant;
-  /** Where its changes are heard of; `null` where the store tells none. */
+  /** The topic of its changes; `null` if the store does not support watching. */
   topic: string | null;
 }
 
 interface Known {
   record: WireRecord | null;
-  /** When it is gone by itself. */
+  /** When it expires, in milliseconds since the epoch. */
   expiresAt: number | undefined;
 }
 
@@ -43,7 +43,7 @@ export function RecordPanel({ name, tenant, topic }: PanelProps) {
 
   const show = (record: WireRecord | null) => {
     const before = data.value?.record;
-    // Changes may be told again, or later than an answer that has them already.
+    // A change may arrive twice, or after a response that already includes it.
     if (before && record && record.revision <= before.revision) return;
     changed.value = new Set(fieldsThatDiffer(before ?? null, record));
     data.value = knownNow(record);
@@ -56,8 +56,8 @@ export function RecordPanel({ name, tenant, topic }: PanelProps) {
     const change = item as WireChange;
     if (change.key === name) show(change.record);
   };
-  const hearing = topic === null ? null : { topic, ...(tenant && { tenantId: tenant }), after: null, onItem };
-  useTopic(hearing && { ...hearing, onReset: reload }, `${topic} ${name}`);
+  const subscription = topic === null ? null : { topic, ...(tenant && { tenantId: tenant }), after: null, onItem };
+  useTopic(subscription && { ...subscription, onReset: reload }, `${topic} ${name}`);
 
   const { record, expiresAt } = data.value ?? {};
   const [, taskType, taskId] = JOB.exec(name) ?? [];
@@ -75,13 +75,13 @@ export function RecordPanel({ name, tenant, topic }: PanelProps) {
       </header>
       {error.value !== undefined && <Failure error={error.value} onRetry={reload} />}
       {record === undefined && error.value === undefined && <Waiting what="the record" />}
-      {record === null && <p class="quiet">There is no record under this key, or there is none any more.</p>}
+      {record === null && <p class="quiet">There is no record under this key; it may have been deleted.</p>}
       {record && (
         <>
           <dl class="facts">
             <Pair name="Revision">{record.revision}</Pair>
-            <Pair name="Lives">
-              {expiresAt === undefined ? 'until it is deleted' : <Countdown until={expiresAt} over="expired" />}
+            <Pair name="Expires">
+              {expiresAt === undefined ? 'never' : <Countdown until={expiresAt} over="expired" />}
             </Pair>
             {taskType !== undefined && taskId !== undefined && (
               <Pair name="Job">

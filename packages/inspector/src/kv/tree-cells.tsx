@@ -1,4 +1,4 @@
-/** One line of the tree of keys. */
+/** One row of the key tree. */
 import type { ComponentChildren } from 'preact';
 import { messageOf } from '../live/http.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -8,7 +8,7 @@ import type { TreeRow } from './kv-tree.ts';
 const INDENT = 16;
 
 interface TreeCellsProps {
-  /** Absent for a row that is gone before it is drawn again. */
+  /** Absent for a row that was removed before the next rendering. */
   row: TreeRow | undefined;
   openKey: string | null;
   changed: ReadonlySet<string>;
@@ -22,7 +22,7 @@ export function TreeCells({ row, openKey, changed }: TreeCellsProps): { class?: 
       class: 'quiet',
       cells: (
         <span role="gridcell" style={indent}>
-          {row.error !== undefined ? messageOf(row.error) : row.isLoading ? 'Looking …' : moreText(row.count)}
+          {row.error !== undefined ? messageOf(row.error) : row.isLoading ? 'Loading …' : moreText(row.count)}
         </span>
       ),
     };
@@ -56,5 +56,5 @@ export function TreeCells({ row, openKey, changed }: TreeCellsProps): { class?: 
 }
 
 function moreText(count: number): string {
-  return count === 0 ? 'Not looked at yet: look' : `${countText(count)} looked at: look on`;
+  return count === 0 ? 'Not loaded yet: load' : `${countText(count)} loaded: load more`;
 }

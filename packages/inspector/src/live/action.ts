@@ -1,4 +1,4 @@
-/** Something the reader does on the server: under way, done, or failed and ready to be sent again as it was. */
+/** An action on the server: running, done, or failed and ready to be retried. */
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 
@@ -7,13 +7,13 @@ export class Action {
   readonly error = signal<unknown>(undefined);
   #act: () => Promise<void> = async () => {};
 
-  /** What `act` sends names its request, so that `again` never does it twice. */
+  /** `act` must send a request id, so that a retry does not repeat the action. */
   readonly run = (act: () => Promise<void>): void => {
     this.#act = act;
     this.again();
   };
 
-  /** Sends the very same once more. */
+  /** Retries the same request. */
   readonly again = (): void => {
     if (this.isBusy.value) return;
     this.isBusy.value = true;

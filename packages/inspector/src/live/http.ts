@@ -1,4 +1,4 @@
-/** Requests to the server the page came from. What it refuses is the same error every other caller gets. */
+/** Requests to the server of this page. Failures throw the same errors as in any other client. */
 import { signal } from '@preact/signals';
 import { ERROR_CODES, TidemarkError } from '@tidemark/core/portable';
 import {
@@ -14,51 +14,60 @@ import {
   targetWith,
 } from '@tidemark/wire';
 
-const KEY_PLACE = 'tidemark.key';
+const STORAGE_KEY = 'tidemark.key';
 
-/** The key of a server that asks for one, for as long as the tab is open. */
-const accessKey = signal(sessionStorage.getItem(KEY_PLACE) ?? '');
-/** True while the server wants to know who asks. */
+/** The access key, kept while the tab is open. */
+const accessKey = signal(sessionStorage.getItem(STORAGE_KEY) ?? '');
+/** True while the server requires a key. */
 export const isSignInNeeded = signal(false);
 
 export function signIn(key: string): void {
-  sessionStorage.setItem(KEY_PLACE, key);
+  sessionStorage.setItem(STORAGE_KEY, key);
   accessKey.value = key;
   isSignInNeeded.value = false;
 }
 
-/** What goes with a request of a route. */
-export interface Asking<Name extends RouteName> {
+/** The options of a request to a route. */
+export interface RequestOptions<Name extends RouteName> {
   query?: QueryTo<Name>;
   body?: BodyTo<Name>;
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
 
-/** The same, with the ids of the path where it has some. */
-type AskingAt<Name extends RouteName> = Asking<Name> & { params?: ParamsTo<Name> };
+/** Request options with the ids of the path, if it has any. */
+type PathRequestOptions<Name extends RouteName> = RequestOptions<Name> & { params?: ParamsTo<Name> };
 
-/** Returns the address of a route; parameters that are undefined or empty are left out. */
-export function addressOf<Name extends RouteName>(route: Name, { params, query }: AskingAt<Name>): string {
+/** Returns the address of a route. Leaves out undefined and empty parameters. */
+export function addressOf<Name extends RouteName>(route: Name, { params, query }: PathRequestOptions<Name>): string {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== '');
   return targetWith(route, params).path + queryOf(Object.fromEntries(given));
 }
 
-/** Returns the JSON that a route answers with. */
-export async function ask<Name extends RouteName>(route: Name, asking: AskingAt<Name> = {}): Promise<AnswerTo<Name>> {
-  const text = await askText(route, asking);
+/** Requests a route and returns the JSON of its response. */
+export async function ask<Name extends RouteName>(
+  route: Name,
+  options: PathRequestOptions<Name> = {},
+): Promise<AnswerTo<Name>> {
+  const text = await askText(route, options);
   return (text === '' ? null : JSON.parse(text)) as AnswerTo<Name>;
 }
 
-export async function askText<Name extends RouteName>(route: Name, asking: AskingAt<Name> = {}): Promise<string> {
-  const response = await request(route, asking);
+export async function askText<Name extends RouteName>(
+  route: Name,
+  options: PathRequestOptions<Name> = {},
+): Promise<string> {
+  const response = await request(route, options);
   return response.text();
 }
 
-/** Returns the response itself, if it is a success. */
-export async function request<Name extends RouteName>(route: Name, asking: AskingAt<Name> = {}): Promise<Response> {
-  const { params, body, headers, signal } = asking;
-  const response = await fetch(addressOf(route, asking), {
+/** Requests a route and returns the response; throws unless it succeeded. */
+export async function request<Name extends RouteName>(
+  route: Name,
+  options: PathRequestOptions<Name> = {},
+): Promise<Response> {
+  const { params, body, headers, signal } = options;
+  const response = await fetch(addressOf(route, options), {
     method: targetWith(route, params).method,
     headers: { ...authorization(), ...(body === undefined ? {} : { 'content-type': JSON_TYPE }), ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -77,12 +86,12 @@ function authorization(): Record<string, string> {
   return accessKey.value === '' ? {} : { authorization: `Bearer ${accessKey.value}` };
 }
 
-/** What went wrong, in words for a reader. */
+/** Returns the message of an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What to do about it, where the code of the error has an answer. */
+/** Returns what to do about an error, or an empty string if its code is unknown. */
 export function remedyOf(error: unknown): string {
   return error instanceof TidemarkError ? ERROR_CODES[error.code].remedy : '';
 }

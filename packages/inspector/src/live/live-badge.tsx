@@ -1,14 +1,14 @@
-/** How live the page is, in a word; pressing it pauses and resumes. */
+/** The state of the live stream; pressing it pauses or resumes. */
 import { Icon, type IconName } from '../parts/icons.tsx';
 import type { Tone } from '../parts/status.tsx';
 import { type LiveState, liveState, toggleLive } from './stream.ts';
 
 const LOOKS: Record<LiveState, { icon: IconName; tone: Tone; means: string }> = {
-  live: { icon: 'dot', tone: 'good', means: 'What is written shows up here at once. Press to pause.' },
+  live: { icon: 'dot', tone: 'good', means: 'Changes appear at once. Press to pause.' },
   connecting: { icon: 'ring', tone: 'quiet', means: 'Opening the live stream.' },
-  reconnecting: { icon: 'reload', tone: 'warn', means: 'The stream broke off; it goes on where it was.' },
-  paused: { icon: 'pause', tone: 'warn', means: 'Nothing new is shown. Press to go on.' },
-  still: { icon: 'ring', tone: 'quiet', means: 'This view does not change by itself.' },
+  reconnecting: { icon: 'reload', tone: 'warn', means: 'The stream was interrupted; it resumes where it stopped.' },
+  paused: { icon: 'pause', tone: 'warn', means: 'New changes are not shown. Press to resume.' },
+  static: { icon: 'ring', tone: 'quiet', means: 'This view has no live updates.' },
 };
 
 export function LiveBadge() {

@@ -1,13 +1,13 @@
-/** Lists that come in pages, read up to a bound. */
+/** Reads paged lists up to a limit. */
 import type { Page } from '@tidemark/core/portable';
 
 export interface Reading<T> {
   items: T[];
-  /** False where the bound was reached before the end. */
+  /** False if the limit was reached before the end. */
   isWhole: boolean;
 }
 
-/** Reads pages until there are no more, or as many items as are wanted. */
+/** Reads pages until the end, or until there are at least `most` items. */
 export async function readUpTo<T>(
   most: number,
   read: (cursor: string | undefined) => Promise<Page<T>>,

@@ -1,4 +1,4 @@
-/** What a view has asked the server for: nothing yet, the answer, or why there is none. */
+/** Data that a view loads from the server: loading, loaded or failed. */
 import { type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
@@ -6,7 +6,7 @@ export interface Resource<T> {
   readonly data: Signal<T | undefined>;
   readonly error: Signal<unknown>;
   readonly isLoading: Signal<boolean>;
-  /** Asks again; what was there is shown until the answer comes. */
+  /** Loads again; keeps the old data until the response arrives. */
   readonly reload: () => void;
 }
 
@@ -15,7 +15,7 @@ class Loading<T> implements Resource<T> {
   readonly error = signal<unknown>(undefined);
   readonly isLoading = signal(true);
   readonly #load: (signal: AbortSignal) => Promise<T>;
-  #asking = new AbortController();
+  #request = new AbortController();
 
   constructor(load: (signal: AbortSignal) => Promise<T>) {
     this.#load = load;
@@ -23,18 +23,18 @@ class Loading<T> implements Resource<T> {
 
   readonly reload = (): void => {
     this.stop();
-    const asking = new AbortController();
-    this.#asking = asking;
+    const request = new AbortController();
+    this.#request = request;
     this.isLoading.value = true;
-    this.#load(asking.signal).then(
+    this.#load(request.signal).then(
       (data) => {
-        if (asking.signal.aborted) return;
+        if (request.signal.aborted) return;
         this.data.value = data;
         this.error.value = undefined;
         this.isLoading.value = false;
       },
       (error) => {
-        if (asking.signal.aborted) return;
+        if (request.signal.aborted) return;
         this.error.value = error;
         this.isLoading.value = false;
       },
@@ -42,11 +42,11 @@ class Loading<T> implements Resource<T> {
   };
 
   stop(): void {
-    this.#asking.abort();
+    this.#request.abort();
   }
 }
 
-/** Loads when shown, and anew when the key is another. */
+/** Loads when the component is shown, and again when the key changes. */
 export function useResource<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Resource<T> {
   const loading = useMemo(() => new Loading(load), [key]);
   useEffect(() => {

@@ -1,13 +1,13 @@
-/** What the store of this server is and can do, asked once. */
+/** The server's store information, requested once. */
 import type { StoreInfo } from '@tidemark/core/portable';
 import { ask } from './http.ts';
 
-let asked: Promise<StoreInfo> | undefined;
+let request: Promise<StoreInfo> | undefined;
 
 export function storeInfo(): Promise<StoreInfo> {
-  asked ??= ask('GET /v1/info').catch((error: unknown) => {
-    asked = undefined;
+  request ??= ask('GET /v1/info').catch((error: unknown) => {
+    request = undefined;
     throw error;
   });
-  return asked;
+  return request;
 }

@@ -1,6 +1,6 @@
 /**
- * The one live stream of the page, for all its views. When it breaks off, or a view comes or goes, it is opened again and
- * each topic goes on after the last thing that was heard of it.
+ * The live stream of the page, shared by all views. When it is interrupted or the topics change, it is opened again,
+ * and each topic resumes after the last item received.
  */
 import { computed, signal } from '@preact/signals';
 import {
@@ -14,43 +14,43 @@ import {
   type ServerEvent,
 } from '@tidemark/wire';
 import { useEffect } from 'preact/hooks';
-import { type Asking, request } from './http.ts';
+import { type RequestOptions, request } from './http.ts';
 
-export type LiveState = 'live' | 'connecting' | 'reconnecting' | 'paused' | 'still';
+export type LiveState = 'live' | 'connecting' | 'reconnecting' | 'paused' | 'static';
 
 export interface Subscription {
-  /** As `/v1/stream` names it. */
+  /** The topic's name in `/v1/stream`. */
   topic: string;
-  /** Whose it is, where the topic alone does not say. */
+  /** The tenant, if the topic alone does not determine it. */
   tenantId?: string;
-  /** The last thing known already; `null` for what is new from now on. */
+  /** The id of the last known item; `null` to receive only new items. */
   after: string | null;
   onItem(item: unknown): void;
-  /** What lies between is not known any more: read the whole anew. */
+  /** Called when items were lost, so that the view reads its data again. */
   onReset?(): void;
 }
 
-/** Views come and go together: one opening serves them all. */
-const GATHER_MS = 50;
+/** Views often change together: the stream is opened once for all of them. */
+const DEBOUNCE_MS = 50;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 10_000;
 const LONGEST_SILENCE_MS = 40_000;
-/** A hidden page lets go of its connection after a while. */
+/** How long a hidden page keeps its connection. */
 const HIDDEN_MS = 60_000;
 
-const connection = signal<'live' | 'connecting' | 'reconnecting' | 'still'>('still');
+const connection = signal<'live' | 'connecting' | 'reconnecting' | 'static'>('static');
 const isPaused = signal(false);
 const isHidden = signal(false);
 
 export const liveState = computed<LiveState>(() => (isPaused.value ? 'paused' : connection.value));
 
 const subscriptions = new Set<Subscription>();
-/** Where each topic stands. */
+/** The cursor of each topic. */
 const cursors = new Map<string, string | null>();
 let opening = new AbortController();
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Hears of a topic for as long as the component is shown; `null` hears of nothing. */
+/** Subscribes to a topic while the component is shown; `null` subscribes to nothing. */
 export function useTopic(subscription: Subscription | null, key: string): void {
   useEffect(() => (subscription ? subscribe(subscription) : undefined), [key]);
 }
@@ -58,12 +58,12 @@ export function useTopic(subscription: Subscription | null, key: string): void {
 function subscribe(subscription: Subscription): () => void {
   subscriptions.add(subscription);
   if (!cursors.has(subscription.topic)) cursors.set(subscription.topic, subscription.after);
-  reopen(GATHER_MS);
+  reopen(DEBOUNCE_MS);
   return () => {
     subscriptions.delete(subscription);
     if ([...subscriptions].some(({ topic }) => topic === subscription.topic)) return;
     cursors.delete(subscription.topic);
-    reopen(GATHER_MS);
+    reopen(DEBOUNCE_MS);
   };
 }
 
@@ -97,23 +97,23 @@ function reopen(afterMs: number): void {
 
 async function keepOpen(signal: AbortSignal): Promise<void> {
   if (cursors.size === 0 || isPaused.value || isHidden.value) {
-    connection.value = 'still';
+    connection.value = 'static';
     return;
   }
   connection.value = 'connecting';
   for (let retryMs = FIRST_RETRY_MS; !signal.aborted; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
-    const silence = new Silence();
+    const silence = new SilenceTimer();
     try {
-      const asking = { ...whatToHear(), signal: AbortSignal.any([signal, silence.signal]) };
-      const response = await request('GET /v1/stream', asking);
+      const options = { ...streamRequest(), signal: AbortSignal.any([signal, silence.signal]) };
+      const response = await request('GET /v1/stream', options);
       connection.value = 'live';
       for await (const event of eventsOf(chunksOf(response.body!, silence))) {
         if (signal.aborted) return;
         if (event.event !== PROBLEM_EVENT) retryMs = FIRST_RETRY_MS;
-        take(event);
+        dispatch(event);
       }
     } catch {
-      // The badge says so; what was missed comes once it is open again.
+      // The badge shows it; missed items arrive after the stream is reopened.
     } finally {
       silence.stop();
     }
@@ -123,8 +123,8 @@ async function keepOpen(signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Notices that a connection has died without a word, as when a laptop slept: the server beats every 15 seconds. */
-class Silence {
+/** Aborts a dead connection, for example after a laptop slept. The server sends a heartbeat every 15 seconds. */
+class SilenceTimer {
   readonly #tooLong = new AbortController();
   readonly signal = this.#tooLong.signal;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -133,7 +133,7 @@ class Silence {
     this.end();
   }
 
-  /** Something was heard. */
+  /** Restarts the timer after each chunk. `chunksOf` calls it. */
   readonly end = (): void => {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#tooLong.abort(), LONGEST_SILENCE_MS);
@@ -144,8 +144,8 @@ class Silence {
   }
 }
 
-/** The topics and where they stand; topics that are all of one tenant are heard through its view. */
-function whatToHear(): Asking<'GET /v1/stream'> {
+/** Builds the request for all topics with their cursors. Uses the tenant's view if all topics belong to one tenant. */
+function streamRequest(): RequestOptions<'GET /v1/stream'> {
   const known = [...cursors].filter(([, cursor]) => cursor !== null);
   const [tenant, ...others] = new Set([...subscriptions].map(({ tenantId }) => tenantId));
   return {
@@ -154,7 +154,7 @@ function whatToHear(): Asking<'GET /v1/stream'> {
   };
 }
 
-function take({ id, event, data }: ServerEvent): void {
+function dispatch({ id, event, data }: ServerEvent): void {
   if (id !== null) for (const [topic, cursor] of decodePosition(id)) if (cursors.has(topic)) cursors.set(topic, cursor);
   const { topic, item } = JSON.parse(data) as { topic?: string; item?: unknown };
   for (const subscription of [...subscriptions]) {

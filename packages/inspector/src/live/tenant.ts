@@ -1,4 +1,2 @@
-/** Whose things a request is about. */
-
-/** `undefined`: the tenant of the key, or the default one. */
+/** The tenant of a request; `undefined` for the tenant of the key, or the default tenant. */
 export type Tenant = string | undefined;

@@ -1,12 +1,12 @@
-/** The command line that does the same as a button, to be pasted into a terminal. */
+/** The command line that does the same as a button, to paste into a terminal. */
 import { CopyButton } from './copy.tsx';
 
-/** In single quotes, where the shell takes everything as it stands. */
+/** Quotes a text for the shell if necessary. */
 export function quoted(text: string): string {
   return /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A call of the command line on the store of this page. */
+/** Returns a `tidemark` command line for the store of this page. */
 export function tidemarkLine(
   command: string,
   ids: readonly string[],
@@ -15,7 +15,7 @@ export function tidemarkLine(
 ): string {
   const all = { ...options, ...(tenantId !== undefined && { tenant: tenantId }), store: location.origin };
   const named = Object.entries(all).map(([name, value]) => (value === '' ? `--${name}` : `--${name} ${quoted(value)}`));
-  // After two dashes nothing is taken for an option, whatever an id begins with.
+  // Ids that start with a dash follow `--`, so that they are not parsed as options.
   const isPlain = ids.every((id) => !id.startsWith('-'));
   const words = ids.map(quoted);
   return ['tidemark', command, ...(isPlain ? [...words, ...named] : [...named, '--', ...words])].join(' ');

@@ -1,4 +1,4 @@
-/** Asks once more before something that cannot be taken back, and shows the command line that does the same. */
+/** Asks for confirmation before an irreversible action, and shows the equivalent command line. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Action } from '../live/action.ts';
@@ -8,10 +8,10 @@ import { Failure } from './states.tsx';
 
 interface ConfirmProps {
   title: string;
-  /** What has to be typed before the button works. */
+  /** The text to type before the button is enabled. */
   typed?: string;
   command: string;
-  /** What the button says. */
+  /** The label of the button. */
   does: string;
   action: Action;
   onConfirm(): void;
@@ -35,7 +35,7 @@ export function Confirm({ title, typed, command, does, action, onConfirm, onClos
         {typed !== undefined && (
           <label>
             <span>
-              Type <code>{typed}</code> to go on
+              Type <code>{typed}</code> to continue
             </span>
             <input
               type="text"

@@ -1,15 +1,15 @@
-/** Putting text on the clipboard, and saying so. */
+/** Copies text to the clipboard, and shows short notices. */
 import { signal } from '@preact/signals';
 import { messageOf } from '../live/http.ts';
 import { Icon } from './icons.tsx';
 
 const SHOWN_MS = 1_600;
 
-/** What was just done, for a moment; read out too. */
+/** The current notice, shown for a moment and announced to screen readers. */
 const notice = signal('');
 let timer = 0;
 
-export function tell(text: string): void {
+export function notify(text: string): void {
   notice.value = text;
   clearTimeout(timer);
   timer = setTimeout(() => {
@@ -17,25 +17,25 @@ export function tell(text: string): void {
   }, SHOWN_MS);
 }
 
-/** Says what went wrong with something the reader asked for. */
-export async function telling(work: Promise<void>): Promise<void> {
+/** Shows a notice if the work fails. */
+export async function notifyFailure(work: Promise<void>): Promise<void> {
   try {
     await work;
   } catch (error) {
-    tell(messageOf(error));
+    notify(messageOf(error));
   }
 }
 
 export async function copyText(text: string, what: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    tell(`Copied ${what}`);
+    notify(`Copied ${what}`);
   } catch {
-    tell('The browser does not allow copying here');
+    notify('The browser does not allow copying here');
   }
 }
 
-/** A button that copies; `what` names it. */
+/** A button that copies a text; `what` describes the text. */
 export function CopyButton({
   text,
   what,
@@ -54,7 +54,7 @@ export function CopyButton({
   );
 }
 
-/** The line that says what was just done. */
+/** The line that shows the current notice. */
 export function Notice() {
   return (
     <div class="notice" role="status" aria-live="polite">

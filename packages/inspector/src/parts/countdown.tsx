@@ -1,4 +1,4 @@
-/** How long something still has, second by second. */
+/** The time left, updated every second. */
 import { durationText } from './durations.ts';
 import { momentText, now } from './times.tsx';
 
@@ -7,7 +7,7 @@ const SOON_MS = 60_000;
 interface CountdownProps {
   /** Milliseconds since the epoch. */
   until: number;
-  /** What is said once it is over. */
+  /** The word shown after the time is over. */
   over: string;
 }
 

@@ -1,4 +1,4 @@
-/** A dialog over the page: keeps the focus inside, ends with Escape or a click beside it. */
+/** A modal dialog: keeps the focus inside, and closes on Escape or a click outside. */
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Icon } from './icons.tsx';
@@ -6,17 +6,17 @@ import { Icon } from './icons.tsx';
 interface DialogProps {
   title: string;
   onClose(): void;
-  /** Shown without its heading, which is read out only. */
+  /** Hides the heading; screen readers still announce it. */
   isBare?: boolean;
   children: ComponentChildren;
 }
 
 export function Dialog({ title, onClose, isBare, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  // At once: what is typed right after the key that opens it belongs to it.
+  // Before the next paint, so that the dialog receives keys typed right after its shortcut.
   useLayoutEffect(() => dialog.current!.showModal(), []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape is the key that closes a dialog, and the browser has it.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes a dialog on Escape.
     <dialog
       ref={dialog}
       aria-label={title}

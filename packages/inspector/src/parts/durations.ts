@@ -1,4 +1,4 @@
-/** Durations as people read them. */
+/** Formats durations. */
 
 const UNITS = [
   { ms: 86_400_000, name: 'd' },
@@ -7,13 +7,13 @@ const UNITS = [
   { ms: 1_000, name: 's' },
 ] as const;
 
-/** In the largest unit that fits. */
+/** Formats a duration in the largest unit that fits. */
 export function roughly(ms: number): string {
   const unit = UNITS.find((it) => ms >= it.ms) ?? UNITS[3];
   return `${Math.floor(ms / unit.ms)} ${unit.name}`;
 }
 
-/** How long something took: `840 ms`, `12.3 s`, `4 m 05 s`, `2 h 10 m`. */
+/** Formats a duration: `840 ms`, `12.3 s`, `4 m 05 s`, `2 h 10 m`. */
 export function durationText(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;

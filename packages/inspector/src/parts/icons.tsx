@@ -1,4 +1,4 @@
-/** The icons of the inspector, drawn on a grid of 16: lines that take the colour of the text beside them. */
+/** The icons of the inspector: line drawings on a 16-pixel grid, in the colour of the surrounding text. */
 
 const PATHS = {
   runs: 'M2.5 4h11M2.5 8h11M2.5 12h7',
@@ -39,7 +39,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** An icon beside a word; the word says what it means. */
+/** A decorative icon beside a text label. */
 export function Icon({ name, class: className }: { name: IconName; class?: string }) {
   return (
     <svg

@@ -1,4 +1,4 @@
-/** JSON as a tree that opens where it is clicked; long lists and long texts show their beginning until asked for more. */
+/** JSON as an expandable tree. Long lists and texts are shortened until the reader expands them. */
 import { type Signal, useComputed, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
@@ -10,12 +10,12 @@ import { countText } from './numbers.ts';
 const FIRST_MEMBERS = 100;
 const FIRST_CHARACTERS = 400;
 
-/** Told which path is under the pointer or the focus, and that it was clicked, to be held. */
-type OnPoint = (path: string, isHeld: boolean) => void;
+/** Called with the path under the pointer or the focus; `isPinned` is true after a click. */
+type OnPoint = (path: string, isPinned: boolean) => void;
 
-/** What all lines of a tree share. */
+/** State shared by all lines of a tree. */
 interface Tree {
-  /** The path under the pointer or the focus; its line has the tools. */
+  /** The path under the pointer or the focus, whose line shows the tools. */
   pointed: Signal<string | null>;
   changed: ReadonlySet<string> | undefined;
   about: ((path: string) => ComponentChildren) | undefined;
@@ -28,7 +28,7 @@ interface NodeProps {
   /** JSON Pointer from the root. */
   path: string;
   name?: string;
-  /** How many levels below are open from the start. */
+  /** The number of levels below that are initially open. */
   openLevels: number;
 }
 
@@ -38,7 +38,7 @@ interface JsonTreeProps {
   openLevels?: number;
   /** Paths to mark. */
   changed?: ReadonlySet<string>;
-  /** What else there is to say of a path, shown with the tools of its line. */
+  /** Additional content for a path, shown with the tools of its line. */
   about?: (path: string) => ComponentChildren;
   onPoint?: OnPoint;
 }
@@ -73,7 +73,7 @@ interface LineProps {
   tree: Tree;
   value: unknown;
   path: string;
-  /** A stop of the Tab key: a line that has no button of its own. */
+  /** Makes the line reachable with the Tab key, for lines without a button. */
   isStop?: boolean;
   children: ComponentChildren;
 }
@@ -85,8 +85,8 @@ function Line({ tree, value, path, isStop, children }: LineProps) {
     tree.onPoint?.(path, false);
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: pointing at a line shows its tools, which have the keys.
-    // biome-ignore lint/a11y/useKeyWithClickEvents: a line that has the focus needs no holding.
+    // biome-ignore lint/a11y/noStaticElementInteractions: pointing at a line shows its tools, which have keys.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: a focused line needs no click.
     <div
       class="json-line"
       tabIndex={isStop ? 0 : undefined}

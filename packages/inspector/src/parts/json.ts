@@ -1,11 +1,11 @@
-/** JSON values: where they are, how they differ, and how they look in one line. */
+/** JSON values: pointers, differences and one-line text. */
 
-/** One step further in a JSON Pointer (RFC 6901). */
+/** Appends a name to a JSON Pointer (RFC 6901). */
 export function pointerStep(path: string, name: string): string {
   return `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
-/** The value in one line, cut where it gets long without writing all of it first. */
+/** Formats a value in one line of at most `most` characters, without serialising all of it. */
 export function shortText(value: unknown, most: number): string {
   const text = write(value, most + 1);
   return text.length > most ? `${text.slice(0, most)}…` : text;
@@ -24,12 +24,12 @@ function write(value: unknown, most: number): string {
 
 export interface Difference {
   path: string;
-  /** `undefined` where there was none. */
+  /** `undefined` if the value was absent. */
   before: unknown;
   after: unknown;
 }
 
-/** Every path whose value differs, in the order they are met. Something that came or went whole is one difference. */
+/** Returns every path whose value differs. An added or removed object is one difference. */
 export function differences(before: unknown, after: unknown, path = ''): Difference[] {
   if (before === after) return [];
   if (!isContainer(before) || !isContainer(after) || Array.isArray(before) !== Array.isArray(after))

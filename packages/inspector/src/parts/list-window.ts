@@ -1,11 +1,11 @@
 /**
- * A list of rows of one height of which only those in view exist. Browsers draw no element higher than some sixteen
- * million pixels: a list that would be higher is scrolled faster than it moves, so that any length fits.
+ * A list of rows of equal height that renders only the rows in view. Browsers limit the height of an element to about
+ * sixteen million pixels, so the scroll distance of longer lists is scaled down.
  */
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 
 const MOST_PIXELS = 15_000_000;
-/** Rows above and below the view, so that scrolling shows no gaps. */
+/** Extra rows above and below the view, so that scrolling shows no gaps. */
 const MARGIN_ROWS = 8;
 
 export class ListWindow {
@@ -14,7 +14,7 @@ export class ListWindow {
   readonly #scrollTop = signal(0);
   readonly #viewHeight = signal(0);
   #element: HTMLElement | null = null;
-  /** Brings into view again what was sought last, and where that was. */
+  /** Repeats the last scroll to a row, and the position it resulted in. */
   #seek: (() => void) | null = null;
   #soughtTop = 0;
 
@@ -23,26 +23,26 @@ export class ListWindow {
     this.count = count;
   }
 
-  /** The height that is scrolled through. */
+  /** The height of the scrolled element. */
   readonly height = computed(() => Math.min(this.count.value * this.rowHeight, MOST_PIXELS));
 
-  /** How many pixels of the list one pixel of scrolling moves. */
+  /** The number of list pixels per pixel of scrolling. */
   readonly #pace = computed(() => {
     const travel = this.height.value - this.#viewHeight.value;
     return travel > 0 ? (this.count.value * this.rowHeight - this.#viewHeight.value) / travel : 1;
   });
 
-  /** Where the view begins, in pixels of the whole list. */
+  /** The top of the view, in pixels of the whole list. */
   readonly #top = computed(() => this.#scrollTop.value * this.#pace.value);
 
-  /** The first and last row in view, the last one excluded. */
+  /** The first row in view, and the row after the last. */
   readonly inView = computed(() => {
     const first = Math.floor(this.#top.value / this.rowHeight);
     const last = Math.ceil((this.#top.value + this.#viewHeight.value) / this.rowHeight);
     return { first: Math.min(first, this.count.value), last: Math.min(last, this.count.value) };
   });
 
-  /** The rows to render, and how far down in what is scrolled the first of them stands. */
+  /** The rows to render, and the offset of the first in the scrolled element. */
   readonly rendered = computed(() => {
     const { first: firstInView, last: lastInView } = this.inView.value;
     const first = Math.max(0, firstInView - MARGIN_ROWS);
@@ -53,7 +53,7 @@ export class ListWindow {
   attach(element: HTMLElement): () => void {
     this.#element = element;
     const measure = () => {
-      // The headings stay on top of the rows and take their room.
+      // The headings stay above the rows and reduce their height.
       const headings = element.querySelector<HTMLElement>('.head')?.offsetHeight ?? 0;
       this.#viewHeight.value = element.clientHeight - headings;
       this.#scrollTop.value = element.scrollTop;
@@ -62,7 +62,7 @@ export class ListWindow {
       if (Math.abs(element.scrollTop - this.#soughtTop) > 1) this.#seek = null;
       measure();
     };
-    // What was brought into view stays there when the room for it changes, until the reader scrolls.
+    // Keeps the row of the last `scrollTo` in view when the size changes, until the reader scrolls.
     const resizing = new ResizeObserver(() => {
       measure();
       this.#seek?.();
@@ -81,7 +81,7 @@ export class ListWindow {
     return this.inView.peek().last >= this.count.peek();
   }
 
-  /** Brings a row into view: to the middle, or as little as is needed. */
+  /** Scrolls a row into view: to the middle, or as little as necessary. */
   scrollTo(index: number, align: 'middle' | 'nearest' = 'nearest'): void {
     const element = this.#element;
     if (!element) return;
@@ -103,7 +103,7 @@ export class ListWindow {
   }
 
   #scroll(element: HTMLElement, target: number): void {
-    // A list that has just grown is scrolled before it is drawn: its height must be there.
+    // A list that has just grown is scrolled before it is rendered, so its height is set first.
     const spacer = element.querySelector<HTMLElement>('.spacer');
     if (spacer) spacer.style.height = `${this.height.peek()}px`;
     element.scrollTop = Math.max(0, target) / this.#pace.peek();

@@ -1,4 +1,4 @@
-/** Counts as people read them. */
+/** Formats counts and sizes. */
 
 const COUNT = new Intl.NumberFormat('en-GB');
 

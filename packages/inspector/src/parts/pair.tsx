@@ -1,4 +1,4 @@
-/** A fact with its name, in a list of such. */
+/** A name and its value in a description list. */
 import type { ComponentChildren } from 'preact';
 
 export function Pair({ name, children }: { name: string; children: ComponentChildren }) {

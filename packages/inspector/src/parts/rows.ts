@@ -1,4 +1,4 @@
-/** Rows that a reader goes through: a window on them, which one is chosen, and the keys that choose another. */
+/** A list of rows with a selection and keyboard shortcuts. */
 import { computed, type ReadonlySignal, type Signal, useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { Shortcut } from '../shell/keys.ts';
@@ -6,9 +6,9 @@ import { ListWindow } from './list-window.ts';
 
 export interface Rows {
   list: ListWindow;
-  /** -1 while none is. */
+  /** The index of the selected row; -1 for none. */
   chosen: Signal<number>;
-  /** For `Windowed`. */
+  /** Props for `Windowed`. */
   shown: { list: ListWindow; chosen: number; onChoose(index: number): void };
 }
 
@@ -28,7 +28,7 @@ export function useRows(rowHeight: number, items: ReadonlySignal<readonly unknow
   return { list, chosen, shown: { list, chosen: chosen.value, onChoose } };
 }
 
-/** The keys of a list of such things, of which the chosen one can be opened. */
+/** Returns the shortcuts to move through a list and open the selected row. */
 export function rowKeys({ list, chosen }: Rows, thing: string, open: (index: number) => void): Shortcut[] {
   const move = (by: number) => {
     chosen.value = Math.max(0, Math.min(list.count.peek() - 1, chosen.value + by));

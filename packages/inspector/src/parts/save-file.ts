@@ -1,8 +1,6 @@
-/** Hands the reader a file. */
-
 const KEPT_MS = 60_000;
 
-/** Under a name that every file system takes. */
+/** Downloads a file, with a name that is valid on every file system. */
 export function saveFile(file: Blob, name: string): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(file);

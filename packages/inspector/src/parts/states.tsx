@@ -1,4 +1,4 @@
-/** What stands where data will be: nothing there yet and how to get some, still loading, or why there is none. */
+/** Placeholders for data: empty, loading or failed. */
 import type { ComponentChildren } from 'preact';
 import { messageOf, remedyOf } from '../live/http.ts';
 import { Icon, type IconName } from './icons.tsx';
@@ -6,12 +6,12 @@ import { Icon, type IconName } from './icons.tsx';
 interface EmptyProps {
   icon: IconName;
   title: string;
-  /** It is all the page has to say, so that its title is the heading of the page. */
+  /** True if it is the whole page, so that its title is the page's heading. */
   isPage?: boolean;
   children: ComponentChildren;
 }
 
-/** Nothing there: says what would be, and the way to it. */
+/** An empty state with a title and instructions. */
 export function Empty({ icon, title, isPage, children }: EmptyProps) {
   const Heading = isPage ? 'h1' : 'h2';
   return (
@@ -23,7 +23,7 @@ export function Empty({ icon, title, isPage, children }: EmptyProps) {
   );
 }
 
-/** Nothing is left by what is looked for: offers to look for it no longer. */
+/** An empty search result with a button that clears the search. */
 export function NothingFits({ title, offer, onTake }: { title: string; offer: string; onTake(): void }) {
   return (
     <Empty icon="search" title={title}>

@@ -1,4 +1,4 @@
-/** What state something is in: an icon, a word and a colour, so that none of them is needed alone. */
+/** A status as icon, text and colour, so that none of them is needed alone. */
 import { Icon, type IconName } from './icons.tsx';
 
 export type Tone = 'good' | 'bad' | 'busy' | 'warn' | 'quiet';
@@ -6,28 +6,28 @@ export type Tone = 'good' | 'bad' | 'busy' | 'warn' | 'quiet';
 interface Look {
   icon: IconName;
   tone: Tone;
-  /** What the word means, for whoever meets it for the first time. */
+  /** The explanation of the status, shown as a tooltip. */
   means: string;
 }
 
 const LOOKS: Record<string, Look> = {
-  PENDING: { icon: 'ring', tone: 'quiet', means: 'Known, but not started' },
-  RUNNING: { icon: 'dot', tone: 'busy', means: 'Started and not ended' },
-  PAUSED: { icon: 'pause', tone: 'warn', means: 'Waits to be resumed' },
-  DELAYED: { icon: 'clock', tone: 'quiet', means: 'Waits for its time' },
-  CLAIMED: { icon: 'dot', tone: 'busy', means: 'A worker has taken it and not begun' },
-  WAITING: { icon: 'pause', tone: 'warn', means: 'Waits for somebody to resume it' },
-  CONSUMED: { icon: 'check', tone: 'quiet', means: 'Was resumed; it cannot be again' },
-  COMPLETE: { icon: 'check', tone: 'good', means: 'Ended as it should' },
-  COMPLETED: { icon: 'check', tone: 'good', means: 'Ended as it should' },
-  SUCCESS: { icon: 'check', tone: 'good', means: 'The step ended as it should' },
+  PENDING: { icon: 'ring', tone: 'quiet', means: 'Not started yet' },
+  RUNNING: { icon: 'dot', tone: 'busy', means: 'Started, not ended' },
+  PAUSED: { icon: 'pause', tone: 'warn', means: 'Waiting to be resumed' },
+  DELAYED: { icon: 'clock', tone: 'quiet', means: 'Scheduled for later' },
+  CLAIMED: { icon: 'dot', tone: 'busy', means: 'Claimed by a worker, not started' },
+  WAITING: { icon: 'pause', tone: 'warn', means: 'Waiting to be resumed' },
+  CONSUMED: { icon: 'check', tone: 'quiet', means: 'Resumed; it cannot be resumed again' },
+  COMPLETE: { icon: 'check', tone: 'good', means: 'Ended successfully' },
+  COMPLETED: { icon: 'check', tone: 'good', means: 'Ended successfully' },
+  SUCCESS: { icon: 'check', tone: 'good', means: 'The step ended successfully' },
   FAILED: { icon: 'cross', tone: 'bad', means: 'Ended with an error' },
-  CANCELLED: { icon: 'close', tone: 'quiet', means: 'Ended because somebody said so' },
-  SKIPPED: { icon: 'skip', tone: 'quiet', means: 'Was not needed' },
+  CANCELLED: { icon: 'close', tone: 'quiet', means: 'Cancelled before it completed' },
+  SKIPPED: { icon: 'skip', tone: 'quiet', means: 'Skipped' },
 };
 
 export function Status({ status }: { status: string }) {
-  const { icon, tone, means } = LOOKS[status] ?? { icon: 'dot', tone: 'quiet', means: 'A state of its own' };
+  const { icon, tone, means } = LOOKS[status] ?? { icon: 'dot', tone: 'quiet', means: 'Custom status' };
   return (
     <span class={`status tone-${tone}`} title={means}>
       <Icon name={icon} />
@@ -40,7 +40,7 @@ export function toneOf(status: string): Tone {
   return LOOKS[status]?.tone ?? 'quiet';
 }
 
-/** A small word that stands out beside other text. */
+/** A short highlighted label. */
 export function Mark({
   tone,
   icon,

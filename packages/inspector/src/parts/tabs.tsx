@@ -1,22 +1,22 @@
-/** Several ways to look at one thing, of which the address names one. */
+/** Tabs; the address selects one. */
 import type { ComponentChildren } from 'preact';
 import { useShortcuts } from '../shell/keys.ts';
-import { place, setQuery } from '../shell/router.ts';
+import { route, setQuery } from '../shell/router.ts';
 import { Icon, type IconName } from './icons.tsx';
 
 export interface Tab {
-  /** In the address as `?tab=`; the first one needs none. */
+  /** The value of `?tab=` in the address; the first tab needs none. */
   name: string;
   title: string;
   icon: IconName;
-  /** Beside the title: how many there are. */
+  /** A count beside the title. */
   count?: ComponentChildren;
   page(): ComponentChildren;
 }
 
-/** The keys 1, 2, 3 … choose one. */
+/** The keys 1, 2, 3 … select a tab. */
 export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
-  const chosen = tabs.find((tab) => tab.name === place.value.query.get('tab')) ?? tabs[0]!;
+  const chosen = tabs.find((tab) => tab.name === route.value.query.get('tab')) ?? tabs[0]!;
   const choose = (tab: Tab) => setQuery({ tab: tab.name === tabs[0]!.name ? '' : tab.name }, {});
   useShortcuts(
     label,

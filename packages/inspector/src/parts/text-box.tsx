@@ -1,6 +1,6 @@
 /**
- * A box for a value that lasts elsewhere, such as in the address. What is being typed stays, however often the page is drawn
- * meanwhile, and is handed on when the reader is done with it, or `asTyped` at every key.
+ * An input for a value that is stored elsewhere, such as in the address. Keeps the typed text across renderings, and
+ * calls `onText` when the input is committed, or with `asTyped` at every key.
  */
 import type { RefObject } from 'preact';
 import { useId, useState } from 'preact/hooks';
@@ -9,7 +9,7 @@ interface TextBoxProps {
   type: 'text' | 'search' | 'number';
   value: string | number;
   class?: string;
-  /** Values to choose from, beside any other. */
+  /** Suggested values. */
   known?: readonly string[];
   placeholder?: string;
   min?: string | number;

@@ -1,26 +1,26 @@
-/** Times as people read them. The exact text is always there to point at. */
+/** Formats times. The exact time is always in the tooltip. */
 import { signal } from '@preact/signals';
 import { roughly } from './durations.ts';
 
-/** How times are shown; the exact text stays in the title. */
+/** The display format of times. */
 export type TimeForm = 'relative' | 'local' | 'utc';
 
-const PLACE = 'tidemark.times';
+const STORAGE_KEY = 'tidemark.times';
 const NEXT: Record<TimeForm, TimeForm> = { relative: 'local', local: 'utc', utc: 'relative' };
 const TICK_MS = 1_000;
 
 export const timeForm = signal<TimeForm>(storedForm());
-/** The clock that relative times are read by. */
+/** The current time, for relative times. */
 export const now = signal(Date.now());
 
 function storedForm(): TimeForm {
-  const stored = localStorage.getItem(PLACE);
+  const stored = localStorage.getItem(STORAGE_KEY);
   return stored === 'local' || stored === 'utc' ? stored : 'relative';
 }
 
 export function changeTimeForm(): void {
   timeForm.value = NEXT[timeForm.value];
-  localStorage.setItem(PLACE, timeForm.value);
+  localStorage.setItem(STORAGE_KEY, timeForm.value);
 }
 
 export function startClock(): void {
@@ -29,13 +29,13 @@ export function startClock(): void {
   }, TICK_MS);
 }
 
-/** Milliseconds since the epoch as RFC 3339; a number that is no moment stays a number. */
+/** Formats milliseconds since the epoch as RFC 3339; returns an out-of-range number unchanged. */
 export function momentText(ms: number): string {
   const moment = new Date(ms);
   return Number.isNaN(moment.getTime()) ? String(ms) : moment.toISOString();
 }
 
-/** A moment, as an RFC 3339 text. */
+/** Shows an RFC 3339 time. */
 export function Time({ at }: { at: string | undefined }) {
   if (at === undefined) return <span class="quiet">–</span>;
   return (

@@ -1,27 +1,27 @@
-/** Shows a list window as a grid: one stop for the Tab key, arrows between rows, and as many elements as rows in view. */
+/** Renders a list window as a grid with one tab stop, arrow keys between rows, and only the rows in view. */
 import type { ComponentChildren, KeyboardEventHandler } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import type { ListWindow } from './list-window.ts';
 
 interface WindowedProps {
   list: ListWindow;
-  /** What the list is of. */
+  /** The accessible name of the list. */
   label: string;
-  /** The headings, where there are any. */
+  /** The headings, if any. */
   columns?: readonly string[];
-  /** The chosen row, -1 for none. */
+  /** The selected row; -1 for none. */
   chosen: number;
   onChoose(index: number): void;
-  /** Enter, or a click. */
+  /** Called on Enter or a click. */
   onOpen(index: number): void;
-  /** The cells of a row. */
+  /** Renders the cells of a row. */
   row(index: number): { class?: string; cells: ComponentChildren };
 }
 
 export function Windowed({ list, label, columns, chosen, onChoose, onOpen, row }: WindowedProps) {
   const element = useRef<HTMLDivElement>(null);
   const id = useId();
-  // Before the effects of the view around it, which may scroll.
+  // Runs before the effects of the parent view, which may scroll.
   useLayoutEffect(() => list.attach(element.current!), [list]);
   const { first, last, offset } = list.rendered.value;
   const indexes = Array.from({ length: Math.max(0, last - first) }, (_, at) => first + at);
@@ -61,7 +61,7 @@ export function Windowed({ list, label, columns, chosen, onChoose, onOpen, row }
           {indexes.map((index) => {
             const { class: className, cells } = row(index);
             return (
-              // biome-ignore lint/a11y/useKeyWithClickEvents: the grid has the keys; a row is no stop of its own.
+              // biome-ignore lint/a11y/useKeyWithClickEvents: the grid handles the keys; rows are not tab stops.
               <div
                 key={index}
                 id={`${id}-${index}`}

@@ -1,4 +1,4 @@
-/** What the views of runs ask the server. */
+/** Server requests of the run views. */
 import {
   type Page,
   type QuarantinedRun,
@@ -11,13 +11,13 @@ import {
 } from '@tidemark/core/portable';
 import { ask, askText } from '../live/http.ts';
 
-/** Whose run, and which. */
+/** The tenant and id of a run. */
 export interface RunName {
   tenantId: string;
   runId: string;
 }
 
-/** Which runs to list, as the address has it; what is absent does not matter. */
+/** Which runs to list; absent fields match everything. */
 export interface RunsFilter {
   tenantId?: string;
   projectId?: string;
@@ -27,10 +27,10 @@ export interface RunsFilter {
   updatedAfter?: string;
 }
 
-/** Statuses that somebody may have to act on: the filter shows them first. */
+/** Statuses that may need action, which the filter shows first. */
 const ACTIVE: readonly RunStatus[] = ['RUNNING', 'PAUSED', 'FAILED'];
 
-/** Every status, in the order of the filter. */
+/** All statuses, in the order of the filter. */
 export const STATUS_CHOICES = [...ACTIVE, ...RUN_STATUSES.filter((status) => !ACTIVE.includes(status))];
 
 export function listRuns(
@@ -41,12 +41,12 @@ export function listRuns(
   return ask('GET /v1/runs', { query: { ...filter, ...page }, signal });
 }
 
-/** Runs in which damage was found, of all tenants or of one. */
+/** Lists damaged runs of all tenants or one. */
 export function listQuarantined(tenantId: string | undefined, limit: number, signal: AbortSignal) {
   return ask('GET /v1/quarantines', { query: { tenantId, limit }, signal });
 }
 
-/** The quarantine of a run; `undefined` while it has none. */
+/** Returns the quarantine of a run, or `undefined` if it is not quarantined. */
 export async function quarantineOf(run: RunName, signal: AbortSignal): Promise<QuarantinedRun | undefined> {
   const { items } = await listQuarantined(run.tenantId, MOST_QUARANTINED, signal);
   return items.find(({ runId }) => runId === run.runId);
@@ -54,11 +54,11 @@ export async function quarantineOf(run: RunName, signal: AbortSignal): Promise<Q
 
 const MOST_QUARANTINED = 1_000;
 
-const of = ({ tenantId }: RunName) => ({ tenantId });
+const tenantQuery = ({ tenantId }: RunName) => ({ tenantId });
 
-/** A page of events, with the size of its text. */
+/** Reads a page of events, with the size of its JSON text. */
 export async function fetchEvents(run: RunName, afterSeq: number, limit: number, signal?: AbortSignal) {
-  const query = { ...of(run), afterSeq, limit };
+  const query = { ...tenantQuery(run), afterSeq, limit };
   const text = await askText('GET /v1/runs/{runId}/events', {
     params: { runId: run.runId },
     query,
@@ -67,7 +67,7 @@ export async function fetchEvents(run: RunName, afterSeq: number, limit: number,
   return { events: (JSON.parse(text) as { items: RunEventRecord[] }).items, size: text.length };
 }
 
-/** The first event tells whose run it is where the address does not; `null` where there is no such run. */
+/** Reads the first event, to find the tenant of a run; returns `null` if the run does not exist. */
 export async function firstEvent(runId: string, signal: AbortSignal): Promise<RunEventRecord | null> {
   return (
     (await ask('GET /v1/runs/{runId}/events', { params: { runId }, query: { limit: 1 }, signal })).items[0] ?? null
@@ -78,22 +78,26 @@ export async function headSeq(run: RunName, signal?: AbortSignal): Promise<numbe
   return (
     await ask('GET /v1/runs/{runId}/head', {
       params: { runId: run.runId },
-      query: of(run),
+      query: tenantQuery(run),
       ...(signal ? { signal } : {}),
     })
   ).seq;
 }
 
-/** The stored snapshot, which may lag. */
+/** Reads the stored snapshot, which may lag behind the log. */
 export function storedSnapshot(run: RunName, signal: AbortSignal): Promise<RunSnapshot> {
-  return ask('GET /v1/runs/{runId}', { params: { runId: run.runId }, query: of(run), signal });
+  return ask('GET /v1/runs/{runId}', { params: { runId: run.runId }, query: tenantQuery(run), signal });
 }
 
-/** The snapshot folded from the log, now or at a sequence. */
+/** Reads the snapshot folded from the log, at the end or at a sequence. */
 export function snapshotAt(run: RunName, atSeq: number | undefined, signal: AbortSignal): Promise<RunSnapshot> {
-  return ask('GET /v1/runs/{runId}/snapshot', { params: { runId: run.runId }, query: { ...of(run), atSeq }, signal });
+  return ask('GET /v1/runs/{runId}/snapshot', {
+    params: { runId: run.runId },
+    query: { ...tenantQuery(run), atSeq },
+    signal,
+  });
 }
 
 export function verifyRun(run: RunName, signal: AbortSignal): Promise<VerifyReport> {
-  return ask('GET /v1/runs/{runId}/integrity', { params: { runId: run.runId }, query: of(run), signal });
+  return ask('GET /v1/runs/{runId}/integrity', { params: { runId: run.runId }, query: tenantQuery(run), signal });
 }

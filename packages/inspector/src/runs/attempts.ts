@@ -1,4 +1,4 @@
-/** When each step of a run was tried and how each try ended, from its events or, where those were not read, its state. */
+/** The attempts of each step, from the run's events, or from its snapshot if the events were not read. */
 import type { RunEventRecord, RunSnapshot, StepStatus } from '@tidemark/core/portable';
 
 export interface Attempt {
@@ -7,20 +7,20 @@ export interface Attempt {
   status: StepStatus | 'PAUSED';
   /** Milliseconds since the epoch, by the producer's clock. */
   start: number;
-  /** `null` while it goes on. */
+  /** `null` while it is running. */
   end: number | null;
-  /** The event that began it; `null` where only the state is known. */
+  /** The sequence of the event that started it; `null` if only the snapshot is known. */
   seq: number | null;
-  /** Of a failed one. */
+  /** The error of a failed attempt. */
   error?: string;
 }
 
 const ENDS: Record<string, StepStatus> = { StepCompleted: 'SUCCESS', StepFailed: 'FAILED' };
 const TERMINAL = new Set(['RunCompleted', 'RunFailed', 'RunCancelled']);
-/** The lane of the times a run was paused. */
+/** The lane for the times when the run was paused. */
 const PAUSED_LANE = 'paused';
 
-/** Each try of each step, steps in the order they first began. */
+/** Returns all attempts, with steps in the order in which they first started. */
 export function attemptsOf(events: readonly RunEventRecord[]): Attempt[] {
   let ended: number | null = null;
   const lanes = new Map<string, Attempt[]>();
@@ -32,7 +32,7 @@ export function attemptsOf(events: readonly RunEventRecord[]): Attempt[] {
   for (const event of events) {
     const at = Date.parse(event.emittedAt);
     const { eventType, stepId = '', runSeq: seq, logicalAttemptId: attempt } = event;
-    // A try that is not later than the one before is refused by the state, too.
+    // The snapshot ignores an attempt that is not later than the previous one, too.
     if (eventType === 'StepStarted' && attempt > (lanes.get(stepId)?.at(-1)?.attempt ?? 0))
       lane(stepId).push({ stepId, attempt, status: 'RUNNING', start: at, end: null, seq });
     else if (eventType === 'StepSkipped')
@@ -44,7 +44,7 @@ export function attemptsOf(events: readonly RunEventRecord[]): Attempt[] {
     else if (TERMINAL.has(eventType)) ended ??= at;
   }
   const attempts = [...lanes.values()].flat();
-  // What nobody ended, the end of the run did.
+  // Attempts without an end event end with the run.
   if (ended !== null) for (const attempt of attempts) attempt.end ??= Math.max(ended, attempt.start);
   return attempts;
 }
@@ -61,13 +61,13 @@ function errorOf({ payload }: RunEventRecord): string {
   return [payload?.errorCode, payload?.errorMessage].filter((text) => typeof text === 'string').join(': ');
 }
 
-/** The last try of each step: all that the state knows. */
+/** Returns the last attempt of each step, which is all that the snapshot contains. */
 export function lastAttemptsOf({ steps }: RunSnapshot): Attempt[] {
   return steps.flatMap(({ stepId, status, logicalAttemptId: attempt, startedAt, completedAt, error }) => {
     const start = startedAt ?? completedAt;
     if (start === undefined) return [];
     const end = completedAt === undefined ? null : Date.parse(completedAt);
-    const told = [error?.code, error?.message].filter(Boolean).join(': ');
-    return [{ stepId, status, attempt, start: Date.parse(start), end, seq: null, ...(told ? { error: told } : {}) }];
+    const text = [error?.code, error?.message].filter(Boolean).join(': ');
+    return [{ stepId, status, attempt, start: Date.parse(start), end, seq: null, ...(text ? { error: text } : {}) }];
   });
 }

@@ -1,4 +1,4 @@
-/** The same event outside the page: as a request, and on the command line. */
+/** Command lines that fetch an event with curl or `tidemark`. */
 import { addressOf } from '../live/http.ts';
 import { quoted } from '../parts/command-line.tsx';
 import type { RunName } from './api.ts';

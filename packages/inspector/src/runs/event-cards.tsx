@@ -1,4 +1,4 @@
-/** Events that were opened, side by side with the list: the newest opened on top, each whole. */
+/** The opened events beside the list, most recently opened first. */
 import type { RunEventRecord } from '@tidemark/core/portable';
 import { useResource } from '../live/resource.ts';
 import { CopyButton } from '../parts/copy.tsx';
@@ -8,14 +8,14 @@ import { JsonTree } from '../parts/json-tree.tsx';
 import { sizeText } from '../parts/numbers.ts';
 import { Pair } from '../parts/pair.tsx';
 import { Failure, Waiting } from '../parts/states.tsx';
-import { hrefOf, place, setQuery } from '../shell/router.ts';
+import { hrefOf, route, setQuery } from '../shell/router.ts';
 import type { RunName } from './api.ts';
 import { commandLineOf, curlOf } from './commands.ts';
 import { lookOf, skewOf } from './event-kinds.ts';
-import { EventMarks } from './event-row.tsx';
+import { EventFlags } from './event-row.tsx';
 import type { Run } from './run.ts';
 
-/** In the address: the reader has closed them all. */
+/** The value of `?open=` when the reader has closed all events. */
 export const NONE_OPEN = 'none';
 
 interface CardsProps {
@@ -71,7 +71,7 @@ function EventCard({ run, seq, name, onClose }: CardProps) {
 function EventBody({ event, run, name }: { event: RunEventRecord; run: Run; name: RunName | undefined }) {
   const { payload, redacted, stepId, emittedAt, persistedAt } = event;
   const violation = run.snapshot.value?.violations.find(({ runSeq }) => runSeq === event.runSeq);
-  const here = Object.fromEntries(place.value.query);
+  const here = Object.fromEntries(route.value.query);
   return (
     <>
       <div class="card-tools">
@@ -91,18 +91,18 @@ function EventBody({ event, run, name }: { event: RunEventRecord; run: Run; name
             </CopyButton>
           </>
         )}
-        <a class="button small" href={hrefOf(place.value.segments, { ...here, tab: 'state', at: event.runSeq })}>
+        <a class="button small" href={hrefOf(route.value.segments, { ...here, tab: 'state', at: event.runSeq })}>
           <Icon name="kv" /> State here
         </a>
       </div>
       {violation && (
         <p class="tone-warn">
-          <Icon name="attention" /> Not allowed here: {violation.reason}. The state did not follow it.
+          <Icon name="attention" /> Not allowed in this state: {violation.reason}. The event did not change the state.
         </p>
       )}
       {redacted && (
         <p class="tone-warn">
-          The payload was taken out by {redacted.by} at {redacted.at}: {redacted.reason}
+          The payload was redacted by {redacted.by} at {redacted.at}: {redacted.reason}
         </p>
       )}
       <dl class="pairs">
@@ -120,7 +120,7 @@ function EventBody({ event, run, name }: { event: RunEventRecord; run: Run; name
         <Pair name="Key">{event.idempotencyKey}</Pair>
       </dl>
       <div class="marks">
-        <EventMarks event={event} snapshot={run.snapshot.value} />
+        <EventFlags event={event} snapshot={run.snapshot.value} />
       </div>
       {payload !== undefined && (
         <section>
@@ -131,7 +131,7 @@ function EventBody({ event, run, name }: { event: RunEventRecord; run: Run; name
         </section>
       )}
       <details>
-        <summary>Everything the event carries</summary>
+        <summary>All fields of the event</summary>
         <JsonTree value={withoutPayload(event)} label={`Envelope of event ${event.runSeq}`} />
       </details>
     </>
@@ -144,11 +144,11 @@ function withoutPayload({ payload: _, ...envelope }: RunEventRecord): object {
 
 function skewText(event: RunEventRecord): string {
   const skew = skewOf(event);
-  if (skew === 0) return 'at the same moment';
+  if (skew === 0) return 'at the same time';
   return skew > 0 ? `${durationText(skew)} later` : `${durationText(-skew)} earlier: the clocks differ`;
 }
 
 function linkTo(seq: number): string {
-  const query = { ...Object.fromEntries(place.value.query), seq, open: seq };
-  return new URL(hrefOf(place.value.segments, query), location.origin).href;
+  const query = { ...Object.fromEntries(route.value.query), seq, open: seq };
+  return new URL(hrefOf(route.value.segments, query), location.origin).href;
 }

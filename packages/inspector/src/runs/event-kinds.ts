@@ -1,4 +1,4 @@
-/** What the types of events mean to a reader: which drive the state, which tell of a failure, and how they look. */
+/** Event types: which change the state, which are failures, and their icons. */
 import type { LifecycleEventType, RunEventRecord } from '@tidemark/core/portable';
 import type { IconName } from '../parts/icons.tsx';
 import type { Tone } from '../parts/status.tsx';
@@ -23,7 +23,7 @@ export function lookOf(eventType: string): { icon: IconName; tone: Tone } {
   return isLifecycle(eventType) ? LOOKS[eventType] : { icon: 'dot', tone: 'quiet' };
 }
 
-/** Whether the type drives the snapshot; any other is the producer's own. */
+/** True if the type changes the snapshot; any other type is custom. */
 export function isLifecycle(eventType: string): eventType is LifecycleEventType {
   return Object.hasOwn(LOOKS, eventType);
 }
@@ -32,17 +32,17 @@ export function isFailure({ eventType }: Pick<RunEventRecord, 'eventType'>): boo
   return eventType === 'StepFailed' || eventType === 'RunFailed';
 }
 
-/** How much later than its producer says an event was stored, in milliseconds. */
+/** Returns the time between emitting and storing an event, in milliseconds. */
 export function skewOf({ emittedAt, persistedAt }: RunEventRecord): number {
   return Date.parse(persistedAt) - Date.parse(emittedAt);
 }
 
-/** From here on the difference between the two clocks is worth a mark. */
+/** From this difference between the two clocks, an event is flagged. */
 export const NOTABLE_SKEW_MS = 5_000;
 
 /**
- * The event that tells why a run is not well, among its last ones: the failed step that nobody started again, else the
- * failure of the run. `null` where all is well, or it lies further back.
+ * Finds the cause of a failure among the last events of a run: a failed step that was not retried, else the failure of
+ * the run. Returns `null` if there is none, or if it is further back.
  */
 export function failureAmong(events: readonly RunEventRecord[]): RunEventRecord | null {
   const lastStart = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** One event in a line, as a link to it. */
+/** A one-line link to an event. */
 import { useResource } from '../live/resource.ts';
 import { Icon } from '../parts/icons.tsx';
 import { countText } from '../parts/numbers.ts';

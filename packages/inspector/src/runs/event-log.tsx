@@ -1,14 +1,14 @@
-/** The events of a run: any number of them, with those that were opened beside the list. */
+/** The list of a run's events, with the opened events beside it. */
 import { computed, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { copyText, tell, telling } from '../parts/copy.tsx';
+import { copyText, notify, notifyFailure } from '../parts/copy.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { ListWindow } from '../parts/list-window.ts';
 import { countText } from '../parts/numbers.ts';
 import { Failure } from '../parts/states.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { useShortcuts } from '../shell/keys.ts';
-import { place, setQuery } from '../shell/router.ts';
+import { route, setQuery } from '../shell/router.ts';
 import { EventCards, NONE_OPEN } from './event-cards.tsx';
 import { isFailure } from './event-kinds.ts';
 import { EventCells } from './event-row.tsx';
@@ -18,12 +18,12 @@ import { LogSearch } from './log-search.ts';
 import type { RunTabProps } from './run-tab.ts';
 
 const ROW_HEIGHT = 28;
-const COLUMNS = ['Seq', 'Stored', 'Type', 'Step', 'What it says', 'Marks'];
-/** Opened events beside the list; one more closes the oldest. */
+const COLUMNS = ['Seq', 'Stored', 'Type', 'Step', 'Summary', 'Flags'];
+/** The maximum number of opened events; opening another closes the oldest. */
 const MOST_OPEN = 6;
-/** Scrolling that goes on asks for nothing yet. */
+/** Delays loading while the reader keeps scrolling. */
 const SETTLE_MS = 40;
-/** Events looked at on the way to the next failure, at a time. */
+/** The page size when searching for the next failure. */
 const STRIDE = 1_000;
 
 export function EventLog({ run, head, name }: RunTabProps) {
@@ -32,9 +32,9 @@ export function EventLog({ run, head, name }: RunTabProps) {
   const search = useMemo(() => (isEmpty(filter) ? null : new LogSearch(run.source, matcherOf(filter))), [run, key]);
   useEffect(() => {
     if (!search) return;
-    const stopHearing = run.onEvent((event) => search.hear(event));
+    const unsubscribe = run.onEvent((event) => search.receive(event));
     return () => {
-      stopHearing();
+      unsubscribe();
       search.stop();
     };
   }, [search]);
@@ -48,7 +48,7 @@ export function EventLog({ run, head, name }: RunTabProps) {
   const indexOf = (seq: number) => (search ? search.seqs.value.indexOf(seq) : seq - 1);
 
   const opened = openedSeqs(run.failedAt.value);
-  const chosenSeq = Number(place.value.query.get('seq')) || (run.failedAt.value ?? head);
+  const chosenSeq = Number(route.value.query.get('seq')) || (run.failedAt.value ?? head);
   const chosen = indexOf(chosenSeq);
   const isFollowing = useSignal(false);
   const box = useRef<HTMLInputElement>(null);
@@ -69,11 +69,11 @@ export function EventLog({ run, head, name }: RunTabProps) {
   };
   const goToNextFailure = async () => {
     const seq = await nextFailure(run, chosenSeq);
-    if (seq === null) return tell('Nothing in this run failed');
+    if (seq === null) return notify('No failures in this run');
     open(seq);
     list.scrollTo(indexOf(seq), 'middle');
   };
-  const seekFailure = () => telling(goToNextFailure());
+  const seekFailure = () => notifyFailure(goToNextFailure());
   useShortcuts('Events', [
     { keys: 'j', does: 'next event', run: () => move(1) },
     { keys: 'k', does: 'previous event', run: () => move(-1) },
@@ -82,16 +82,16 @@ export function EventLog({ run, head, name }: RunTabProps) {
     { keys: 'G', does: 'go to the end', run: goToEnd },
     { keys: '.', does: 'next failure', run: seekFailure },
     { keys: '/', does: 'search', run: () => box.current?.focus() },
-    { keys: 'c i', does: 'copy the event id', run: () => telling(copyEvent('id')) },
+    { keys: 'c i', does: 'copy the event id', run: () => notifyFailure(copyEvent('id')) },
     { keys: 'c l', does: 'copy a link to the event', run: () => copyText(location.href, 'link') },
-    { keys: 'c j', does: 'copy the event as JSON', run: () => telling(copyEvent('JSON')) },
+    { keys: 'c j', does: 'copy the event as JSON', run: () => notifyFailure(copyEvent('JSON')) },
   ]);
   async function copyEvent(what: 'id' | 'JSON') {
     const event = await run.pages.get(chosenSeq);
     if (event) await copyText(what === 'id' ? event.eventId : JSON.stringify(event, null, 2), `event ${what}`);
   }
 
-  // A run opens where it went wrong, or at its end.
+  // A run opens at its failure, or at its end.
   useLayoutEffect(() => list.scrollTo(Math.max(0, chosen), 'middle'), [list]);
   useEffect(() => {
     const { first, last } = list.rendered.value;
@@ -125,8 +125,11 @@ export function EventLog({ run, head, name }: RunTabProps) {
           row={(index) => {
             const seq = seqAt(index);
             const event = run.pages.at(seq);
-            const marks = [opened.includes(seq) && 'opened', typeof event === 'object' && isFailure(event) && 'failed'];
-            const className = marks.filter(Boolean).join(' ');
+            const classes = [
+              opened.includes(seq) && 'opened',
+              typeof event === 'object' && isFailure(event) && 'failed',
+            ];
+            const className = classes.filter(Boolean).join(' ');
             return { class: className, cells: <EventCells seq={seq} event={event} snapshot={run.snapshot.value} /> };
           }}
         />
@@ -144,16 +147,16 @@ export function EventLog({ run, head, name }: RunTabProps) {
   );
 }
 
-/** The opened events of the address; where it says nothing, the failed one. */
+/** Returns the opened events in the address; by default, the failed event. */
 function openedSeqs(failedAt: number | null): number[] {
-  const text = place.value.query.get('open') ?? String(failedAt ?? NONE_OPEN);
+  const text = route.value.query.get('open') ?? String(failedAt ?? NONE_OPEN);
   return text
     .split(',')
     .map(Number)
     .filter((seq) => Number.isSafeInteger(seq) && seq > 0);
 }
 
-/** The next event after a sequence that tells of a failure; from the beginning once there is none. */
+/** Returns the next failure after a sequence, continuing from the first event at the end. */
 async function nextFailure(run: RunTabProps['run'], after: number): Promise<number | null> {
   const head = run.head.value ?? 0;
   const from = async (start: number, end: number) => {

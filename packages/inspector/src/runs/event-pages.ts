@@ -1,6 +1,6 @@
 /**
- * Events of a run by their sequence, fetched in pages around what is looked at. However long the run is, only so many
- * pages are kept; those longest out of sight go first.
+ * The events of a run by sequence, fetched in pages around the current view. Keeps a limited number of pages and evicts
+ * the least recently used.
  */
 import { signal } from '@preact/signals';
 import type { RunEventRecord } from '@tidemark/core/portable';
@@ -9,28 +9,28 @@ import type { RunSource } from './source.ts';
 const PAGE = 200;
 const MOST_PAGES = 60;
 const MOST_CHARACTERS = 24_000_000;
-/** A page that could not be had is asked for again after this. */
+/** How long to wait before a failed page is fetched again. */
 const RETRY_MS = 2_000;
-/** Pages that are fetched at the same time while somebody scrolls. */
+/** The maximum number of concurrent page fetches. */
 const MOST_AT_ONCE = 3;
 
 interface EventPage {
-  /** By sequence; one that is missing was never written. */
+  /** By sequence; a missing sequence was never written. */
   events: Map<number, RunEventRecord>;
   size: number;
 }
 
-/** A sequence of which no event is known: the page may not be here yet, or there may be none. */
+/** Why there is no event for a sequence: its page is not loaded, or the sequence was never written. */
 export type Absent = 'loading' | 'hole';
 
 export class EventPages {
   readonly #source: RunSource;
-  /** In the order they were last used. */
+  /** In order of last use. */
   readonly #pages = new Map<number, EventPage>();
   readonly #fetching = new Map<number, AbortController>();
   #wanted: number[] = [];
   #retry: ReturnType<typeof setTimeout> | undefined;
-  /** Counts what came, so that views notice. */
+  /** Incremented on every change, so that views render again. */
   readonly changes = signal(0);
   readonly error = signal<unknown>(undefined);
 
@@ -38,7 +38,7 @@ export class EventPages {
     this.#source = source;
   }
 
-  /** The event, or why there is none to show. */
+  /** Returns the event, or why there is none. */
   at(seq: number): RunEventRecord | Absent {
     this.changes.value;
     const page = this.#pages.get(pageOf(seq));
@@ -46,7 +46,7 @@ export class EventPages {
     return page.events.get(seq) ?? 'hole';
   }
 
-  /** The last events up to a sequence, at least a page of them if there are so many; they stay here for the view. */
+  /** Loads and returns the last events up to a sequence, at least one full page if the run is long enough. */
   async readEnd(head: number): Promise<RunEventRecord[]> {
     const last = pageOf(head);
     const numbers = last > 0 ? [last - 1, last] : [last];
@@ -55,7 +55,7 @@ export class EventPages {
     return numbers.flatMap((number) => [...(this.#pages.get(number)?.events.values() ?? [])]);
   }
 
-  /** Fetches what is missing of these sequences; what was wanted before and is not wanted any more is given up. */
+  /** Fetches missing pages for these sequences, and aborts fetches that are no longer needed. */
   want(seqs: Iterable<number>): void {
     const pages = new Set([...seqs].map(pageOf));
     for (const [page, fetching] of this.#fetching) if (!pages.has(page)) fetching.abort();
@@ -64,13 +64,13 @@ export class EventPages {
     this.#fetchWanted();
   }
 
-  /** The event, fetched if need be; `null` where there is none. */
+  /** Returns the event, fetching it if necessary; `null` if it does not exist. */
   async get(seq: number): Promise<RunEventRecord | null> {
     const known = this.#pages.get(pageOf(seq))?.events.get(seq);
     return known ?? (await this.#source.read(seq - 1, 1)).events.find((event) => event.runSeq === seq) ?? null;
   }
 
-  /** Puts events that were heard of into the pages that are here. */
+  /** Adds a received event to its page, if that page is loaded. */
   add(event: RunEventRecord): void {
     const page = this.#pages.get(pageOf(event.runSeq));
     if (!page) return;
@@ -108,7 +108,7 @@ export class EventPages {
       const inside = events.filter((event) => pageOf(event.runSeq) === number);
       this.#pages.set(number, { events: new Map(inside.map((event) => [event.runSeq, event])), size });
       this.error.value = undefined;
-      this.#forget();
+      this.#evict();
       this.changes.value++;
       this.#fetching.delete(number);
       this.#fetchWanted();
@@ -124,7 +124,7 @@ export class EventPages {
     }
   }
 
-  #forget(): void {
+  #evict(): void {
     let characters = 0;
     for (const page of this.#pages.values()) characters += page.size;
     for (const [number, page] of this.#pages) {

@@ -1,4 +1,4 @@
-/** An event in one line, with marks for what is unusual about it. */
+/** An event as a row, with flags for anything unusual. */
 import type { RunEventRecord, RunSnapshot } from '@tidemark/core/portable';
 import { durationText } from '../parts/durations.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -23,12 +23,12 @@ export function EventCells({ seq, event, snapshot }: EventCellsProps) {
       <span role="gridcell" class="number quiet">
         {countText(seq)}
       </span>
-      {typeof event === 'object' ? <Told event={event} snapshot={snapshot} /> : <NotThere why={event} />}
+      {typeof event === 'object' ? <EventColumns event={event} snapshot={snapshot} /> : <MissingEvent why={event} />}
     </>
   );
 }
 
-function NotThere({ why }: { why: Absent }) {
+function MissingEvent({ why }: { why: Absent }) {
   return (
     <span role="gridcell" class="quiet not-there">
       {why === 'hole' ? (
@@ -42,7 +42,7 @@ function NotThere({ why }: { why: Absent }) {
   );
 }
 
-function Told({ event, snapshot }: { event: RunEventRecord; snapshot: RunSnapshot | null }) {
+function EventColumns({ event, snapshot }: { event: RunEventRecord; snapshot: RunSnapshot | null }) {
   const { icon, tone } = lookOf(event.eventType);
   return (
     <>
@@ -61,33 +61,33 @@ function Told({ event, snapshot }: { event: RunEventRecord; snapshot: RunSnapsho
         {summaryOf(event)}
       </span>
       <span role="gridcell" class="marks">
-        <EventMarks event={event} snapshot={snapshot} />
+        <EventFlags event={event} snapshot={snapshot} />
       </span>
     </>
   );
 }
 
-/** The message of a failure says more than its payload. */
+/** Returns the error of a failure, else the payload in one line. */
 function summaryOf({ payload }: RunEventRecord): string {
   if (payload === undefined || Object.keys(payload).length === 0) return '';
   const { errorCode, errorMessage } = payload;
-  const told = [errorCode, errorMessage].filter((text) => typeof text === 'string');
-  return told.length > 0 ? told.join(': ') : shortText(payload, SUMMARY_LENGTH).slice(1).replace(/}$/, '');
+  const error = [errorCode, errorMessage].filter((text) => typeof text === 'string');
+  return error.length > 0 ? error.join(': ') : shortText(payload, SUMMARY_LENGTH).slice(1).replace(/}$/, '');
 }
 
-/** What is unusual about an event. */
-export function EventMarks({ event, snapshot }: { event: RunEventRecord; snapshot: RunSnapshot | null }) {
+/** Flags for anything unusual about an event. */
+export function EventFlags({ event, snapshot }: { event: RunEventRecord; snapshot: RunSnapshot | null }) {
   const violation = snapshot?.violations.find(({ runSeq }) => runSeq === event.runSeq);
   const skew = skewOf(event);
   return (
     <>
       {violation && (
-        <Mark tone="warn" icon="attention" title={`Not allowed here: ${violation.reason}`}>
+        <Mark tone="warn" icon="attention" title={`Not allowed in this state: ${violation.reason}`}>
           invalid
         </Mark>
       )}
       {event.redacted && (
-        <Mark tone="quiet" title={`Taken out by ${event.redacted.by}: ${event.redacted.reason}`}>
+        <Mark tone="quiet" title={`Redacted by ${event.redacted.by}: ${event.redacted.reason}`}>
           redacted
         </Mark>
       )}
@@ -97,13 +97,13 @@ export function EventMarks({ event, snapshot }: { event: RunEventRecord; snapsho
         </Mark>
       )}
       {Math.abs(skew) >= NOTABLE_SKEW_MS && (
-        <Mark tone="warn" title="Between the producer’s clock and the store’s">
+        <Mark tone="warn" title="Difference between the producer’s clock and the store’s">
           {`${skew > 0 ? '+' : '−'}${durationText(Math.abs(skew))}`}
         </Mark>
       )}
       {!isLifecycle(event.eventType) && (
-        <Mark tone="quiet" title="A type of the producer’s own: kept, and without effect on the state">
-          own type
+        <Mark tone="quiet" title="A custom event type: stored, without effect on the state">
+          custom type
         </Mark>
       )}
     </>

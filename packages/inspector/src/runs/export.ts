@@ -1,6 +1,6 @@
-/** A run as a file: one event a line, which this page can open again. */
+/** Exports a run as a file with one event per line, which this page can open again. */
 import { LINES } from '@tidemark/wire';
-import { tell } from '../parts/copy.tsx';
+import { notify } from '../parts/copy.tsx';
 import { counted } from '../parts/numbers.ts';
 import { saveFile } from '../parts/save-file.ts';
 import type { Run } from './run.ts';
@@ -14,11 +14,11 @@ export async function exportRun(run: Run, runId: string): Promise<void> {
   while (seq < head) {
     const { events } = await run.source.read(seq, PAGE);
     if (events.length === 0) break;
-    // A blob lies on the disk where it gets large: the page holds a page of the run at a time.
+    // The browser moves large blobs to disk, so only one page of events is held in memory.
     parts.push(new Blob([events.map((event) => `${JSON.stringify(event)}\n`).join('')]));
     seq = events.at(-1)!.runSeq;
-    if (parts.length % 10 === 0) tell(`Exported ${counted(seq, 'event')} so far`);
+    if (parts.length % 10 === 0) notify(`Exported ${counted(seq, 'event')} so far`);
   }
   saveFile(new Blob(parts, { type: LINES }), `${runId.slice(0, 80)}.ndjson`);
-  tell(`Exported ${counted(seq, 'event')}`);
+  notify(`Exported ${counted(seq, 'event')}`);
 }

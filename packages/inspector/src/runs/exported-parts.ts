@@ -1,8 +1,8 @@
-/** What `tidemark runs export` writes, a part of a run a line, as the events it holds. */
+/** Converts the output of `tidemark runs export`, one part per line, to one event per line. */
 import { type ExportedEvent, presentFields, type RunEventRecord, type RunPart } from '@tidemark/core/portable';
 import { chunksOf, linesOf } from '@tidemark/wire';
 
-/** A file of parts as one event a line, of its first run; any other file as it is. */
+/** Returns the events of the first run in a file of parts, one per line. Returns any other file unchanged. */
 export async function eventLines(file: Blob): Promise<Blob> {
   const parts = linesOf(chunksOf(file.stream()));
   const first = partOf((await parts.next()).value ?? '');
@@ -17,7 +17,7 @@ export async function eventLines(file: Blob): Promise<Blob> {
 }
 
 function partOf(line: string): RunPart | null {
-  // A line of one event may be long too: only what looks like a part is parsed whole.
+  // Skips the parsing of long lines that are not parts.
   if (!line.startsWith('{"run":')) return null;
   try {
     return JSON.parse(line) as RunPart;

@@ -1,4 +1,4 @@
-/** A run as it lies in a file, one event a line. Only the places of the lines are kept; the file stays where it is. */
+/** A run in a file with one event per line. Keeps only the offsets of the lines in memory. */
 import { type RunEventRecord, reduceRun } from '@tidemark/core/portable';
 import { eventLines } from './exported-parts.ts';
 import type { RunSource } from './source.ts';
@@ -11,7 +11,7 @@ export interface RunFile {
   runId: string;
 }
 
-/** Reads the file once for its lines; what is no exported run is refused in words. */
+/** Indexes the lines of an exported run. Throws if the file is not one. */
 export async function openRunFile(exported: Blob): Promise<RunFile> {
   const file = await eventLines(exported);
   const ends = await lineEnds(file);
@@ -22,13 +22,13 @@ export async function openRunFile(exported: Blob): Promise<RunFile> {
     return { events: text.trimEnd().split('\n').map(parseEvent), size: text.length };
   };
   const [first] = (await read(0, 1)).events;
-  if (!first) throw new Error('The file is empty. An exported run has one event a line.');
+  if (!first) throw new Error('The file is empty. An exported run has one event per line.');
   const [last] = (await read(ends.length - 1, 1)).events;
-  const places = placesOf(first.runSeq, last!.runSeq, ends.length, read);
-  return { runId: first.runId, source: sourceOf(last!.runSeq, read, places) };
+  const lineAfter = lineFinder(first.runSeq, last!.runSeq, ends.length, read);
+  return { runId: first.runId, source: sourceOf(last!.runSeq, read, lineAfter) };
 }
 
-/** Where each line ends, its newline included. */
+/** Returns the end offset of each line, including its newline. */
 async function lineEnds(file: Blob): Promise<number[]> {
   const ends: number[] = [];
   let at = 0;
@@ -47,7 +47,7 @@ function parseEvent(line: string): RunEventRecord {
   if (typeof event?.runSeq === 'number' && typeof event.eventType === 'string' && typeof event.runId === 'string')
     return event as RunEventRecord;
   throw new Error(
-    'A line of the file is no event of a run. Export a run here with `e`, or with `tidemark runs export`.',
+    'A line of the file is not an event of a run. Export a run here with `e`, or with `tidemark runs export`.',
   );
 }
 
@@ -61,8 +61,13 @@ function parse(line: string): Partial<RunEventRecord> | null {
 
 type ReadLines = (first: number, count: number) => Promise<{ events: RunEventRecord[]; size: number }>;
 
-/** The line of the first event after a sequence. Without holes it is known at once, else it is looked for by halves. */
-function placesOf(firstSeq: number, lastSeq: number, lines: number, read: ReadLines): (seq: number) => Promise<number> {
+/** Finds the line of the first event after a sequence: computed if no sequence is missing, else by binary search. */
+function lineFinder(
+  firstSeq: number,
+  lastSeq: number,
+  lines: number,
+  read: ReadLines,
+): (seq: number) => Promise<number> {
   const isDense = lastSeq - firstSeq + 1 === lines;
   return async (afterSeq) => {
     if (isDense) return Math.max(0, afterSeq - firstSeq + 1);
@@ -78,10 +83,10 @@ function placesOf(firstSeq: number, lastSeq: number, lines: number, read: ReadLi
   };
 }
 
-function sourceOf(head: number, read: ReadLines, placeAfter: (seq: number) => Promise<number>): RunSource {
+function sourceOf(head: number, read: ReadLines, lineAfter: (seq: number) => Promise<number>): RunSource {
   return {
     head: async () => head,
-    read: async (afterSeq, limit) => read(await placeAfter(afterSeq), limit),
+    read: async (afterSeq, limit) => read(await lineAfter(afterSeq), limit),
     async snapshot(atSeq = head) {
       let snapshot = null;
       for (let line = 0; ; line += PAGE) {

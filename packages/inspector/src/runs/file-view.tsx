@@ -1,4 +1,4 @@
-/** A run from a file that somebody exported: read in the page, sent nowhere. */
+/** Shows an exported run from a file, which is read in the browser and sent nowhere. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Icon } from '../parts/icons.tsx';

@@ -1,4 +1,4 @@
-/** Finds runs by what was typed: a whole id, a part of a recent one, or a run and one of its events as `run#17`. */
+/** Finds runs by their id, a part of a recent id, or `run#17` for an event. */
 import type { RunEventRecord, RunSummary } from '@tidemark/core/portable';
 import type { Finding } from '../shell/finding.ts';
 import { firstEvent, listRuns } from './api.ts';
@@ -19,7 +19,7 @@ export async function findRuns(text: string, signal: AbortSignal): Promise<Findi
   return found.slice(0, MOST).map((run) => findingOf(run, seq));
 }
 
-/** The id itself before those that contain it. */
+/** Sorts an exact match before longer ids that contain it. */
 function byLength(a: RunSummary, b: RunSummary): number {
   return a.runId.length - b.runId.length;
 }

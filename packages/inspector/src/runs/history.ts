@@ -1,17 +1,17 @@
 /**
- * All that happened to the state of a run, read once and kept without the payloads: with it the page can tell the state
- * after any event, who wrote which value, and when each step was tried. Longer runs are read only when asked for.
+ * All events of a run, read once and kept without most of their payloads. From these the page computes the state after
+ * any event, which event wrote each value, and the attempts of each step. Long runs are read only on request.
  */
 import { signal } from '@preact/signals';
 import { blameRun, type RunEventRecord, RunFold, type RunSnapshot } from '@tidemark/core/portable';
 import type { RunSource } from './source.ts';
 
 const PAGE = 1_000;
-/** Read without asking. */
+/** Runs of up to this many events are read automatically. */
 export const READ_AT_ONCE = 50_000;
-/** Kept at all. */
+/** The maximum number of events to read. */
 export const MOST_READ = 300_000;
-/** What the state is made of besides the envelope. */
+/** Payload fields that the state depends on. */
 const PAYLOAD_FIELDS = ['errorCode', 'errorMessage', 'retryable', 'artifacts'] as const;
 
 export class RunHistory {
@@ -19,8 +19,8 @@ export class RunHistory {
   readonly #events: RunEventRecord[] = [];
   readonly #reading = new AbortController();
   #isReading = false;
-  #heardTo = 0;
-  /** The last sequence that was read. */
+  #receivedTo = 0;
+  /** The last sequence read. */
   readonly readTo = signal(0);
   readonly isWhole = signal(false);
   readonly error = signal<unknown>(undefined);
@@ -33,7 +33,7 @@ export class RunHistory {
     return this.#events;
   }
 
-  /** Reads the run, once; after a failure it goes on where it was. */
+  /** Reads the run to its end; after a failure, continues from where it stopped. */
   async read(): Promise<void> {
     if (this.#isReading || this.isWhole.value) return;
     this.#isReading = true;
@@ -46,9 +46,9 @@ export class RunHistory {
     this.#isReading = false;
   }
 
-  /** Takes in an event that was heard of; where others lie between, those are read first. */
-  hear(event: RunEventRecord): void {
-    this.#heardTo = Math.max(this.#heardTo, event.runSeq);
+  /** Adds a live event; reads missing events before it first. */
+  receive(event: RunEventRecord): void {
+    this.#receivedTo = Math.max(this.#receivedTo, event.runSeq);
     if (!this.isWhole.value || event.runSeq <= this.readTo.value) return;
     if (event.runSeq === this.readTo.value + 1) {
       this.#take([event]);
@@ -59,11 +59,11 @@ export class RunHistory {
   }
 
   async #readPage(): Promise<void> {
-    const heardBefore = this.#heardTo;
+    const receivedBefore = this.#receivedTo;
     const { events } = await this.#source.read(this.readTo.value, PAGE, this.#reading.signal);
     this.#take(events);
-    // What was heard of while the page was under way may not be in it.
-    const isBehind = this.#heardTo > Math.max(heardBefore, this.readTo.value);
+    // An event received during the read may not be in this page.
+    const isBehind = this.#receivedTo > Math.max(receivedBefore, this.readTo.value);
     if (events.length < PAGE && !isBehind) this.isWhole.value = true;
   }
 
@@ -81,7 +81,7 @@ export class RunHistory {
     return fold.snapshot(Date.now());
   }
 
-  /** Which event last wrote each path of the state after an event. */
+  /** Returns the event that last wrote each path, in the state after an event. */
   async blameAt(seq: number): Promise<Record<string, number>> {
     const events = this.#events;
     const fetchEvents = async (_: string, { afterSeq = 0, limit = PAGE } = {}) => {

@@ -1,4 +1,4 @@
-/** What to show of a run’s events, and how far the search for them is. */
+/** The filter of a run’s events, with the progress of the search. */
 import type { RunSnapshot } from '@tidemark/core/portable';
 import type { RefObject } from 'preact';
 import { Icon } from '../parts/icons.tsx';

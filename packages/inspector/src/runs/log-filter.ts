@@ -1,6 +1,6 @@
-/** Which events of a run are shown: by text or pattern, type, step and failure; kept in the address. */
+/** Filters events by text or pattern, type, step and failure. The filter is kept in the address. */
 import type { RunEventRecord } from '@tidemark/core/portable';
-import { place } from '../shell/router.ts';
+import { route } from '../shell/router.ts';
 import { isFailure } from './event-kinds.ts';
 
 export interface LogFilter {
@@ -12,7 +12,7 @@ export interface LogFilter {
 }
 
 export function logFilter(): LogFilter {
-  const { query } = place.value;
+  const { query } = route.value;
   return {
     text: query.get('q') ?? '',
     type: query.get('type') ?? '',
@@ -25,13 +25,13 @@ export function isEmpty({ text, type, step, isFailuresOnly }: LogFilter): boolea
   return text === '' && type === '' && step === '' && !isFailuresOnly;
 }
 
-/** Why a pattern cannot be used; `null` for one that can. */
+/** Returns why a pattern is invalid, or `null` if it is valid. */
 export function patternProblem(text: string): string | null {
   const pattern = patternOf(text);
   return pattern instanceof Error ? pattern.message : null;
 }
 
-/** Tells of each event whether it is shown. */
+/** Returns a function that tests whether an event matches the filter. */
 export function matcherOf({ text, type, step, isFailuresOnly }: LogFilter): (event: RunEventRecord) => boolean {
   const pattern = patternOf(text);
   const wanted = text.toLowerCase();

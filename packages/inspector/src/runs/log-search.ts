@@ -1,18 +1,18 @@
-/** Looks through a whole run for the events a filter wants, a page at a time, and tells how far it is. */
+/** Searches a whole run for matching events, page by page, and reports its progress. */
 import { signal } from '@preact/signals';
 import type { RunEventRecord } from '@tidemark/core/portable';
 import type { RunSource } from './source.ts';
 
 const PAGE = 1_000;
-/** Who wants more than this narrows the filter. */
+/** The search stops after this many matches. */
 const MOST_MATCHES = 200_000;
 
 export class LogSearch {
   readonly #source: RunSource;
   readonly #matches: (event: RunEventRecord) => boolean;
   readonly #stopping = new AbortController();
-  #heardTo = 0;
-  /** Sequences, in order. */
+  #receivedTo = 0;
+  /** The sequences of the matches, in order. */
   readonly seqs = signal<readonly number[]>([]);
   readonly searchedTo = signal(0);
   readonly isDone = signal(false);
@@ -24,9 +24,9 @@ export class LogSearch {
     void this.#run();
   }
 
-  /** Looks at an event that was heard of; where others lie between, those are read first. */
-  hear(event: RunEventRecord): void {
-    this.#heardTo = Math.max(this.#heardTo, event.runSeq);
+  /** Checks a live event; reads missing events before it first. */
+  receive(event: RunEventRecord): void {
+    this.#receivedTo = Math.max(this.#receivedTo, event.runSeq);
     if (!this.isDone.value || this.#stopping.signal.aborted) return;
     if (event.runSeq === this.searchedTo.value + 1) this.#take([event]);
     else if (event.runSeq > this.searchedTo.value) void this.#run();
@@ -42,11 +42,11 @@ export class LogSearch {
     this.isDone.value = false;
     try {
       for (let hasMore = true; hasMore && this.seqs.value.length < MOST_MATCHES; ) {
-        const heardBefore = this.#heardTo;
+        const receivedBefore = this.#receivedTo;
         const { events } = await this.#source.read(this.searchedTo.value, PAGE, signal);
         this.#take(events);
-        // What was heard of while the page was under way may not be in it.
-        const isBehind = this.#heardTo > Math.max(heardBefore, this.searchedTo.value);
+        // An event received during the read may not be in this page.
+        const isBehind = this.#receivedTo > Math.max(receivedBefore, this.searchedTo.value);
         hasMore = events.length === PAGE || isBehind;
       }
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Whether the log and the state can be trusted: the hash chain, the stored snapshot against the log, the order of events. */
+/** Verifies a run: the hash chain, the stored snapshot against the log, and the transitions. */
 import type { RunSnapshot, VerifyReport } from '@tidemark/core/portable';
 import type { ComponentChildren } from 'preact';
 import { useResource } from '../live/resource.ts';
@@ -14,8 +14,8 @@ import type { Run } from './run.ts';
 import type { RunTabProps } from './run-tab.ts';
 
 const MOST_DIFFERENCES = 50;
-/** How the snapshot was made may differ; what it says may not. */
-const NOT_OF_EVENTS = new Set(['projectedAt', 'version', 'freshness']);
+/** Fields that describe how the snapshot was built, not what the run did. */
+const BOOKKEEPING_FIELDS = new Set(['projectedAt', 'version', 'freshness']);
 
 export function ProofTab({ run, head, name }: RunTabProps) {
   return (
@@ -26,19 +26,19 @@ export function ProofTab({ run, head, name }: RunTabProps) {
           <Stored run={run} head={head} name={name} />
         </>
       ) : (
-        <Verdict tone="quiet" title="A file proves nothing by itself">
+        <Verdict tone="quiet" title="A file cannot be verified by itself">
           <p>
-            The hash chain lies in the store the run came from. To check a copy, restore it there or compare its head
-            with <code>tidemark verify</code>.
+            The hash chain is in the store that the run came from. To verify a copy, restore it there or compare its
+            head with <code>tidemark verify</code>.
           </p>
         </Verdict>
       )}
-      <Order run={run} />
+      <Transitions run={run} />
     </div>
   );
 }
 
-/** One thing that was checked, and how it went. */
+/** The result of one check. */
 function Verdict({ tone, title, children }: { tone: Tone; title: string; children?: ComponentChildren }) {
   const icon = tone === 'good' ? 'check' : tone === 'bad' ? 'cross' : tone === 'warn' ? 'attention' : 'ring';
   return (
@@ -74,14 +74,14 @@ function Pending({ error, onRetry }: { error: unknown; onRetry(): void }) {
 
 function ChainVerdict({ run, head, report }: { run: Run; head: number; report: VerifyReport }) {
   const { events, problem, summary } = report;
-  // A wrong stored snapshot is no flaw of the chain; the next panel shows it.
+  // A wrong stored snapshot does not affect the chain; the next panel shows it.
   const ok = problem === undefined;
-  // Events that came after the check began are not holes.
+  // Events written after the check began are not holes.
   const holes = ok ? Math.max(0, Math.min(head, run.head.value ?? head) - events) : 0;
   return (
     <Verdict
       tone={ok ? 'good' : 'bad'}
-      title={ok ? `The chain over ${counted(events, 'event')} holds` : 'The chain is broken'}
+      title={ok ? `The hash chain over ${counted(events, 'event')} is valid` : 'The hash chain is broken'}
     >
       {problem && (
         <>
@@ -91,15 +91,16 @@ function ChainVerdict({ run, head, report }: { run: Run; head: number; report: V
       )}
       {summary && (
         <p>
-          What lists show is wrong: {summary.field} is not {summary.rule}.
+          The summary in lists is wrong: {summary.field} is not {summary.rule}.
         </p>
       )}
       <p>
         Head <code class="hash">{report.head}</code>
       </p>
       <p class="quiet">
-        Each event carries the hash of all before it: two stores with the same head have the same history.
-        {holes > 0 && ` ${counted(holes, 'sequence')} up to ${countText(head)} came since, or were never written.`}
+        Each event contains the hash of all events before it: two stores with the same head have the same history.
+        {holes > 0 &&
+          ` ${counted(holes, 'sequence')} up to ${countText(head)} were added since, or were never written.`}
       </p>
     </Verdict>
   );
@@ -121,7 +122,7 @@ function Stored({ run, head, name }: { run: Run; head: number; name: RunName }) 
         title={
           drift.length === 0
             ? `Log and stored snapshot agree at event ${countText(found.stored.lastEventSeq)}`
-            : `The stored snapshot differs from the log in ${counted(drift.length, 'place')}`
+            : `The stored snapshot differs from the log in ${counted(drift.length, 'field')}`
         }
       >
         <ol class="changes">
@@ -142,7 +143,7 @@ function Stored({ run, head, name }: { run: Run; head: number; name: RunName }) 
       >
         <p class="quiet">
           Projected <Time at={found.stored.projectedAt} />, version {found.stored.version},{' '}
-          {found.stored.freshness.toLowerCase()}. A projector folds what is new; reading folds it too.
+          {found.stored.freshness.toLowerCase()}. A projector adds new events; reading the snapshot does too.
         </p>
       </Verdict>
     </>
@@ -150,17 +151,17 @@ function Stored({ run, head, name }: { run: Run; head: number; name: RunName }) 
 }
 
 function comparable(snapshot: RunSnapshot): object {
-  return Object.fromEntries(Object.entries(snapshot).filter(([name]) => !NOT_OF_EVENTS.has(name)));
+  return Object.fromEntries(Object.entries(snapshot).filter(([name]) => !BOOKKEEPING_FIELDS.has(name)));
 }
 
-function Order({ run }: { run: Run }) {
+function Transitions({ run }: { run: Run }) {
   const snapshot = run.snapshot.value;
-  if (!snapshot) return <Waiting what="the order of events" />;
+  if (!snapshot) return <Waiting what="the transitions" />;
   const { violations } = snapshot;
-  if (violations.length === 0) return <Verdict tone="good" title="Every event fits the one before it" />;
+  if (violations.length === 0) return <Verdict tone="good" title="All transitions are valid" />;
   return (
-    <Verdict tone="warn" title={`${counted(violations.length, 'event')} did not fit the state they met`}>
-      <p class="quiet">They are kept in the log, and the state did not follow them.</p>
+    <Verdict tone="warn" title={`Invalid transitions: ${countText(violations.length)}`}>
+      <p class="quiet">These events stay in the log, but did not change the state.</p>
       <ol class="changes">
         {violations.map(({ runSeq, reason }) => (
           <li key={runSeq}>

@@ -1,4 +1,4 @@
-/** Reads the whole of a run for a view that needs it: at once where it is short, else when somebody says so. */
+/** Reads a whole run for a view that needs it: automatically if it is short, else on request. */
 import { useEffect } from 'preact/hooks';
 import { counted, countText } from '../parts/numbers.ts';
 import { Failure } from '../parts/states.tsx';
@@ -7,9 +7,9 @@ import { MOST_READ, READ_AT_ONCE, type RunHistory } from './history.ts';
 interface ReadHistoryProps {
   history: RunHistory;
   head: number;
-  /** What it is read for. */
+  /** Why the events are read, for the text of the button. */
   purpose: string;
-  /** What is shown without it. */
+  /** The text that describes what is shown until then. */
   meanwhile: string;
 }
 

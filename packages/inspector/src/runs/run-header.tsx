@@ -1,7 +1,7 @@
-/** What a run is and how it stands, with the ways to take it along. */
+/** The id, status and metadata of a run, with copy and export buttons. */
 import type { RunSnapshot } from '@tidemark/core/portable';
 import { useResource } from '../live/resource.ts';
-import { CopyButton, telling } from '../parts/copy.tsx';
+import { CopyButton, notifyFailure } from '../parts/copy.tsx';
 import { durationText } from '../parts/durations.ts';
 import { Icon } from '../parts/icons.tsx';
 import { counted } from '../parts/numbers.ts';
@@ -17,8 +17,8 @@ import type { Run } from './run.ts';
 export function RunHeader({ run, name }: { run: Run; name: RunName | undefined }) {
   const snapshot = run.snapshot.value;
   const runId = name?.runId ?? snapshot?.runId ?? '';
-  const save = () => telling(exportRun(run, runId));
-  useShortcuts('Run as a file', [{ keys: 'e', does: 'export the run', run: save }]);
+  const save = () => notifyFailure(exportRun(run, runId));
+  useShortcuts('Run', [{ keys: 'e', does: 'export the run', run: save }]);
   return (
     <header class="run-header">
       <div class="run-title">
@@ -46,7 +46,7 @@ export function RunHeader({ run, name }: { run: Run; name: RunName | undefined }
   );
 }
 
-/** Says that the run is quarantined; nothing while it is whole, or while that is not known. */
+/** Shows that the run is quarantined; nothing if it is not, or until that is known. */
 function QuarantineMark({ name }: { name: RunName }) {
   const quarantine = useResource(`quarantine ${name.tenantId} ${name.runId}`, (signal) => quarantineOf(name, signal));
   const found = quarantine.data.value;
@@ -87,7 +87,7 @@ function Facts({ snapshot }: { snapshot: RunSnapshot }) {
         </div>
         {snapshot.consistency === 'INCONSISTENT' && (
           <div>
-            <dt>Order</dt>
+            <dt>Transitions</dt>
             <dd>
               <Mark tone="warn" icon="attention">{`${counted(snapshot.violations.length, 'invalid transition')}`}</Mark>
             </dd>

@@ -1,4 +1,4 @@
-/** A run: what it is in a few lines, and four ways to look at it. */
+/** A run: its header and four tabs. */
 import { counted } from '../parts/numbers.ts';
 import { Empty, Failure, Waiting } from '../parts/states.tsx';
 import { Tabs } from '../parts/tabs.tsx';
@@ -10,7 +10,7 @@ import { RunHeader } from './run-header.tsx';
 import { StateTab } from './state-tab.tsx';
 import { Timeline } from './timeline.tsx';
 
-/** Why a run cannot be shown. */
+/** Shows why a run cannot be loaded. */
 export function NoRun({ runId, error }: { runId: string; error: unknown }) {
   return (
     <section class="view">
@@ -24,7 +24,7 @@ export function NoSuchRun() {
   return (
     <Empty icon="runs" title="There is no such run" isPage>
       <p>
-        Nothing was ever written under this id. <a href="/runs">All runs</a>
+        No events were ever written under this id. <a href="/runs">All runs</a>
       </p>
     </Empty>
   );
@@ -41,7 +41,7 @@ export function RunPage({ run, name }: { run: Run; name?: RunName }) {
     <section class="view run-view">
       <RunHeader run={run} name={name} />
       <Tabs
-        label="Ways to look at the run"
+        label="Run tabs"
         tabs={[
           { name: 'events', title: 'Events', icon: 'runs', count, page: () => <EventLog {...shown} /> },
           { name: 'timeline', title: 'Timeline', icon: 'clock', page: () => <Timeline {...shown} /> },

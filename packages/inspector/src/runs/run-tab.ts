@@ -1,4 +1,4 @@
-/** What each way to look at a run is given. */
+/** The props of each tab of a run. */
 import type { RunName } from './api.ts';
 import type { Run } from './run.ts';
 
@@ -6,6 +6,6 @@ export interface RunTabProps {
   run: Run;
   /** The last sequence. */
   head: number;
-  /** Whose run it is on the server; absent for a run from a file. */
+  /** The run on the server; absent for a run from a file. */
   name?: RunName | undefined;
 }

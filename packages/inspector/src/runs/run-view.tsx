@@ -1,22 +1,22 @@
-/** A run of the server, live. */
+/** A run on the server, live. */
 import type { RunEventRecord } from '@tidemark/core/portable';
 import { encodeSegment } from '@tidemark/wire';
 import { useEffect, useMemo } from 'preact/hooks';
 import { useResource } from '../live/resource.ts';
 import { useTopic } from '../live/stream.ts';
 import { Waiting } from '../parts/states.tsx';
-import { place } from '../shell/router.ts';
+import { route } from '../shell/router.ts';
 import { firstEvent, type RunName } from './api.ts';
 import { Run } from './run.ts';
 import { NoRun, NoSuchRun, RunPage } from './run-page.tsx';
 import { serverSource } from './server-source.ts';
 
 export function RunView({ ids: [runId = ''] }: { ids: string[] }) {
-  const tenantId = place.value.query.get('tenant');
+  const tenantId = route.value.query.get('tenant');
   return tenantId === null ? <FindTenant runId={runId} /> : <ServerRun key={tenantId} name={{ tenantId, runId }} />;
 }
 
-/** An address without the tenant will do where only one tenant has such a run. */
+/** Finds the tenant if the address has none, which works if only one tenant has a run with this id. */
 function FindTenant({ runId }: { runId: string }) {
   const found = useResource(runId, (signal) => firstEvent(runId, signal));
   if (found.error.value !== undefined) return <NoRun runId={runId} error={found.error.value} />;
@@ -30,7 +30,7 @@ function ServerRun({ name }: { name: RunName }) {
   const head = run.head.value;
   const isKnown = head !== null && head > 0;
   const topic = `runs/${encodeSegment(name.runId)}`;
-  const onItem = (event: unknown) => run.hear(event as RunEventRecord);
+  const onItem = (event: unknown) => run.receive(event as RunEventRecord);
   useTopic(isKnown ? { topic, tenantId: name.tenantId, after: String(head), onItem } : null, `${topic} ${isKnown}`);
   return <RunPage run={run} name={name} />;
 }

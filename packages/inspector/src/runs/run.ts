@@ -1,4 +1,4 @@
-/** One run while it is looked at: how long it is, its events by sequence, its state, and what is heard of it. */
+/** The data of one run while its page is open: head, events, snapshot and live updates. */
 import { signal } from '@preact/signals';
 import type { RunEventRecord, RunSnapshot } from '@tidemark/core/portable';
 import { failureAmong } from './event-kinds.ts';
@@ -6,8 +6,8 @@ import { EventPages } from './event-pages.ts';
 import { RunHistory } from './history.ts';
 import type { RunSource } from './source.ts';
 
-/** The state is asked for again no sooner than this after an event. */
-const SNAPSHOT_PAUSE_MS = 1_000;
+/** How long to wait after an event before the snapshot is loaded again. */
+const SNAPSHOT_DELAY_MS = 1_000;
 
 export class Run {
   readonly source: RunSource;
@@ -16,10 +16,10 @@ export class Run {
   /** The last sequence; `null` until it is known. */
   readonly head = signal<number | null>(null);
   readonly snapshot = signal<RunSnapshot | null>(null);
-  /** Why the run, or its state, cannot be shown. */
+  /** Why the run or its snapshot cannot be loaded. */
   readonly error = signal<unknown>(undefined);
   readonly snapshotError = signal<unknown>(undefined);
-  /** The event that tells why the run is not well; `null` where all is well or it lies far back. */
+  /** The sequence of the event that caused a failure; `null` if there is none among the last events. */
   readonly failedAt = signal<number | null>(null);
   readonly #closing = new AbortController();
   readonly #listeners = new Set<(event: RunEventRecord) => void>();
@@ -32,19 +32,19 @@ export class Run {
     void this.#open();
   }
 
-  /** Takes in an event that was heard of. */
-  hear(event: RunEventRecord): void {
+  /** Adds a live event. */
+  receive(event: RunEventRecord): void {
     this.pages.add(event);
-    this.history.hear(event);
+    this.history.receive(event);
     this.head.value = Math.max(this.head.value ?? 0, event.runSeq);
     for (const listener of this.#listeners) listener(event);
     this.#refreshing ??= setTimeout(() => {
       this.#refreshing = undefined;
       void this.loadSnapshot();
-    }, SNAPSHOT_PAUSE_MS);
+    }, SNAPSHOT_DELAY_MS);
   }
 
-  /** Calls back for each event that is heard of. */
+  /** Calls the listener for each live event; returns a function that unsubscribes. */
   onEvent(listener: (event: RunEventRecord) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -73,7 +73,7 @@ export class Run {
       const head = await this.source.head(signal);
       if (head > 0) this.failedAt.value = failureAmong(await this.pages.readEnd(head))?.runSeq ?? null;
       this.head.value = head;
-      // The state of a long run takes a while to fold; its events need not wait for that.
+      // Not awaited: folding the state of a long run takes a while, and its events can be shown before.
       if (head > 0) void this.loadSnapshot();
     } catch (error) {
       if (!signal.aborted) this.error.value = error;

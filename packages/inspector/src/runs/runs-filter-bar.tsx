@@ -1,4 +1,4 @@
-/** The filters of the list of runs, with how many runs have each status. */
+/** The filters of the list of runs, with the number of runs per status. */
 import type { Signal } from '@preact/signals';
 import type { RunStatus, RunSummary } from '@tidemark/core/portable';
 import type { RefObject } from 'preact';
@@ -12,11 +12,11 @@ import { TextBox } from '../parts/text-box.tsx';
 import { listRuns, STATUS_CHOICES } from './api.ts';
 import { changeFilter, type FilterName, type FilterQuery, NO_FILTER, SPANS, serverFilter } from './runs-filter.ts';
 
-/** More than this is counted as `1,000+`. */
+/** Larger counts are shown as `1,000+`. */
 const MOST_COUNTED = 1_000;
-/** Runs that move on are counted anew no more often than this. */
-const COUNT_PAUSE_MS = 10_000;
-/** Values that are offered for a filter. */
+/** The minimum time between two counts. */
+const RECOUNT_DELAY_MS = 10_000;
+/** The maximum number of suggested values per filter. */
 const MOST_KNOWN = 100;
 
 const CHOICES: readonly { name: FilterName; title: string; of(run: RunSummary): string }[] = [
@@ -40,7 +40,7 @@ export function RunsFilterBar({ filter, rows, search }: FilterBarProps) {
       <div class="filter-row">
         <label class="search">
           <Icon name="search" />
-          <span class="unseen">Text in id, plan, scope or labels</span>
+          <span class="unseen">Search by id, plan, scope or labels</span>
           <TextBox
             box={search}
             type="search"
@@ -87,7 +87,7 @@ export function RunsFilterBar({ filter, rows, search }: FilterBarProps) {
   );
 }
 
-/** Each status with its count under the other filters; the text is not counted, since the server does not know it. */
+/** Shows the count of each status under the other filters. Ignores the text, which the server cannot filter by. */
 function StatusBar({ filter }: { filter: FilterQuery }) {
   const others = { ...filter, status: '', q: '' };
   const counts = useResource(JSON.stringify(others), (signal) => countByStatus(others, signal));
@@ -96,7 +96,7 @@ function StatusBar({ filter }: { filter: FilterQuery }) {
     recount.current ??= setTimeout(() => {
       recount.current = undefined;
       counts.reload();
-    }, COUNT_PAUSE_MS);
+    }, RECOUNT_DELAY_MS);
   };
   useTopic({ topic: 'runs', after: null, onItem }, JSON.stringify(others));
   useEffect(() => () => clearTimeout(recount.current), []);

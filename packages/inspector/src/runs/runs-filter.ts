@@ -1,6 +1,6 @@
-/** Which runs are shown: kept in the address, so that a filtered list can be sent to somebody. */
+/** The filter of the list of runs, kept in the address so that a filtered list can be shared. */
 import type { RunStatus, RunSummary } from '@tidemark/core/portable';
-import { type PlaceQuery, place, setQuery } from '../shell/router.ts';
+import { type RouteQuery, route, setQuery } from '../shell/router.ts';
 import { type RunsFilter, STATUS_CHOICES } from './api.ts';
 
 export const SPANS: Readonly<Record<string, { title: string; ms: number }>> = {
@@ -10,7 +10,7 @@ export const SPANS: Readonly<Record<string, { title: string; ms: number }>> = {
   '7d': { title: 'last 7 days', ms: 604_800_000 },
 };
 
-/** The filter as it stands in the address: `?tenant=&project=&environment=&plan=&status=&since=&q=`. */
+/** The filter in the address: `?tenant=&project=&environment=&plan=&status=&since=&q=`. */
 export interface FilterQuery {
   tenant: string;
   project: string;
@@ -24,7 +24,7 @@ export interface FilterQuery {
 export type FilterName = keyof FilterQuery;
 
 export function filterQuery(): FilterQuery {
-  const { query } = place.value;
+  const { query } = route.value;
   const read = (name: FilterName) => query.get(name) ?? '';
   return {
     tenant: read('tenant'),
@@ -38,7 +38,7 @@ export function filterQuery(): FilterQuery {
 }
 
 export function changeFilter(changes: Partial<FilterQuery>): void {
-  setQuery(changes satisfies PlaceQuery);
+  setQuery(changes satisfies RouteQuery);
 }
 
 export const NO_FILTER: FilterQuery = {
@@ -51,7 +51,7 @@ export const NO_FILTER: FilterQuery = {
   q: '',
 };
 
-/** What the server is asked for; the text is looked for here. */
+/** Returns the part of the filter that the server applies; the text is matched in the browser. */
 export function serverFilter({ tenant, project, environment, plan, status, since }: FilterQuery): RunsFilter {
   const span = SPANS[since];
   const known = STATUS_CHOICES.find((it) => it === status);
@@ -65,7 +65,7 @@ export function serverFilter({ tenant, project, environment, plan, status, since
   };
 }
 
-/** Whether a run has the text in its id, plan, labels or scope. */
+/** Returns whether a run contains the text in its id, plan, labels or scope. */
 export function hasText(run: RunSummary, text: string): boolean {
   if (text === '') return true;
   const { runId, planId, tenantId, projectId, environmentId, labels } = run;
@@ -73,7 +73,7 @@ export function hasText(run: RunSummary, text: string): boolean {
   return words.some((word) => word.toLowerCase().includes(text.toLowerCase()));
 }
 
-/** Whether a run that was heard of belongs in the list. */
+/** Returns whether a live run matches the filter. */
 export function isShown(run: RunSummary, filter: FilterQuery): boolean {
   const { tenantId, projectId, environmentId, planId, status, updatedAfter } = serverFilter(filter);
   const is = (wanted: string | undefined, value: string) => wanted === undefined || wanted === value;

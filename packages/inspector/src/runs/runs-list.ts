@@ -1,6 +1,6 @@
 /**
- * The list of runs while it is looked at. Rows never move by themselves: what changes, changes in place, and what is new
- * waits until it is asked for.
+ * The list of runs while it is shown. Rows never move: changed runs are updated in place, and new runs wait until the
+ * reader shows them.
  */
 import { signal } from '@preact/signals';
 import type { RunSummary } from '@tidemark/core/portable';
@@ -8,23 +8,23 @@ import { listRuns } from './api.ts';
 import { type FilterQuery, hasText, isShown, serverFilter } from './runs-filter.ts';
 
 const PAGE = 200;
-/** A text is looked for in larger pages, and in so many of them before the reader is asked. */
+/** A text search reads larger pages, up to this many before the reader has to continue it. */
 const SEARCH_PAGE = 1_000;
 const SEARCH_PAGES = 20;
 
 export class RunsList {
   readonly rows = signal<readonly RunSummary[]>([]);
-  /** New runs that wait to be shown, newest first. */
+  /** New runs that are not shown yet, newest first. */
   readonly waiting = signal<readonly RunSummary[]>([]);
   readonly isComplete = signal(false);
   readonly isLoading = signal(false);
   readonly error = signal<unknown>(undefined);
-  /** How many runs were looked at for the text. */
+  /** The number of runs searched for the text. */
   readonly searched = signal(0);
   readonly #filter: FilterQuery;
   readonly #asking = new AbortController();
-  /** Where each run stands. */
-  #places = new Map<string, number>();
+  /** The row index of each run. */
+  #indexes = new Map<string, number>();
   #cursor: string | undefined;
 
   constructor(filter: FilterQuery) {
@@ -47,21 +47,21 @@ export class RunsList {
     this.isLoading.value = false;
   }
 
-  /** Takes in that a run is new or has moved on. */
-  hear(run: RunSummary): void {
-    const at = this.#places.get(nameOf(run));
+  /** Adds a new run or updates a changed one. */
+  receive(run: RunSummary): void {
+    const at = this.#indexes.get(nameOf(run));
     if (at !== undefined) this.rows.value = this.rows.value.with(at, run);
     else if (isShown(run, this.#filter))
       this.waiting.value = [run, ...this.waiting.value.filter((it) => nameOf(it) !== nameOf(run))];
   }
 
-  /** Takes in what moved on while nothing could be heard. */
+  /** Reads the runs that changed while the stream was interrupted. */
   async catchUp(): Promise<void> {
     const { items } = await listRuns(serverFilter(this.#filter), { limit: PAGE }, this.#asking.signal);
-    for (const run of items.toReversed()) this.hear(run);
+    for (const run of items.toReversed()) this.receive(run);
   }
 
-  /** Shows what waits. */
+  /** Shows the waiting runs. */
   showWaiting(): void {
     this.#show([...this.waiting.value, ...this.rows.value]);
     this.waiting.value = [];
@@ -71,12 +71,12 @@ export class RunsList {
     this.#asking.abort();
   }
 
-  /** Tells whether there is more. */
+  /** Loads a page and returns whether there is another. */
   async #loadPage(): Promise<boolean> {
     const limit = this.#filter.q === '' ? PAGE : SEARCH_PAGE;
     const page = { limit, cursor: this.#cursor };
     const { items, next } = await listRuns(serverFilter(this.#filter), page, this.#asking.signal);
-    const fresh = items.filter((run) => hasText(run, this.#filter.q) && !this.#places.has(nameOf(run)));
+    const fresh = items.filter((run) => hasText(run, this.#filter.q) && !this.#indexes.has(nameOf(run)));
     this.#show([...this.rows.value, ...fresh]);
     this.searched.value += items.length;
     this.#cursor = next;
@@ -86,7 +86,7 @@ export class RunsList {
 
   #show(rows: readonly RunSummary[]): void {
     this.rows.value = rows;
-    this.#places = new Map(rows.map((run, at) => [nameOf(run), at]));
+    this.#indexes = new Map(rows.map((run, at) => [nameOf(run), at]));
   }
 }
 

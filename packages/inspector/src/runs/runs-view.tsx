@@ -1,4 +1,4 @@
-/** The runs there are: live, filtered by what the address says, and never jumping under the reader's hand. */
+/** The live list of runs, filtered by the address. Rows do not move while the reader works with them. */
 import type { RunSummary } from '@tidemark/core/portable';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useTopic } from '../live/stream.ts';
@@ -17,7 +17,7 @@ import { RunsFilterBar } from './runs-filter-bar.tsx';
 import { RunsList } from './runs-list.ts';
 
 const ROW_HEIGHT = 34;
-/** More rows are loaded when so few are left below. */
+/** More rows are loaded when fewer than this are left below. */
 const AHEAD = 40;
 const COLUMNS = ['Status', 'Run', 'Plan', 'Tenant / project / environment', 'Events', 'Created', 'Last event', 'Took'];
 
@@ -28,7 +28,7 @@ export function RunsView() {
   const rows = useRows(ROW_HEIGHT, list.rows);
   const search = useRef<HTMLInputElement>(null);
   useEffect(() => () => list.close(), [list]);
-  const onItem = (run: unknown) => list.hear(run as RunSummary);
+  const onItem = (run: unknown) => list.receive(run as RunSummary);
   useTopic({ topic: 'runs', after: null, onItem, onReset: () => list.catchUp() }, key);
   useEffect(() => {
     if (rows.list.inView.value.last + AHEAD >= list.rows.value.length && !list.error.value) void list.more();
@@ -40,8 +40,8 @@ export function RunsView() {
   };
   useShortcuts('Runs', [
     ...rowKeys(rows, 'run', open),
-    { keys: '/', does: 'look for a text', run: () => search.current?.focus() },
-    { keys: 'n', does: 'show what is new', run: () => list.showWaiting() },
+    { keys: '/', does: 'search', run: () => search.current?.focus() },
+    { keys: 'n', does: 'show new runs', run: () => list.showWaiting() },
     { keys: 'x', does: 'clear the filters', run: () => changeFilter(NO_FILTER) },
   ]);
 
@@ -74,7 +74,7 @@ export function RunsView() {
         {list.isLoading.value && ' · loading'}
         {!list.isLoading.value && !list.isComplete.value && (
           <button type="button" class="small" onClick={() => list.more()}>
-            {filter.q === '' ? 'Load more' : 'Search on'}
+            {filter.q === '' ? 'Load more' : 'Search further'}
           </button>
         )}
       </p>
@@ -121,11 +121,15 @@ function NoRuns({ list, filter }: { list: RunsList; filter: FilterQuery }) {
   if (list.error.value !== undefined) return null;
   if (Object.values(filter).some((value) => value !== ''))
     return (
-      <NothingFits title="No run fits these filters" offer="Clear the filters" onTake={() => changeFilter(NO_FILTER)} />
+      <NothingFits
+        title="No run matches these filters"
+        offer="Clear the filters"
+        onTake={() => changeFilter(NO_FILTER)}
+      />
     );
   return (
     <Empty icon="runs" title="No runs yet">
-      <p>A run is a log of events. Write its first ones, and it appears here:</p>
+      <p>A run is a log of events. It appears here with its first event:</p>
       <Command>
         {`import { open } from 'tidemark';
 
@@ -135,7 +139,7 @@ await run.append('RunStarted', { by: 'ada' });
 await run.append('StepStarted', {}, { stepId: 'charge' });`}
       </Command>
       <p>
-        Or fill the store with examples: <code>npx tidemark demo</code>. A run that somebody exported can be read from{' '}
+        Or fill the store with examples: <code>npx tidemark demo</code>. An exported run can be opened from{' '}
         <a href="/file">its file</a>.
       </p>
     </Empty>

@@ -1,4 +1,4 @@
-/** A run as the server has it. */
+/** Reads a run from the server. */
 import { fetchEvents, headSeq, type RunName, snapshotAt } from './api.ts';
 import type { RunSource } from './source.ts';
 

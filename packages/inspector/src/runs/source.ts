@@ -1,9 +1,9 @@
-/** Where a run is read from: the server, or a file somebody exported. The views do not know which. */
+/** The source of a run: the server or an exported file. */
 import type { RunEventRecord, RunSnapshot } from '@tidemark/core/portable';
 
 export interface EventsRead {
   events: RunEventRecord[];
-  /** Characters of the text they came in. */
+  /** The number of characters of their JSON text. */
   size: number;
 }
 
@@ -12,6 +12,6 @@ export interface RunSource {
   head(signal?: AbortSignal): Promise<number>;
   /** Events after a sequence, in order. */
   read(afterSeq: number, limit: number, signal?: AbortSignal): Promise<EventsRead>;
-  /** The state, now or after a sequence. */
+  /** The state at the end or after a sequence. */
   snapshot(atSeq: number | undefined, signal: AbortSignal): Promise<RunSnapshot>;
 }

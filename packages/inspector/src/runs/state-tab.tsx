@@ -1,4 +1,4 @@
-/** The state of a run after any of its events, what changed between two of them, and which event wrote each value. */
+/** The state of a run after any event, the changes between two events, and which event wrote each value. */
 import { useSignal } from '@preact/signals';
 import type { RunSnapshot } from '@tidemark/core/portable';
 import { useEffect } from 'preact/hooks';
@@ -10,7 +10,7 @@ import { counted, countText } from '../parts/numbers.ts';
 import { Failure, Waiting } from '../parts/states.tsx';
 import { TextBox } from '../parts/text-box.tsx';
 import { useShortcuts } from '../shell/keys.ts';
-import { hrefOf, place, setQuery } from '../shell/router.ts';
+import { hrefOf, route, setQuery } from '../shell/router.ts';
 import { EventLine } from './event-line.tsx';
 import { hrefOfEvent } from './links.ts';
 import { ReadHistory } from './read-history.tsx';
@@ -18,19 +18,19 @@ import type { Run } from './run.ts';
 import type { RunTabProps } from './run-tab.ts';
 
 const PLAY_MS = 350;
-/** A long run is played in so many pictures, not event by event. */
-const PLAY_PICTURES = 80;
+/** A long run is played in this many steps, not event by event. */
+const PLAY_STEPS = 80;
 const MOST_DIFFERENCES = 300;
-/** Fields that say how the snapshot was made, not what the run did. */
-const NOT_OF_EVENTS = ['projectedAt', 'version', 'freshness', 'lastEventSeq'] as const;
+/** Fields that describe how the snapshot was built, not what the run did. */
+const BOOKKEEPING_FIELDS = ['projectedAt', 'version', 'freshness', 'lastEventSeq'] as const;
 
 export function StateTab({ run, head }: RunTabProps) {
   const { history } = run;
-  const at = clamp(Number(place.value.query.get('at')) || head, 1, head);
-  const from = clamp(Number(place.value.query.get('from') ?? at - 1), 0, head);
+  const at = clamp(Number(route.value.query.get('at')) || head, 1, head);
+  const from = clamp(Number(route.value.query.get('from') ?? at - 1), 0, head);
   const isPlaying = useSignal(false);
   const pointed = useSignal('');
-  const held = useSignal('');
+  const pinned = useSignal('');
   const isWhole = history.isWhole.value;
   const states = useResource(`${at} ${from} ${isWhole}`, async (signal) => {
     const [after, before] = await Promise.all([stateAt(run, at, signal), stateAt(run, from, signal)]);
@@ -38,14 +38,14 @@ export function StateTab({ run, head }: RunTabProps) {
   });
   const blame = useResource(`${at} ${isWhole}`, async () => (isWhole ? history.blameAt(at) : undefined));
 
-  const release = () => {
-    held.value = '';
+  const unpin = () => {
+    pinned.value = '';
   };
   const go = (seq: number) => setQuery({ at: clamp(seq, 1, head) });
   useEffect(() => {
     if (!isPlaying.value) return;
     const timer = setTimeout(() => {
-      if (at < head) go(at + Math.ceil(head / PLAY_PICTURES));
+      if (at < head) go(at + Math.ceil(head / PLAY_STEPS));
       else isPlaying.value = false;
     }, PLAY_MS);
     return () => clearTimeout(timer);
@@ -56,7 +56,7 @@ export function StateTab({ run, head }: RunTabProps) {
   };
   useShortcuts('State over time', [
     { keys: '[', does: 'one event back', run: () => go(at - 1) },
-    { keys: ']', does: 'one event on', run: () => go(at + 1) },
+    { keys: ']', does: 'one event forward', run: () => go(at + 1) },
     { keys: 'p', does: 'play or pause', run: play },
     { keys: 'm', does: 'compare with this point', run: () => setQuery({ from: at }) },
     { keys: 'M', does: 'compare with the event before', run: () => setQuery({ from: '' }) },
@@ -70,7 +70,7 @@ export function StateTab({ run, head }: RunTabProps) {
         history={history}
         head={head}
         purpose="which event wrote each value"
-        meanwhile="Meanwhile the server folds each state."
+        meanwhile="The server computes each state."
       />
       <div class="time-slider">
         <button type="button" onClick={() => go(at - 1)} disabled={at <= 1} title="One event back ([)">
@@ -81,16 +81,16 @@ export function StateTab({ run, head }: RunTabProps) {
           <Icon name={isPlaying.value ? 'pause' : 'play'} />
           <span class="unseen">{isPlaying.value ? 'Pause' : 'Play'}</span>
         </button>
-        <button type="button" onClick={() => go(at + 1)} disabled={at >= head} title="One event on (])">
+        <button type="button" onClick={() => go(at + 1)} disabled={at >= head} title="One event forward (])">
           <Icon name="right" />
-          <span class="unseen">One event on</span>
+          <span class="unseen">One event forward</span>
         </button>
         <input
           type="range"
           min="1"
           max={head}
           value={at}
-          aria-label="After which event"
+          aria-label="State after event"
           aria-valuetext={`after event ${at} of ${head}`}
           onInput={(event) => go(event.currentTarget.valueAsNumber)}
         />
@@ -108,15 +108,15 @@ export function StateTab({ run, head }: RunTabProps) {
           <section class="panel" aria-label="The state">
             <h2>
               State after event {countText(shown.at)}
-              {blame.data.value && <span class="quiet"> · point at a value to see who wrote it</span>}
+              {blame.data.value && <span class="quiet"> · point at a value to see which event wrote it</span>}
             </h2>
             <JsonTree
               value={shown.after}
               label="State"
               openLevels={4}
               changed={changed}
-              onPoint={(path, isHeld) => {
-                if (isHeld) held.value = path;
+              onPoint={(path, isPinned) => {
+                if (isPinned) pinned.value = path;
                 pointed.value = path;
               }}
               about={(path) => <Writer seq={writerOf(blame.data.value, path)} />}
@@ -125,9 +125,9 @@ export function StateTab({ run, head }: RunTabProps) {
           <div class="state-side">
             <Blame
               run={run}
-              path={held.value || pointed.value}
+              path={pinned.value || pointed.value}
               blame={blame.data.value}
-              onRelease={held.value === '' ? null : release}
+              onUnpin={pinned.value === '' ? null : unpin}
             />
             <Changes changes={shown.changes} from={from} at={at} head={head} />
           </div>
@@ -137,16 +137,16 @@ export function StateTab({ run, head }: RunTabProps) {
   );
 }
 
-/** `{}` before the first event. */
+/** Returns the state after an event; `{}` before the first. */
 async function stateAt(run: Run, seq: number, signal: AbortSignal): Promise<object> {
   if (seq === 0) return {};
   const snapshot = run.history.isWhole.value ? run.history.snapshotAt(seq) : await run.source.snapshot(seq, signal);
   const state: Partial<RunSnapshot> = { ...snapshot };
-  for (const name of NOT_OF_EVENTS) delete state[name];
+  for (const name of BOOKKEEPING_FIELDS) delete state[name];
   return state;
 }
 
-/** On the line of a value: the way to the event that wrote it. */
+/** A link to the event that wrote a value, on its line. */
 function Writer({ seq }: { seq: number | null }) {
   if (seq === null) return null;
   return (
@@ -160,25 +160,25 @@ interface BlameProps {
   run: Run;
   path: string;
   blame: Record<string, number> | undefined;
-  /** Lets go of a path that is held. */
-  onRelease: (() => void) | null;
+  /** Unpins the pinned path; `null` if none is pinned. */
+  onUnpin: (() => void) | null;
 }
 
-function Blame({ run, path, blame, onRelease }: BlameProps) {
+function Blame({ run, path, blame, onUnpin }: BlameProps) {
   const seq = writerOf(blame, path);
   return (
-    <section class="panel blame" aria-label="Who wrote it" aria-live="polite">
+    <section class="panel blame" aria-label="Written by" aria-live="polite">
       <h2>
-        Who wrote it
-        {onRelease && (
-          <button type="button" class="small" onClick={onRelease}>
-            Let go
+        Written by
+        {onUnpin && (
+          <button type="button" class="small" onClick={onUnpin}>
+            Unpin
           </button>
         )}
       </h2>
-      {blame === undefined && <p class="quiet">Known once all events are read.</p>}
+      {blame === undefined && <p class="quiet">Available once all events are read.</p>}
       {blame && seq === null && (
-        <p class="quiet">Point at a value, or reach it with the Tab key; click it to hold it.</p>
+        <p class="quiet">Point at a value, or move to it with the Tab key. Click a value to pin it.</p>
       )}
       {seq !== null && (
         <>
@@ -193,7 +193,7 @@ function Blame({ run, path, blame, onRelease }: BlameProps) {
   );
 }
 
-/** Who wrote a value before, one write at a time. */
+/** The earlier writes of a value, one at a time. */
 function Earlier({ run, path, seq }: { run: Run; path: string; seq: number }) {
   const earlier = useSignal<readonly number[]>([]);
   const isFirst = useSignal(seq <= 1);
@@ -209,7 +209,7 @@ function Earlier({ run, path, seq }: { run: Run; path: string; seq: number }) {
         <EventLine key={writer} run={run} seq={writer} />
       ))}
       {isFirst.value ? (
-        <p class="quiet">It was not there before.</p>
+        <p class="quiet">No earlier event wrote it.</p>
       ) : (
         <button type="button" class="small" onClick={goBack}>
           And before that?
@@ -219,7 +219,7 @@ function Earlier({ run, path, seq }: { run: Run; path: string; seq: number }) {
   );
 }
 
-/** The event that last wrote a path or, of an object or a list, anything in it. */
+/** Returns the event that last wrote a path, or anything below it. */
 function writerOf(blame: Record<string, number> | undefined, path: string): number | null {
   if (!blame || path === '') return null;
   let last: number | null = blame[path] ?? null;
@@ -246,7 +246,7 @@ function Changes({ changes, from, at, head }: ChangesProps) {
       </h2>
       {changes.length === 0 && (
         <p class="quiet">
-          The state is the same at {from} and at {at}.
+          The state is the same after event {from} and after event {at}.
         </p>
       )}
       <ol class="changes">
@@ -254,17 +254,17 @@ function Changes({ changes, from, at, head }: ChangesProps) {
           <li key={path}>
             <code>{path}</code>
             {before !== undefined && <del>{shortText(before, 200)}</del>}
-            {after !== undefined ? <ins>{shortText(after, 200)}</ins> : <span class="quiet">gone</span>}
+            {after !== undefined ? <ins>{shortText(after, 200)}</ins> : <span class="quiet">removed</span>}
           </li>
         ))}
       </ol>
       {changes.length > MOST_DIFFERENCES && (
         <p class="quiet">and {countText(changes.length - MOST_DIFFERENCES)} more</p>
       )}
-      {place.value.query.has('from') && (
+      {route.value.query.has('from') && (
         <a
           class="button small"
-          href={hrefOf(place.value.segments, { ...Object.fromEntries(place.value.query), from: '' })}
+          href={hrefOf(route.value.segments, { ...Object.fromEntries(route.value.query), from: '' })}
         >
           Compare with the event before
         </a>

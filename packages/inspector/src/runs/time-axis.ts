@@ -1,58 +1,58 @@
-/** Where moments stand on a line on which long times without work are cut short. */
+/** A time axis on which long idle times are shortened. */
 
 export interface Span {
   start: number;
   end: number;
 }
 
-/** A stretch of the line: so much time on so much of its width. */
-interface Stretch extends Span {
+/** A segment of the axis: a span of time and its share of the width. */
+interface Segment extends Span {
   /** From 0 to 1. */
   from: number;
   to: number;
   isIdle: boolean;
 }
 
-/** A gap is cut short when it is this part of the time at work, and at least a second. */
+/** A gap is shortened if it is at least this fraction of the busy time, and at least a second. */
 const NOTABLE_PART = 0.08;
 const SHORTEST_GAP_MS = 1_000;
 const MOST_GAPS = 12;
-/** What a gap keeps of the width. */
+/** The width of a shortened gap. */
 const GAP_WIDTH = 0.03;
 
 export class TimeAxis {
-  readonly #stretches: readonly Stretch[];
+  readonly #segments: readonly Segment[];
 
-  /** With `collapses`, gaps between the spans are cut short. */
+  /** With `collapses`, long gaps between the spans are shortened. */
   constructor(spans: readonly Span[], collapses: boolean) {
-    const busy = joined(spans);
-    const gaps = collapses ? gapsWorthCutting(busy) : [];
-    this.#stretches = laidOut(busy, gaps);
+    const busy = mergeSpans(spans);
+    const gaps = collapses ? longGaps(busy) : [];
+    this.#segments = layOut(busy, gaps);
   }
 
-  /** From 0 to 1. */
-  place(moment: number): number {
-    const at = this.#stretches.findIndex((it) => moment <= it.end);
-    const stretch = this.#stretches[at < 0 ? this.#stretches.length - 1 : at];
-    if (!stretch) return 0;
-    const length = stretch.end - stretch.start;
-    const part = length > 0 ? (moment - stretch.start) / length : 0;
-    return stretch.from + Math.max(0, Math.min(1, part)) * (stretch.to - stretch.from);
+  /** Returns the position of a time on the axis, from 0 to 1. */
+  position(moment: number): number {
+    const at = this.#segments.findIndex((it) => moment <= it.end);
+    const segment = this.#segments[at < 0 ? this.#segments.length - 1 : at];
+    if (!segment) return 0;
+    const length = segment.end - segment.start;
+    const part = length > 0 ? (moment - segment.start) / length : 0;
+    return segment.from + Math.max(0, Math.min(1, part)) * (segment.to - segment.from);
   }
 
-  /** The times that were cut short. */
+  /** The shortened gaps. */
   get gaps(): { from: number; to: number; ms: number }[] {
-    return this.#stretches.filter((it) => it.isIdle).map(({ from, to, start, end }) => ({ from, to, ms: end - start }));
+    return this.#segments.filter((it) => it.isIdle).map(({ from, to, start, end }) => ({ from, to, ms: end - start }));
   }
 
-  /** What is shown at work. */
+  /** The total busy time. */
   get busyMs(): number {
-    return this.#stretches.reduce((sum, it) => sum + (it.isIdle ? 0 : it.end - it.start), 0);
+    return this.#segments.reduce((sum, it) => sum + (it.isIdle ? 0 : it.end - it.start), 0);
   }
 }
 
-/** Spans that touch or overlap become one. */
-function joined(spans: readonly Span[]): Span[] {
+/** Merges spans that touch or overlap. */
+function mergeSpans(spans: readonly Span[]): Span[] {
   const result: Span[] = [];
   for (const { start, end } of spans.toSorted((a, b) => a.start - b.start)) {
     const last = result.at(-1);
@@ -62,7 +62,7 @@ function joined(spans: readonly Span[]): Span[] {
   return result;
 }
 
-function gapsWorthCutting(busy: readonly Span[]): Span[] {
+function longGaps(busy: readonly Span[]): Span[] {
   const atWork = busy.reduce((sum, { start, end }) => sum + end - start, 0);
   const shortest = Math.max(SHORTEST_GAP_MS, atWork * NOTABLE_PART);
   const gaps = busy.slice(1).map(({ start }, at) => ({ start: busy[at]!.end, end: start }));
@@ -70,7 +70,7 @@ function gapsWorthCutting(busy: readonly Span[]): Span[] {
   return longest.sort((a, b) => b.end - b.start - (a.end - a.start)).slice(0, MOST_GAPS);
 }
 
-function laidOut(busy: readonly Span[], gaps: readonly Span[]): Stretch[] {
+function layOut(busy: readonly Span[], gaps: readonly Span[]): Segment[] {
   const first = busy[0];
   const last = busy.at(-1);
   if (!first || !last) return [];
@@ -87,8 +87,8 @@ function laidOut(busy: readonly Span[], gaps: readonly Span[]): Stretch[] {
   return parts.map((part) => {
     const share = shownMs > 0 ? ((part.end - part.start) / shownMs) * widthForWork : widthForWork;
     const to = Math.min(1, from + (part.isIdle ? GAP_WIDTH : share));
-    const stretch = { ...part, from, to };
+    const segment = { ...part, from, to };
     from = to;
-    return stretch;
+    return segment;
   });
 }

@@ -1,4 +1,4 @@
-/** When each step was at work, try by try; times in which nothing ran are cut short. */
+/** The attempts of each step over time, with idle times shortened. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { durationText } from '../parts/durations.ts';
@@ -10,7 +10,7 @@ import { toneOf } from '../parts/status.tsx';
 import { now } from '../parts/times.tsx';
 import { Windowed } from '../parts/windowed.tsx';
 import { useShortcuts } from '../shell/keys.ts';
-import { navigate, place, setQuery } from '../shell/router.ts';
+import { navigate, route, setQuery } from '../shell/router.ts';
 import { type Attempt, attemptsOf, lastAttemptsOf } from './attempts.ts';
 import { hrefOfEvent } from './links.ts';
 import { ReadHistory } from './read-history.tsx';
@@ -18,14 +18,14 @@ import type { RunTabProps } from './run-tab.ts';
 import { TimeAxis } from './time-axis.ts';
 
 const ROW_HEIGHT = 26;
-/** What runs on is drawn on this often. */
+/** How often running attempts are redrawn. */
 const REDRAW_MS = 1_000;
-/** With more tries than this the line shows the time of those in view, or each would be a speck. */
+/** With more attempts than this, the axis covers only those in view, so that bars stay visible. */
 const MOST_ON_ONE_LINE = 60;
 
 export function Timeline({ run, head }: RunTabProps) {
   const { history, snapshot } = run;
-  const collapses = place.value.query.get('idle') !== 'shown';
+  const collapses = route.value.query.get('idle') !== 'shown';
   const toggleIdle = () => setQuery({ idle: collapses ? 'shown' : '' });
   const chosen = useSignal(-1);
   useShortcuts('Timeline', [{ keys: 'i', does: 'show or cut idle times', run: toggleIdle }]);
@@ -35,8 +35,8 @@ export function Timeline({ run, head }: RunTabProps) {
     () => (isWhole ? attemptsOf(history.events) : snapshot.value ? lastAttemptsOf(snapshot.value) : []),
     [isWhole, history.readTo.value, snapshot.value],
   );
-  const goesOn = attempts.some(({ end }) => end === null);
-  const until = goesOn ? Math.floor(now.value / REDRAW_MS) * REDRAW_MS : 0;
+  const isRunning = attempts.some(({ end }) => end === null);
+  const until = isRunning ? Math.floor(now.value / REDRAW_MS) * REDRAW_MS : 0;
   const count = useSignal(0);
   useEffect(() => {
     count.value = attempts.length;
@@ -65,7 +65,7 @@ export function Timeline({ run, head }: RunTabProps) {
       />
       {attempts.length === 0 ? (
         <Empty icon="clock" title="No step has started yet">
-          <p>Steps show here once the run has a StepStarted event.</p>
+          <p>Steps appear here once the run has a StepStarted event.</p>
         </Empty>
       ) : (
         <>
@@ -93,7 +93,7 @@ export function Timeline({ run, head }: RunTabProps) {
             />
           </div>
           <p class="quiet timeline-foot">
-            <Icon name="clock" /> Hatched stretches are times in which nothing ran. Open a bar to see its event.
+            <Icon name="clock" /> Hatched areas are shortened idle times. Open a bar to see its event.
           </p>
         </>
       )}
@@ -102,19 +102,19 @@ export function Timeline({ run, head }: RunTabProps) {
 }
 
 interface BarProps {
-  /** Absent for a row that is gone before it is drawn again. */
+  /** Absent for a row that was removed before the next rendering. */
   attempt: Attempt | undefined;
   previous: Attempt | undefined;
   axis: TimeAxis;
-  /** The end of what goes on. */
+  /** The end of running attempts. */
   until: number;
 }
 
 function Bar({ attempt, previous, axis, until }: BarProps) {
   if (!attempt) return null;
   const { stepId, status, start, end, error } = attempt;
-  const left = axis.place(start);
-  const width = axis.place(end ?? until) - left;
+  const left = axis.position(start);
+  const width = axis.position(end ?? until) - left;
   const took = durationText(Math.max(0, (end ?? until) - start));
   const isFirst = previous?.stepId !== stepId;
   return (

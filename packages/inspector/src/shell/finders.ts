@@ -1,4 +1,4 @@
-/** Who knows ids: each domain looks for what was typed among its own. A new kind of id is one entry here. */
+/** The id search of each domain. A new kind of id is one entry here. */
 import { findPauses, findSessions } from '../agents/find.ts';
 import { findArtifacts } from '../artifacts/find.ts';
 import { findRecords } from '../kv/find.ts';

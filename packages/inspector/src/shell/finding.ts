@@ -1,8 +1,8 @@
-/** What the box that leads anywhere finds, and who looks for it. */
+/** Search results of the jump dialog. */
 import type { IconName } from '../parts/icons.tsx';
 
 export interface Finding {
-  /** What kind of thing: a run, a session, … */
+  /** The kind of result: run, session, … */
   kind: string;
   icon: IconName;
   title: string;
@@ -10,5 +10,5 @@ export interface Finding {
   href: string;
 }
 
-/** What a text may stand for; nothing found is `[]`. */
+/** Finds items by a typed text. */
 export type Finder = (text: string, signal: AbortSignal) => Promise<Finding[]>;

@@ -1,4 +1,4 @@
-/** The frame around every view: where one can go, how live the page is, and the page itself. */
+/** The frame around every view: navigation, top bar and dialogs. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { StartPage } from '../attention/start-page.tsx';
@@ -12,7 +12,7 @@ import { changeTimeForm, timeForm } from '../parts/times.tsx';
 import { KeySheet } from './key-sheet.tsx';
 import { useShortcuts } from './keys.ts';
 import { Palette } from './palette.tsx';
-import { hrefOf, navigate, place } from './router.ts';
+import { hrefOf, navigate, route } from './router.ts';
 import { SignIn } from './sign-in.tsx';
 import { StoreBadge } from './store-badge.tsx';
 import { changeTheme, theme } from './theme.ts';
@@ -33,7 +33,7 @@ const openKeys = () => {
 
 export function Frame() {
   useShortcuts('Everywhere', [
-    { keys: '?', does: 'this sheet', run: openKeys },
+    { keys: '?', does: 'show this list', run: openKeys },
     { keys: 'l', does: 'pause or resume live updates', run: toggleLive },
     { keys: 't', does: 'times: relative, local, UTC', run: changeTimeForm },
     { keys: 'D', does: 'theme: system, light, dark', run: changeTheme },
@@ -56,7 +56,7 @@ export function Frame() {
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
-        Skip to the page
+        Skip to content
       </button>
       <Navigation />
       <TopBar />
@@ -123,19 +123,19 @@ function TopBar() {
 
 function Page() {
   const view = currentView();
-  const [name, ...ids] = place.value.segments;
-  const title = name === undefined ? 'Tidemark' : `${ids[0] ?? view?.title ?? 'Nothing here'} · Tidemark`;
+  const [name, ...ids] = route.value.segments;
+  const title = name === undefined ? 'Tidemark' : `${ids[0] ?? view?.title ?? 'Not found'} · Tidemark`;
   useEffect(() => {
     document.title = title;
   }, [title]);
   if (name === undefined) return <StartPage />;
   if (view && ids.length === 0) return <view.page />;
-  // Another thing of the same kind is another page: nothing of the last one stays.
+  // A different id is a new page, which shares no state with the previous one.
   if (view?.detail) return <view.detail key={ids.join('/')} ids={ids} />;
   return (
-    <Empty icon="search" title="There is nothing at this address" isPage>
+    <Empty icon="search" title="There is no page at this address" isPage>
       <p>
-        Go to <a href="/">the start</a>, or press <kbd>?</kbd> to see where the keys lead.
+        Go to <a href="/">the start page</a>, or press <kbd>?</kbd> for keyboard shortcuts.
       </p>
     </Empty>
   );

@@ -1,4 +1,4 @@
-/** Every shortcut that works here and now. */
+/** Lists all shortcuts of the current view. */
 import { Dialog } from '../parts/dialog.tsx';
 import { shortcutGroups } from './keys.ts';
 

@@ -1,11 +1,11 @@
-/** Keyboard shortcuts: each view says which it has, and the sheet on `?` shows what is there now. */
+/** Keyboard shortcuts: each view registers its own, and `?` lists the active ones. */
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
 export interface Shortcut {
-  /** As `KeyboardEvent.key` names it, two with a space between for one after the other: `j`, `G`, `g r`. */
+  /** A `KeyboardEvent.key`, or two separated by a space for a chord: `j`, `G`, `g r`. */
   keys: string;
-  /** What it does, for the sheet. */
+  /** The description in the list of shortcuts. */
   does: string;
   run(): void;
 }
@@ -17,17 +17,17 @@ export interface ShortcutGroup {
 
 const CHORD_MS = 1_000;
 
-/** Those of the frame first, then those of the view. */
+/** The frame's shortcuts first, then those of the view. */
 export const shortcutGroups = signal<readonly ShortcutGroup[]>([]);
 
 let begun: { key: string; at: number } | null = null;
 
-/** Makes shortcuts work for as long as the component is shown. */
+/** Registers shortcuts while the component is shown. */
 export function useShortcuts(title: string, shortcuts: readonly Shortcut[]): void {
   const current = useRef(shortcuts);
   current.current = shortcuts;
   useEffect(() => {
-    // What a shortcut does changes with every rendering; the group only holds which there are.
+    // The handlers change with every rendering, so the group looks up the current one.
     const group: ShortcutGroup = {
       title,
       shortcuts: shortcuts.map(({ keys, does }) => ({
@@ -65,12 +65,12 @@ function shortcutOf(key: string): Shortcut | undefined {
   return all.findLast(({ keys }) => keys === key);
 }
 
-/** Enter presses what has the focus, if it can be pressed. */
+/** True if Enter activates the focused element. */
 function isPressed(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest('a, button, summary') !== null;
 }
 
-/** Keys that are typed into something are text, not shortcuts. */
+/** True if the key is typed into an input, and so is not a shortcut. */
 function isWriting(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !['checkbox', 'radio', 'range', 'button'].includes(target.type);

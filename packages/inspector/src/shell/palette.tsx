@@ -1,4 +1,4 @@
-/** One box that leads anywhere: type or paste an id, or the name of a view. */
+/** The jump dialog: finds any id or view by a typed text. */
 import { useSignal } from '@preact/signals';
 import type { KeyboardEventHandler } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -9,26 +9,26 @@ import type { Finding } from './finding.ts';
 import { hrefOf, navigate } from './router.ts';
 import { VIEWS } from './views.ts';
 
-const PAUSE_MS = 120;
+const DEBOUNCE_MS = 120;
 
 export function Palette({ onClose }: { onClose(): void }) {
   const text = useSignal('');
   const found = useSignal<Finding[]>([]);
   const chosen = useSignal(0);
-  const isLooking = useSignal(false);
+  const isSearching = useSignal(false);
   useEffect(() => {
     const asking = new AbortController();
     const query = text.value.trim();
     found.value = viewsNamed(query);
     chosen.value = 0;
-    isLooking.value = query !== '';
-    const timer = setTimeout(() => look(query), PAUSE_MS);
-    async function look(query: string) {
+    isSearching.value = query !== '';
+    const timer = setTimeout(() => search(query), DEBOUNCE_MS);
+    async function search(query: string) {
       const asked = query === '' ? [] : FINDERS.map((find) => find(query, asking.signal).catch(() => []));
       const answers = await Promise.all(asked);
       if (asking.signal.aborted) return;
       found.value = [...answers.flat(), ...viewsNamed(query)];
-      isLooking.value = false;
+      isSearching.value = false;
     }
     return () => {
       clearTimeout(timer);
@@ -71,9 +71,9 @@ export function Palette({ onClose }: { onClose(): void }) {
             onKeyDown={onKeyDown}
           />
         </div>
-        <div id="palette-list" role="listbox" aria-label="What was found">
+        <div id="palette-list" role="listbox" aria-label="Results">
           {found.value.map((finding, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the box has the keys.
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the input handles the keys.
             <div
               key={finding.href + finding.kind}
               id={`palette-${index}`}
@@ -90,7 +90,7 @@ export function Palette({ onClose }: { onClose(): void }) {
         </div>
         {found.value.length === 0 && (
           <p class="quiet palette-nothing" role="status">
-            {isLooking.value ? 'Looking …' : 'Nothing has this id.'}
+            {isSearching.value ? 'Searching …' : 'No results.'}
           </p>
         )}
       </div>

@@ -1,16 +1,16 @@
-/** Where the reader is: the address is the only state that lasts, so that every view can be linked to. */
+/** The router. The address holds all persistent state, so that every view can be linked to. */
 import { signal } from '@preact/signals';
 import { decodeSegment, encodeSegment } from '@tidemark/wire';
 
-export interface Place {
+export interface Route {
   /** Decoded: `/runs/a%2Fb` is `['runs', 'a/b']`. */
   segments: string[];
   query: URLSearchParams;
 }
 
-export const place = signal<Place>(readPlace());
+export const route = signal<Route>(readRoute());
 
-function readPlace(): Place {
+function readRoute(): Route {
   const segments = location.pathname
     .split('/')
     .filter(Boolean)
@@ -18,10 +18,10 @@ function readPlace(): Place {
   return { segments, query: new URLSearchParams(location.search) };
 }
 
-export type PlaceQuery = Readonly<Record<string, string | number | undefined>>;
+export type RouteQuery = Readonly<Record<string, string | number | undefined>>;
 
-/** The address of a place; what is undefined or empty is left out of the query. */
-export function hrefOf(segments: readonly string[], query: PlaceQuery = {}): string {
+/** Builds an address. Leaves undefined and empty parameters out of the query. */
+export function hrefOf(segments: readonly string[], query: RouteQuery = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== '') parameters.set(name, String(value));
@@ -33,19 +33,19 @@ export function navigate(href: string, options: { replace?: boolean } = {}): voi
   if (href === location.pathname + location.search) return;
   if (options.replace) history.replaceState(null, '', href);
   else history.pushState(null, '', href);
-  place.value = readPlace();
+  route.value = readRoute();
 }
 
-/** Changes some parameters of this place; an empty one goes. What is typed replaces, what is chosen is a step back. */
-export function setQuery(changes: PlaceQuery, options: { replace?: boolean } = { replace: true }): void {
-  const query = Object.fromEntries(place.peek().query);
-  navigate(hrefOf(place.peek().segments, { ...query, ...changes }), options);
+/** Changes query parameters; an empty value removes one. Replaces the history entry by default; with `{}`, adds one. */
+export function setQuery(changes: RouteQuery, options: { replace?: boolean } = { replace: true }): void {
+  const query = Object.fromEntries(route.peek().query);
+  navigate(hrefOf(route.peek().segments, { ...query, ...changes }), options);
 }
 
-/** Follows the back button, and links within the page without loading it again. */
+/** Handles the back button, and follows internal links without a page load. */
 export function startRouter(): void {
   addEventListener('popstate', () => {
-    place.value = readPlace();
+    route.value = readRoute();
   });
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;

@@ -1,4 +1,4 @@
-/** Asks for a key where the server wants one. The key stays in this tab. */
+/** Asks for a key if the server requires one. The key is kept in this tab. */
 import { useState } from 'preact/hooks';
 import { isSignInNeeded, signIn } from '../live/http.ts';
 import { Dialog } from '../parts/dialog.tsx';
@@ -29,7 +29,7 @@ export function SignIn() {
           />
         </label>
         <p class="quiet">It is kept until this tab is closed, and sent to this server only.</p>
-        <button type="submit">Go on</button>
+        <button type="submit">Sign in</button>
       </form>
     </Dialog>
   );

@@ -1,13 +1,13 @@
-/** Which store the page looks into, and what an acknowledged write survives there. */
+/** The store of the server, and what an acknowledged write survives there. */
 import { ask } from '../live/http.ts';
 import { useResource } from '../live/resource.ts';
 
 const SURVIVES: Record<string, string> = {
-  none: 'nothing: it is gone with the process',
+  none: 'nothing; data is lost when the process ends',
   'process-crash': 'a crash of the process',
   'host-crash': 'a power cut',
   'node-loss': 'the loss of a machine',
-  unknown: 'nobody knows what; ask `tidemark doctor`',
+  unknown: 'unknown; run `tidemark doctor`',
 };
 
 export function StoreBadge() {
@@ -15,7 +15,7 @@ export function StoreBadge() {
   const { backend, version, durability, tenantId } = info.data.value ?? {};
   if (backend === undefined || durability === undefined) return <span class="store-badge" />;
   return (
-    <span class="store-badge" title={`${backend} ${version}: an acknowledged write survives ${SURVIVES[durability]}`}>
+    <span class="store-badge" title={`${backend} ${version}; an acknowledged write survives: ${SURVIVES[durability]}`}>
       {backend}
       {tenantId !== undefined && ` · ${tenantId}`}
     </span>

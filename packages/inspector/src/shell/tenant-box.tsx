@@ -1,21 +1,21 @@
-/** Whose things are shown: records, jobs, sessions and artifacts belong to a tenant, and the address says which. */
+/** The tenant filter. Records, jobs, sessions and artifacts belong to the tenant in the address. */
 import type { Page } from '@tidemark/core/portable';
 import { ask } from '../live/http.ts';
 import { useResource } from '../live/resource.ts';
 import { storeInfo } from '../live/store-info.ts';
 import { TextBox } from '../parts/text-box.tsx';
-import { place, setQuery } from './router.ts';
+import { route, setQuery } from './router.ts';
 
-/** The tenant where a call names none. */
+/** The tenant of calls that name none. */
 export const DEFAULT_TENANT = 'default';
 const MOST_TENANTS = 1_000;
 
-/** `undefined`: the one of the key, or the default one. */
-export function tenantInPlace(): string | undefined {
-  return place.value.query.get('tenant') || undefined;
+/** The tenant in the address; `undefined` for the tenant of the key, or the default tenant. */
+export function currentTenant(): string | undefined {
+  return route.value.query.get('tenant') || undefined;
 }
 
-/** Tenants that have anything here; none where the key is for one tenant, or not for operators. */
+/** Lists tenants with data; empty if the key belongs to one tenant or is not an operator's. */
 export async function listTenants(limit: number, signal: AbortSignal): Promise<Page<string>> {
   const { tenantId } = await storeInfo();
   if (tenantId !== undefined) return { items: [] };
@@ -24,7 +24,7 @@ export async function listTenants(limit: number, signal: AbortSignal): Promise<P
 
 export function TenantBox() {
   const tenants = useResource('tenants', (signal) => listTenants(MOST_TENANTS, signal));
-  const chosen = tenantInPlace();
+  const chosen = currentTenant();
   const known = tenants.data.value?.items ?? [];
   if (known.length < 2 && chosen === undefined) return null;
   return (

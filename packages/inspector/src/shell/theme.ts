@@ -1,15 +1,15 @@
-/** Light or dark: as the system has it, until the reader says otherwise. */
+/** The light or dark theme; follows the system by default. */
 import { effect, signal } from '@preact/signals';
 
 export type Theme = 'system' | 'light' | 'dark';
 
-const PLACE = 'tidemark.theme';
+const STORAGE_KEY = 'tidemark.theme';
 const NEXT: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'system' };
 
 export const theme = signal<Theme>(storedTheme());
 
 function storedTheme(): Theme {
-  const stored = localStorage.getItem(PLACE);
+  const stored = localStorage.getItem(STORAGE_KEY);
   return stored === 'light' || stored === 'dark' ? stored : 'system';
 }
 
@@ -19,7 +19,7 @@ export function changeTheme(): void {
 
 export function startTheme(): void {
   effect(() => {
-    localStorage.setItem(PLACE, theme.value);
+    localStorage.setItem(STORAGE_KEY, theme.value);
     document.documentElement.dataset.theme = theme.value;
   });
 }

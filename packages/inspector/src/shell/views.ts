@@ -1,4 +1,4 @@
-/** The views there are: what the navigation, the shortcuts and the frame all read. A new view is one entry here. */
+/** All views, for the navigation, the shortcuts and the frame. A new view is one entry here. */
 import type { ComponentType } from 'preact';
 import { PausesView } from '../agents/pauses-view.tsx';
 import { SessionView } from '../agents/session-view.tsx';
@@ -12,20 +12,20 @@ import type { IconName } from '../parts/icons.tsx';
 import { FileView } from '../runs/file-view.tsx';
 import { RunView } from '../runs/run-view.tsx';
 import { RunsView } from '../runs/runs-view.tsx';
-import { place } from './router.ts';
+import { route } from './router.ts';
 
 export interface View {
   /** The first segment of its address. */
   name: string;
   title: string;
   icon: IconName;
-  /** After `g`, goes there. */
+  /** The key that opens the view after `g`. */
   key: string;
-  /** What is shown at the address itself. */
+  /** The page at the view's address. */
   page: ComponentType;
-  /** What is shown for one of its things, with the ids that follow in the address. */
+  /** The page of one item, with the ids that follow in the address. */
   detail?: ComponentType<{ ids: string[] }>;
-  /** Beside its link. */
+  /** Shown beside its link. */
   badge?: ComponentType;
 }
 
@@ -40,7 +40,7 @@ export const VIEWS: readonly View[] = [
   { name: 'file', title: 'Open file', icon: 'file', key: 'o', page: FileView },
 ];
 
-/** The view of an address; none at the start and where nothing is. */
+/** Returns the view of the current address; `undefined` on the start page and for unknown addresses. */
 export function currentView(): View | undefined {
-  return VIEWS.find((view) => view.name === place.value.segments[0]);
+  return VIEWS.find((view) => view.name === route.value.segments[0]);
 }

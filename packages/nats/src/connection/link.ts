@@ -1,6 +1,6 @@
 /**
- * The connection to NATS: requests with a deadline, of which those without an answer end at once when the connection breaks.
- * It reconnects for ever; nothing is sent while it is down, since the driver would drop it or send it late.
+ * The connection to NATS: requests with a deadline. Unanswered requests fail at once when the connection breaks. It
+ * reconnects for ever. Nothing is sent while it is down, because the driver would drop it or send it late.
  */
 
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection, type Subscription } from '@nats-io/nats-core';
@@ -9,12 +9,12 @@ import { TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import { sleep } from '@tidemark/core/engine';
 import { AnswerLost, isPassing, NobodyAnswers, RefusedByServer, translate, unavailable } from '../errors.ts';
-import { type NatsOptions, serversOf } from '../options.ts';
+import { type NatsOptions, parseServers } from '../options.ts';
 
-/** How long one request may take before it is thought lost: a leader that was killed never answers. */
+/** How long one request may take before its answer is considered lost: a killed leader never answers. */
 const ANSWER_WITHIN_MS = 4_000;
-export const PAUSE_MS = 50;
-/** So long before its deadline a call ends that has nothing left to try. */
+export const RETRY_DELAY_MS = 50;
+/** How long before its deadline a call gives up when there is nothing left to try. */
 export const GIVE_UP_MS = 100;
 const TICK_MS = 50;
 const RECONNECT_MS = 100;
@@ -39,7 +39,7 @@ export class Link {
   #connected = true;
 
   static async open(options: NatsOptions, timeoutMs: number): Promise<Link> {
-    const { servers, ...login } = serversOf(options.url);
+    const { servers, ...login } = parseServers(options.url);
     try {
       const connection = await connect({
         name: 'tidemark',
@@ -72,7 +72,7 @@ export class Link {
     return this.#connection.info?.version ?? 'unknown';
   }
 
-  /** The name of the cluster, `undefined` for a single server. */
+  /** The name of the cluster; `undefined` for a single server. */
   get cluster(): string | undefined {
     return (this.#connection.info as { cluster?: string } | undefined)?.cluster;
   }
@@ -81,7 +81,7 @@ export class Link {
     return this.#connection.info?.max_payload ?? 1024 * 1024;
   }
 
-  /** One request and its answer; never sent twice. Rejects with `NobodyAnswers` when nothing was done. */
+  /** Sends a request once and returns the answer. Rejects with `NobodyAnswers` when nothing was done. */
   async ask(subject: string, data: Uint8Array | string, call: EngineCall, head?: MsgHdrs): Promise<Msg> {
     await this.whenConnected(call);
     return new Promise<Msg>((resolve, reject) => {
@@ -93,7 +93,7 @@ export class Link {
     });
   }
 
-  /** Sends what was asked for in this turn of the event loop: as one piece it takes one call of the system. */
+  /** Sends all requests of this turn of the event loop together, with one system call. */
   #sendAll(): void {
     const requests = this.#outbox;
     this.#outbox = [];
@@ -109,8 +109,8 @@ export class Link {
   }
 
   /**
-   * Asks JetStream something that changes nothing, or nothing more when it is asked twice, again and again until the deadline.
-   * A passing refusal that is the answer looked for is named as `final`.
+   * Sends a read or idempotent request to JetStream and retries it until the deadline. `final` is a transient error
+   * code that the caller accepts as the answer.
    */
   async query<T>(subject: string, question: unknown, call: EngineCall, final?: number): Promise<T> {
     const data = question === undefined ? '' : JSON.stringify(question);
@@ -120,13 +120,13 @@ export class Link {
       } catch (error) {
         if (!(error instanceof AnswerLost) && !isPassing(error)) throw error;
         if (error instanceof RefusedByServer && error.code === final) throw error;
-        if (isOver(call, PAUSE_MS)) throw unavailable(error as Error);
-        await sleep(PAUSE_MS);
+        if (isOver(call, RETRY_DELAY_MS)) throw unavailable(error as Error);
+        await sleep(RETRY_DELAY_MS);
       }
     }
   }
 
-  /** Refuses a server without JetStream at once, rather than wait for it. */
+  /** Throws at once for a server without JetStream, instead of waiting for it. */
   async requireJetStream(call: EngineCall): Promise<void> {
     try {
       await this.ask('$JS.API.INFO', '', call);
@@ -140,36 +140,36 @@ export class Link {
     }
   }
 
-  /** Whether JetStream answers. */
+  /** Resolves if JetStream answers. */
   async ping(call: EngineCall): Promise<void> {
     await this.query('INFO', undefined, call);
   }
 
-  /** Messages for a subject of our own, until it is stopped. */
+  /** Subscribes to a new subject until stopped. */
   listen(onMessage: (msg: Msg) => void): { subject: string; stop: () => void } {
     const subject = createInbox();
     const subscription = this.#connection.subscribe(subject, { callback: (_, msg) => onMessage(msg) });
     return { subject, stop: () => subscription.unsubscribe() };
   }
 
-  /** Sends a message, if the connection is up; answers, if any, go to a subject somebody listens on. */
+  /** Sends a message if the connection is up. Answers go to `answerTo`. */
   send(subject: string, data = '', answerTo?: string): void {
     if (!this.#connected || this.#connection.isClosed()) return;
     this.#connection.publish(subject, data, answerTo === undefined ? undefined : { reply: answerTo });
   }
 
-  /** Sends a request whose answer nobody needs. */
-  tell(subject: string): void {
+  /** Sends a request without waiting for the answer. */
+  sendWithoutReply(subject: string): void {
     this.send(`$JS.API.${subject}`);
   }
 
   async whenConnected(call: EngineCall): Promise<void> {
     while (!this.#connected) {
       if (this.#connection.isClosed()) throw new TidemarkError('STORE_CLOSED', 'The connection to NATS is closed');
-      // Before the caller's own clock says so, which cannot know that nothing was sent.
+      // Before the caller's own timer fires, which cannot know that nothing was sent.
       if (isOver(call, GIVE_UP_MS)) throw unavailable(new Error('the connection is down'));
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(done, PAUSE_MS);
+        const timer = setTimeout(done, RETRY_DELAY_MS);
         const waiting = this.#waiting;
         function done() {
           clearTimeout(timer);
@@ -224,7 +224,7 @@ export class Link {
   }
 }
 
-/** The JSON of an answer; an error in it is thrown. */
+/** Parses the JSON of an answer. Throws an error that it contains. */
 export function parse<T>(msg: Msg): T {
   const answer = JSON.parse(Buffer.from(msg.data).toString()) as T & {
     error?: { code: number; err_code?: number; description?: string };

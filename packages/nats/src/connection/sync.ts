@@ -1,6 +1,8 @@
-/** When each server syncs what it acknowledges to its disk. Only its monitoring tells; what it does not tell is unknown. */
+/**
+ * Reads when each server syncs acknowledged writes to disk. Only its monitoring shows that; otherwise it is unknown.
+ */
 
-/** What a server was seen to do. */
+/** The observed sync behaviour of a server. */
 export interface SyncedServer {
   address: string;
   /** The server's name, as streams name their replicas; `null` when it did not answer. */
@@ -16,7 +18,7 @@ interface Settings {
   jetstream?: { config?: { sync_always?: boolean; sync_interval?: number } };
 }
 
-export function syncOf(addresses: readonly string[]): Promise<SyncedServer[]> {
+export function readSync(addresses: readonly string[]): Promise<SyncedServer[]> {
   return Promise.all(addresses.map(look));
 }
 
@@ -36,7 +38,7 @@ async function look(address: string): Promise<SyncedServer> {
   }
 }
 
-/** Before 2.10 there is no way to sync at once: it happens every two minutes. */
+/** Servers before 2.10 cannot sync at once: they sync every two minutes. */
 export function isOld(version: string | undefined): boolean {
   const [major, minor] = (version ?? '').split('.').map(Number);
   return major !== undefined && minor !== undefined && (major < 2 || (major === 2 && minor < 10));

@@ -1,4 +1,4 @@
-/** Lets a port of the engine speak in errors of the store: whatever NATS or its driver throws is translated on the way out. */
+/** Wraps a port of the engine so that errors of NATS and its driver are translated to errors of the store. */
 import { translate } from '../errors.ts';
 
 export function translating<Port extends object>(port: Port): Port {

@@ -1,21 +1,21 @@
 /**
- * Checkpoints of long journals: the hashes of some thousand keys and the places of their commits in one message, so that a writer
- * who is new to the journal need not walk through all of it. They only save time: what they lack is read from the journal.
+ * Checkpoints of long journals: the hashes of some thousand keys and the positions of their commits in one message, so
+ * that a new writer need not read the whole journal. They only save time: missing ones are read from the journal.
  */
 import { type EngineCall, sha256Hex } from '@tidemark/core/engine';
 import type { Messages } from '../messages/messages.ts';
 import type { Writer } from '../messages/writer.ts';
 import { HASH_BYTES, type KeyHash } from './commits.ts';
 
-/** A stretch of a journal that begins and ends with whole commits. */
+/** A range of a journal that begins and ends with whole commits. */
 export interface Checkpoint {
-  /** First sequence and place in the stream of each commit. */
+  /** First sequence and stream sequence of each commit. */
   commits: [firstSeq: number, place: number][];
-  /** Of the keys, in order. */
+  /** Hashes of the keys, in order. */
   hashes: KeyHash[];
 }
 
-/** Events between two checkpoints. */
+/** Number of events between two checkpoints. */
 export const CHECKPOINT_EVERY = 4_096;
 
 export class Checkpoints {
@@ -27,15 +27,18 @@ export class Checkpoints {
     this.#writer = writer;
   }
 
-  /** Writes one for a journal whose first commit is at `origin`; of several writers of the same stretch the first is enough. */
+  /**
+   * Writes a checkpoint for a journal whose first commit is at `origin`. If several processes write the same range, the
+   * first wins.
+   */
   async write(subject: string, origin: number, { commits, hashes }: Checkpoint, call: EngineCall): Promise<void> {
     const body = Buffer.concat([Buffer.from(`${JSON.stringify(commits)}\n`), Buffer.from(hashes.join(''), 'latin1')]);
     if (body.length > this.#writer.largestBody) return;
-    const place = `${this.#subjectOf(subject)}.${origin}.${commits[0]![0]}`;
-    await this.#writer.publish({ subject: place, expected: 0, headers: {}, body }, call);
+    const checkpoint = `${this.#subjectOf(subject)}.${origin}.${commits[0]![0]}`;
+    await this.#writer.publish({ subject: checkpoint, expected: 0, headers: {}, body }, call);
   }
 
-  /** Those of a journal, oldest first. */
+  /** Yields the checkpoints of a journal, oldest first. */
   async *read(subject: string, origin: number, call: EngineCall): AsyncGenerator<Checkpoint, void, undefined> {
     const filter = `${this.#subjectOf(subject)}.${origin}.*`;
     for (let from = 1; ; ) {

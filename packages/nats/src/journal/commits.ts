@@ -1,9 +1,9 @@
-/** How a commit is written into one message: the head in the headers, where mirrors read it; the entries in the body. */
+/** Encodes a commit in one message: the head in the headers, where mirrors read it, and the entries in the body. */
 import type { JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
 import { sha256 } from '@tidemark/core/engine';
 import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from '../messages/headers.ts';
 
-/** What the headers of a commit say. */
+/** The head of a commit, stored in its headers. */
 export interface CommitHead {
   firstSeq: number;
   count: number;
@@ -12,7 +12,7 @@ export interface CommitHead {
   rewrites: number;
 }
 
-/** A key in the index: 16 bytes of its hash, so that every key takes the same little room. */
+/** A key in the index: 16 bytes of its hash, so that every key takes the same small space. */
 export type KeyHash = string;
 export const HASH_BYTES = 16;
 
@@ -23,16 +23,16 @@ export function hashOfKey(key: string): KeyHash {
 export interface Commit {
   head: CommitHead;
   state: string;
-  /** Entries that are put back have times of their own. */
+  /** Restored entries have their own times. */
   entries: readonly { key: string; body: string; time?: number }[];
 }
 
-/** What does not fit in headers is in the body. */
+/** Whether a text fits in the headers. A longer one is stored in the body. */
 function fits(text: string): boolean {
   return text.length < LARGEST_HEADERS / 3;
 }
 
-/** A commit as a message: a line of JSON with each key and the length of its body, then the bodies. */
+/** Encodes a commit: a line of JSON with each key and the length of its body, then the bodies. */
 export function encodeCommit(
   { head, state, entries }: Commit,
   hashes: readonly KeyHash[],
@@ -67,7 +67,7 @@ function headText({ firstSeq, count, time, createdAt }: CommitHead): string {
   return `${firstSeq} ${count} ${time} ${createdAt}`;
 }
 
-/** A step of a restore as a message: a commit that is hidden behind a tombstone, unless it is the last and shows them all. */
+/** Encodes a step of a restore: a commit hidden by a tombstone, unless it is the last, which makes them all visible. */
 export function encodeRestore(
   commit: Commit,
   hashes: readonly KeyHash[],
@@ -86,20 +86,20 @@ export function encodeRestore(
   return { headers: { ...restored, ...hidden }, body };
 }
 
-/** What the headers say; `null` for a message that is no commit. */
+/** Reads the head from the headers; `null` for a message that is not a commit. */
 export function readCommitHead(headers: HeaderValues): CommitHead | null {
   return readHead(headers, HEADER.commit);
 }
 
-/** The same of a step of a restore that is not the last. */
+/** The same for a step of a restore that is not the last. */
 export function readPartHead(headers: HeaderValues): CommitHead | null {
   return readHead(headers, HEADER.part);
 }
 
-/** Where the restore began that this message goes on with; `null` where it does not. */
+/** Returns where the restore that this message continues began, or `null` if it continues none. */
 export function restoredFrom(headers: HeaderValues): number | null {
-  const place = headers[HEADER.restored];
-  return place === undefined ? null : Number(place);
+  const from = headers[HEADER.restored];
+  return from === undefined ? null : Number(from);
 }
 
 function readHead(headers: HeaderValues, name: typeof HEADER.commit | typeof HEADER.part): CommitHead | null {
@@ -109,7 +109,7 @@ function readHead(headers: HeaderValues, name: typeof HEADER.commit | typeof HEA
   return { firstSeq, count, time, createdAt, rewrites: rewritesIn(headers) };
 }
 
-/** The hashes of a commit's keys; `null` when only the body has them. */
+/** Returns the hashes of a commit's keys, or `null` when only the body has them. */
 export function readKeyHashes(headers: HeaderValues): KeyHash[] | null {
   const text = headers[HEADER.keys];
   if (text === undefined) return null;
@@ -117,7 +117,10 @@ export function readKeyHashes(headers: HeaderValues): KeyHash[] | null {
   return Array.from({ length: all.length / HASH_BYTES }, (_, at) => all.slice(at * HASH_BYTES, (at + 1) * HASH_BYTES));
 }
 
-/** The entries of a body that cannot be read have empty bodies, which nobody can decode: the journal is damaged there. */
+/**
+ * Decodes the entries. If the body cannot be read, they get empty bodies, which cannot be decoded: the journal is
+ * damaged there.
+ */
 export function readEntries({ firstSeq, count, time }: CommitHead, body: Buffer): JournalEntry[] {
   const end = body.indexOf(10);
   const lengths = readLengths(body.toString('utf8', 0, end));
@@ -140,7 +143,7 @@ function readLengths(line: string): [string, number, number?][] | null {
   }
 }
 
-/** The state, where the headers have it; `null` when only the body does. */
+/** Returns the state from the headers, or `null` when only the body has it. */
 export function readState(headers: HeaderValues): string | null {
   const text = headers[HEADER.state];
   return text === undefined ? null : (JSON.parse(text) as string);

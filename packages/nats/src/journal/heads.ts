@@ -1,4 +1,7 @@
-/** The journals of a stream in the order they were begun, for lists; fed by the stream itself. A few hundred bytes a journal. */
+/**
+ * The journals of a stream in the order they were begun, for lists; fed by the stream itself. Takes a few hundred bytes
+ * per journal.
+ */
 import {
   type EngineCall,
   firstAfter,
@@ -21,8 +24,8 @@ import { REMOVED } from './journal-reader.ts';
 interface Listed {
   name: JournalName;
   head: JournalHead;
-  /** The state was too large for headers and is read when it is asked for. */
-  place: number | null;
+  /** Stream sequence of a state that is too large for headers and is read on demand. */
+  stateSeq: number | null;
 }
 
 /** Reads the state of a commit that headers could not hold. */
@@ -35,8 +38,8 @@ export class Heads {
   readonly #announce: (name: JournalName) => void;
   readonly #readHead: ReadHead;
   readonly #listed = new Map<string, Listed>();
-  /** `createdAt`, tenant and name of each, so that they sort as lists do. */
-  readonly #places = new SortedKeys();
+  /** `createdAt`, tenant and name of each journal, in the order of lists. */
+  readonly #order = new SortedKeys();
   /** Removed journals that refuse later commits. */
   readonly #tombstones = new Map<string, JournalName>();
   readonly #tenants = new Map<string, Set<string>>();
@@ -55,7 +58,7 @@ export class Heads {
     );
   }
 
-  /** Hears of every commit from now on. */
+  /** Starts to follow commits. */
   listen(): void {
     if (this.#mirror.started) return;
     this.#listener ??= new Follower(this.#link, {
@@ -72,14 +75,14 @@ export class Heads {
     return [...(this.#tenants.get(name) ?? [])].slice(0, 2);
   }
 
-  /** Tenants that have a journal or a tombstone of one. */
+  /** Returns tenants that have a journal or a tombstone of one. */
   async tenants(space: JournalSpace, after: string | null, limit: number, call: EngineCall): Promise<string[]> {
     await this.#mirror.caughtUp(call);
     const names = this.#known(space).map(({ tenantId }) => tenantId);
     return firstAfter(names, after, limit);
   }
 
-  /** Journals and tombstones of a tenant. */
+  /** Returns the journals and tombstones of a tenant. */
   async names(
     space: JournalSpace,
     tenantId: string,
@@ -108,8 +111,8 @@ export class Heads {
   ): Promise<{ name: JournalName; head: JournalHead }[]> {
     await this.#mirror.caughtUp(call);
     const found: Listed[] = [];
-    for (const place of this.#walk(range)) {
-      const listed = this.#listed.get(space + place.slice(TIME_DIGITS));
+    for (const key of this.#walk(range)) {
+      const listed = this.#listed.get(space + key.slice(TIME_DIGITS));
       if (!listed) continue;
       if (range.tenantId === undefined || listed.name.tenantId === range.tenantId) found.push(listed);
       if (found.length === range.limit) break;
@@ -119,8 +122,8 @@ export class Heads {
 
   *#walk({ order, after }: JournalRange): Generator<string> {
     const start = after && sortKey(after.createdAt, after.tenantId, after.name);
-    if (order === 'newest') yield* this.#places.below(start);
-    else for (const place of this.#places.from(start ?? '')) if (place !== start) yield place;
+    if (order === 'newest') yield* this.#order.below(start);
+    else for (const key of this.#order.from(start ?? '')) if (key !== start) yield key;
   }
 
   stop(): void {
@@ -128,8 +131,8 @@ export class Heads {
     this.#listener?.stop();
   }
 
-  async #whole({ name, head, place }: Listed, call: EngineCall): Promise<{ name: JournalName; head: JournalHead }> {
-    const current = place === null ? null : (await this.#readHead(name, call)).head;
+  async #whole({ name, head, stateSeq }: Listed, call: EngineCall): Promise<{ name: JournalName; head: JournalHead }> {
+    const current = stateSeq === null ? null : (await this.#readHead(name, call)).head;
     return { name: { ...name }, head: { ...(current ?? head) } };
   }
 
@@ -146,7 +149,7 @@ export class Heads {
     if (commit) {
       const state = readState(message.headers);
       const head = headAfter(commit, state ?? '');
-      const listed = { name, head, place: state === null ? message.seq : null };
+      const listed = { name, head, stateSeq: state === null ? message.seq : null };
       if (!this.#listed.has(id)) this.#add(listed);
       this.#listed.set(id, listed);
     }
@@ -158,12 +161,12 @@ export class Heads {
   }
 
   #add({ name, head }: Listed): void {
-    this.#places.add(sortKey(head.createdAt, name.tenantId, name.name));
+    this.#order.add(sortKey(head.createdAt, name.tenantId, name.name));
   }
 
   #drop(id: string, { name, head }: Listed): void {
     this.#listed.delete(id);
-    this.#places.delete(sortKey(head.createdAt, name.tenantId, name.name));
+    this.#order.delete(sortKey(head.createdAt, name.tenantId, name.name));
   }
 
   #nameTenant({ tenantId, name }: JournalName, isNamed: boolean): void {
@@ -182,7 +185,7 @@ export class Heads {
 
 const TIME_DIGITS = 16;
 
-/** Ids have no NUL, which sorts before everything else: texts sort by time, then tenant, then name. */
+/** Ids contain no NUL, which sorts before everything else: keys sort by time, then tenant, then name. */
 function sortKey(createdAt: number, tenantId: string, name: string): string {
   return `${String(createdAt).padStart(TIME_DIGITS, '0')}\0${tenantId}\0${name}`;
 }

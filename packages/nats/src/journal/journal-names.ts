@@ -1,7 +1,7 @@
-/** One text for a journal's name, under which a process keeps what it knows of it. */
+/** The name of a journal as one text, used as a map key. */
 import type { JournalName } from '@tidemark/core/engine';
 
-/** Ids have no NUL, so different names never meet. */
+/** Ids contain no NUL, so different names never collide. */
 export function idOf(name: JournalName): string {
   return `${name.space}\0${name.tenantId}\0${name.name}`;
 }

@@ -2,7 +2,7 @@
 import type { EngineCall, JournalEntry, JournalHead, JournalName, JournalSpace } from '@tidemark/core/engine';
 import { LruMap } from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
-import { removeMarks } from '../messages/delete-markers.ts';
+import { removeMarkersUnder } from '../messages/delete-markers.ts';
 import { HEADER } from '../messages/headers.ts';
 import type { Messages, StoredMessage } from '../messages/messages.ts';
 import type { Spill } from '../messages/spill.ts';
@@ -25,9 +25,9 @@ import {
 import { JournalIndex } from './journal-index.ts';
 import { idOf } from './journal-names.ts';
 
-/** What ends a journal that may be begun again; any other end is a tombstone. */
+/** Ends a journal that may be begun again. Any other end is a tombstone. */
 export const REMOVED = 'removed';
-/** So many messages are asked for one by one, before it is worth to make a consumer. */
+/** Up to this many messages are read one by one, before it is worth creating a consumer. */
 const FEW = 4;
 const MAX_POSITIONS = 10_000;
 
@@ -40,8 +40,8 @@ export class JournalReader {
   readonly #messages: Messages;
   readonly spill: Spill;
   readonly checkpoints: Checkpoints;
-  /** Where reads ended: the next page, or the next event of a tail, is looked for from there. */
-  readonly #positions = new LruMap<string, { seq: number; place: number }>(MAX_POSITIONS);
+  /** Where reads ended: the next page, or the next event of a tail, is read from there. */
+  readonly #positions = new LruMap<string, { seq: number; streamSeq: number }>(MAX_POSITIONS);
 
   constructor(link: Link, messages: Messages, spill: Spill, checkpoints: Checkpoints) {
     this.#link = link;
@@ -50,22 +50,22 @@ export class JournalReader {
     this.checkpoints = checkpoints;
   }
 
-  /** What all subjects of the stream begin with. */
+  /** The start of all subjects of the stream. */
   get subject(): string {
     return this.#messages.subject;
   }
 
-  /** Messages of the whole stream from a place on. */
+  /** Yields messages of the whole stream from a stream sequence on. */
   allAfter(from: number, call: EngineCall): AsyncGenerator<StoredMessage, void, undefined> {
     return this.after(this.#messages.all, from, call);
   }
 
   async head(name: JournalName, call: EngineCall): Promise<{ head: JournalHead | null; tombstone: string | null }> {
-    const { head, tombstone } = await this.headWithPlace(name, call);
+    const { head, tombstone } = await this.headWithPosition(name, call);
     return { head, tombstone };
   }
 
-  async headWithPlace(name: JournalName, call: EngineCall) {
+  async headWithPosition(name: JournalName, call: EngineCall) {
     const message = await this.#messages.last(this.#subjectOf(name), call);
     if (!message) return { head: null, tombstone: null, last: 0, rewrites: 0 };
     const { seq: last, headers } = message;
@@ -77,14 +77,14 @@ export class JournalReader {
     return { head: part && headAfter(part, ''), tombstone: tombstoneIn(message), last, rewrites, restoring };
   }
 
-  /** A new index: of the whole journal, or of one that is thought empty. */
+  /** Creates an index: of the whole journal, or of one that is expected to be empty. */
   async index(name: JournalName, of: 'empty' | 'whole', call: EngineCall): Promise<JournalIndex> {
     const index = new JournalIndex();
     if (of === 'whole') await this.refresh(name, index, call);
     return index;
   }
 
-  /** Brings an index up to what is stored now. */
+  /** Updates an index to the stored state. */
   async refresh(name: JournalName, index: JournalIndex, call: EngineCall): Promise<void> {
     const subject = this.#subjectOf(name);
     const last = await this.#messages.last(subject, call);
@@ -95,7 +95,7 @@ export class JournalReader {
     }
     const commit = readCommitHead(last.headers) ?? readPartHead(last.headers);
     const missing = commit ? commit.firstSeq - 1 - (index.head?.seq ?? 0) : 0;
-    // Sequences alone do not tell: the journal may have been removed and restored meanwhile.
+    // Comparing sequences is not enough: the journal may have been removed and restored meanwhile.
     const isNext = last.headers[HEADER.expected] === String(index.last);
     if (!commit || isNext || commit.firstSeq === 1) return this.#takeIn(index, last, call);
     if (index.last === 0 && missing >= CHECKPOINT_EVERY) await this.#takeInCheckpoints(subject, index, call);
@@ -114,7 +114,7 @@ export class JournalReader {
     }
   }
 
-  /** Writes the checkpoints that are due; nobody waits for them, and without them the next writer reads more. */
+  /** Writes the checkpoints that are due. Callers do not wait for it; without them the next writer reads more. */
   async checkpoint(name: JournalName, index: JournalIndex, call: EngineCall): Promise<void> {
     const { origin } = index;
     for (let due = index.takeCheckpoint(); due; due = index.takeCheckpoint()) {
@@ -122,7 +122,7 @@ export class JournalReader {
     }
   }
 
-  /** The commits up to a known last one, without their bodies where there are many. */
+  /** Yields the commits up to a known last one, without bodies if there are many. */
   async *#between(filter: string, from: number, last: StoredMessage, atMost: number, call: EngineCall) {
     let next = from;
     for (let count = 0; count < FEW && atMost <= 2 * FEW; count++) {
@@ -132,7 +132,7 @@ export class JournalReader {
       if (message.seq >= last.seq) return;
       next = message.seq + 1;
     }
-    // Nothing is left where a checkpoint ends with the last commit.
+    // Empty if a checkpoint ends with the last commit.
     yield* walk(this.#link, this.#messages, { filter, from: next, last: last.seq, headersOnly: true }, call);
   }
 
@@ -143,15 +143,15 @@ export class JournalReader {
       index.end(tombstoneIn(message), message.seq);
       return;
     }
-    // It was removed, and begun again since.
+    // The journal was removed and begun again since.
     if (commit.firstSeq === 1) index.clear();
     const hashes = readKeyHashes(message.headers) ?? (await this.#hashesInBody(commit, message.seq, call));
     if (part) index.addHidden(part, tombstoneIn(message), hashes, message.seq);
     else index.add(commit, await this.#stateOf(message, call), hashes, message.seq);
   }
 
-  async #hashesInBody(commit: CommitHead, place: number, call: EngineCall): Promise<string[]> {
-    const message = await this.#messages.at(place, call);
+  async #hashesInBody(commit: CommitHead, streamSeq: number, call: EngineCall): Promise<string[]> {
+    const message = await this.#messages.at(streamSeq, call);
     const body = message && (await this.bodyOf(message, call));
     return body ? readEntries(commit, body).map(({ key }) => hashOfKey(key)) : [];
   }
@@ -179,7 +179,7 @@ export class JournalReader {
       const part = readPartHead(message.headers);
       if (part) isLive ??= await this.#isLive(subject, call);
       const commit = part && isLive ? part : readCommitHead(message.headers);
-      // It was removed, or begins anew here.
+      // The journal was removed, or begins again here.
       if (!commit || commit.firstSeq === 1) entries.length = 0;
       if (!commit) continue;
       if (commit.firstSeq + commit.count - 1 > afterSeq) {
@@ -194,35 +194,37 @@ export class JournalReader {
     return entries;
   }
 
-  /** Whether the journal ends with a commit: then what was put back of it is shown. */
+  /** Whether the journal ends with a commit, which makes its restored entries visible. */
   async #isLive(subject: string, call: EngineCall): Promise<boolean> {
     const last = await this.#messages.last(subject, call);
     return last !== null && readCommitHead(last.headers) !== null;
   }
 
-  /** From where on the stream has to be looked at for what comes after a sequence. */
+  /** Returns the stream sequence from which to read for entries after a sequence. */
   #startOf(id: string, afterSeq: number, index: JournalIndex | undefined): number {
     if (afterSeq === 0) return 1;
-    if (index?.head) return afterSeq >= index.head.seq ? index.last : index.placeOf(afterSeq + 1);
+    if (index?.head) return afterSeq >= index.head.seq ? index.last : index.streamSeqOf(afterSeq + 1);
     const position = this.#positions.get(id);
-    return position && position.seq <= afterSeq ? position.place : 1;
+    return position && position.seq <= afterSeq ? position.streamSeq : 1;
   }
 
-  /** Tells where the commit before one that was read stands: whoever asks for its end need not look for it. */
-  noteBefore(name: JournalName, { firstSeq }: CommitHead, placeBefore: number): void {
+  /**
+   * Records the position of the commit before one that was read, so that a reader of the journal's end can start there.
+   */
+  rememberBefore(name: JournalName, { firstSeq }: CommitHead, streamSeqBefore: number): void {
     const id = idOf(name);
     const seq = firstSeq - 2;
     const known = this.#positions.get(id);
-    if (seq >= 0 && (!known || known.seq > seq)) this.#positions.set(id, { seq, place: placeBefore });
+    if (seq >= 0 && (!known || known.seq > seq)) this.#positions.set(id, { seq, streamSeq: streamSeqBefore });
   }
 
-  /** Only a commit that was given whole: the next read begins after it. */
-  #remember(id: string, commit: CommitHead, place: number, lastGiven: number | undefined): void {
+  /** Records a commit that was returned completely: the next read begins after it. */
+  #remember(id: string, commit: CommitHead, streamSeq: number, lastGiven: number | undefined): void {
     const seq = commit.firstSeq + commit.count - 1;
-    if (lastGiven === seq) this.#positions.set(id, { seq, place });
+    if (lastGiven === seq) this.#positions.set(id, { seq, streamSeq });
   }
 
-  /** The entries of sequences that the index knows; each commit is read once, however many are asked for of it. */
+  /** Returns the entries at sequences that the index knows. Each commit is read once. */
   async entriesAt(
     name: JournalName,
     index: JournalIndex,
@@ -230,28 +232,28 @@ export class JournalReader {
     call: EngineCall,
   ): Promise<(JournalEntry | null)[]> {
     const commits = new Map<number, Promise<JournalEntry[]>>();
-    const commitAt = (place: number) => {
-      const entries = commits.get(place) ?? this.#commitAt(name, place, call);
-      commits.set(place, entries);
+    const commitAt = (streamSeq: number) => {
+      const entries = commits.get(streamSeq) ?? this.#commitAt(name, streamSeq, call);
+      commits.set(streamSeq, entries);
       return entries;
     };
     return Promise.all(
       seqs.map(async (seq) => {
         if (seq === undefined) return null;
-        const entries = await commitAt(index.placeOf(seq));
+        const entries = await commitAt(index.streamSeqOf(seq));
         return entries[seq - (entries[0]?.seq ?? 0)] ?? null;
       }),
     );
   }
 
-  async #commitAt(name: JournalName, place: number, call: EngineCall): Promise<JournalEntry[]> {
-    const message = await this.#messages.at(place, call);
+  async #commitAt(name: JournalName, streamSeq: number, call: EngineCall): Promise<JournalEntry[]> {
+    const message = await this.#messages.at(streamSeq, call);
     const commit = message && (readCommitHead(message.headers) ?? readPartHead(message.headers));
     const body = commit && message.subject === this.#subjectOf(name) && (await this.bodyOf(message, call));
     return body ? readEntries(commit, body) : [];
   }
 
-  /** Messages of a filter from a place on: the first few one by one, the rest by a consumer. */
+  /** Yields messages of a filter from a stream sequence on: the first few one by one, the rest by a consumer. */
   async *after(filter: string, from: number, call: EngineCall): AsyncGenerator<StoredMessage, void, undefined> {
     let next = from;
     for (let count = 0; count < FEW; count++) {
@@ -264,13 +266,13 @@ export class JournalReader {
     if (last && last.seq >= next) yield* walk(this.#link, this.#messages, { filter, from: next, last: last.seq }, call);
   }
 
-  /** The body of a message, wherever it is; `null` when its journal has been removed meanwhile. */
+  /** Returns the body of a message, including a spilled one, or `null` when its journal was removed meanwhile. */
   async bodyOf(message: StoredMessage, call: EngineCall): Promise<Buffer | null> {
     const parts = message.headers[HEADER.parts];
     return parts === undefined ? message.data : this.spill.read(message.subject, parts, call);
   }
 
-  /** A message as it is published: a body that is too large for one is spilled. */
+  /** Returns the message to publish. Spills a body that is too large. */
   async fitting(
     subject: string,
     headers: Record<string, string | undefined>,
@@ -282,7 +284,10 @@ export class JournalReader {
     return { headers: { ...headers, [HEADER.parts]: await this.spill.write(subject, body, call) }, body: '' };
   }
 
-  /** Removes all that stands before the end of a journal, with parts up to where they were written before that end was. */
+  /**
+   * Removes everything before the end of a journal, with spilled parts up to `spilledUpTo`, which was read before that
+   * end was written.
+   */
   async removeBefore(name: JournalName, end: number, spilledUpTo: number | null, call: EngineCall): Promise<void> {
     const subject = this.#subjectOf(name);
     await this.#messages.purge(subject, end, call);
@@ -290,16 +295,19 @@ export class JournalReader {
     await this.checkpoints.remove(subject, call);
   }
 
-  /** Removes what a rewritten commit took the place of, if that is what stands here: its writer may have been cut short. */
-  async finishRewrite(name: JournalName, place: number, call: EngineCall): Promise<void> {
-    const message = await this.#messages.at(place, call);
+  /**
+   * Removes the commits that the rewritten commit at `streamSeq` replaced, if there is one: its writer may have been
+   * interrupted.
+   */
+  async finishRewrite(name: JournalName, streamSeq: number, call: EngineCall): Promise<void> {
+    const message = await this.#messages.at(streamSeq, call);
     const spilledUpTo = message?.headers[HEADER.rewritten];
-    if (spilledUpTo !== undefined) await this.removeBefore(name, place, Number(spilledUpTo), call);
+    if (spilledUpTo !== undefined) await this.removeBefore(name, streamSeq, Number(spilledUpTo), call);
   }
 
-  /** Removes what still tells of a tenant whose journals are all forgotten. */
-  removeMarks(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
-    return removeMarks(this.#messages, tenantFilter(this.subject, space, tenantId), call);
+  /** Removes the delete markers of a tenant whose journals are all removed. */
+  removeMarkers(space: JournalSpace, tenantId: string, call: EngineCall): Promise<void> {
+    return removeMarkersUnder(this.#messages, tenantFilter(this.subject, space, tenantId), call);
   }
 
   #subjectOf(name: JournalName): string {

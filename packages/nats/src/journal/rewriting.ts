@@ -1,7 +1,7 @@
 /**
- * Puts another body in the place of an entry's. No message can be changed, so one commit of all entries takes the place of all
- * commits before it, which are then removed. It is the beginning of the journal like any first commit: whoever has seen less of it
- * goes on from there, and whoever is cut short before the removal has only to be asked again.
+ * Replaces the body of an entry. Messages cannot be changed, so one commit of all entries replaces all commits before
+ * it, which are then removed. It begins the journal like any first commit, so readers with an older state continue from
+ * it. A rewrite that is interrupted before the removal is completed by a retry.
  */
 import { TidemarkError } from '@tidemark/core';
 import type { EngineCall, JournalEntry, JournalHead, JournalName } from '@tidemark/core/engine';
@@ -13,11 +13,11 @@ import { encodeCommit, hashOfKey } from './commits.ts';
 import { JournalIndex } from './journal-index.ts';
 import { type JournalReader, subjectOfJournal } from './journal-reader.ts';
 
-/** One message holds them all, and every reader of the journal reads it whole. */
+/** Limits: one message holds all entries, and every reader of the journal reads it whole. */
 const MOST_ENTRIES = 20_000;
 const MOST_BYTES = 16 * 1024 * 1024;
 
-/** False, and nothing is done, where the entry is not there or its body is another than `from`. */
+/** Returns false, and changes nothing, when the entry is missing or its body is not `from`. */
 export async function rewriteEntry(
   { reader, writer }: { reader: JournalReader; writer: Writer },
   name: JournalName,
@@ -34,17 +34,17 @@ export async function rewriteEntry(
     if (!head || index.tombstone !== null) return false;
     if (index.origin !== origin) [origin, copied] = [index.origin, []];
     if (copied.length === 0) await reader.finishRewrite(name, origin, call);
-    // Whoever was overtaken by a writer has only what is new to read, and tries again before the next one comes.
+    // After losing to another writer, read only the new entries and retry before the next one.
     const lacking = head.seq - copied.length;
     if (lacking > 0) copied.push(...(await reader.read(name, copied.length, lacking, index, call)));
     if (copied.length === head.seq) {
       if (copied[seq - 1]?.body !== from) return false;
       const entries = copied.with(seq - 1, { ...copied[seq - 1]!, body: to });
       requireFew(entries);
-      const place = await publish(reader, writer, name, { head, entries, last, spilledUpTo }, call);
-      if (place !== null) {
+      const published = await publish(reader, writer, name, { head, entries, last, spilledUpTo }, call);
+      if (published !== null) {
         await reader
-          .removeBefore(name, place, spilledUpTo, call)
+          .removeBefore(name, published, spilledUpTo, call)
           .catch((error) => Promise.reject(outcomeUnknown(error)));
         return true;
       }
@@ -57,7 +57,7 @@ export async function rewriteEntry(
   }
 }
 
-/** `null` when somebody wrote to the journal since its last message. */
+/** Returns `null` when another writer has written to the journal since its last message. */
 async function publish(
   reader: JournalReader,
   writer: Writer,

@@ -1,35 +1,39 @@
-/** Headers of our messages: what mirrors and indexes need without the body. Values are one line of ASCII each. */
+/**
+ * Headers of our messages: the data that mirrors and indexes need without the body. Each value is one line of ASCII.
+ */
 import type { Msg, MsgHdrs } from '@nats-io/nats-core';
 
-/** Header names, as the driver would write them: it reads them by this spelling only. */
+/** Header names in the driver's spelling: it finds them only by this spelling. */
 export const HEADER = {
-  /** The sequence the subject must end with; the server compares it, and keeps it in the message. */
+  /** The last sequence that the subject must have. The server compares it and keeps it in the message. */
   expected: 'Nats-Expected-Last-Subject-Sequence',
-  /** Of all messages with the same value within two minutes the server stores one. */
+  /** The server stores only one of all messages with the same value within two minutes. */
   once: 'Nats-Msg-Id',
-  /** Whose write it is, to find it again when its acknowledgement was lost. */
+  /** Identifies the write, to find it again when its acknowledgement was lost. */
   write: 'Tidemark-Write',
-  /** The name, where the subject has only its hash. */
+  /** The name, if the subject contains only its hash. */
   name: 'Tidemark-Name',
   /** `removed`, `archived`, …: the message ends what came before it. */
   end: 'Tidemark-End',
-  /** Beside `end`: the name is still known, for readers to hear where its content is. */
+  /** Beside `end`: the name stays known, so that errors can name where its content is. */
   kept: 'Tidemark-Kept',
-  /** Where the body is, when it was too large for one message. */
+  /** Where the body is, if it was too large for one message. */
   parts: 'Tidemark-Parts',
   /** Of a commit: first sequence, number of entries, time, time of the first commit. */
   commit: 'Tidemark-Commit',
-  /** The same of a step of a restore that is not the last: hidden behind the tombstone in `end` until then. */
+  /** The same for a step of a restore that is not the last: hidden by the tombstone in `end` until then. */
   part: 'Tidemark-Part',
-  /** Of steps of a restore after the first: where in the stream the first is. */
+  /** Of steps of a restore after the first: the stream sequence of the first. */
   restored: 'Tidemark-Restored',
-  /** How often the journal was rewritten or restored; absent for never. Commits, ends and steps of a restore carry it on. */
+  /**
+   * How often the journal was rewritten or restored; absent if never. Commits, ends and steps of a restore carry it on.
+   */
   rewrites: 'Tidemark-Rewrites',
-  /** Of a commit that took the place of all before it: up to where their spilled parts go with them. */
+  /** Of a commit that replaced all before it: the sequence up to which their spilled parts are removed with them. */
   rewritten: 'Tidemark-Rewritten',
   state: 'Tidemark-State',
   keys: 'Tidemark-Keys',
-  /** Of a record. */
+  /** Of a record: its expiry. */
   expires: 'Tidemark-Expires',
   places: 'Tidemark-Places',
   /** Of a record: its body holds request ids. */
@@ -43,7 +47,7 @@ export const LARGEST_HEADERS = 60 * 1024;
 
 export type HeaderValues = Record<string, string>;
 
-/** Headers on their way out. The driver's own class costs more than the rest of a publish. */
+/** Encodes headers. The driver's own class costs more than the rest of a publish. */
 export function headersFor(values: Readonly<Record<string, string | undefined>>): MsgHdrs {
   let text = 'NATS/1.0\r\n';
   for (const name in values) if (values[name] !== undefined) text += `${name}: ${values[name]}\r\n`;
@@ -51,7 +55,7 @@ export function headersFor(values: Readonly<Record<string, string | undefined>>)
   return { encode: () => bytes } as unknown as MsgHdrs;
 }
 
-/** Headers as a message got them. */
+/** Decodes the headers of a message. */
 export function readHeaders(bytes: Uint8Array): HeaderValues {
   const values: HeaderValues = {};
   for (const line of Buffer.from(bytes).toString('latin1').split('\r\n').slice(1)) {
@@ -67,7 +71,7 @@ export function headersOf(msg: Msg): HeaderValues {
   return values;
 }
 
-/** JSON in ASCII without line ends, as a header can hold it. */
+/** Encodes JSON in ASCII without line ends, as a header requires. */
 export function headerJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,

@@ -1,4 +1,4 @@
-/** Messages of a stream, read from its leader: what was acknowledged before is seen. */
+/** Reads messages of a stream from its leader, so that every earlier acknowledged write is seen. */
 import { type EngineCall, LruMap } from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
 import { NO_MESSAGE, RefusedByServer } from '../errors.ts';
@@ -15,17 +15,17 @@ interface Answer {
   message: { subject: string; seq: number; hdrs?: string; data?: string };
 }
 
-/** How many stretches are remembered to be empty; streams with more deleted messages are asked about each gap. */
+/** How many empty ranges are cached. Streams with more deleted messages are queried for each gap. */
 const MAX_EMPTY = 20_000;
-/** What the server takes for no filter at all. */
+/** A filter that the server treats as no filter. */
 const ANYTHING = '>';
 
 export class Messages {
   readonly #link: Link;
-  /** The name of the stream, and what all its subjects begin with. */
+  /** The name of the stream, and the start of all its subjects. */
   readonly stream: string;
   readonly subject: string;
-  /** Where stretches of sequences begin that hold nothing, and where they end. */
+  /** Cache of empty ranges of sequences: start to end. */
   readonly #empty = new LruMap<string, number>(MAX_EMPTY);
 
   constructor(link: Link, stream: string, subject: string) {
@@ -39,22 +39,24 @@ export class Messages {
     return `${this.subject}.>`;
   }
 
-  /** The last one of a subject, or of all it matches. */
+  /** Returns the last message of a subject or filter. */
   last(subject: string, call: EngineCall): Promise<StoredMessage | null> {
     return this.#get({ last_by_subj: this.#filter(subject) }, call);
   }
 
-  /** The first one of a subject, or of all it matches, at or after a sequence. */
+  /** Returns the first message of a subject or filter at or after a sequence. */
   next(subject: string, from: number, call: EngineCall): Promise<StoredMessage | null> {
     return this.#get({ next_by_subj: this.#filter(subject), seq: Math.max(1, from) }, call);
   }
 
-  /** For a filter that everything matches servers would compare the subject of every message. */
+  /** Omits a filter that matches everything: servers would compare the subject of every message. */
   #filter(subject: string): string {
     return subject === this.all ? ANYTHING : subject;
   }
 
-  /** Whether the leader has said that no message is left from a sequence on and below another; none comes there again. */
+  /**
+   * Whether the leader has reported that no message is left from `from` to before `end`. Sequences are never reused.
+   */
   isEmpty(from: number, end: number): boolean {
     return (this.#empty.get(String(from)) ?? 0) >= end;
   }
@@ -63,7 +65,7 @@ export class Messages {
     this.#empty.set(String(from), end);
   }
 
-  /** Remembers every stretch that is empty by now, unless there are too many. */
+  /** Caches all currently empty ranges, unless there are too many. */
   async learnEmpty(call: EngineCall): Promise<void> {
     const info = (question?: object) =>
       this.#link.query<{ state: { num_deleted?: number; deleted?: number[] } }>(
@@ -86,7 +88,7 @@ export class Messages {
     return this.#get({ seq }, call);
   }
 
-  /** The sequence the whole stream has come to. */
+  /** Returns the last sequence of the whole stream. */
   async lastSeq(call: EngineCall): Promise<number> {
     const { state } = await this.#link.query<{ state: { last_seq: number } }>(
       `STREAM.INFO.${this.stream}`,
@@ -96,7 +98,7 @@ export class Messages {
     return state.last_seq;
   }
 
-  /** Subjects of a filter that have messages. */
+  /** Returns the subjects of a filter that have messages. */
   async subjects(filter: string, call: EngineCall): Promise<string[]> {
     const { state } = await this.#link.query<{ state: { subjects?: Record<string, number> } }>(
       `STREAM.INFO.${this.stream}`,
@@ -106,9 +108,9 @@ export class Messages {
     return Object.keys(state.subjects ?? {});
   }
 
-  /** Removes what a subject has below a sequence, or all of it. */
+  /** Removes the messages of a subject below a sequence, or all of them. */
   async purge(filter: string, below: number | undefined, call: EngineCall): Promise<void> {
-    // Nothing is below the first sequence, and the server takes that bound for none.
+    // Nothing is below the first sequence, and the server would treat that bound as none.
     if (below !== undefined && below <= 1) return;
     await this.#link.query(`STREAM.PURGE.${this.stream}`, { filter, ...(below && { seq: below }) }, call);
   }

@@ -1,16 +1,17 @@
 /**
- * Bodies that are too large for one message: their parts go first, under the hash of the subject they belong to, and the message names
- * them. Parts of older versions go once a newer one stands; a writer that lost finds its own gone and begins again.
+ * Bodies that are too large for one message. Their parts are published first, under the hash of the subject they belong
+ * to, and the message names them. Parts of older versions are removed once a newer one is stored. A writer that lost
+ * finds its own parts removed and begins again.
  */
 import type { EngineCall } from '@tidemark/core/engine';
 import { sha256Hex } from '@tidemark/core/engine';
 import type { Messages } from './messages.ts';
 import type { Writer } from './writer.ts';
 
-/** Bytes of one part. */
+/** Size of one part in bytes. */
 const PART = 512 * 1024;
 
-/** What a message keeps of a body that was spilled: `id count firstSequence`. */
+/** The reference that a message holds to a spilled body: `id count firstSequence`. */
 export type Spilled = string;
 
 export class Spill {
@@ -39,7 +40,7 @@ export class Spill {
     return `${id} ${count} ${first}`;
   }
 
-  /** The body, `null` when it has gone with its version. */
+  /** Returns the body, or `null` when it was removed with its version. */
   async read(subject: string, spilled: Spilled, call: EngineCall): Promise<Buffer | null> {
     const [id, count] = spilled.split(' ');
     const parts = await Promise.all(
@@ -48,18 +49,18 @@ export class Spill {
     return parts.includes(null) ? null : Buffer.concat(parts.map((part) => part!.data));
   }
 
-  /** Removes the parts of versions before the one that stands now. */
+  /** Removes the parts of versions before the current one. */
   async removeBefore(subject: string, current: Spilled, call: EngineCall): Promise<void> {
     await this.#messages.purge(this.#filter(subject), Number(current.split(' ')[2]), call);
   }
 
-  /** How far parts are written now: what is removed up to here takes none that are written later. */
+  /** Returns the last sequence of parts now. A removal up to it affects no parts that are written later. */
   writtenUpTo(call: EngineCall): Promise<number> {
     return this.#messages.lastSeq(call);
   }
 
-  async removeUpTo(subject: string, place: number, call: EngineCall): Promise<void> {
-    await this.#messages.purge(this.#filter(subject), place + 1, call);
+  async removeUpTo(subject: string, seq: number, call: EngineCall): Promise<void> {
+    await this.#messages.purge(this.#filter(subject), seq + 1, call);
   }
 
   #filter(subject: string): string {

@@ -1,6 +1,6 @@
 /**
- * Request ids that were too many for the record they changed, in a stream whose messages the server drops by age: one
- * subject each, so that one question finds an id. They are published before the record that no longer holds them.
+ * Request ids that no longer fit in the record they changed, in a stream whose messages the server drops by age: one
+ * subject each, so that one read finds an id. They are published before the record that no longer holds them.
  */
 import { type EngineCall, REQUEST_KEPT_MS, type RecordName, requestName } from '@tidemark/core/engine';
 import type { Messages } from '../messages/messages.ts';
@@ -8,7 +8,7 @@ import type { Writer } from '../messages/writer.ts';
 import { type Subject, subjectOf, tenantFilter } from '../streams/subjects.ts';
 import { NO_REQUESTS, recordBody, recordHeaders } from './record-messages.ts';
 
-/** How far the clocks of writers may be apart. */
+/** The largest assumed difference between writers' clocks. */
 const SKEW_MS = 5 * 60_000;
 
 export interface KeptRequestParts {
@@ -37,13 +37,13 @@ export class KeptRequests {
     );
   }
 
-  /** Whether an id is kept, of a key whose ids last left their record at a time; 0 when they never did. */
+  /** Whether an id is kept. `leftAt` is when ids of the key last left their record; 0 if never. */
   async has(name: RecordName, requestId: string, leftAt: number, call: EngineCall): Promise<boolean> {
     if (this.#parts.clock() - leftAt > REQUEST_KEPT_MS + SKEW_MS) return false;
     return (await this.#parts.messages.last(this.#subjectOf(requestName(name, requestId)).text, call)) !== null;
   }
 
-  /** Removes all that is kept of a tenant. */
+  /** Removes all request ids of a tenant. */
   async erase(tenantId: string, call: EngineCall): Promise<void> {
     const { messages } = this.#parts;
     await messages.purge(tenantFilter(messages.subject, 'requests', tenantId), undefined, call);

@@ -1,11 +1,11 @@
-/** How a record is written into one message: what mirrors need in the headers, fields and request ids in the body. */
+/** Encodes a record in one message: the data that mirrors need in the headers, fields and request ids in the body. */
 import { placesOf, type RecordName, type RecordState } from '@tidemark/core/engine';
 import { HEADER, type HeaderValues, headerJson, LARGEST_HEADERS } from '../messages/headers.ts';
 
-/** Why there is no record any more. */
+/** How the record ended. */
 export type RecordEnd = 'delete' | 'expire';
 
-/** What the headers say of a record. */
+/** The headers of a record. */
 export interface RecordHead {
   end: RecordEnd | null;
   expiresAt: number | null;
@@ -14,24 +14,24 @@ export interface RecordHead {
   hasRequests: boolean;
 }
 
-/** The request ids that the last message of a key holds, also when it says that there is no record any more. */
+/** The request ids in the last message of a key, which may also be the end of the record. */
 export interface HeldRequests {
   /** Oldest first. */
   ids: readonly string[];
-  /** When ids were last kept elsewhere because they were too many, on the writer's clock; 0 for never. */
+  /** When ids last left the record because they were too many, on the writer's clock; 0 if never. */
   leftAt: number;
 }
 
 export const NO_REQUESTS: HeldRequests = { ids: [], leftAt: 0 };
 
-/** A line of JSON with the name and length of each field and the request ids, then the fields. */
+/** Encodes a line of JSON with the name and length of each field and the request ids, then the fields. */
 export function recordBody({ fields }: Pick<RecordState, 'fields'>, requests: HeldRequests): Buffer {
   const lengths = Array.from(fields, ([field, value]) => [field, value.length]);
   const line = [lengths, requests.ids, ...(requests.leftAt === 0 ? [] : [requests.leftAt])];
   return Buffer.concat([Buffer.from(`${JSON.stringify(line)}\n`), ...fields.values()]);
 }
 
-/** What the end of a record holds: its request ids outlive it. */
+/** Encodes the body of a record's end: its request ids outlive it. */
 export function endBody(requests: HeldRequests): Buffer {
   return holdsNone(requests) ? Buffer.alloc(0) : recordBody({ fields: new Map() }, requests);
 }
@@ -75,7 +75,7 @@ export function readRecordHead(headers: HeaderValues): RecordHead {
   };
 }
 
-/** The fields of a record and the request ids in a body, which the end of a record may have too. */
+/** Decodes the fields and request ids in a body of a record or of its end. */
 export function readBody(body: Buffer): { fields: Map<string, Uint8Array>; requests: HeldRequests } {
   const fields = new Map<string, Uint8Array>();
   const end = body.indexOf(10);

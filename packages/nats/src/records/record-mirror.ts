@@ -1,4 +1,7 @@
-/** The keys of all records in order, with what decides about scans, jobs and expiry; fed by the stream. About 200 bytes a key. */
+/**
+ * The keys of all records in order, with the data that scans, jobs and expiry need; fed by the stream. Takes about 200
+ * bytes per key.
+ */
 import {
   compareKeys,
   type EngineCall,
@@ -24,20 +27,20 @@ interface Row {
 interface Table {
   rows: Map<string, Row>;
   keys: SortedKeys;
-  /** Places of jobs, each with its key. */
+  /** Index entries of jobs, each with its key. */
   places: SortedKeys;
 }
 
-/** The mark that a deleted record leaves, until every mirror must have seen it. */
-interface Mark {
+/** The delete marker of a record, kept until every mirror must have seen it. */
+interface DeleteMarker {
   name: RecordName;
   subject: string;
   seq: number;
   at: number;
 }
 
-/** Twice as long as a mirror may be away without beginning anew. */
-const KEEP_MARKS_MS = 60 * 60_000;
+/** Twice as long as a mirror may be disconnected without starting over. */
+const KEEP_MARKERS_MS = 60 * 60_000;
 const TIME_DIGITS = 16;
 
 export class RecordMirror {
@@ -45,9 +48,9 @@ export class RecordMirror {
   readonly #mirror: Mirror;
   readonly #clock: () => number;
   readonly #tables = new Map<string, Table>();
-  /** When, table and key of every record that expires. */
+  /** Expiry, table and key of every record that expires. */
   readonly #expiries = new SortedKeys();
-  #marks: Mark[] = [];
+  #markers: DeleteMarker[] = [];
 
   constructor(link: Link, messages: Messages, clock: () => number) {
     this.#messages = messages;
@@ -68,17 +71,17 @@ export class RecordMirror {
     this.#mirror.stop();
   }
 
-  /** Whether it runs already, so that catching up costs one question. */
+  /** Whether it is running, so that catching up costs one request. */
   get started(): boolean {
     return this.#mirror.started;
   }
 
-  /** The revision of a record as it stands, 0 when there is none. */
+  /** Returns the current revision of a record, or 0 when there is none. */
   revisionOf({ space, tenantId, key }: RecordName): number {
     return this.#tables.get(tableId(space, tenantId))?.rows.get(key)?.revision ?? 0;
   }
 
-  /** Up to `count` keys of live records under a prefix, after one of them. */
+  /** Returns up to `count` keys of live records with a prefix, after a given one. */
   keys(space: RecordSpace, tenantId: string, prefix: string, after: string | null, count: number): string[] {
     const table = this.#tables.get(tableId(space, tenantId));
     const found: string[] = [];
@@ -91,7 +94,7 @@ export class RecordMirror {
     return found;
   }
 
-  /** Up to `count` places of live jobs, from one on and below another, or after one. */
+  /** Returns up to `count` index entries of live jobs from `from` to before `to`, or after a given one. */
   places(tenantId: string, range: Omit<PlaceRange, 'limit'>, count: number): { place: string; key: string }[] {
     const table = this.#tables.get(tableId('kv', tenantId));
     const start = range.after ? entryOf(range.after.place, range.after.key) : range.from;
@@ -106,7 +109,7 @@ export class RecordMirror {
     return found;
   }
 
-  /** Up to `count` records whose time has passed. */
+  /** Returns up to `count` expired records. */
   expired(count: number): { name: RecordName; revision: number; hasRequests: boolean }[] {
     const now = this.#clock();
     const found: ReturnType<RecordMirror['expired']> = [];
@@ -119,31 +122,31 @@ export class RecordMirror {
     return found;
   }
 
-  /** Tenants that have a record of a space. */
+  /** Returns the tenants that have a record of a space. */
   tenants(space: RecordSpace): string[] {
     const tables = [...this.#tables].filter(([, table]) => table.rows.size > 0);
     const ids = tables.map(([id]) => id.split('\0') as [RecordSpace, string]);
     return ids.filter(([of]) => of === space).map(([, tenantId]) => tenantId);
   }
 
-  /** Up to `count` records of a tenant, expired or not. */
+  /** Returns up to `count` records of a tenant, expired or not. */
   records(space: RecordSpace, tenantId: string, count: number): { key: string; revision: number }[] {
     const rows = this.#tables.get(tableId(space, tenantId))?.rows ?? new Map<string, Row>();
     return Array.from(rows, ([key, { revision }]) => ({ key, revision })).slice(0, count);
   }
 
-  /** The subjects of marks whose keys begin with a prefix. */
-  marked(space: RecordSpace, tenantId: string, prefix: string): readonly { subject: string; seq: number }[] {
-    const isOurs = ({ name }: Mark) =>
+  /** Returns the delete markers of keys with a prefix. */
+  markersUnder(space: RecordSpace, tenantId: string, prefix: string): readonly { subject: string; seq: number }[] {
+    const isOurs = ({ name }: DeleteMarker) =>
       name.space === space && name.tenantId === tenantId && name.key.startsWith(prefix);
-    return this.#marks.filter(isOurs);
+    return this.#markers.filter(isOurs);
   }
 
-  /** Removes up to `count` marks that nobody needs any more; gives how many. */
-  async removeMarks(count: number, call: EngineCall): Promise<number> {
-    const old = this.#marks.slice(0, count).filter(({ at }) => at < Date.now() - KEEP_MARKS_MS);
+  /** Removes up to `count` delete markers that are no longer needed and returns how many. */
+  async removeMarkers(count: number, call: EngineCall): Promise<number> {
+    const old = this.#markers.slice(0, count).filter(({ at }) => at < Date.now() - KEEP_MARKERS_MS);
     for (const { subject, seq } of old) await this.#messages.purge(subject, seq + 1, call);
-    this.#marks = this.#marks.slice(old.length);
+    this.#markers = this.#markers.slice(old.length);
     return old.length;
   }
 
@@ -162,7 +165,7 @@ export class RecordMirror {
     if (end !== null) {
       table.keys.delete(key);
       if (table.rows.size === 0) this.#tables.delete(id);
-      this.#marks.push({ name: { space: space as RecordSpace, tenantId, key }, subject, seq, at: Date.now() });
+      this.#markers.push({ name: { space: space as RecordSpace, tenantId, key }, subject, seq, at: Date.now() });
       return;
     }
     table.rows.set(key, { revision: seq, expiresAt, places, hasRequests });
@@ -182,11 +185,11 @@ export class RecordMirror {
   #forget(): void {
     for (const [id, table] of this.#tables) for (const key of [...table.rows.keys()]) this.#drop(id, table, key);
     this.#tables.clear();
-    this.#marks = [];
+    this.#markers = [];
   }
 }
 
-/** Ids have no NUL: it parts them, and sorts before everything else. */
+/** Ids contain no NUL: it separates them, and sorts before everything else. */
 function tableId(space: RecordSpace, tenantId: string): string {
   return `${space}\0${tenantId}`;
 }

@@ -1,4 +1,4 @@
-/** What record subjects hold: read from the server, or remembered from the last look where nothing has changed since. */
+/** Reads record subjects from the server, or from a cache where nothing has changed since. */
 import { isTidemarkError, TidemarkError } from '@tidemark/core';
 import {
   corruptValue,
@@ -18,9 +18,9 @@ import { type Subject, subjectOf } from '../streams/subjects.ts';
 import { type HeldRequests, NO_REQUESTS, readBody, readRecordHead } from './record-messages.ts';
 import type { RecordMirror } from './record-mirror.ts';
 
-/** What a subject holds now. */
+/** The current content of a subject. */
 export interface Found {
-  /** Of the last message, whatever it says; 0 when there is none. */
+  /** Sequence of the last message, of any kind; 0 when there is none. */
   revision: number;
   /** The record, expired or not. */
   state: RecordState | undefined;
@@ -33,12 +33,12 @@ export interface Found {
 /** A record as a scan returns it. */
 export type ReadRecord = StoredRecord & Pick<ScannedRecord, 'damaged' | 'unsummed'>;
 
-/** From so many records on it is cheaper to ask the mirror which of them have changed. */
+/** From this many records on, it is cheaper to ask the mirror which of them have changed. */
 const MANY = 4;
 const MAX_SEEN_BYTES = 16 * 1024 * 1024;
-/** What an entry takes besides the values, roughly. */
+/** Approximate size of an entry besides its values. */
 const ENTRY_BYTES = 500;
-/** A record over this size is always looked at again. */
+/** Larger records are not cached. */
 const LARGE = 64 * 1024;
 
 export interface ReaderParts {
@@ -50,7 +50,7 @@ export interface ReaderParts {
 
 export class RecordReader {
   readonly #parts: ReaderParts;
-  /** Records that were read or written last, to be written to without another look. */
+  /** Cache of records that were read or written last, to be written to without another read. */
   readonly #seen = new LruMap<string, Found>(MAX_SEEN_BYTES, weigh);
 
   constructor(parts: ReaderParts) {
@@ -64,7 +64,7 @@ export class RecordReader {
     return this.getKnown(names, call);
   }
 
-  /** Of records whose revision the mirror knows, only those are asked for that were not seen at it. */
+  /** Reads records through the mirror: only those whose cached revision is not current are read from the server. */
   getKnown(names: readonly RecordName[], call: EngineCall): Promise<(StoredRecord | null)[]> {
     return Promise.all(names.map((name) => this.#getKnown(name, call)));
   }
@@ -100,12 +100,12 @@ export class RecordReader {
         if (found.state && !found.damaged) this.remember(subject, found);
         return found;
       }
-      // Its parts are gone, so a newer version stands, or is about to.
+      // Its parts are gone, so a newer version is stored, or about to be.
       if (isOver(call)) throw new TidemarkError('TIMEOUT', 'The record changed faster than it could be read');
     }
   }
 
-  /** The record in a message; `null` when its parts went with a newer version. */
+  /** Decodes the record in a message; `null` when its parts were removed with a newer version. */
   async stateOf(message: StoredMessage, call: EngineCall): Promise<RecordState | null> {
     const found = await this.#contentOf(message, call);
     return found && !found.damaged ? (found.state ?? null) : null;
@@ -140,12 +140,12 @@ export class RecordReader {
     this.#seen.delete(subject.text);
   }
 
-  /** The record that stands, if it has not expired. */
+  /** Returns the record unless it has expired. */
   live({ state }: Found): RecordState | undefined {
     return state && (state.expiresAt === null || state.expiresAt > this.#parts.clock()) ? state : undefined;
   }
 
-  /** A caller may do as it likes with what it gets; what is remembered must not change with it. */
+  /** Copies the record: callers may modify it, and the cache must not change with it. */
   copy(state: RecordState): StoredRecord;
   copy(state: RecordState | undefined): StoredRecord | null;
   copy(state: RecordState | undefined): StoredRecord | null {

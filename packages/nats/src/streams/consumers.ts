@@ -1,14 +1,15 @@
 /**
- * Consumers: how many messages come in one go. A walk is a bounded read by pulling; a follower is an ordered push consumer that is made
- * anew, from the message after the last one it gave, whenever a message is missing, the heartbeat stops or the connection breaks.
+ * Consumers, which read many messages at a time. A walk is a bounded read by pulling. A follower is an ordered push
+ * consumer. It is recreated after the last message it delivered whenever a message is missing, the heartbeat stops or
+ * the connection breaks.
  *
- * Consumers of 2.9.10 pass over messages where subjects are purged meanwhile: a purge moves them on to the first message that is left of
- * its subject, which may be the last of all. So every gap in the sequences is asked about, and the leader gives what is missing. A
- * consumer that has passed over many is replaced by another, since it takes a request for each.
+ * Consumers of 2.9.10 skip messages where subjects are purged meanwhile: a purge moves them to the first message left
+ * of its subject, which may be the last of all. So every gap in the sequences is checked with the leader, which returns
+ * the missing messages. A consumer that has skipped many is replaced, since each takes a request.
  */
 import type { Msg } from '@nats-io/nats-core';
 import { type EngineCall, inParts, sleep } from '@tidemark/core/engine';
-import { isOver, type Link, PAUSE_MS } from '../connection/link.ts';
+import { isOver, type Link, RETRY_DELAY_MS } from '../connection/link.ts';
 import { isPassing, NO_CONSUMER, RefusedByServer, unavailable } from '../errors.ts';
 import { HEADER, headersOf } from '../messages/headers.ts';
 import type { Messages, StoredMessage } from '../messages/messages.ts';
@@ -19,9 +20,9 @@ const RETRY_MS = 250;
 const BATCH = 500;
 const PULL_MS = 1_000;
 const GAPS_AT_ONCE = 32;
-/** So many gaps are asked about one by one, before it is worth to learn of all. */
+/** Up to this many gaps are checked one by one, before it is worth reading all of them. */
 const FEW_GAPS = 8;
-/** So many messages that a consumer lacks are asked for one by one, before another consumer is made. */
+/** Up to this many skipped messages are read one by one, before another consumer is created. */
 const FEW_MESSAGES = 8;
 const NANOSECONDS = 1_000_000;
 
@@ -50,8 +51,8 @@ function configOf(start: 'heads' | number, filter: string, headersOnly: boolean,
 }
 
 /**
- * Messages of a filter from a sequence on, in order, up to `last`, which its leader is known to have: the consumer may live on a
- * server that is behind, and is waited for.
+ * Yields messages of a filter from a sequence on, in order, up to `last`, which the leader is known to have. Waits for
+ * it if the consumer is on a server that is behind.
  */
 export async function* walk(
   link: Link,
@@ -74,7 +75,7 @@ export async function* walk(
         }
         if (isOver(call)) throw unavailable(new Error('the messages did not come in time'));
         if (batch.length > 0) continue;
-        // It has come to its end, or was moved past what is left.
+        // The consumer has reached its end, or was moved past the remaining messages.
         const lacking = await missing(messages, range.filter, from, range.last + 1, call);
         yield* lacking;
         if (lacking.length < FEW_MESSAGES) return;
@@ -84,12 +85,12 @@ export async function* walk(
     } catch (error) {
       if (!(error instanceof RefusedByServer && error.code === NO_CONSUMER) && !isPassing(error)) throw error;
     } finally {
-      link.tell(`CONSUMER.DELETE.${stream}.${name}`);
+      link.sendWithoutReply(`CONSUMER.DELETE.${stream}.${name}`);
     }
   }
 }
 
-/** A batch from a sequence on, with what the leader has in its gaps; many are asked about at a time, and most are empty. */
+/** Yields a batch with the messages that the leader has in its gaps. Checks many gaps at a time; most are empty. */
 async function* withMissing(
   messages: Messages,
   filter: string,
@@ -117,24 +118,21 @@ async function* withMissing(
   }
 }
 
-/** Gaps before messages of a whole stream that are not known to be empty. */
+/** Counts the gaps in a batch of a whole stream that are not known to be empty. */
 function countGaps(messages: Messages, batch: readonly StoredMessage[], from: number): number {
   const starts = [from, ...batch.map(({ seq }) => seq + 1)];
   return batch.filter(({ seq }, at) => starts[at]! < seq && !messages.isEmpty(starts[at]!, seq)).length;
 }
 
-/** Whether something may lie between the sequence that comes next and a message. */
+/** Whether messages may be missing between `next` and a message. */
 function mayLack(filter: string, { seq, headers }: StoredMessage, next: number): boolean {
   if (seq === next) return false;
   const expected = headers[HEADER.expected];
-  // It tells which message of its subject it was stored behind; that says all where there is one subject.
+  // The message names the sequence before it on its subject, which is enough if the filter is one subject.
   return /[*>]/.test(filter) || expected === undefined || Number(expected) >= next;
 }
 
-/**
- * The first few messages that the leader has of a filter from a sequence on and below another. A gap is asked about once, however
- * often it is met.
- */
+/** Returns the first few messages that the leader has of a filter between two sequences. A gap is queried only once. */
 async function missing(
   messages: Messages,
   filter: string,
@@ -159,7 +157,7 @@ async function createConsumer(link: Link, stream: string, config: object, call: 
   return link.query<ConsumerInfo>(`CONSUMER.CREATE.${stream}`, { stream_name: stream, config }, call);
 }
 
-/** What a consumer has at once. */
+/** Returns the messages that a consumer has immediately available. */
 async function pull(link: Link, stream: string, name: string, call: EngineCall): Promise<StoredMessage[]> {
   await link.whenConnected(call);
   const messages: StoredMessage[] = [];
@@ -189,7 +187,10 @@ function messageOf(msg: Msg): StoredMessage {
   return { subject: msg.subject, seq: deliveryInfo(msg).seq, headers: headersOf(msg), data: Buffer.from(msg.data) };
 }
 
-/** `$JS.ACK.stream.consumer.delivered.streamSeq.consumerSeq.time.pending`, with domain and account before in newer servers. */
+/**
+ * Parses `$JS.ACK.stream.consumer.delivered.streamSeq.consumerSeq.time.pending`. Newer servers prepend domain and
+ * account.
+ */
 function deliveryInfo(msg: Msg): { seq: number; delivery: number; pending: number } {
   const tokens = msg.reply!.split('.');
   const at = tokens.length >= 11 ? 7 : 5;
@@ -200,19 +201,22 @@ export interface FollowerOptions {
   messages: Messages;
   filter: string;
   /**
-   * `heads`: the last message of each subject first, then all that follow; a number: from this sequence on; `new`: after what the
-   * leader has, as a consumer's own notion of new depends on how far its server is behind.
+   * `heads`: the last message of each subject first, then all that follow. A number: from this sequence on. `new`:
+   * after the leader's last sequence, because a consumer's own notion of new depends on how far behind its server is.
    */
   start: 'heads' | 'new' | number;
   headersOnly: boolean;
   onMessage: (message: StoredMessage) => void;
-  /** All that was there when it began has been given. */
+  /** Called when everything that was stored at the start has been delivered. */
   onCaughtUp?: () => void;
-  /** It was away so long that markers may be gone and has stopped: what it gave is to be forgotten, and begun anew. */
+  /**
+   * Called when it has stopped because it was disconnected so long that delete markers may be gone. The state built
+   * from it must be dropped and rebuilt.
+   */
   onRestart?: () => void;
 }
 
-/** How long a follower may be away and still go on where it was: markers of removals are kept for twice as long. */
+/** How long a follower may be disconnected and still continue: delete markers are kept for twice as long. */
 const MAY_BE_AWAY_MS = 30 * 60_000;
 
 export class Follower {
@@ -221,10 +225,10 @@ export class Follower {
   #inbox: { subject: string; stop: () => void } | null = null;
   #consumer = '';
   #deliveries = 0;
-  /** `new` until the leader was asked. */
+  /** `new` until the leader's last sequence is known. */
   #start: FollowerOptions['start'];
   #lastSeq = 0;
-  /** What came while a gap is looked into; `null` while there is none. */
+  /** Messages that arrived while a gap is being checked; `null` if none is. */
   #held: { message: StoredMessage; pending: number }[] | null = null;
   #heardAt = Date.now();
   #making = false;
@@ -240,7 +244,7 @@ export class Follower {
     void this.#make();
   }
 
-  /** The last sequence that was given; what is lower has been given, or was removed before. */
+  /** The last delivered sequence. Everything lower was delivered, or was removed before. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
@@ -282,9 +286,9 @@ export class Follower {
       this.#heardAt = Date.now();
       if (num_pending === 0) this.#options.onCaughtUp?.();
     } catch {
-      // The watchdog finds that nothing is heard and tries again.
+      // The watchdog notices the silence and retries.
       this.#letGo();
-      await sleep(PAUSE_MS);
+      await sleep(RETRY_DELAY_MS);
     } finally {
       this.#making = false;
     }
@@ -316,13 +320,13 @@ export class Follower {
     return filter !== messages.all || !messages.isEmpty(next, message.seq);
   }
 
-  /** Of subjects' last messages most sequences are missing. */
+  /** False while reading the last messages of subjects, where most sequences are missing anyway. */
   get #knowsPlace(): boolean {
     return typeof this.#start === 'number';
   }
 
   #give(message: StoredMessage, pending: number): void {
-    // A consumer on a server that is behind begins with what was given before.
+    // A consumer on a server that is behind starts with messages that were already delivered.
     if (message.seq > this.#lastSeq) {
       this.#options.onMessage(message);
       this.#lastSeq = message.seq;
@@ -330,7 +334,7 @@ export class Follower {
     if (pending === 0) this.#options.onCaughtUp?.();
   }
 
-  /** Gives what is held, and before it what the leader has and the consumer did not give. */
+  /** Delivers the held messages, and before them those that the leader has and the consumer skipped. */
   async #fill(held: { message: StoredMessage; pending: number }[]): Promise<void> {
     const { messages, filter } = this.#options;
     const inbox = this.#inbox;
@@ -354,7 +358,10 @@ export class Follower {
     }
   }
 
-  /** Gives at once what there is up to a sequence that the leader has, if it is little: the consumer may have passed over the last one. */
+  /**
+   * Delivers all messages up to a sequence that the leader has at once, if they are few: the consumer may have skipped
+   * the last one.
+   */
   async fillUpTo(seq: number, call: EngineCall): Promise<void> {
     if (this.#held || !this.#knowsPlace) return;
     const { messages, filter } = this.#options;
@@ -364,7 +371,7 @@ export class Follower {
     if (lacking.length === FEW_MESSAGES) void this.#make();
   }
 
-  /** A heartbeat, or a question of flow control, which is to be answered. */
+  /** Handles a heartbeat, or a flow control request, which must be answered. */
   #heed(msg: Msg): void {
     if (msg.reply) this.#link.send(msg.reply);
     const stalled = msg.headers?.get('Nats-Consumer-Stalled');
@@ -382,7 +389,8 @@ export class Follower {
     this.#inbox?.stop();
     this.#inbox = null;
     this.#held = null;
-    if (this.#consumer) this.#link.tell(`CONSUMER.DELETE.${this.#options.messages.stream}.${this.#consumer}`);
+    if (this.#consumer)
+      this.#link.sendWithoutReply(`CONSUMER.DELETE.${this.#options.messages.stream}.${this.#consumer}`);
     this.#consumer = '';
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What a process knows of a whole stream: the headers of the last message of each subject, then of every message as it comes. Before
- * it answers it has caught up with what the leader had at that moment, so it sees every write that was acknowledged before.
+ * A process's view of a whole stream: the headers of the last message of each subject, then of every message as it
+ * arrives. Before it answers, it catches up with the leader's last sequence, so it includes every write acknowledged
+ * before.
  */
 import type { EngineCall } from '@tidemark/core/engine';
 import { isOver, type Link } from '../connection/link.ts';
@@ -9,10 +10,10 @@ import type { Messages, StoredMessage } from '../messages/messages.ts';
 import { Follower } from './consumers.ts';
 import { streamInfo } from './streams.ts';
 
-/** How long a message that the leader has is waited for, before it is asked whether it is still there. */
+/** How long to wait for a message that the leader has, before checking whether it still exists. */
 const LATE_MS = 100;
 const LOOK_WITHIN_MS = 5_000;
-/** So many of the newest messages are read one by one, whatever was gathered of them. */
+/** This many of the newest messages are read one by one, even if the last message of their subject was already read. */
 const READ_AGAIN = 10_000;
 
 export class Mirror {
@@ -24,9 +25,9 @@ export class Mirror {
   #follower: Follower | null = null;
   #started = false;
   #stopped = false;
-  /** Whether it has come to where it is given every message. */
+  /** Whether it now receives every message. */
   #followsAll = false;
-  /** Up to here nothing is missing, though the last message may have been removed. */
+  /** Nothing is missing up to this sequence, though the last message may have been removed. */
   #complete = 0;
 
   constructor(link: Link, messages: Messages, take: (message: StoredMessage) => void, forget: () => void) {
@@ -47,8 +48,9 @@ export class Mirror {
   }
 
   /**
-   * The last messages of subjects, up to some way before the end, and from there on every message. Once, on a cluster of 2.9.10, a run
-   * that was begun meanwhile was missing after the last messages alone; the likely reason is that they are gathered while others are stored.
+   * Reads the last messages of subjects up to some distance before the end, and from there on every message. Once, on a
+   * cluster of 2.9.10, a run begun meanwhile was missing when only the last messages were read; probably because the
+   * server collects them while others are stored.
    */
   async #begin(): Promise<void> {
     const from = await this.#safeStart();
@@ -107,7 +109,7 @@ export class Mirror {
     });
   }
 
-  /** Forgets everything and begins anew. */
+  /** Drops all state and starts over. */
   #restart(): void {
     this.#follower?.stop();
     this.#followsAll = false;
@@ -116,14 +118,14 @@ export class Mirror {
     void this.#begin();
   }
 
-  /** Waits until all that is acknowledged by now is taken in. */
+  /** Waits until every write acknowledged so far is included. */
   async caughtUp(call: EngineCall): Promise<void> {
     this.start();
     const last = await this.#messages.lastSeq(call);
     while (this.#seq < last) {
       if (await this.#moved()) continue;
       if (isOver(call)) throw unavailable(new Error('the mirror of the stream is behind'));
-      // What is waited for may have been removed; then the last one that is there counts.
+      // The message may have been removed; then the last existing one counts.
       const there = await this.#messages.last(this.#messages.all, call);
       if (!this.#followsAll) continue;
       if (there && there.seq > this.#seq) await this.#follower?.fillUpTo(there.seq, call);
@@ -142,13 +144,13 @@ export class Mirror {
   }
 
   #wake(): void {
-    // After the follower has noted how far it is.
+    // After the follower has recorded its position.
     queueMicrotask(() => {
       for (const wake of this.#waiting) wake();
     });
   }
 
-  /** Whether something came within a moment. */
+  /** Resolves to whether a message arrives within a moment. */
   #moved(): Promise<boolean> {
     return new Promise((resolve) => {
       const done = (moved: boolean) => {

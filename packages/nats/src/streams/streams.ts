@@ -1,20 +1,20 @@
 /**
- * The streams of a store: made so that nothing in them is ever dropped or changed, and compared with what the server says it
- * made of that, since servers drop options they do not know.
+ * The streams of a store: configured so that nothing in them is ever dropped or changed, and compared with the server's
+ * actual settings, because servers drop options that they do not know.
  */
 import { invalidArgument, TidemarkError } from '@tidemark/core';
 import type { EngineCall } from '@tidemark/core/engine';
 import type { Link } from '../connection/link.ts';
 import { NO_REPLICAS, NO_STREAM, RefusedByServer, STREAM_EXISTS, SUBJECTS_TAKEN } from '../errors.ts';
 
-/** How many versions of a record are kept: a watch that is slow sees each of them, a lost acknowledgement is settled by them. */
+/** Versions kept of each record: a slow watch sees each of them, and they settle lost acknowledgements. */
 const RECORD_VERSIONS = 8;
 
-/** How long the server keeps request ids: longer than they are asked for, since the clocks of writers differ. */
+/** How long the server keeps request ids: longer than needed, since the clocks of writers differ. */
 const REQUESTS_MAX_AGE_MS = 15 * 60_000;
 const NANOSECONDS_PER_MS = 1_000_000;
 
-/** Runs, the journals of agents, records, bytes that are too many for one message, and request ids that left their record. */
+/** Runs, journals of agents, records, spilled bytes, and request ids that have left their record. */
 export const STREAM_KINDS = ['runs', 'journals', 'records', 'bytes', 'requests'] as const;
 export type StreamKind = (typeof STREAM_KINDS)[number];
 
@@ -52,7 +52,7 @@ export function streamName(prefix: string, kind: StreamKind): string {
   return `${prefix}-${kind}`;
 }
 
-/** What the subjects of all its messages begin with. */
+/** Returns the start of the subjects of all its messages. */
 export function streamSubject(prefix: string, kind: StreamKind): string {
   return `${prefix}.${kind}`;
 }
@@ -77,7 +77,7 @@ export function safeConfig(prefix: string, kind: StreamKind, replicas: number): 
   };
 }
 
-/** Makes the streams that are not there; those that are must be safe. */
+/** Creates missing streams. Throws if an existing one is unsafe. */
 export async function prepareStreams(
   link: Link,
   prefix: string,
@@ -116,7 +116,7 @@ async function isThere(link: Link, name: string, call: EngineCall): Promise<bool
   }
 }
 
-/** Makes a stream, unless another process was quicker. */
+/** Creates a stream, unless another process was faster. */
 async function createStream(link: Link, safe: StreamConfig, call: EngineCall): Promise<void> {
   try {
     await link.query(`STREAM.CREATE.${safe.name}`, safe, call);
@@ -128,7 +128,10 @@ async function createStream(link: Link, safe: StreamConfig, call: EngineCall): P
   }
 }
 
-/** The subjects are this very stream's if it was made by another process between two looks of the server, or else a stranger's. */
+/**
+ * Throws if another stream has the subjects. They may also belong to this very stream, if another process created it
+ * between two checks of the server.
+ */
 async function requireSubjects(link: Link, { name, subjects }: StreamConfig, call: EngineCall): Promise<void> {
   for (const subject of subjects) {
     const { streams } = await link.query<{ streams: string[] | null }>('STREAM.NAMES', { subject }, call);
@@ -138,11 +141,11 @@ async function requireSubjects(link: Link, { name, subjects }: StreamConfig, cal
   }
 }
 
-/** A setting of a stream that is not as it should be. */
+/** A stream setting that is not as it should be. */
 export interface Weakness {
   setting: keyof StreamConfig;
   problem: string;
-  /** Whether something acknowledged can be lost by it, or a read can miss it. */
+  /** Whether it can lose an acknowledged write, or make a read miss one. */
   loses: boolean;
 }
 
@@ -188,7 +191,7 @@ export function weaknessesOf(config: StreamConfig, safe: StreamConfig): Weakness
 function refusal(name: string, problem: string): TidemarkError {
   return new TidemarkError(
     'DURABILITY_TOO_WEAK',
-    `The stream ${name} is not safe to use: ${problem}. Mend it with \`nats stream edit ${name}\`, or choose another prefix`,
+    `The stream ${name} is not safe to use: ${problem}. Fix it with \`nats stream edit ${name}\`, or choose another prefix`,
     { current: problem },
   );
 }

@@ -33,11 +33,11 @@ const HOSTILE = [
 ];
 
 describe('subjects', () => {
-  it('hold any id in tokens that NATS takes as they are (GEN-5)', () => {
+  it('encode any id in tokens that NATS accepts (GEN-5)', () => {
     for (const id of HOSTILE) expect(encodeToken(id)).toMatch(/^[^\s.*>]+$/);
   });
 
-  it('keep different ids apart and give them back', () => {
+  it('keep different ids apart and decode them', () => {
     const names = HOSTILE.flatMap((tenantId) => HOSTILE.map((name) => ({ space: 'kv', tenantId, name })));
     for (const dotted of [false, true]) {
       const subjects = names.map((name) => subjectOf('p.records', name, dotted).text);
@@ -51,7 +51,7 @@ describe('subjects', () => {
     expect(ids.map(encodeToken).sort(compareKeys)).toEqual(ids.sort(compareKeys).map(encodeToken));
   });
 
-  it('stay within a line of the protocol, however long the ids are', () => {
+  it('stay within a protocol line, however long the ids are', () => {
     const long = '😀'.repeat(128);
     for (const name of ['x'.repeat(512), '%2F'.repeat(512), `${long}.${'é'.repeat(700)}`]) {
       const subject = subjectOf('p.records', { space: 'artifacts', tenantId: long, name }, true);

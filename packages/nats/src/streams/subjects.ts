@@ -1,21 +1,22 @@
 /**
- * Ids as subject tokens (GEN-5): letters, digits, `-` and `_` stand for themselves, every other byte is a mark and two hex
- * digits. The marks lie where the bytes they stand for would, so encoded tokens sort as the ids do. Nothing raw is in a subject.
+ * Ids as subject tokens (GEN-5): letters, digits, `-` and `_` are unchanged; every other byte becomes an escape
+ * character and two hex digits. The escape characters sort where the bytes they replace would, so encoded tokens sort
+ * like the ids. No raw id is in a subject.
  */
 import { sha256Hex } from '@tidemark/core/engine';
 
-/** A server refuses protocol lines over 4 096 bytes; an id that would take more than this is hashed, and named in the message. */
+/** A server refuses protocol lines over 4 096 bytes. A longer id is hashed, and the message carries its name. */
 const LONGEST_TOKENS = 1_500;
 const EMPTY = '!';
-/** Begins a hash; no encoded id has it. */
+/** Starts a hash; no encoded id contains it. */
 const HASHED = '=';
 
 const ENCODED = Array.from({ length: 256 }, (_, byte) => {
   const text = String.fromCharCode(byte);
-  return /[A-Za-z0-9_-]/.test(text) ? text : markOf(byte) + byte.toString(16).toUpperCase().padStart(2, '0');
+  return /[A-Za-z0-9_-]/.test(text) ? text : escapeFor(byte) + byte.toString(16).toUpperCase().padStart(2, '0');
 });
 
-function markOf(byte: number): string {
+function escapeFor(byte: number): string {
   if (byte < 0x2d) return '!';
   if (byte < 0x30) return '/';
   if (byte < 0x41) return ':';
@@ -23,7 +24,7 @@ function markOf(byte: number): string {
   return byte < 0x61 ? '`' : '~';
 }
 
-/** One id as one token. */
+/** Encodes one id as one token. */
 export function encodeToken(id: string): string {
   if (id === '') return EMPTY;
   if (/^[A-Za-z0-9_-]+$/.test(id)) return id;
@@ -40,7 +41,7 @@ function decodeToken(token: string): string {
   return Buffer.from(text, 'latin1').toString();
 }
 
-/** What a subject names. */
+/** The name that a subject encodes. */
 export interface SubjectName {
   space: string;
   tenantId: string;
@@ -49,13 +50,13 @@ export interface SubjectName {
 
 export interface Subject {
   text: string;
-  /** Whether a part is hashed, so that its message has to carry the name. */
+  /** Whether a part is hashed, so that its message must carry the name. */
   hashed: boolean;
 }
 
 /**
- * The subject of a name under the subject of its stream, `tidemark.records` for example. The dots of a dotted name stay dots, so that
- * keys can be looked at by their first tokens.
+ * Returns the subject of a name under the subject of its stream, such as `tidemark.records`. With `dotted`, dots in the
+ * name stay, so that keys can be filtered by their first tokens.
  */
 export function subjectOf(stream: string, { space, tenantId, name }: SubjectName, dotted = false): Subject {
   const tenant = shortened(encodeToken(tenantId), tenantId);
@@ -69,7 +70,7 @@ export function tenantFilter(stream: string, space: string, tenantId: string): s
   return `${stream}.${space}.${shortened(encodeToken(tenantId), tenantId)}.>`;
 }
 
-/** The name of a subject under that of its stream; a message whose subject has a hashed part says it itself. */
+/** Decodes the name of a subject under that of its stream. If a part is hashed, the message carries the name. */
 export function nameOfSubject(stream: string, subject: string, inMessage: string | undefined): SubjectName {
   const [space, tenant, ...rest] = subject.slice(stream.length + 1).split('.');
   if (inMessage === undefined) {

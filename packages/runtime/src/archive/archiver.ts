@@ -1,4 +1,4 @@
-/** The archiver: whole runs to files and back, checked on both ways (RUN-15, RUN-17). */
+/** The archiver moves whole runs to files and back, and verifies both directions (RUN-15, RUN-17). */
 import {
   ENDED_RUN_STATUSES,
   type ExportedRun,
@@ -31,63 +31,82 @@ import { searchRun } from './search.ts';
 import type { ArchiveTarget } from './target.ts';
 
 export interface ArchiverOptions {
-  /** As it was opened: payloads of archived runs are read with its codec. */
+  /** The store to archive from. Its codec decodes payloads of archived runs. */
   store: Store;
   target: ArchiveTarget;
-  /** Called at named points, for tests that crash there. */
+  /** Test hook: called at named points, where tests crash. */
   probe?: (point: ArchivePoint) => void;
 }
 
 export interface ArchiveRunsOptions {
-  /** Ends the work after the runs under way. */
+  /** Stops after the runs in progress. */
   signal?: AbortSignal;
-  /** Told what was done so far, after every pack. */
+  /** Called with the counts so far after every pack. */
   onProgress?: (report: ArchiveReport) => void;
-  /** Only counts. */
+  /** Counts the runs without archiving them. */
   dryRun?: boolean;
 }
 
 /** Options of calls that name an archived run. */
 export interface ArchivedRunOptions {
-  /** Needed only where several tenants use the same run id, or the store cannot tell whose it was. */
+  /** Required only if several tenants use the same run id, or the store does not know whose run it was. */
   tenantId?: string;
 }
 
 export interface Archiver {
   /**
-   * Archives one run, whatever its status. `RUN_NOT_FOUND` if unknown; `SEQ_CONFLICT` when it has gone on since `expectedSeq`, or
+   * Archives one run, whatever its status.
+   *
+   * @throws `RUN_NOT_FOUND` if the run is unknown, `SEQ_CONFLICT` if it is not at `expectedSeq` or receives events
    * meanwhile.
    */
   archiveRun(runId: string, options?: ArchivedRunOptions & { expectedSeq?: number }): Promise<ArchiveReport>;
-  /** Archives the runs named, or those of a filter: only ended ones, unless the filter names a status. */
+  /**
+   * Archives the named runs, or all runs that match a filter. A filter without a status matches only ended runs.
+   *
+   * @throws `RUN_NOT_FOUND` if a named run is unknown. Runs that change meanwhile stay in the store and are reported as
+   * `spared`.
+   */
   archiveRuns(which: RunFilter | readonly RunRef[], options?: ArchiveRunsOptions): Promise<ArchiveReport>;
   /**
-   * Brings an archived run back into the store; its copy in the archive stays. A store that does not know the run gets the
-   * newest copy the archive has.
+   * Restores an archived run into the store. The copy in the archive stays. A store that does not know the run gets the
+   * newest copy of the archive.
+   *
+   * @throws `RUN_NOT_FOUND` if the archive has no such run, `RUN_ARCHIVED` if it is in another archive, `AMBIGUOUS_RUN`
+   * if several tenants have it, `CORRUPT_EVENT` if the file is damaged.
    */
   restoreRun(runId: string, options?: ArchivedRunOptions): Promise<RestoreResult>;
-  /** The events of an archived run, which stays where it is. */
+  /**
+   * Yields the events of an archived run without restoring it.
+   *
+   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED` or `CORRUPT_EVENT`, as `restoreRun`.
+   */
   readRun(runId: string, options?: ArchivedRunOptions): AsyncIterable<RunEventRecord>;
-  /** The same in the form it was exported in. */
+  /**
+   * Yields an archived run in its exported form, without restoring it.
+   *
+   * @throws `RUN_NOT_FOUND`, `RUN_ARCHIVED` or `CORRUPT_EVENT`, as `restoreRun`.
+   */
   exportRun(runId: string, options?: ArchivedRunOptions): AsyncIterable<RunPart>;
-  /** Reads the whole archive, or that of a tenant, and checks every file and every run. */
+  /** Reads the whole archive, or one tenant's part of it, and verifies every file and every run. */
   verify(options?: { tenantId?: string; signal?: AbortSignal }): Promise<ArchiveCheck>;
-  /** Deletes every file of a tenant, after its runs were erased from the store. Gives how many. */
+  /** Deletes every file of a tenant and returns how many. Call it after erasing the tenant from the store. */
   deleteTenant(tenantId: string): Promise<number>;
 }
 
 /**
- * An archiver between a store and a place for files. Any number of them may work at once, in any number of processes.
+ * Creates an archiver that moves runs from a store to a target. Any number of archivers may run at once, in any number
+ * of processes.
  *
  * @example
- * const archiver = createArchiver({ store, target: directoryTarget('/var/lib/app/archive') });
+ * const archiver = createArchiver({ store, target: directoryTarget('archive') });
  * await archiver.archiveRuns({ updatedBefore: '2026-01-01T00:00:00Z' }, { onProgress: console.log });
  */
 export function createArchiver(options: ArchiverOptions): Archiver {
   return new TargetArchiver(options);
 }
 
-/** Runs that are looked at together, to be packed by tenant and day. */
+/** Number of runs that are grouped by tenant and day at a time. */
 const WINDOW = 1_000;
 /** The last part of a long run may take a while. */
 const RESTORE_LIMIT_MS = 600_000;
@@ -115,7 +134,7 @@ class TargetArchiver implements Archiver {
     return report;
   }
 
-  /** What archivers before this one left under way. */
+  /** Finishes the packs that earlier archivers left in progress. */
   async #finishOnce(): Promise<void> {
     this.#finished ??= this.#packing.finishUnderWay(emptyReport(false)).catch((error) => {
       this.#finished = undefined;
@@ -146,7 +165,7 @@ class TargetArchiver implements Archiver {
     return report;
   }
 
-  /** The runs by tenant and day, some at a time. */
+  /** Yields groups of runs by tenant and day, one window at a time. */
   async *#windows(which: RunFilter | readonly RunRef[]): AsyncGenerator<Group[]> {
     let groups = new Map<string, Group>();
     let size = 0;
@@ -202,8 +221,8 @@ class TargetArchiver implements Archiver {
   }
 
   /**
-   * Where the tombstone of a run says it lies; `null` when the run is not archived. The location was written by a caller of
-   * `archiveRun`, who may have named the file of another tenant: such a file is not opened.
+   * Returns the location in the run's tombstone, or `null` if the run is not archived. The location was written by a
+   * caller of `archiveRun`, who may have named the file of another tenant: such a file is not opened.
    */
   async #locate(runId: string, options: ArchivedRunOptions): Promise<Located | null> {
     const archive = await this.#store.runs.archiveLocation(runId, { tenantId: options.tenantId });
@@ -215,7 +234,7 @@ class TargetArchiver implements Archiver {
     return { ...location, tenantId };
   }
 
-  /** Whether the tenant that a location names is the one whose tombstone names the location. */
+  /** Whether the location's tenant is the one whose tombstone has this location. */
   async #isOwner(tenantId: string, runId: string, archive: string, options: ArchivedRunOptions): Promise<boolean> {
     if (options.tenantId !== undefined) return options.tenantId === tenantId;
     const { tenantId: confinedTo } = this.#store.info;
@@ -273,7 +292,7 @@ function count(report: ArchiveReport, group: Group): void {
 }
 
 interface Located extends Location {
-  /** Whose run it is, as the name of the pack says. */
+  /** The tenant in the name of the pack. */
   tenantId: string;
 }
 

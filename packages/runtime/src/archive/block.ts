@@ -1,7 +1,7 @@
 /**
- * A run in a pack: lines of JSON. The first says what is known of the run; then its parts, each with a column per field, which
- * compresses far better than events one by one; the last has the hash of all bytes before. Links and default keys are left out,
- * as they follow from the rest: a block that does not lead to the head of its run is corrupt.
+ * A block holds one run of a pack as lines of JSON. The first line describes the run. Its parts follow, with one column
+ * per field, which compresses far better than single events. The last line has the hash of all bytes before it. Links
+ * and default keys are omitted and recomputed: a block that does not lead to the head of its run is corrupt.
  */
 import { createHash, type Hash } from 'node:crypto';
 import {
@@ -20,7 +20,7 @@ import { type Digest, defaultIdempotencyKey, digestBytes, FIRST_LINK } from '@ti
 
 const FORMAT = 'tidemark-run-1';
 
-/** Sequences and links follow from the rest. */
+/** Sequences and links are recomputed. */
 type Column = Exclude<StoredField, 'runSeq' | 'link'>;
 
 const COLUMNS = EVENT_FIELD_NAMES.filter(
@@ -34,7 +34,7 @@ type Line =
   | { from: number; count: number; columns: Columns }
   | { end: string };
 
-/** The lines of a run. */
+/** Yields the lines of a run. */
 export async function* encodeBlock(parts: AsyncIterable<RunPart>): AsyncGenerator<Buffer, void, undefined> {
   const hash = createHash('sha256');
   const line = (content: Line) => {
@@ -60,7 +60,7 @@ function columnsOf({ runId }: ExportedRun, events: readonly ExportedEvent[]): Co
   return Object.fromEntries(COLUMNS.map((name) => [name, folded(kept.map((event) => event[name]))])) as Columns;
 }
 
-/** A column whose values are all the same is written as one. */
+/** Folds a column of equal values into a single value. */
 function folded(values: unknown[]): unknown[] {
   const [first] = values;
   return typeof first !== 'object' && values.every((value) => value === first) ? [first] : allNull(values);
@@ -70,7 +70,7 @@ function allNull(values: unknown[]): unknown[] {
   return values.every((value) => value === null) ? [null] : values;
 }
 
-/** A block whose end has not come yet; its last part is held back until then. */
+/** A block whose end has not been read. Its last part is held back until then. */
 interface OpenBlock {
   run: ExportedRun;
   hash: Hash;
@@ -78,15 +78,18 @@ interface OpenBlock {
   held: RunPart | null;
 }
 
-/** Reads blocks line by line; gives each part once it is complete and follows from what came before. */
+/** Reads blocks line by line. Returns each part once it is complete and its links are verified. */
 export class BlockReader {
   #open: OpenBlock | null = null;
-  /** The run whose first line came last. */
+  /** The run whose first line was read last. */
   opened: ExportedRun | null = null;
-  /** The run whose last line came last. */
+  /** The run whose last line was read last. */
   finished: ExportedRun | null = null;
 
-  /** The part that is now known to be whole, if any; the last one comes only with the end of its block. */
+  /**
+   * Reads a line and returns the part that it completes, if any. The last part is returned only with the end of its
+   * block.
+   */
   take(line: Buffer): RunPart | null {
     this.finished = null;
     const content = parse(line);
@@ -94,7 +97,7 @@ export class BlockReader {
     if ('format' in content) {
       if (content.format !== FORMAT)
         throw corrupt(`it is written as ${content.format}, which this library does not read`);
-      // A block without its end was given up by its writer.
+      // The writer gave up a block without an end.
       this.#open = { run: content.run, hash: createHash('sha256'), links: new Links(content.run), held: null };
     }
     const open = this.#open;
@@ -143,7 +146,7 @@ function eventsOf(
   });
 }
 
-/** The links of a run, computed anew. */
+/** Recomputes the links of a run. */
 class Links {
   readonly #run: ExportedRun;
   #before: Digest = FIRST_LINK;

@@ -1,4 +1,4 @@
-/** How packs are compressed: zstd where Node has it, gzip elsewhere; the name of a file says which. */
+/** Compression of packs: zstd if Node has it, otherwise gzip. The file name shows which. */
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as zlib from 'node:zlib';
@@ -6,7 +6,7 @@ import { TidemarkError } from '@tidemark/core';
 
 /** Node before 22.15 has no zstd. */
 const hasZstd = typeof zlib.createZstdCompress === 'function';
-/** Packs are written once and kept for years; beyond this level they hardly get smaller and take many times as long. */
+/** Packs are written once and kept for years. Above this level they hardly shrink and take many times as long. */
 const ZSTD_LEVEL = 9;
 
 export const SUFFIX = hasZstd ? '.zst' : '.gz';
@@ -31,7 +31,7 @@ export function decompressed(name: string, content: AsyncIterable<Uint8Array>): 
 
 async function* through(content: AsyncIterable<Uint8Array>, transform: NodeJS.ReadWriteStream): AsyncGenerator<Buffer> {
   const output = new PassThrough();
-  // What fails on the way in fails the reader as well, who is the one to hear of it.
+  // A failing source or transform also destroys `output`, so the reader throws its error.
   const done = pipeline(Readable.from(content), transform, output);
   done.catch(() => {});
   try {

@@ -1,17 +1,22 @@
-/** An archive in a directory: a file is written beside its place, synced, moved there, and its directory synced as well. */
+/**
+ * An archive in a directory. Each file is written under a temporary name, synced and renamed, and its directory is
+ * synced.
+ */
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { invalidArgument } from '@tidemark/core';
 import type { ArchiveTarget } from './target.ts';
 
-/** Files under way end so; names of archives never do. */
+/** Suffix of incomplete files; file names of the archive never have it. */
 const UNFINISHED = '.unfinished';
 
 /**
- * An archive target in a directory, which is made when it is missing.
+ * Creates an archive target in a directory. The directory is created if it is missing.
  *
  * @example
- * const archiver = createArchiver({ store, target: directoryTarget('/var/lib/app/archive') });
+ * const archiver = createArchiver({ store, target: directoryTarget('archive') });
+ * await store.runs.handle('order-42').append('RunCompleted');
+ * await archiver.archiveRun('order-42');
  */
 export function directoryTarget(path: string): ArchiveTarget {
   return new DirectoryTarget(resolve(path));
@@ -25,22 +30,22 @@ class DirectoryTarget implements ArchiveTarget {
   }
 
   async put(name: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-    const place = this.#pathTo(name);
-    await this.#makeDirectory(dirname(place));
-    const unfinished = `${place}.${crypto.randomUUID()}${UNFINISHED}`;
+    const file = this.#pathTo(name);
+    await this.#makeDirectory(dirname(file));
+    const unfinished = `${file}.${crypto.randomUUID()}${UNFINISHED}`;
     try {
       await writeSynced(unfinished, content);
-      await rename(unfinished, place);
+      await rename(unfinished, file);
     } catch (error) {
       await rm(unfinished, { force: true });
       throw error;
     }
-    await syncDirectory(dirname(place));
+    await syncDirectory(dirname(file));
   }
 
   async get(name: string): Promise<AsyncIterable<Uint8Array> | null> {
     const file = await open(this.#pathTo(name), 'r').catch(nothingThere);
-    // Asked of the file that is open: its name may lead to another one by now.
+    // Checked on the open file: the name may refer to another file by now.
     if ((await file?.stat())?.isFile()) return file!.createReadStream() as AsyncIterable<Uint8Array>;
     await file?.close();
     return null;
@@ -48,16 +53,16 @@ class DirectoryTarget implements ArchiveTarget {
 
   async *list(prefix: string): AsyncIterable<string> {
     const start = prefix.includes('/') ? prefix.slice(0, prefix.lastIndexOf('/')) : '';
-    for await (const place of filesIn(join(this.#root, start))) {
-      const name = relative(this.#root, place).split(sep).join('/');
+    for await (const file of filesIn(join(this.#root, start))) {
+      const name = relative(this.#root, file).split(sep).join('/');
       if (name.startsWith(prefix) && !name.endsWith(UNFINISHED)) yield name;
     }
   }
 
   async delete(name: string): Promise<boolean> {
-    const place = this.#pathTo(name);
-    const wasThere = await rm(place).then(() => true, nothingThere);
-    if (wasThere) await syncDirectory(dirname(place));
+    const file = this.#pathTo(name);
+    const wasThere = await rm(file).then(() => true, nothingThere);
+    if (wasThere) await syncDirectory(dirname(file));
     return wasThere === true;
   }
 
@@ -69,7 +74,7 @@ class DirectoryTarget implements ArchiveTarget {
     throw invalidArgument('name', 'a relative path without . and ..', name);
   }
 
-  /** Also the new name of a directory is lost in a power cut until the directory above it is synced. */
+  /** Creates a directory and syncs its parent: otherwise a power cut could lose the new directory. */
   async #makeDirectory(path: string): Promise<void> {
     const first = await mkdir(path, { recursive: true, mode: 0o700 });
     if (first === undefined) return;
@@ -88,7 +93,7 @@ async function writeSynced(path: string, content: AsyncIterable<Uint8Array>): Pr
 }
 
 async function syncDirectory(path: string): Promise<void> {
-  // Windows cannot open a directory; there the move itself is what there is.
+  // Windows cannot open a directory; there the rename has to suffice.
   if (process.platform === 'win32') return;
   const directory = await open(path, 'r');
   try {
@@ -101,9 +106,9 @@ async function syncDirectory(path: string): Promise<void> {
 async function* filesIn(directory: string): AsyncGenerator<string> {
   const entries = (await readdir(directory, { withFileTypes: true }).catch(nothingThere)) ?? [];
   for (const entry of entries) {
-    const place = join(directory, entry.name);
-    if (entry.isDirectory()) yield* filesIn(place);
-    else yield place;
+    const file = join(directory, entry.name);
+    if (entry.isDirectory()) yield* filesIn(file);
+    else yield file;
   }
 }
 

@@ -1,4 +1,3 @@
-/** Archives of runs. */
 export * from './archiver.ts';
 export { directoryTarget } from './directory.ts';
 export type { RunRef } from './pack.ts';

@@ -1,4 +1,7 @@
-/** Manifests: a small file beside each pack that lists its runs, so that an archive can be checked and searched without the store. */
+/**
+ * Manifests: a small file beside each pack that lists its runs, so that an archive can be verified and searched without
+ * the store.
+ */
 import { corrupt } from './block.ts';
 import { manifestName, underWayName } from './names.ts';
 import type { PackContent } from './pack.ts';
@@ -8,7 +11,7 @@ const FORMAT = 'tidemark-manifest-1';
 
 export interface Manifest extends PackContent {
   format: typeof FORMAT;
-  /** The file it speaks of. */
+  /** Name of the pack file. */
   pack: string;
 }
 
@@ -16,17 +19,17 @@ export function manifestOf(pack: string, content: PackContent): Manifest {
   return { format: FORMAT, pack, ...content };
 }
 
-/** Before the first run leaves the store: whoever finds it can finish the job. */
+/** Written before the first run leaves the store, so that another archiver can finish the pack. */
 export function writeUnderWay(target: ArchiveTarget, manifest: Manifest): Promise<void> {
   return writeText(target, underWayName(manifest.pack), textOf(manifest));
 }
 
-/** After the last one has left it. */
+/** Written after the last run has left the store. */
 export async function writeManifest(target: ArchiveTarget, manifest: Manifest): Promise<void> {
   await writeText(target, manifestName(manifest.pack), textOf(manifest));
 }
 
-/** `null` for one that has just gone. */
+/** Reads a manifest, or returns `null` if it was just deleted. */
 export async function readManifest(target: ArchiveTarget, name: string): Promise<Manifest | null> {
   const text = await readText(target, name);
   if (text === null) return null;
@@ -34,7 +37,7 @@ export async function readManifest(target: ArchiveTarget, name: string): Promise
     const manifest = JSON.parse(text) as Manifest;
     if (manifest.format === FORMAT) return manifest;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw corrupt(`${name} is no manifest`);
 }

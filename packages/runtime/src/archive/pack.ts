@@ -1,4 +1,4 @@
-/** Packs: files with the blocks of several runs, written in one go and checked as they are read. */
+/** Packs: files with the blocks of several runs, written in one go and verified while they are read. */
 import { createHash } from 'node:crypto';
 import { type ExportedRun, isTidemarkError, type RunPart, type TidemarkError } from '@tidemark/core';
 import { BlockReader, corrupt, encodeBlock } from './block.ts';
@@ -6,26 +6,26 @@ import { compressed, decompressed } from './compression.ts';
 import type { Location } from './names.ts';
 import type { ArchiveTarget } from './target.ts';
 
-/** A run of a pack; `start` and `end` are its bytes before compression. */
+/** A run of a pack. `start` and `end` are its byte range before compression. */
 export interface PackedRun {
   tenantId: string;
   runId: string;
   events: number;
   /** Hex of the last link. */
   head: string;
-  /** That of the export; absent in packs of older versions, for 0. */
+  /** The rewrites of the export. Packs of older versions omit it, which means 0. */
   rewrites?: number;
   start: number;
   end: number;
 }
 
-/** What a pack holds. */
+/** Contents and checksum of a pack. */
 export interface PackContent {
   runs: PackedRun[];
-  /** Of the file. */
+  /** Hash of the file. */
   sha256: string;
   bytes: number;
-  /** Before compression. */
+  /** Size before compression. */
   plainBytes: number;
 }
 
@@ -36,13 +36,13 @@ export interface RunRef {
 
 export interface PackWriting {
   exportRun(run: RunRef): AsyncIterable<RunPart>;
-  /** A run that could not be exported; the others are packed all the same. */
+  /** Called for a run that could not be exported. The others are still packed. */
   onSkipped(run: RunRef, error: TidemarkError): void;
-  /** Told after each run; `false` ends the pack. */
+  /** Called after each run; `false` ends the pack. */
   goOn(plainBytes: number): boolean;
 }
 
-/** Writes the runs one after the other, as far as `goOn` says. */
+/** Writes runs to a pack until `goOn` returns `false`. */
 export async function writePack(
   target: ArchiveTarget,
   name: string,
@@ -90,8 +90,9 @@ async function* blocksOf(runs: Iterable<RunRef>, content: PackContent, writing: 
 }
 
 /**
- * Yields the parts of one run of a pack. Checks whose run it is in the same bytes that it yields, so that a file that is
- * replaced after a check cannot show another run. Throws `onOther()` before the first part when it is another run.
+ * Yields the parts of one run of a pack. The run's identity is checked in the same bytes that are yielded, so that
+ * replacing the file after a check cannot expose another run. Throws `onOther()` before the first part if it is another
+ * run.
  */
 export async function* readPacked(
   target: ArchiveTarget,
@@ -111,7 +112,7 @@ export async function* readPacked(
   if (!reader.finished) throw corrupt(`${location.pack} ends within a run`);
 }
 
-/** Reads a whole pack and tells what is wrong with it, nothing when all is well. */
+/** Reads a whole pack and returns its problems, an empty list if it is intact. */
 export async function problemsOf(target: ArchiveTarget, name: string, content: PackContent): Promise<string[]> {
   const hash = createHash('sha256');
   const missing = new Map(content.runs.map((run) => [`${run.start}-${run.end}`, run]));
@@ -161,24 +162,24 @@ async function* plainOf(content: AsyncIterable<Uint8Array>, name: string): Async
   }
 }
 
-/** Whole lines with their places, of all bytes or of a range of them. */
+/** Yields whole lines with their byte offsets, of all bytes or of a range. */
 async function* linesOf(
   content: AsyncIterable<Uint8Array>,
   { start, end }: { start: number; end: number } = { start: 0, end: Number.POSITIVE_INFINITY },
 ): AsyncGenerator<{ bytes: Buffer; at: number }> {
   let pieces: Uint8Array[] = [];
-  let [at, place] = [start, 0];
+  let [at, offset] = [start, 0];
   for await (const chunk of content) {
-    let from = Math.max(0, start - place);
-    for (let stop = chunk.indexOf(10, from); stop !== -1 && place + stop < end; stop = chunk.indexOf(10, from)) {
+    let from = Math.max(0, start - offset);
+    for (let stop = chunk.indexOf(10, from); stop !== -1 && offset + stop < end; stop = chunk.indexOf(10, from)) {
       const bytes = Buffer.concat([...pieces, chunk.subarray(from, stop + 1)]);
       yield { bytes, at };
       at += bytes.length;
       from = stop + 1;
       pieces = [];
     }
-    place += chunk.length;
-    if (place >= end) return;
+    offset += chunk.length;
+    if (offset >= end) return;
     if (from < chunk.length) pieces.push(chunk.subarray(from));
   }
   if (pieces.length > 0) throw corrupt('its last line has no end');

@@ -1,11 +1,12 @@
 /**
- * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed as under way, read back and
- * checked. Killed anywhere, the run is in the store or in the archive, and whoever comes next finishes what is under way.
- * A run that was redacted or restored since it was packed does not leave: its copy is outdated, and it is packed again.
+ * Moves runs from a store into packs. A run leaves the store only after its pack was written, listed as under way, read
+ * back and verified. After a crash at any point the run is in the store or in the archive, and the next archiver
+ * finishes the listed packs. A run that was redacted or restored after packing stays in the store: its copy is
+ * outdated, and it is packed again.
  */
 import { isTidemarkError, type Store } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
-import { resend } from '../jobs/resend.ts';
+import { retry } from '../jobs/retry.ts';
 import { corrupt } from './block.ts';
 import { SUFFIX } from './compression.ts';
 import { type Manifest, manifestOf, readManifest, writeManifest, writeUnderWay } from './manifest.ts';
@@ -18,14 +19,14 @@ import type { ArchiveTarget } from './target.ts';
 export type ArchivePoint = 'packed' | 'under way' | 'checked' | 'leaving' | 'left' | 'listed' | 'done';
 
 const PACK_RUNS = 256;
-/** Before compression: more hardly makes packs smaller, and whoever reads one run has to pass those before it. */
+/** Before compression. Larger packs hardly compress better, and reading one run means reading all runs before it. */
 const PACK_BYTES = 4 * 1024 * 1024;
-/** Runs that leave the store at the same time: engines write what comes together in one go. */
+/** Runs removed from the store concurrently: engines batch writes that arrive together. */
 const AT_ONCE = 16;
 const TRIES = 3;
-/** How often runs are packed again because one of them was redacted or restored meanwhile. */
+/** How often runs are packed again after one of them was redacted or restored meanwhile. */
 const MOST_REPACKS = 5;
-/** The events of a large run leave in many small steps, all of them in one call. */
+/** Removing a large run takes many small steps within one call. */
 const REMOVAL_LIMIT_MS = 3_600_000;
 
 export interface PackingParts {
@@ -34,10 +35,10 @@ export interface PackingParts {
   probe: (point: ArchivePoint) => void;
 }
 
-/** Runs of one tenant, created on one day. */
+/** Runs of one tenant that were created on the same day. */
 export interface PackedTogether {
   tenantId: string;
-  /** RFC 3339; only the day counts. */
+  /** RFC 3339; only the day matters. */
   createdAt: string;
   runs: RunRef[];
 }
@@ -53,14 +54,14 @@ export class Packing {
     this.#probe = probe;
   }
 
-  /** Archives runs in as many packs as they need. */
+  /** Archives runs in as many packs as needed. */
   async pack(group: PackedTogether, report: ArchiveReport, signal?: AbortSignal): Promise<void> {
     const left = [...group.runs];
     for (let repacks = 0; left.length > 0 && !signal?.aborted; ) {
       const manifest = await this.#packSome(group, left, report, signal);
       if (!manifest) continue;
       const mayRepack = repacks < MOST_REPACKS;
-      // Before anybody else knows of the pack, it can still be given up whole.
+      // Until the pack is listed, it can still be discarded as a whole.
       const isOutdated = mayRepack && (await this.#anyRewritten(manifest));
       if (isOutdated) await this.#target.delete(manifest.pack);
       const rewritten = isOutdated ? manifest.runs : await this.#leaveListed(manifest, report);
@@ -71,7 +72,7 @@ export class Packing {
     }
   }
 
-  /** Takes the runs of one pack off the list; returns the manifest of the pack once it is written and checked. */
+  /** Removes the runs of one pack from the list. Returns the pack's manifest once the pack is written and verified. */
   async #packSome(
     group: PackedTogether,
     left: RunRef[],
@@ -101,7 +102,7 @@ export class Packing {
     return manifest;
   }
 
-  /** Whether the copy of a run is outdated, so that the pack may hold what was taken out of the store. */
+  /** Whether the copy of any run is outdated: the pack might contain payloads that were redacted in the store. */
   async #anyRewritten({ runs }: Manifest): Promise<boolean> {
     for (const some of inParts(runs, AT_ONCE)) {
       const outdated = await Promise.all(some.map((run) => this.#isRewritten(run)));
@@ -112,7 +113,7 @@ export class Packing {
 
   async #isRewritten({ tenantId, runId, rewrites = 0 }: PackedRun): Promise<boolean> {
     try {
-      const position = await resend(TRIES, () => this.#store.runs.position(runId, { tenantId }));
+      const position = await retry(TRIES, () => this.#store.runs.position(runId, { tenantId }));
       return position !== null && position.rewrites !== rewrites;
     } catch (error) {
       if (isTidemarkError(error, 'RUN_ARCHIVED')) return false;
@@ -120,14 +121,16 @@ export class Packing {
     }
   }
 
-  /** Lists the pack as under way and lets its runs leave the store; returns those that were rewritten meanwhile. */
+  /**
+   * Lists the pack as under way and removes its runs from the store. Returns the runs that were rewritten meanwhile.
+   */
   async #leaveListed(manifest: Manifest, report: ArchiveReport): Promise<PackedRun[]> {
     await writeUnderWay(this.#target, manifest);
     this.#probe('under way');
     return this.#leaveAll(manifest, report);
   }
 
-  /** Finishes what was begun by archivers that were killed, or is being finished by others. */
+  /** Finishes packs of archivers that crashed. Other archivers may be finishing the same packs. */
   async finishUnderWay(report: ArchiveReport): Promise<void> {
     for await (const name of this.#target.list(ALL_UNDER_WAY)) {
       const manifest = await readManifest(this.#target, name);
@@ -145,7 +148,7 @@ export class Packing {
       runs.push(...some.filter((_, at) => outcomes[at] === 'left'));
       rewritten.push(...some.filter((_, at) => outcomes[at] === 'rewritten'));
     }
-    // Nobody can let a run leave into this pack any more: sequences and rewrites do not come back.
+    // No archiver can move another run into this pack: a run never returns to earlier sequences or rewrites.
     if (runs.length > 0) await writeManifest(this.#target, { ...manifest, runs });
     else await this.#target.delete(manifest.pack);
     this.#probe('listed');
@@ -155,14 +158,14 @@ export class Packing {
     return rewritten;
   }
 
-  /** `left`: the run lies in this pack and nowhere else. `spared` is noted in the report. */
+  /** Removes a run from the store. `left`: the run is now only in this pack. `spared` runs are added to the report. */
   async #leave(pack: string, run: PackedRun, report: ArchiveReport): Promise<'left' | 'rewritten' | 'spared'> {
     const { tenantId, runId, events: expectedSeq, rewrites: expectedRewrites = 0 } = run;
     const location = locationText({ pack, ...run });
     this.#probe('leaving');
     const options = { tenantId, expectedSeq, expectedRewrites, location, timeoutMs: REMOVAL_LIMIT_MS };
     try {
-      await resend(TRIES, () => this.#store.runs.archiveRun(runId, options));
+      await retry(TRIES, () => this.#store.runs.archiveRun(runId, options));
     } catch (error) {
       if (isTidemarkError(error, 'CONFLICT')) return 'rewritten';
       if (!isTidemarkError(error, 'SEQ_CONFLICT', 'RUN_ARCHIVED')) throw error;
@@ -170,14 +173,14 @@ export class Packing {
       return 'spared';
     }
     this.#probe('left');
-    const isThere = (await resend(TRIES, () => this.#store.runs.archiveLocation(runId, { tenantId }))) === location;
+    const isThere = (await retry(TRIES, () => this.#store.runs.archiveLocation(runId, { tenantId }))) === location;
     if (isThere) report.runs++;
     if (isThere) report.events += run.events;
     else noteSpared(report, { tenantId, runId, reason: 'it was removed meanwhile' });
     return isThere ? 'left' : 'spared';
   }
 
-  /** A pack that cannot be read is forgotten, unless a run lies there already. */
+  /** Discards an unreadable pack, unless a run is already stored only there. */
   async #giveUp(manifest: Manifest, problems: readonly string[]): Promise<never> {
     for (const run of manifest.runs) {
       const { tenantId, runId } = run;

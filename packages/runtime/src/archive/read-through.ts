@@ -1,18 +1,25 @@
-/** `withArchive`: a store whose archived runs can still be read, from the archive. */
+/** `withArchive`: a store that reads archived runs from the archive. */
 import { type FetchOptions, isTidemarkError, type RunEventRecord, type Store } from '@tidemark/core';
 import { InterceptedStore, type Interceptor, type StoreCall } from '@tidemark/core/engine';
 import type { Archiver } from './archiver.ts';
 
 const DEFAULT_LIMIT = 1_000;
-/** How often a run is looked for in the store and the archive while others archive and restore it. */
+/** How often to look for a run in store and archive while others archive and restore it. */
 const MOST_TRIES = 3;
 
 /**
- * The same store; `fetchEvents`, `readEvents` and `exportRun` of an archived run read the archive. Everything else about it is
- * `RUN_ARCHIVED` as before.
+ * Wraps a store so that `fetchEvents`, `readEvents` and `exportRun` of an archived run read the archive. All other
+ * calls still fail with `RUN_ARCHIVED`.
+ *
+ * @throws As the store, and as `Archiver.readRun` for archived runs.
  *
  * @example
- * const store = withArchive(await open('sqlite:app.db'), archiver);
+ * const live = await open('sqlite:app.db');
+ * const archiver = createArchiver({ store: live, target: directoryTarget('archive') });
+ * await live.runs.handle('order-42').append('RunCompleted');
+ * await archiver.archiveRun('order-42');
+ * const store = withArchive(live, archiver);
+ * console.log((await store.runs.fetchEvents('order-42')).length); // 1
  */
 export function withArchive(store: Store, archiver: Archiver): Store {
   return new InterceptedStore(store, new ArchiveReading(archiver));
@@ -36,7 +43,7 @@ class ArchiveReading implements Interceptor {
       try {
         return await this.#fetch(call);
       } catch (error) {
-        // Restored between the two: the store has it again.
+        // Restored between the two reads: the store has it again.
         if (!isTidemarkError(error, 'RUN_NOT_FOUND') || tries === MOST_TRIES) throw error;
       }
     }
@@ -70,7 +77,7 @@ class ArchiveReading implements Interceptor {
       }
     } catch (error) {
       if (!isArchived(error)) throw error;
-      // Archived meanwhile, perhaps after some pages were read: the archive has the rest.
+      // Archived meanwhile, perhaps after some pages: the archive has the rest.
       yield* after(this.#archiver.readRun(runId, { tenantId }), afterSeq);
     }
   }
@@ -84,7 +91,7 @@ class ArchiveReading implements Interceptor {
         yield part;
       }
     } catch (error) {
-      // An export is one history from its first part on; another one cannot continue it.
+      // An export is one history from its first part on; the archive's export cannot continue it.
       if (hasBegun || !isArchived(error)) throw error;
       yield* this.#archiver.exportRun(runId, { tenantId });
     }

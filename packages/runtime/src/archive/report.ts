@@ -1,6 +1,6 @@
-/** What the archiver tells of its work. */
+/** Reports of the archiver. */
 
-/** A run that was left in the store, and why. */
+/** A run that stayed in the store, and why. */
 export interface SparedRun {
   tenantId: string;
   runId: string;
@@ -9,25 +9,25 @@ export interface SparedRun {
 
 export interface ArchiveReport {
   dryRun: boolean;
-  /** Runs that lie in the archive and no longer in the store; in a dry run those that would. */
+  /** Runs moved from the store to the archive; in a dry run, runs that would be moved. */
   runs: number;
   events: number;
-  /** Of the files written; 0 in a dry run. */
+  /** Size of the files written; 0 in a dry run. */
   bytes: number;
-  /** The first hundred runs that were left alone. */
+  /** The first hundred runs that stayed in the store. */
   spared: SparedRun[];
 }
 
-/** What `verify` found. */
+/** Result of `verify`. */
 export interface ArchiveCheck {
   ok: boolean;
   packs: number;
   runs: number;
   events: number;
   bytes: number;
-  /** The first hundred things that are wrong. */
+  /** The first hundred problems. */
   problems: string[];
-  /** Packs that no manifest names: left by archivers that were killed, and safe to delete. */
+  /** Packs without a manifest: left by crashed archivers, and safe to delete. */
   strays: string[];
 }
 

@@ -1,10 +1,13 @@
-/** Finds runs in the manifests of an archive, for stores that do not know where theirs lie: another one, or one that was lost. */
+/**
+ * Finds runs in the manifests of an archive, for stores without a tombstone of the run: another store, or one that was
+ * lost.
+ */
 import { TidemarkError } from '@tidemark/core';
 import { readManifest } from './manifest.ts';
 import { ALL_PACKS, isManifestName, type Location, tenantPrefix } from './names.ts';
 import type { ArchiveTarget } from './target.ts';
 
-/** The newest copy of a run; `null` where there is none. Reads every manifest, of the tenant if one is named. */
+/** Returns the newest copy of a run, or `null`. Reads every manifest, or only the tenant's if one is named. */
 export async function searchRun(
   target: ArchiveTarget,
   runId: string,
@@ -27,7 +30,7 @@ export async function searchRun(
   return [...found.values()][0] ?? null;
 }
 
-/** The last part of its name begins with the time it was made. */
+/** The last part of the name begins with the creation time. */
 function madeAt(pack: string): string {
   return pack.slice(pack.lastIndexOf('/') + 1);
 }

@@ -1,17 +1,17 @@
-/** Where archives lie: a place that keeps whole files by name, such as a directory or a bucket of an object store. */
+/** Storage for archives: keeps whole files by name, such as a directory or a bucket of an object store. */
 
 export interface ArchiveTarget {
-  /** Stores a file whole or not at all, in place of one of the same name. Durable once it resolves. */
+  /** Stores a file completely or not at all, replacing a file of the same name. Durable once it resolves. */
   put(name: string, content: AsyncIterable<Uint8Array>): Promise<void>;
-  /** The bytes of a file; `null` where there is none. */
+  /** Returns the bytes of a file, or `null` if it does not exist. */
   get(name: string): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Names of whole files that begin so, in any order. */
+  /** Yields the names of complete files with a prefix, in any order. */
   list(prefix: string): AsyncIterable<string>;
-  /** Tells whether there was one. */
+  /** Deletes a file. Returns whether it existed. */
   delete(name: string): Promise<boolean>;
 }
 
-/** The whole content of a small file as text; `null` where there is none. */
+/** Returns the content of a small file as text, or `null` if it does not exist. */
 export async function readText(target: ArchiveTarget, name: string): Promise<string | null> {
   const content = await target.get(name);
   return content && Buffer.concat(await Array.fromAsync(content)).toString();

@@ -1,4 +1,4 @@
-/** Copies what agents keep: histories by trace, work by session, pauses and memory. */
+/** Copies agent data: histories by trace, work by session, pauses and memory. */
 import type { AgentStore, PauseInfo, RemoteBinding, SessionListOptions, SessionPage, Store } from '@tidemark/core';
 import { sameJson } from '@tidemark/core/engine';
 import { itemsOf } from '../listing.ts';
@@ -6,7 +6,7 @@ import { listed, sequenceUnit } from './sequences.ts';
 import { type CopyUnit, isSameTime, type PartWalks, type Sides } from './unit.ts';
 
 const PAGE = 500;
-/** As many as a session can list. */
+/** The most traces that a session lists. */
 const MOST_TRACES = 10_000;
 
 export const AGENT_WALKS: Omit<PartWalks, 'runs' | 'kv' | 'artifacts'> = {
@@ -89,7 +89,7 @@ export const AGENT_WALKS: Omit<PartWalks, 'runs' | 'kv' | 'artifacts'> = {
   },
 };
 
-/** A session's trajectories, the oldest first, so that the most recent one is so in the target too. */
+/** Copies a session's trajectories, oldest first, so that the most recent one is the same in the target. */
 function trajectoriesUnit({ from, to }: Sides, sessionId: string): CopyUnit {
   const visit = async (onOther: (traceId: string) => Promise<void>) => {
     let same = 0;
@@ -149,23 +149,23 @@ function pauseUnit({ from, to, tenantId }: Sides, pause: PauseInfo): CopyUnit {
       const { ours, isSame } = await read();
       if (isSame) return null;
       if (ours) return { count: 1, reason: 'the pause is another in the target, or was consumed there' };
-      // One that waited a moment ago has ended meanwhile; one that is claimed may come back.
+      // A waiting pause has ended meanwhile. A claimed pause may be released again.
       return pause.state === 'claimed' ? { count: 1, reason: 'the pause is claimed in the source' } : null;
     },
   };
 }
 
-/** A pause that was consumed in the source resumes nothing in the target either. */
+/** Marks a pause as consumed in the target, so that its token resumes nothing there either. */
 function consumedUnit({ to, tenantId }: Sides, pause: PauseInfo): CopyUnit {
   const { pauseId, expiresAt, createdAt, sessionId, taskId } = pause;
   const about = { pauseId, createdAt, expiresAt, ...(sessionId && { sessionId }), ...(taskId && { taskId }) };
-  const bury = () => to.admin.putPause({ ...about, state: 'consumed' }, { tenantId });
+  const consume = () => to.admin.putPause({ ...about, state: 'consumed' }, { tenantId });
   return {
     id: pauseId,
-    copy: async () => ({ copied: 0, same: (await bury()) ? 1 : 0 }),
+    copy: async () => ({ copied: 0, same: (await consume()) ? 1 : 0 }),
     async compare() {
-      // Burying it once more tells whether it is consumed; one that has expired since is no more on either side.
-      if ((await bury()) || Date.parse(expiresAt) <= Date.now()) return null;
+      // Putting it again returns whether it is consumed. An expired pause is gone on both sides.
+      if ((await consume()) || Date.parse(expiresAt) <= Date.now()) return null;
       return { count: 1, reason: 'the pause was consumed in the source, and is claimed in the target' };
     },
   };
@@ -194,7 +194,7 @@ function tracesOf({ admin }: Store): AsyncIterable<string> {
   return itemsOf((cursor) => admin.listAllTraces({ ...cursor, limit: PAGE }));
 }
 
-/** And the history of what belongs to no trace (AGT-2). */
+/** Adds `null` for the history that belongs to no trace (AGT-2). */
 async function* withNone(traces: AsyncIterable<string>): AsyncGenerator<string | null> {
   yield null;
   yield* traces;
@@ -209,7 +209,7 @@ function sessionItems<T>(page: (options: SessionListOptions) => Promise<SessionP
   return itemsOf(({ cursor }) => page(cursor === undefined ? { limit: PAGE } : { sinceId: cursor, limit: PAGE }));
 }
 
-/** One after the other, since their order is kept. */
+/** Saves items one after another to keep their order. */
 function inTurn<T>(save: (item: T) => Promise<void>): (items: T[]) => Promise<void> {
   return async (items) => {
     for (const item of items) await save(item);
@@ -217,6 +217,6 @@ function inTurn<T>(save: (item: T) => Promise<void>): (items: T[]) => Promise<vo
 }
 
 function sorted(bindings: readonly RemoteBinding[]): RemoteBinding[] {
-  const place = ({ contextId, taskId }: RemoteBinding) => JSON.stringify([contextId, taskId]);
-  return bindings.toSorted((a, b) => (place(a) < place(b) ? -1 : 1));
+  const key = ({ contextId, taskId }: RemoteBinding) => JSON.stringify([contextId, taskId]);
+  return bindings.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
 }

@@ -1,6 +1,6 @@
 /**
- * `copyStore`: makes a store hold what another holds, between any two engines. It needs nothing but the public contracts.
- * What is the same already is passed over, so a copy that was killed is run again.
+ * `copyStore`: copies the data of one store to another, between any two engines, through the public contract only. Data
+ * that is already the same is skipped, so an interrupted copy can simply be run again.
  */
 import {
   type Capability,
@@ -12,7 +12,7 @@ import {
   TidemarkError,
 } from '@tidemark/core';
 import { checkId, checkInteger } from '@tidemark/core/engine';
-import { resend } from '../jobs/resend.ts';
+import { retry } from '../jobs/retry.ts';
 import { tenantsOf } from '../listing.ts';
 import { AGENT_WALKS } from './agents.ts';
 import { artifactUnits, kvUnits } from './documents.ts';
@@ -23,22 +23,22 @@ import { runUnits } from './runs.ts';
 import type { CopyPoint, CopyUnit, PartWalks, Sides } from './unit.ts';
 
 export interface CopyOptions {
-  /** Default: all that the source has. A part that the target lacks is `UNSUPPORTED`. */
+  /** Parts to copy. Default: all parts of the source. A part that the target lacks is `UNSUPPORTED`. */
   parts?: readonly TenantPart[];
-  /** Default: all of the source. */
+  /** Tenants to copy. Default: all tenants of the source. */
   tenants?: readonly string[];
   /**
-   * Removes from the target what an earlier copy wrote and the source has no more. Whatever else the target has stays,
-   * and what somebody has changed there since. Default false: such things are reported as differences.
+   * Removes data from the target that an earlier copy wrote and that the source no longer has. Other data of the target
+   * stays, and so does data that was changed there since. Default false: such data is reported as a difference.
    */
   mirror?: boolean;
-  /** How many things are copied at once. Default 8. */
+  /** Number of items copied concurrently. Default 8. */
   concurrency?: number;
-  /** Told the counts so far, about four times a second. */
+  /** Called with the counts so far, about four times a second. */
   onProgress?: (report: CopyReport) => void;
-  /** Stops the copy after what is under way; the report then is not `complete`. */
+  /** Stops the copy after the items in progress. The report then is not `complete`. */
   signal?: AbortSignal;
-  /** Called at named points, for tests that crash there. */
+  /** Test hook: called at named points, where tests crash. */
   probe?: (point: CopyPoint) => void;
 }
 
@@ -48,14 +48,19 @@ const TRIES = 6;
 const NEVER = new AbortController().signal;
 
 /**
- * Copies everything, then compares both sides. Nobody should write to either of them meanwhile: what changes is
- * reported as different and copied by the next run. Sequences, times and links of runs stay as they are; revisions of
- * records, versions of memory states and creation times of pauses and artifacts start anew. Runs that were deleted,
- * pauses that were consumed and sessions that were erased in the source end in the target too; what else is gone from
- * the source goes with `mirror` only.
+ * Copies everything, then compares both stores. Do not write to either store meanwhile: changes are reported as
+ * differences and copied by the next run.
+ *
+ * Sequences, times and links of runs are kept. Revisions of records, versions of memory states and creation times of
+ * pauses and artifacts start anew. Deleted runs, consumed pauses and erased sessions of the source are removed from the
+ * target too. Other data that the source no longer has is removed only with `mirror`.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid option, `UNSUPPORTED` if one of the stores lacks a part or a mirror's
+ * target has no kv. Errors of single items are in the report's `problems`.
  *
  * @example
- * const report = await copyStore(await open('sqlite:app.db'), await open('postgres://…'), { onProgress: console.log });
+ * const [from, to] = [await open('sqlite:app.db'), await open('sqlite:copy.db')];
+ * const report = await copyStore(from, to, { onProgress: (progress) => console.log(progress) });
  * if (!report.complete) console.log(report.differences, report.problems);
  */
 export async function copyStore(from: Store, to: Store, options: CopyOptions = {}): Promise<CopyReport> {
@@ -72,7 +77,7 @@ class Copy {
   readonly #signal: AbortSignal;
   readonly #probe: (point: CopyPoint) => void;
   readonly #notes: CopyNotes;
-  #toldAt = 0;
+  #progressAt = 0;
 
   constructor(from: Store, to: Store, options: CopyOptions) {
     this.#from = from;
@@ -130,12 +135,12 @@ class Copy {
     for await (const { tenantId, isGone } of this.#tenants()) {
       if (this.#signal.aborted) return;
       const [from, to] = [this.#from.forTenant(tenantId), this.#to.forTenant(tenantId)];
-      const send: Sides['send'] = (call) => resend(TRIES, call, this.#signal);
+      const send: Sides['send'] = (call) => retry(TRIES, call, this.#signal);
       await act({ from, to, tenantId, isGone, send, probe: this.#probe });
     }
   }
 
-  /** Does something to every unit of every part, several at once. */
+  /** Runs an action on every unit of every part, several at a time. */
   async #forUnits(sides: Sides, act: (unit: CopyUnit, part: TenantPart) => Promise<void>): Promise<void> {
     for (const part of this.#parts) {
       if (this.#signal.aborted) return;
@@ -143,7 +148,7 @@ class Copy {
     }
   }
 
-  /** Of both sides: what only the target has is a difference. */
+  /** Yields the tenants of both stores: a tenant that only the target has is a difference. */
   async *#tenants(): AsyncGenerator<{ tenantId: string; isGone: boolean }> {
     const { tenantId } = this.#from.info;
     const named = this.#options.tenants ?? (tenantId === undefined ? undefined : [tenantId]);
@@ -161,7 +166,7 @@ class Copy {
         const next = await queue.next();
         if (next.done) return;
         await act(next.value);
-        this.#tell();
+        this.#reportProgress();
       }
     };
     const workers = Array.from({ length: this.#concurrency }, () =>
@@ -176,7 +181,7 @@ class Copy {
     if (failure) throw failure.reason;
   }
 
-  /** One unit: what fails for good is noted, and the others go on. */
+  /** Processes one unit. Permanent errors are added to the report, and the other units continue. */
   async #try(
     unit: CopyUnit,
     part: TenantPart,
@@ -184,17 +189,17 @@ class Copy {
     act: (unit: CopyUnit, part: TenantPart) => Promise<void>,
   ): Promise<void> {
     try {
-      await resend(TRIES, () => act(unit, part), this.#signal);
+      await retry(TRIES, () => act(unit, part), this.#signal);
     } catch (error) {
       if (!isTidemarkError(error) || error.code === 'STORE_CLOSED') throw error;
       this.#notes.fails(part, tenantId, unit.id, error);
     }
   }
 
-  #tell(): void {
+  #reportProgress(): void {
     const now = performance.now();
-    if (!this.#options.onProgress || now - this.#toldAt < PROGRESS_EVERY_MS) return;
-    this.#toldAt = now;
+    if (!this.#options.onProgress || now - this.#progressAt < PROGRESS_EVERY_MS) return;
+    this.#progressAt = now;
     this.#options.onProgress(this.#notes.progress());
   }
 }
@@ -207,7 +212,7 @@ async function* idsOf(ids: AsyncIterable<string>): AsyncGenerator<Id> {
   for await (const id of ids) yield { id };
 }
 
-/** The parts to copy; each must be there on both sides. */
+/** Returns the parts to copy. Throws unless both stores have them. */
 function checkParts(from: Store, to: Store, named: readonly TenantPart[] | undefined): readonly TenantPart[] {
   const unknown = named?.find((part) => !TENANT_PARTS.includes(part));
   if (unknown !== undefined) throw invalidArgument('parts', `of ${TENANT_PARTS.join(', ')}`, unknown);

@@ -1,4 +1,4 @@
-/** Copies KV records, jobs among them, and artifacts, each with the rest of its life. */
+/** Copies KV records, including jobs, and artifacts, each with its remaining time to live. */
 import type { ArtifactRef, KvEntry, KvRecord } from '@tidemark/core';
 import { sameJson } from '@tidemark/core/engine';
 import { itemsOf } from '../listing.ts';
@@ -18,7 +18,7 @@ export async function* kvUnits(sides: Sides): AsyncGenerator<CopyUnit> {
   }
 }
 
-/** A page of records, as they were when it was read. */
+/** Copies a page of records as they were when it was read. */
 function recordsUnit({ to }: Sides, entries: readonly KvEntry[]): CopyUnit {
   const others = async () => {
     const theirs = await to.kv.getMany(entries.map(({ key }) => key));

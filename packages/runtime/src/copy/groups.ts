@@ -1,49 +1,49 @@
 /**
- * What a store lists of each kind of thing, and how one of them is removed: what a mirror needs to know. Several parts may
- * belong to the same things, as tasks and updates belong to sessions.
+ * Groups of items that a mirror lists, compares and removes. Several parts may belong to one group, as tasks and
+ * updates belong to sessions.
  */
 import { type ErrorCode, isTidemarkError, parseMemoryKey, type Store, type TenantPart } from '@tidemark/core';
 import { compareKeys } from '@tidemark/core/engine';
 import { itemsOf } from '../listing.ts';
 import { isCopied, REPLACING } from './marks.ts';
 
-/** A thing as a list shows it; the stamp changes when somebody writes to it. */
+/** An item in a listing. Its stamp changes with every write to it. */
 export interface Item {
   id: string;
   stamp: string;
 }
 
-/** A thing that is no more, and how it ended. */
+/** An item that was deleted, consumed or archived. */
 export interface Ended {
   id: string;
-  /** Where an archived run lies. */
+  /** Location of an archived run. */
   location: string | null;
 }
 
-/** Where things are. */
-export interface Place {
+/** One tenant of a store. */
+export interface TenantStore {
   store: Store;
   tenantId: string;
 }
 
 export interface Group {
   name: string;
-  /** The group is looked at when one of these is copied; differences are counted for the first of them. */
+  /** The group is compared if one of these parts is copied. Differences are counted for the first of them. */
   parts: readonly TenantPart[];
-  /** In byte order of ids. */
-  items(place: Place): AsyncIterable<Item>;
-  /** Removes a thing if it still has its stamp; false when it has not, or cannot be removed by itself. */
-  remove(place: Place, item: Item): Promise<boolean>;
-  /** Things that ended in a store and are known to have: they are carried over, whether there is a mirror or not. */
-  ended?(place: Place): AsyncIterable<Ended>;
-  /** Lets a thing end in the target as it did in the source; false when that is not done without a mirror. */
-  endAlike?(place: Place, item: Item, ended: Ended, mirror: boolean): Promise<boolean>;
-  /** The session that a thing belongs to. */
-  sessionOf?(place: Place, id: string): Promise<string | null>;
+  /** Yields the items in byte order of ids. */
+  items(of: TenantStore): AsyncIterable<Item>;
+  /** Removes an item if it still has its stamp. Returns false if it has changed or cannot be removed on its own. */
+  remove(of: TenantStore, item: Item): Promise<boolean>;
+  /** Yields items that are known to have ended in a store. They end in the target too, with or without a mirror. */
+  ended?(of: TenantStore): AsyncIterable<Ended>;
+  /** Ends an item in the target as in the source. Returns false if only a mirror may do that. */
+  endAlike?(of: TenantStore, item: Item, ended: Ended, mirror: boolean): Promise<boolean>;
+  /** Returns the session that an item belongs to. */
+  sessionOf?(of: TenantStore, id: string): Promise<string | null>;
 }
 
 const PAGE = 500;
-/** Stands for events that belong to no trace, as no id does. */
+/** Id of the events that belong to no trace. Ids are never empty. */
 const NO_TRACE = '';
 const REMOVAL_LIMIT_MS = 3_600_000;
 
@@ -54,7 +54,7 @@ async function* mapped<T>(items: AsyncIterable<T>, itemOf: (item: T) => Item | n
   }
 }
 
-/** A condition that does not hold is an answer; everything else is a failure. */
+/** Returns a catch handler that maps the given code to `false` and rethrows everything else. */
 function unless(code: ErrorCode): (error: unknown) => false {
   return (error) => {
     if (isTidemarkError(error, code)) return false;
@@ -70,7 +70,7 @@ const KV: Group = {
   async remove({ store: { kv } }, { id, stamp }) {
     const record = await kv.get(id);
     if (record === null) return true;
-    // A swap that takes its last field takes the record.
+    // A swap that removes the last field removes the record.
     const set = Object.fromEntries(Object.keys(record.fields).map((name) => [name, null]));
     return (await kv.swap(id, { expectedRevision: Number(stamp), set })).swapped;
   },
@@ -98,7 +98,7 @@ const PAUSES: Group = {
       itemsOf((cursor) => agents.listPauses({ ...cursor, limit: PAGE })),
       ({ pauseId, state }) => (state === 'consumed' ? null : { id: pauseId, stamp: '' }),
     ),
-  // Each of them is consumed in the target by the copy of the pause itself.
+  // The pause's own unit consumes it in the target.
   ended: ({ store: { agents } }) => consumedPauses(agents),
   async remove({ store, tenantId }, { id }) {
     const pause = await store.admin.readPause(id, { tenantId });
@@ -145,14 +145,14 @@ const TRACES: Group = {
     for await (const id of itemsOf((cursor) => admin.listAllTraces({ ...cursor, limit: PAGE })))
       yield { id, stamp: '' };
   },
-  // A trace goes with its session, or with its tenant.
+  // A trace is removed with its session or its tenant.
   remove: async () => false,
 };
 
 export const RUNS: Group = {
   name: 'runs',
   parts: ['runs'],
-  /** Runs are listed by age: their ids are held and sorted. */
+  /** Runs are listed by age: collect and sort their ids. */
   async *items({ store: { runs }, tenantId }) {
     const found: Item[] = [];
     for await (const { runId, lastEventSeq } of itemsOf((cursor) =>
@@ -165,7 +165,7 @@ export const RUNS: Group = {
   async endAlike({ store: { runs }, tenantId }, { id, stamp }, { location }, mirror) {
     const at = { tenantId, expectedSeq: Number(stamp), timeoutMs: REMOVAL_LIMIT_MS };
     if (location === null) return runs.deleteRun(id, at).catch(unless('SEQ_CONFLICT'));
-    // The archive may be out of the target's reach: only a mirror lets a run go for it.
+    // The target may not be able to reach the archive: only a mirror removes a run in favour of it.
     return mirror && runs.archiveRun(id, { ...at, location }).catch(unless('SEQ_CONFLICT'));
   },
   async remove({ store: { runs }, tenantId }, { id, stamp }) {
@@ -184,5 +184,5 @@ async function* consumedPauses(agents: Store['agents']): AsyncGenerator<Ended> {
     if (state === 'consumed') yield { id: pauseId, location: null };
 }
 
-/** Sessions first: what is erased with one of them is gone when the others are looked at. */
+/** Sessions first: items erased with a session are gone before the other groups are compared. */
 export const GROUPS: readonly Group[] = [SESSIONS, RUNS, KV, MEMORY, PAUSES, ARTIFACTS, TRACES];

@@ -1,13 +1,13 @@
-/** Puts lists that are in byte order of ids side by side, without holding more than an item of each. */
+/** Merges lists in byte order of ids, holding one item of each in memory. */
 import { compareKeys } from '@tidemark/core/engine';
 
-/** The items that the lists have of one id; `null` where a list has none. */
+/** The items of one id; `null` if a list has none. */
 export interface Row<Items extends readonly unknown[]> {
   id: string;
   items: { [At in keyof Items]: Items[At] | null };
 }
 
-/** Rows of all ids of several lists, in byte order. */
+/** Yields one row per id of several lists, in byte order. */
 export async function* sideBySide<Items extends readonly { id: string }[]>(
   ...lists: { [At in keyof Items]: AsyncIterable<Items[At]> }
 ): AsyncGenerator<Row<Items>, void, undefined> {

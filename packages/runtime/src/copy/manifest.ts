@@ -1,14 +1,14 @@
 /**
- * What earlier copies have written to a target, kept there in records of its own: only this may a mirror remove again.
- * Ids stand in pages in byte order. A new list is written beside the old one and takes its place once it is complete;
- * until then both count, so that a copy that is killed has written nothing that is not listed.
+ * Manifest of the items that earlier copies wrote, kept in records of the target. A mirror removes only listed items.
+ * Ids are stored in pages in byte order. A new list is written beside the old one and replaces it once it is complete.
+ * Until then both count, so that everything an interrupted copy wrote is listed.
  */
 import type { KvStore } from '@tidemark/core';
 import { sideBySide } from './joins.ts';
 import { COPY_MARKS } from './marks.ts';
 import type { Sides } from './unit.ts';
 
-/** One thing that a copy wrote; the stamp is what its listing in the target said then, `null` before it was looked at. */
+/** An item that a copy wrote. `stamp` is its stamp in the target at that time, `null` before it was read back. */
 export interface Entry {
   id: string;
   stamp: string | null;
@@ -28,17 +28,17 @@ export class Manifest {
     this.#prefix = `${COPY_MARKS}manifest.${group}`;
   }
 
-  /** All entries in byte order of ids; of several lists the newest has the say. */
+  /** Yields all entries in byte order of ids. If several lists have an id, the newest list wins. */
   async *entries(): AsyncGenerator<Entry, void, undefined> {
     const lists = (await this.#lists()).map((list) => this.#read(list));
     for await (const { items } of sideBySide<Entry[]>(...lists)) yield items.findLast((item) => item !== null)!;
   }
 
-  /** Replaces the manifest by entries in byte order of ids. */
+  /** Replaces the manifest with entries in byte order of ids. */
   async write(entries: AsyncIterable<Entry>): Promise<void> {
     const before = await this.#lists();
     const list = Math.max(0, ...before) + 1;
-    // Readers take it into account from the first page on.
+    // Registered first: readers use the list from its first page on.
     await this.#setLists([...before, list]);
     let [page, number]: [Entry[], number] = [[], 0];
     for await (const entry of entries) {

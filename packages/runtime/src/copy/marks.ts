@@ -1,12 +1,12 @@
-/** Names of records that copies keep in a target, and of those that mean nothing in another store. */
+/** Keys of records that copies keep in a target, and prefixes of records that are not copied. */
 import { ERASURE_MARKS } from '@tidemark/core/engine';
 
 export const COPY_MARKS = 'tidemark.copies.';
 
-/** Where a run that is being replaced is said to lie meanwhile: nobody can append to it, and a later copy goes on. */
+/** Location of a run while a copy replaces it. It blocks appends, and a later copy continues from it. */
 export const REPLACING = 'tidemark:copy';
 
-/** Places in the feed of a store, notes of copies into it, and marks that an erasure there leaves. */
+/** Feed cursors, copy manifests and erasure marks: they have no meaning in another store. */
 const NOT_COPIED = ['tidemark.subscriptions.', 'tidemark.projectors.', COPY_MARKS, ERASURE_MARKS];
 
 export function isCopied(key: string): boolean {

@@ -1,10 +1,11 @@
 /**
- * Keeps a target as its source is (COPY-1): notes what copies write, carries erased sessions over always, and with `mirror`
- * removes what an earlier copy wrote and the source has no more. Whatever else the target has is left alone and reported.
+ * Makes a target match its source (COPY-1). Records what copies write, repeats erasures of sessions, and with `mirror`
+ * removes items that an earlier copy wrote and the source no longer has. All other items of the target are kept and
+ * reported.
  */
 import type { TenantPart } from '@tidemark/core';
 import { erasureMarkOf } from '@tidemark/core/engine';
-import { type Ended, GROUPS, type Group, type Item, type Place, SESSIONS } from './groups.ts';
+import { type Ended, GROUPS, type Group, type Item, SESSIONS, type TenantStore } from './groups.ts';
 import { sideBySide } from './joins.ts';
 import { type Entry, Manifest } from './manifest.ts';
 import { COPY_MARKS } from './marks.ts';
@@ -13,7 +14,7 @@ import type { Difference, Sides } from './unit.ts';
 const APPLIED = `${COPY_MARKS}erased.`;
 const APPLIED_TTL = '40d';
 
-/** What a group differs by after a copy. */
+/** A difference that remains after a copy. */
 export interface GroupDifference extends Difference {
   part: TenantPart;
   id: string;
@@ -21,11 +22,11 @@ export interface GroupDifference extends Difference {
 
 export class Mirror {
   readonly #sides: Sides;
-  readonly #from: Place;
-  readonly #to: Place;
+  readonly #from: TenantStore;
+  readonly #to: TenantStore;
   readonly #groups: readonly Group[];
   readonly #removes: boolean;
-  /** Sessions that this copy has erased in the target already. */
+  /** Sessions that this copy has already erased in the target. */
   readonly #erased = new Map<string, Promise<boolean>>();
 
   constructor(sides: Sides, parts: readonly TenantPart[], removes: boolean) {
@@ -36,7 +37,7 @@ export class Mirror {
     this.#removes = removes;
   }
 
-  /** Before anything is copied: follows erasures, and notes what the copy is about to write. */
+  /** Runs before the copy: repeats erasures, and records what the copy is about to write. */
   async begin(): Promise<void> {
     if (!this.#sides.to.info.capabilities.kv) return;
     for (const group of this.#groups) {
@@ -48,7 +49,7 @@ export class Mirror {
     }
   }
 
-  /** What earlier copies wrote, and what this one will: things that only the source has. */
+  /** Yields items that earlier copies wrote and items that this copy will write, which only the source has. */
   async *#noted(group: Group, manifest: Manifest): AsyncGenerator<Entry> {
     for await (const { id, entry, ours, theirs } of this.#rows(group, manifest)) {
       if (entry) yield entry;
@@ -56,7 +57,7 @@ export class Mirror {
     }
   }
 
-  /** After everything was copied: removes what is gone; returns how many things, by part. */
+  /** Runs after the copy: removes items that are gone from the source. Returns their number by part. */
   async finish(): Promise<Map<TenantPart, number>> {
     const removed = new Map<TenantPart, number>();
     if (!this.#sides.to.info.capabilities.kv) return removed;
@@ -74,7 +75,7 @@ export class Mirror {
     return removed;
   }
 
-  /** Erases a tenant that the source has no more, if copies have written all that the target has of it. */
+  /** Erases a tenant that is gone from the source, if copies wrote everything the target has of it. */
   async #eraseTenant(removed: Map<TenantPart, number>): Promise<boolean> {
     if (this.#groups.length < GROUPS.length) return false;
     for (const group of this.#groups)
@@ -86,7 +87,10 @@ export class Mirror {
     return true;
   }
 
-  /** What is in the target from this copy or an earlier one; what the source has no more keeps its old stamp. */
+  /**
+   * Yields the items of this and earlier copies that are in the target. Items gone from the source keep their old
+   * stamp.
+   */
   async *#kept(group: Group, manifest: Manifest): AsyncGenerator<Entry> {
     for await (const { id, entry, ours, theirs } of this.#rows(group, manifest))
       if (entry && theirs) yield { id, stamp: ours ? theirs.stamp : entry.stamp };
@@ -100,7 +104,10 @@ export class Mirror {
     return this.#removes && group.remove(this.#to, theirs);
   }
 
-  /** Erases a session in the target that was erased in the source since the last copy; tells whether it did, now or before. */
+  /**
+   * Erases a session in the target if it was erased in the source since the last copy. Returns whether this copy erased
+   * it.
+   */
   #followErasure(sessionId: string): Promise<boolean> {
     const known = this.#erased.get(sessionId) ?? this.#sides.send(() => this.#eraseAlike(sessionId));
     this.#erased.set(sessionId, known);
@@ -121,7 +128,7 @@ export class Mirror {
     return true;
   }
 
-  /** What the target has and the source has not. What ended in the source is compared by the unit that carries it over. */
+  /** Returns items that only the target has. Items that ended in the source are compared by their own units. */
   async extras(): Promise<GroupDifference[]> {
     const found: GroupDifference[] = [];
     for (const group of this.#groups) found.push(...(await this.#sides.send(() => this.#extrasOf(group))));
@@ -157,11 +164,11 @@ export class Mirror {
   }
 }
 
-/** What somebody has written to in the target since is not what a copy wrote. */
+/** Whether an item is still as a copy wrote it. */
 function isUntouched(entry: Entry | null, theirs: Item): boolean {
   return entry !== null && (entry.stamp === null || entry.stamp === theirs.stamp);
 }
 
-async function* endedIn(group: Group, place: Place): AsyncGenerator<Ended> {
-  if (group.ended) yield* group.ended(place);
+async function* endedIn(group: Group, of: TenantStore): AsyncGenerator<Ended> {
+  if (group.ended) yield* group.ended(of);
 }

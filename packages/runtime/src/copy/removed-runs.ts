@@ -1,6 +1,6 @@
 /**
- * Carries the tombstones of runs over, so that a late retry does not begin a run anew in the target (RUN-15). Copies of such
- * runs go as the mirror lets things end; here the target learns of runs it does not have, and is compared.
+ * Copies tombstones of runs, so that a late retry does not restart a deleted run in the target (RUN-15). The mirror
+ * removes runs that the target has. The units here create tombstones for runs it does not have, and compare both sides.
  */
 import { isTidemarkError, memoryStore, type RunPart } from '@tidemark/core';
 import { type Ended, RUNS } from './groups.ts';
@@ -38,7 +38,7 @@ function deletedUnit(sides: Sides, runId: string, theirs: Ended | null): CopyUni
   };
 }
 
-/** Archived runs lie in the archive; the target need not know of those it never had. */
+/** Compares an archived run. The target needs no tombstone of an archived run that it never had. */
 function archivedUnit(sides: Sides, { id, location }: Ended): CopyUnit {
   return {
     id,
@@ -54,7 +54,7 @@ function differs(reason: string): Difference {
   return { count: 1, reason };
 }
 
-/** The last sequence of a run in the target; 0 for one that is not there, archived, or only being restored. */
+/** Returns the last sequence of a run in the target, or 0 if it is missing, archived or partly restored. */
 async function lastSeqIn({ to, tenantId }: Sides, runId: string): Promise<number> {
   try {
     return await to.runs.headSeq(runId, { tenantId });
@@ -65,8 +65,8 @@ async function lastSeqIn({ to, tenantId }: Sides, runId: string): Promise<number
 }
 
 /**
- * Begins to restore a run of two events and stops after the first: nobody ever sees it, and deleting it then leaves the
- * tombstone. There is no other way to leave one where there never was a run.
+ * Begins to restore a run of two events and stops after the first. Such a run is never visible, and deleting it leaves
+ * the tombstone. There is no other way to create a tombstone without a run.
  */
 async function beginRun({ to, tenantId }: Sides, runId: string): Promise<void> {
   const scratch = memoryStore();
@@ -76,7 +76,7 @@ async function beginRun({ to, tenantId }: Sides, runId: string): Promise<void> {
     const [part] = (await Array.fromAsync(runs.exportRun(runId))) as [RunPart];
     await to.runs.restoreRun([{ ...part, events: part.events.slice(0, 1), isLast: false }]);
   } catch (error) {
-    // The parts end before the run does, which is what is meant.
+    // Expected: the parts end before the run does.
     if (!isTidemarkError(error, 'INVALID_ARGUMENT') || error.field !== 'parts') throw error;
   } finally {
     await scratch.close();

@@ -1,27 +1,27 @@
-/** What a copy has written, what was there already, and what is not the same in the end. */
+/** The report of a copy: items written, items already the same, and remaining differences. */
 import type { TenantPart } from '@tidemark/core';
 import type { Difference } from './unit.ts';
 
 export interface CopyCounts {
   copied: number;
-  /** Found to be the same in the target already. */
+  /** Already the same in the target. */
   same: number;
-  /** Removed from the target, because it was erased or deleted in the source, or with `mirror`. */
+  /** Removed from the target: erased or deleted in the source, or removed by `mirror`. */
   removed: number;
-  /** Not the same when both sides were compared at the end, and what only the target has. */
+  /** Different in the final comparison, or only in the target. */
   differing: number;
 }
 
 export interface CopyReport {
   phase: 'copying' | 'verifying';
   durationMs: number;
-  /** Counts by part. Runs, records, documents and artifacts count one by one, lists by their items. */
+  /** Counts by part. Runs, records, documents and artifacts count individually, lists by their items. */
   parts: Partial<Record<TenantPart, CopyCounts>>;
-  /** What differs and why, at most the first 1 000. */
+  /** At most the first 1 000 differences. */
   differences: { part: TenantPart; tenantId: string; id: string; reason: string }[];
-  /** What could not be copied or compared, at most the first 100. */
+  /** Items that could not be copied or compared, at most the first 100. */
   problems: { part: TenantPart; tenantId: string; id: string; error: unknown }[];
-  /** True when both sides were compared and are equal; false also for a copy that was stopped. */
+  /** Whether both stores were compared completely and are equal. */
   complete: boolean;
 }
 
@@ -66,7 +66,7 @@ export class CopyNotes {
     if (this.report.problems.length < MOST_PROBLEMS) this.report.problems.push({ part, tenantId, id, error });
   }
 
-  /** The counts so far. */
+  /** Returns the counts so far. */
   progress(): CopyReport {
     this.report.durationMs = Math.round(performance.now() - this.#began);
     return { ...this.report, parts: structuredClone(this.report.parts) };

@@ -1,6 +1,6 @@
 /**
- * Copies runs by their exported form: same sequences, times and links. A run of which the target has the beginning is
- * replaced by the whole; any other history under the same id is left alone and reported.
+ * Copies runs in their exported form, with the same sequences, times and links. If the target has only the beginning of
+ * a run, the whole run replaces it. Any other history under the same id is kept and reported.
  */
 import { type ExportedEvent, isTidemarkError, type RunPart, type RunSummary } from '@tidemark/core';
 import { sameJson, sha256Hex } from '@tidemark/core/engine';
@@ -9,7 +9,7 @@ import { COPY_MARKS, REPLACING } from './marks.ts';
 import { removedRunUnits } from './removed-runs.ts';
 import type { CopyUnit, Difference, Sides } from './unit.ts';
 
-/** A mark that a kill has left must not bring back what somebody deletes much later. */
+/** Limits the mark of an interrupted copy, so that it cannot restore a run that is deleted much later. */
 const MARK_TTL = '7d';
 const PAGE = 100;
 const RESTORE_LIMIT_MS = 3_600_000;
@@ -24,7 +24,7 @@ export async function* runUnits(sides: Sides): AsyncGenerator<CopyUnit> {
 function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
   const { from, to, tenantId, probe } = sides;
   const options = { tenantId };
-  // Says that nobody but a copy has deleted the run, to begin it anew.
+  // Records that a copy deleted the run in order to restart it.
   const mark = `${COPY_MARKS}${sha256Hex(runId)}`;
 
   const restore = async (how: { overDeleted?: boolean } = {}) => {
@@ -37,16 +37,16 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
     return { copied: 1, same: 0 };
   };
 
-  /** Takes the beginning of the run out of the target's way; what comes is the same and more. */
+  /** Archives the beginning of the run in the target, then restores the whole run. */
   const replace = async (expectedSeq: number) => {
     await to.runs.archiveRun(runId, { ...options, location: REPLACING, expectedSeq, timeoutMs: RESTORE_LIMIT_MS });
     probe('replacing');
     return restore();
   };
 
-  /** What a copy that was killed has begun is of no use once the run has grown. */
+  /** Discards the partial restore of an interrupted copy, which cannot continue once the run has grown. */
   const beginAnew = async () => {
-    // The mark first: a later copy must know that nobody but this one has deleted the run.
+    // Write the mark first: a later copy must know that a copy deleted the run.
     await to.kv.put(mark, { runId }, { ttl: MARK_TTL });
     await to.runs.deleteRun(runId, { ...options, timeoutMs: RESTORE_LIMIT_MS });
     probe('replacing');
@@ -77,10 +77,10 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
     }
   };
 
-  /** A redaction leaves the head as it is, so that runs with the same head may still differ by one. */
+  /** Compares redactions: they do not change the head, so runs with the same head may still differ. */
   const redactAlike = async (expectedSeq: number) => {
     for await (const { ours, theirs } of eventPairs(sides, runId)) {
-      // With the run comes when and by whom it was redacted.
+      // Restoring the run also copies the time and author of the redaction.
       if (ours?.redaction && !sameJson(ours.redaction, theirs?.redaction)) return replace(expectedSeq);
     }
     return { copied: 0, same: 1 };
@@ -98,7 +98,7 @@ function runUnit(sides: Sides, { runId }: RunSummary): CopyUnit {
         if (source.run.head === target.run.head) return await redactAlike(theirs);
         return (await isBeginning(sides, runId, target)) ? await replace(theirs) : none;
       } catch (error) {
-        // Left as it is: the comparison says what is wrong with it.
+        // Keep it: the comparison reports the difference.
         if (isTidemarkError(error, 'CONFLICT', 'SEQ_CONFLICT', 'RUN_DELETED', 'RUN_ARCHIVED', 'RUN_NOT_FOUND'))
           return none;
         throw error;
@@ -128,7 +128,7 @@ function differs(reason: string): Difference {
   return { count: 1, reason };
 }
 
-/** The last sequence in the target, 0 when there is none; or that an earlier copy has begun and not finished it. */
+/** Returns the last sequence in the target, 0 if the run is missing, or `unfinished` for a partial restore. */
 async function stateIn({ to, tenantId }: Sides, runId: string): Promise<number | 'unfinished'> {
   try {
     return await to.runs.headSeq(runId, { tenantId });
@@ -145,7 +145,7 @@ async function firstPart(store: Sides['from'], runId: string, options: { tenantI
   throw new Error(`The export of run ${runId} has no parts`);
 }
 
-/** Whether the source went through the state that the target is in. */
+/** Whether the target's run is a prefix of the source's run. */
 async function isBeginning({ from, tenantId }: Sides, runId: string, target: RunPart): Promise<boolean> {
   const { lastEventSeq, head } = target.run;
   for await (const { run, events } of from.runs.exportRun(runId, { tenantId })) {
@@ -156,7 +156,7 @@ async function isBeginning({ from, tenantId }: Sides, runId: string, target: Run
   return false;
 }
 
-/** The events of a run on both sides, each checked as it is read; where one side ends, the other may go on. */
+/** Yields the events of both sides in pairs, verified while they are read. The longer side continues alone. */
 async function* eventPairs({ from, to, tenantId }: Sides, runId: string): AsyncGenerator<EventPair> {
   const theirs = eventsOf(to.runs.exportRun(runId, { tenantId }));
   try {

@@ -1,4 +1,4 @@
-/** Copies lists whose order counts: what both sides have in common at the beginning stays, the rest is saved again. */
+/** Copies ordered lists: the common beginning stays, the rest is saved again. */
 import { sameJson } from '@tidemark/core/engine';
 import type { CopyUnit } from './unit.ts';
 
@@ -8,7 +8,7 @@ export interface Sequence<T> {
   id: string;
   source: () => AsyncIterable<T>;
   target: () => AsyncIterable<T>;
-  /** Saving again what is there changes nothing. */
+  /** Must change nothing for items that are already stored. */
   save: (items: T[]) => Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export function sequenceUnit<T>({ id, source, target, save }: Sequence<T>): Copy
 
 const ENDED = Symbol('ended');
 
-/** Pairs of two lists; after the first pair that differs all the following do, and the other list is not read on. */
+/** Pairs two lists. After the first difference all pairs differ, and the second list is not read further. */
 async function* besides<T>(ours: AsyncIterable<T>, theirs: AsyncIterable<T>) {
   const others = theirs[Symbol.asyncIterator]();
   let isSame = true;
@@ -63,7 +63,7 @@ async function* besides<T>(ours: AsyncIterable<T>, theirs: AsyncIterable<T>) {
   }
 }
 
-/** A list that is read at once, such as one that is short. */
+/** Yields the items of a list that is read at once. */
 export async function* listed<T>(read: () => Promise<readonly T[]>): AsyncGenerator<T> {
   yield* await read();
 }

@@ -1,14 +1,16 @@
-/** The port each part of a store implements to be copied: things, or short lists of them, that are copied and compared. */
+/**
+ * The port that each part of a store implements for copies: units are single items or short lists, copied and compared.
+ */
 import type { Store, TenantPart } from '@tidemark/core';
 
-/** The same tenant on both sides. */
+/** The same tenant in both stores. */
 export interface Sides {
   from: Store;
   to: Store;
   tenantId: string;
-  /** The source has nothing of the tenant, not even its name. */
+  /** Whether the source does not know the tenant. */
   isGone: boolean;
-  /** Sends a call that may be repeated until it does not fail for the moment. */
+  /** Retries an idempotent call while it fails with transient errors. */
   send: <T>(call: () => Promise<T>) => Promise<T>;
   probe: (point: CopyPoint) => void;
 }
@@ -16,7 +18,7 @@ export interface Sides {
 /** Points at which tests crash. */
 export type CopyPoint = 'copying' | 'run part' | 'replacing' | 'copied' | 'mirroring' | 'verifying';
 
-/** How much of a unit is not the same in the target, and why. */
+/** How many items of a unit differ, and why. */
 export interface Difference {
   count: number;
   reason: string;
@@ -24,18 +26,18 @@ export interface Difference {
 
 export interface CopyUnit {
   id: string;
-  /** Makes the target the same as far as that goes; tells how many things were written and how many were there. */
+  /** Copies the unit to the target. Returns how many items were written and how many were already the same. */
   copy(): Promise<{ copied: number; same: number }>;
-  /** Reads both sides and compares them. */
+  /** Compares both sides. */
   compare(): Promise<Difference | null>;
 }
 
-/** How a part is walked through. */
+/** Yields the units of a part. */
 export type PartWalk = (sides: Sides) => AsyncIterable<CopyUnit>;
 
 export type PartWalks = Record<TenantPart, PartWalk>;
 
-/** Times that say the same: the rest of a life is carried over, and takes a moment to be. */
+/** Tolerance for expiry times: copying the remaining time to live takes a moment. */
 const SAME_TIME_MS = 10_000;
 
 export function isSameTime(left: number | null, right: number | null): boolean {

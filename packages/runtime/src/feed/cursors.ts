@@ -1,6 +1,6 @@
 /**
- * How far each shard of a name has come in the feed. A cursor belongs to whoever holds the shard: taking a shard writes a
- * token into its cursor, and a holder that lost the shard finds another's there and changes nothing.
+ * The feed cursor of each shard. A cursor belongs to the holder of its shard: taking a shard writes the holder's token
+ * into the cursor, and a previous holder finds another token and cannot move the cursor.
  */
 import { type KvStore, TidemarkError, textOf } from '@tidemark/core';
 
@@ -13,7 +13,10 @@ export class Cursors {
     this.#prefix = prefix;
   }
 
-  /** Fixes the number of shards when the name is first used: events would change hands with it. */
+  /**
+   * Stores the number of shards at first use: another number would move runs between shards.
+   * @throws `INVALID_ARGUMENT` if the name was started with another number.
+   */
   async settle(shards: number, startAfter: string | undefined): Promise<void> {
     const key = `${this.#prefix}.settings`;
     const { record } = await this.#kv.swap(key, {
@@ -28,7 +31,7 @@ export class Cursors {
     });
   }
 
-  /** Takes a shard over: its cursor, `null` when it was never moved, and the runs that it waits for. */
+  /** Takes over a shard. Returns its cursor, `null` if it never moved, and the runs it waits for. */
   async take(shard: number, token: string): Promise<{ cursor: string | null; held: string | null }> {
     for (;;) {
       const stored = await this.#kv.get(this.#key(shard));
@@ -44,7 +47,10 @@ export class Cursors {
     }
   }
 
-  /** Moves a cursor that is still ours, and in the same step the runs the shard waits for; false when it is not ours. */
+  /**
+   * Moves a cursor and updates the runs the shard waits for in one step. Returns false if another process has the
+   * cursor.
+   */
   async move(shard: number, token: string, cursor: string, held: string): Promise<boolean> {
     const set = { cursor, held: held === '' ? null : held };
     const { swapped } = await this.#kv.swap(this.#key(shard), { expected: { holder: token }, set });

@@ -1,6 +1,6 @@
 /**
- * Which sequence of a run a shard wants next, of the runs that the feed passed over. It is kept beside the shard's cursor and
- * written with it, so that after a release the events are handled from there on: none skipped, none twice.
+ * The next sequence that a shard needs of each run that the feed skipped. Stored with the shard's cursor in one write,
+ * so that after a release events are handled from there on: none skipped, none twice.
  */
 import type { FeedItem, HeldRun } from '@tidemark/core';
 
@@ -13,7 +13,7 @@ export class HeldRuns {
     this.#next = new Map(next);
   }
 
-  /** Reads what `text` wrote; nothing for a shard that never passed over a run. */
+  /** Parses the text of `text`; a shard that never skipped a run has none. */
   static parse(text: string | null): HeldRuns {
     return new HeldRuns(text === null || text === '' ? [] : (JSON.parse(text) as [string, number][]));
   }
@@ -26,24 +26,24 @@ export class HeldRuns {
     return new HeldRuns(this.#next);
   }
 
-  /** Notes that the feed passed over a run. The first sequence it passed over stays until the run comes again. */
+  /** Records that the feed skipped a run. Keeps the first skipped sequence until the run returns. */
   hold(run: HeldRun): void {
     const key = keyOf(run);
     if (!this.#next.has(key)) this.#next.set(key, run.runSeq);
   }
 
-  /** Takes the next item of the feed; false for one that was handled before, or will come with the feed itself. */
+  /** Returns whether to handle an item: false if it was handled before, or if the feed will deliver it. */
   take({ event, released }: FeedItem): boolean {
     const key = keyOf(event);
     const next = this.#next.get(key);
     if (released) {
-      // Of a run that this shard never passed over, the feed itself gives the events.
+      // If this shard never skipped the run, the feed itself delivers the events.
       if (next === undefined || event.runSeq < next) return false;
       this.#next.set(key, event.runSeq + 1);
       return true;
     }
     if (next === undefined) return true;
-    // A run that was restored begins again.
+    // A restored run starts again at 1.
     const isHandled = event.runSeq < next && event.runSeq > 1;
     if (!isHandled) this.#next.delete(key);
     return !isHandled;

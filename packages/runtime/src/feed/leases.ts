@@ -1,6 +1,6 @@
 /**
- * Leases in KV: a record that lives as long as its holder renews it, by the engine's clock. Whoever holds it may work;
- * what it writes is guarded by a token besides, because a holder that was paused does not know that it lost.
+ * Leases in KV: a record that expires by the engine's clock unless its holder renews it. Writes of the holder are also
+ * guarded by a token, because a suspended holder does not know that it lost the lease.
  */
 import type { KvStore } from '@tidemark/core';
 
@@ -9,7 +9,7 @@ export class Lease {
   readonly #kv: KvStore;
   readonly #key: string;
   readonly #ms: number;
-  /** By our own clock, counted from before the last renewal was sent: never later than the engine's. */
+  /** By the local clock, counted from before the last renewal was sent: never later than the engine's expiry. */
   #validUntil: number;
 
   private constructor(kv: KvStore, key: string, token: string, ms: number, validUntil: number) {
@@ -20,7 +20,7 @@ export class Lease {
     this.#validUntil = validUntil;
   }
 
-  /** Takes the lease if nobody has it. */
+  /** Takes the lease if it is free. */
   static async take(kv: KvStore, key: string, holder: { owner: string; ms: number }): Promise<Lease | null> {
     const [token, asked] = [crypto.randomUUID(), performance.now()];
     const { swapped } = await kv.swap(key, {
@@ -32,12 +32,12 @@ export class Lease {
     return swapped ? new Lease(kv, key, token, holder.ms, asked + holder.ms) : null;
   }
 
-  /** Whether it is still certain that nobody else holds it. */
+  /** Whether no other process can hold it yet. */
   get isValid(): boolean {
     return performance.now() < this.#validUntil;
   }
 
-  /** Starts its time anew; false when it is lost. */
+  /** Renews the lease. Returns false if it is lost. */
   async renew(): Promise<boolean> {
     const asked = performance.now();
     const { swapped } = await this.#kv.swap(this.#key, {
@@ -49,7 +49,7 @@ export class Lease {
     return swapped;
   }
 
-  /** Gives it up, so that nobody need wait for it to run out. */
+  /** Releases the lease, so that other processes need not wait for it to expire. */
   async release(): Promise<void> {
     this.#validUntil = 0;
     await this.#kv.swap(this.#key, { expected: { token: this.token }, set: { owner: null, token: null } });

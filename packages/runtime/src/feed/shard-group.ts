@@ -1,30 +1,30 @@
 /**
- * Shares the shards of a name among the processes that work on it: each takes as many leases as its share, gives back
- * what is above it, and picks up what others leave or lose. Which process has which shard is nobody's plan.
+ * Shares the shards of a name among processes: each process takes leases up to its share, gives back the rest, and
+ * picks up shards that others release or lose. No process assigns shards.
  */
 import type { KvStore } from '@tidemark/core';
 import { Lease } from './leases.ts';
 
-/** A shard this process holds. */
+/** A shard that this process holds. */
 export interface HeldShard {
   readonly number: number;
   readonly lease: Lease;
-  /** Set when it should go to another process: finish what is under way and `giveBack` it. */
+  /** Set when another process should have it: finish the current work, then `giveBack`. */
   leaving: boolean;
 }
 
 export interface ShardGroupOptions {
   kv: KvStore;
-  /** Of all its keys. */
+  /** Prefix of all its keys. */
   prefix: string;
   shards: number;
   member: string;
   leaseMs: number;
-  /** Something went wrong on the way; the next round tries again. */
+  /** Called for errors of a round; the next round retries. */
   onError: (error: unknown) => void;
 }
 
-/** Rounds within one lease: two may fail before it is lost. */
+/** Renewals per lease: two may fail before it expires. */
 const ROUNDS_PER_LEASE = 3;
 
 export class ShardGroup {
@@ -38,14 +38,14 @@ export class ShardGroup {
     this.#options = options;
   }
 
-  /** Looks for shards now, and again every third of a lease. */
+  /** Balances the shards now and then every third of a lease. */
   async start(): Promise<void> {
     await this.#tend();
     if (this.#stopped) return;
     this.#timer = setInterval(() => void this.#tend(), this.#options.leaseMs / ROUNDS_PER_LEASE);
   }
 
-  /** Gives everything back. */
+  /** Releases all shards. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);
@@ -54,7 +54,7 @@ export class ShardGroup {
     await this.#options.kv.delete(this.#memberKey(this.#options.member)).catch(this.#options.onError);
   }
 
-  /** Lets another process have the shard. */
+  /** Releases a shard for another process. */
   async giveBack(shard: HeldShard): Promise<void> {
     this.held.delete(shard.number);
     await shard.lease.release().catch(this.#options.onError);
@@ -80,7 +80,7 @@ export class ShardGroup {
   }
 
   async #keep(shard: HeldShard): Promise<void> {
-    // An error is no loss: the lease may still be ours, and its time tells.
+    // An error does not mean that the lease is lost: it stays valid until it expires.
     const kept = await shard.lease.renew().catch((error) => {
       this.#options.onError(error);
       return shard.lease.isValid;

@@ -1,7 +1,7 @@
 /**
- * The feed, shared by any number of processes: runs are dealt to shards by a hash, shards to processes by leases, and
- * each shard has a cursor of its own. Events of a run are handled one after the other, by one process at a time; what
- * was handled but not yet noted when a process died is handled again.
+ * The feed, shared by any number of processes: a hash assigns runs to shards, leases assign shards to processes, and
+ * each shard has its own cursor. Events of a run are handled one after another, by one process at a time. Events that
+ * were handled but not yet recorded when a process died are handled again.
  */
 
 import { createHash } from 'node:crypto';
@@ -14,54 +14,54 @@ import { type HeldShard, ShardGroup } from './shard-group.ts';
 
 export interface ShardedFeedOptions {
   store: Store;
-  /** Of all keys it keeps in KV; processes with the same one share the work. */
+  /** Prefix of all its keys in KV. Processes with the same prefix share the work. */
   prefix: string;
   shards: number;
   leaseMs: number;
   filter?: FeedOptions['filter'];
-  /** Where to begin when it is started for the first time; absent: with the first event ever. */
+  /** Cursor to start after at first use. Default: start with the first event. */
   startAfter?: string;
   /**
-   * Handles events of one shard in order and tells how many, from the first on, need not come again. Of what is left, or all
-   * of it when it rejects, the shard hears again after a pause, while the others go on. `signal` is aborted when the feed
-   * stops or the shard is lost: then finish the event under way and leave the rest.
+   * Handles events of one shard in order. Returns how many of them, from the first, are done. The shard receives the
+   * rest again after a delay, or all of them if the call rejects; other shards continue. `signal` aborts when the feed
+   * stops or the shard is lost: finish the current event and leave the rest.
    */
   handle: (items: readonly FeedItem[], shard: { number: number; signal: AbortSignal }) => Promise<number>;
-  /** The handler knows by itself what it has handled: it is given all events of a released run. */
+  /** Whether the handler recognises events that it has handled: it then receives all events of a released run. */
   isIdempotent?: boolean;
   /**
-   * How long a shard that handled events may go without writing down how far it is. Default 0: after each page. More saves writes
-   * where handling an event again does no harm.
+   * How long a shard that handled events may wait before it stores its cursor. Default 0: after each page. A longer
+   * time saves writes if handling an event again is harmless.
    */
   noteEveryMs?: number;
   onError: (error: unknown) => void;
-  /** Called at named points, for tests that crash there. */
+  /** Test hook: called at named points, where tests crash. */
   probe?: (point: FeedPoint) => void;
 }
 
-/** Points at which a process may die, for tests. */
+/** Points at which tests crash. */
 export type FeedPoint = 'read' | 'handled' | 'noted';
 
-/** Shards that stand at the same place and are read for together. */
+/** Shards at the same cursor, which are read together. */
 interface Cohort {
   cursor: string | null;
   members: Map<number, Member>;
-  /** Milliseconds: a shard that failed is left in peace until then. */
+  /** Epoch milliseconds until which a shard waits after a failure. */
   notBefore: number;
-  /** Milliseconds: everything that was stored before this was handled; `null` before the first page. */
+  /** Epoch milliseconds: all events stored before this were handled. `null` before the first page. */
   handledUpTo: number | null;
 }
 
 interface Member {
   shard: HeldShard;
-  /** The last cursor that was noted in KV, and when: not every page is worth a write for a shard it has nothing for. */
+  /** The last cursor stored in KV, and when. A page without events for a shard is not always worth a write. */
   noted: string | null;
   notedAt: number;
-  /** Runs that the feed passed over, with the sequence that is wanted next. */
+  /** Runs that the feed skipped, with the next sequence needed. */
   held: HeldRuns;
 }
 
-/** What a page brought: items, the runs that were passed over between them, and where it ends. */
+/** Part of a page: its items, the runs that were skipped between them, and its end cursor. */
 interface PageRead {
   items: readonly FeedItem[];
   held: readonly HeldRun[];
@@ -95,14 +95,14 @@ export class ShardedFeed {
     });
   }
 
-  /** Shards this process works on now. */
+  /** Shards that this process holds. */
   get shards(): number[] {
     return this.#cohorts.flatMap((cohort) => [...cohort.members.keys()]).sort((a, b) => a - b);
   }
 
   /**
-   * Milliseconds: everything of this process's shards that was stored before this was handled. `null` before the first page, or
-   * when it has no shards. While nothing comes it moves every second.
+   * Epoch milliseconds: all events of this process's shards stored before this were handled. `null` before the first
+   * page or without shards. Advances every second while the feed is idle.
    */
   get handledUpTo(): number | null {
     const times = this.#cohorts.flatMap((cohort) => cohort.handledUpTo ?? []);
@@ -115,7 +115,7 @@ export class ShardedFeed {
     this.#running = this.#run();
   }
 
-  /** Finishes what is under way and gives the shards back. */
+  /** Finishes the current work and releases the shards. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -139,7 +139,7 @@ export class ShardedFeed {
     }
   }
 
-  /** Between pages: takes up the shards that were gained, and lets go of those that are lost or should go. */
+  /** Adds newly gained shards, and drops those that are lost or should go to another process. */
   async #settleShards(): Promise<void> {
     for (const cohort of this.#cohorts) {
       for (const [number, member] of cohort.members) {
@@ -161,7 +161,7 @@ export class ShardedFeed {
     this.#join();
   }
 
-  /** Cohorts that stand at the same place become one. */
+  /** Merges cohorts at the same cursor. */
   #join(): void {
     const byCursor = new Map<string | null, Cohort>();
     for (const cohort of this.#cohorts) {
@@ -177,7 +177,7 @@ export class ShardedFeed {
     this.#cohorts = [...byCursor.values()];
   }
 
-  /** Reads and handles a page of a cohort; waits for one only when no other cohort is behind. */
+  /** Reads and handles a page of a cohort. Waits for new events only if it is the only cohort. */
   async #step(cohort: Cohort, mayWait: boolean): Promise<void> {
     const began = Date.now();
     const page = await this.#options.store.runs.feedPage({
@@ -191,7 +191,7 @@ export class ShardedFeed {
     const read = this.#upToOthers(cohort, { items: page.items, held: page.held ?? [], end: page.next ?? null });
     const touched = await this.#handle(cohort, read);
     this.#options.probe?.('handled');
-    // Released events are old and say nothing about how far the feed was read.
+    // Released events are old and do not show how far the feed was read.
     const last = read.items.findLast(({ released }) => released !== true);
     if (this.#isEnd(page, read) || read.end === cohort.cursor) cohort.handledUpTo = began;
     else if (last) cohort.handledUpTo = Date.parse(last.event.persistedAt);
@@ -209,14 +209,14 @@ export class ShardedFeed {
     this.#options.probe?.('noted');
   }
 
-  /** Whether a page was read up to the end of the feed: it is not full, and nothing was left out of it. */
+  /** Whether a page reached the end of the feed: it is not full, and nothing was left out. */
   #isEnd({ items, held, next }: FeedPage, read: PageRead): boolean {
     const { filter, store } = this.#options;
     if (items.length >= PAGE || held !== undefined || read.end !== (next ?? null)) return false;
     return filter === undefined && store.info.tenantId === undefined && !items.some(({ released }) => released);
   }
 
-  /** A page ends where another cohort stands, so that the two go on as one. */
+  /** Cuts a page at the cursor of another cohort, so that the two can merge. */
   #upToOthers(cohort: Cohort, page: PageRead): PageRead {
     const { items, held } = page;
     const others = new Set(this.#cohorts.filter((it) => it !== cohort).map((it) => it.cursor));
@@ -226,8 +226,8 @@ export class ShardedFeed {
   }
 
   /**
-   * Each shard handles its events in order, the shards at once. One that leaves some of them stays behind, in a cohort of its
-   * own. Gives the shards that had any, with where they stand now.
+   * Each shard handles its events in order, all shards concurrently. A shard that leaves events unhandled moves to its
+   * own cohort. Returns the shards that had events, with their cohorts.
    */
   #handle(cohort: Cohort, page: PageRead): Promise<[Cohort, Member][]> {
     const shardsOf = (run: { tenantId: string; runId: string }) => shardOf(run, this.#options.shards);
@@ -248,7 +248,9 @@ export class ShardedFeed {
     );
   }
 
-  /** Handles what a shard wants of its steps; where some are left, returns the first of them and the cursor before it. */
+  /**
+   * Handles the items of a shard that are needed. If some are left, returns the first of them and the cursor before it.
+   */
   async #takeSteps(member: Member, steps: readonly Step[]): Promise<{ first: FeedItem; after: string | null } | null> {
     const ahead = member.held.copy();
     const wanted = steps.filter((step) => this.#isWanted(ahead, step)).map(({ item }) => item!);
@@ -257,7 +259,7 @@ export class ShardedFeed {
       member.held = ahead;
       return null;
     }
-    // The steps up to the first that was not handled are taken; the rest is read again, from the last item before it.
+    // Apply the steps before the first unhandled item. The rest is read again, from the last item before it.
     const first = wanted[handled]!;
     const firstAt = steps.findIndex(({ item }) => item === first);
     const last = steps.slice(0, firstAt).findLastIndex(({ item }) => item !== undefined);
@@ -312,10 +314,10 @@ export class ShardedFeed {
   }
 }
 
-/** An item, or a run that was passed over. */
+/** An item, or a run that was skipped. */
 type Step = { item: FeedItem; held?: undefined } | { item?: undefined; held: HeldRun };
 
-/** Items and runs that were passed over, in the order of the feed. */
+/** Returns items and skipped runs in feed order. */
 function stepsOf({ items, held }: PageRead): Step[] {
   const steps: Step[] = [];
   let next = 0;
@@ -327,7 +329,7 @@ function stepsOf({ items, held }: PageRead): Step[] {
   return steps;
 }
 
-/** The shard of a run: the same in every process, for ever. */
+/** Returns the shard of a run. Must never change: all processes and versions have to agree. */
 function shardOf(run: { tenantId: string; runId: string }, shards: number): number {
   const hash = createHash('sha256').update(`${run.tenantId}\0${run.runId}`).digest();
   return hash.readUInt32BE(0) % shards;

@@ -1,8 +1,8 @@
-/** Waits for a time or until it is rung, whichever comes first; a ring while nobody waits yet is not lost. */
+/** Waits until a time limit or until it is rung. A ring before the wait begins is not lost. */
 export class Alarm {
   readonly #waiting = new Set<() => void>();
 
-  /** Begins to listen at once, so that what rings while the caller looks for work still ends the wait. */
+  /** Starts listening at once, so that a ring while the caller looks for work also ends the wait. */
   next(ms: number): { wait: Promise<void>; cancel: () => void } {
     let cancel = () => {};
     const wait = new Promise<void>((resolve) => {

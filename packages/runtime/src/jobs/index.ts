@@ -1,4 +1,4 @@
-/** Jobs at work: workers that do them, the sweeper that pushes those that got stuck, and the signals between them. */
+/** Jobs: workers that run them, the sweeper that recovers stuck ones, and the signals between them. */
 export { type InProcessPublisher, inProcessPublisher } from './publishers/in-process.ts';
 export { type NatsConnectionLike, natsPublisher } from './publishers/nats.ts';
 export { type RedisClientLike, redisStreamsPublisher } from './publishers/redis-streams.ts';

@@ -1,10 +1,10 @@
-/** What is told about jobs, to whom (003, KV-8): signals that work waits, goes on or has ended. The store stays the truth. */
+/** Job signals (003, KV-8): a job waits, progresses or has ended. The store stays the source of truth. */
 import { isTerminal, type Job, type JobState } from '@tidemark/core';
 
-/** `queue`: a job waits to be claimed. `progress`: one has reached a step. `terminal`: one has ended. */
+/** `queue`: a job waits to be claimed. `progress`: a job has reached a step. `terminal`: a job has ended. */
 export type SignalKind = 'queue' | 'progress' | 'terminal';
 
-/** A job as it stood after the write that the signal tells of. Signals may come twice and late; they may never lie. */
+/** The state of a job after a write. Signals may arrive twice or late, but are never wrong. */
 export interface JobSignal {
   kind: SignalKind;
   taskType: string;
@@ -19,15 +19,15 @@ export interface JobSignal {
   resultRef?: string;
 }
 
-/** Sends a signal on its way. Resolves once it is with the transport; a signal whose sending fails is sent again. */
+/** Publishes a signal. Resolves once the transport has it. The sweeper retries a signal that could not be published. */
 export type Publish = (subject: string, signal: JobSignal) => Promise<void>;
 
-/** `gbe.tasks.{type}.{kind}`. */
+/** Returns the subject `gbe.tasks.{type}.{kind}`. */
 export function subjectOf(taskType: string, kind: SignalKind): string {
   return `gbe.tasks.${taskType}.${kind}`;
 }
 
-/** The signal that a job calls for as it stands. */
+/** Returns the signal for a job's current state. */
 export function signalOf(job: Job, kind: SignalKind = kindOf(job.state)): JobSignal {
   const { taskType, taskId, key, state, revision, retryCount, currentStep, stepCount, error, resultRef } = job;
   const signal = { kind, taskType, taskId, key, state, revision, retryCount };

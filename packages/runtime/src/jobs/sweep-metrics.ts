@@ -1,4 +1,4 @@
-/** What sweeps come to, as metrics: how long they took, what became of the jobs they found, what failed. */
+/** Metrics of sweeps: duration, outcomes of overdue jobs, errors. */
 import type { Counter, Histogram, Meter } from '@tidemark/core';
 import type { SweepReport } from './sweep-report.ts';
 

@@ -1,13 +1,13 @@
-/** What a sweep has seen and done, type by type. */
+/** The report of a sweep, by task type. */
 import type { OverdueJob, RecoveredJob } from '@tidemark/core';
 
 /** Counts of one task type. */
 export interface SweepCounts extends Record<RecoveredJob['outcome'], number> {
-  /** Overdue jobs that were found; each had one of the outcomes, or an error. */
+  /** Overdue jobs found. Each has one of the outcomes, or an error. */
   seen: number;
-  /** Signals that were sent, those of earlier sweeps included. */
+  /** Signals published, including those of earlier sweeps. */
   published: number;
-  /** Calls and signals that failed; the next sweep tries again. */
+  /** Calls and signals that failed; the next sweep retries them. */
   errors: number;
 }
 
@@ -16,9 +16,9 @@ export interface SweepReport {
   durationMs: number;
   /** Counts by task type. */
   types: Record<string, SweepCounts>;
-  /** What went wrong, with the type it was about; `null` when it was about none. */
+  /** Errors with their task type, or `null` if they concern no single type. */
   problems: { taskType: string | null; error: unknown }[];
-  /** In a dry run: what would have been done something about. */
+  /** In a dry run: the jobs that would have been recovered. */
   found?: OverdueJob[];
 }
 

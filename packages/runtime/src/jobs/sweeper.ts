@@ -1,59 +1,67 @@
 /**
- * The sweeper (KV-8): looks for jobs that got stuck and gives each a push, then tells those who can do something about it.
- * Any number of sweepers may run: a push is conditional on what was seen, so only one of them makes it.
+ * The sweeper (KV-8) finds stuck jobs, recovers them, and publishes a signal for each. Any number of sweepers may run:
+ * a recovery is conditional on the state that was read, so only one of them succeeds.
  */
 import { randomUUID } from 'node:crypto';
 import { type Duration, invalidArgument, type Job, type Meter, type OverdueJob, type Store } from '@tidemark/core';
 import { checkDuration, checkInteger, sleep } from '@tidemark/core/engine';
-import { resend } from './resend.ts';
+import { retry } from './retry.ts';
 import { type Publish, signalOf, subjectOf } from './signals.ts';
 import { SweepMetrics } from './sweep-metrics.ts';
 import { emptyCounts, type SweepCounts, type SweepReport } from './sweep-report.ts';
 
-/** How long a job may go without a change; one for all types, or one for some and a default for the others. */
+/**
+ * How long a job may stay unchanged: one value for all types, or values for some types and a default for the others.
+ */
 export type Thresholds = Duration | (Record<string, Duration> & { default: Duration });
 
 export interface SweeperOptions {
   store: Pick<Store, 'jobs'>;
-  /** Told of what was pushed, after the write and at least once. Without it nobody is told. */
+  /**
+   * Publishes a signal for each recovered job, after the write and at least once. Without it no signals are published.
+   */
   publish?: Publish;
-  /** From the end of a sweep to the next one, give or take a fifth, so that sweepers drift apart. Default 30 s. */
+  /** Time between sweeps, varied by up to a fifth so that sweepers drift apart. Default 30 s. */
   interval?: Duration;
   /** Default 5 minutes. */
   threshold?: Thresholds;
-  /** How many jobs of a type one sweep takes: 1 to 1 000, default 100. What is left is for the next. */
+  /** Maximum number of jobs per type and sweep: 1 to 1 000, default 100. The next sweep takes the rest. */
   limit?: number;
-  /** Only looks. */
+  /** Finds jobs without recovering them. */
   dryRun?: boolean;
   /** Called after every sweep. */
   onReport?: (report: SweepReport) => void;
-  /** Gets every sweep as `tidemark.sweep.duration`, `tidemark.sweep.jobs` and `tidemark.sweep.errors`. */
+  /** Records every sweep as `tidemark.sweep.duration`, `tidemark.sweep.jobs` and `tidemark.sweep.errors`. */
   meter?: Meter;
   /** Stops the sweeper. */
   signal?: AbortSignal;
 }
 
 export interface Sweeper {
-  /** One sweep, now; joins the one that is under way. */
+  /** Runs one sweep now, or joins the one in progress. Never rejects: errors are in the report. */
   run(): Promise<SweepReport>;
-  /** Sweeps again and again until it is stopped. */
+  /** Sweeps repeatedly until stopped. */
   start(): void;
-  /** Begins no other sweep; resolves once the one under way is over. */
+  /** Starts no further sweep. Resolves once the current one has ended. */
   stop(): Promise<void>;
 }
 
 const STATES = ['claimed', 'running', 'pending', 'delayed', 'failed'] as const;
 const AT_ONCE = 8;
 const TRIES = 3;
-/** Signals of which more are not kept: those jobs are found again after the threshold. */
+/** Maximum number of unsent signals kept. Jobs beyond it are found again after the threshold. */
 const MOST_UNSENT = 10_000;
 
 /**
- * A sweeper over a store.
+ * Creates a sweeper for the jobs of a store. Any number of processes may run one.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid option.
  *
  * @example
+ * const { publish } = inProcessPublisher();
  * const sweeper = createSweeper({ store, publish, threshold: { default: '5m', 'video-encode': '2h' } });
  * sweeper.start();
+ * await sweeper.stop();
  */
 export function createSweeper(options: SweeperOptions): Sweeper {
   return new StoreSweeper(options);
@@ -69,7 +77,7 @@ class StoreSweeper implements Sweeper {
   readonly #onReport: (report: SweepReport) => void;
   readonly #metrics: SweepMetrics | null;
   readonly #stopped = new AbortController();
-  /** Jobs whose signal could not be sent, by key. */
+  /** Jobs whose signal could not be published, by key. */
   readonly #unsent = new Map<string, Job>();
   #running: Promise<SweepReport> | undefined;
   #loop: Promise<void> | undefined;
@@ -96,7 +104,7 @@ class StoreSweeper implements Sweeper {
   }
 
   start(): void {
-    this.#loop ??= this.#sweepOnAndOn();
+    this.#loop ??= this.#sweepLoop();
   }
 
   async stop(): Promise<void> {
@@ -105,7 +113,7 @@ class StoreSweeper implements Sweeper {
     await this.#running;
   }
 
-  async #sweepOnAndOn(): Promise<void> {
+  async #sweepLoop(): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       await this.run();
@@ -113,7 +121,7 @@ class StoreSweeper implements Sweeper {
     }
   }
 
-  /** One sweep; whatever fails is in the report. */
+  /** Runs one sweep. Errors are added to the report. */
   async #sweep(): Promise<SweepReport> {
     const report: SweepReport = { startedAt: Date.now(), durationMs: 0, types: {}, problems: [] };
     if (this.#dryRun) report.found = [];
@@ -132,15 +140,15 @@ class StoreSweeper implements Sweeper {
       this.#metrics?.swept(report);
       this.#onReport(report);
     } catch (error) {
-      // A listener that fails must not end the loop.
+      // A failing listener must not end the loop.
       report.problems.push({ taskType: null, error });
     }
     return report;
   }
 
-  /** The types that have a job a sweep may have to do with. */
+  /** Returns the types with jobs that may be overdue. */
   async #types(): Promise<string[]> {
-    const types = await Promise.all(STATES.map((state) => resend(TRIES, () => this.#jobs.types(state))));
+    const types = await Promise.all(STATES.map((state) => retry(TRIES, () => this.#jobs.types(state))));
     return [...new Set(types.flat())].sort();
   }
 
@@ -148,7 +156,7 @@ class StoreSweeper implements Sweeper {
     const threshold = this.#thresholds.get(taskType) ?? this.#thresholds.get('default')!;
     let overdue: OverdueJob[];
     try {
-      overdue = await resend(TRIES, () => this.#jobs.overdue(taskType, { threshold, limit: this.#limit }));
+      overdue = await retry(TRIES, () => this.#jobs.overdue(taskType, { threshold, limit: this.#limit }));
     } catch (error) {
       note(report, taskType, error);
       return;
@@ -165,10 +173,10 @@ class StoreSweeper implements Sweeper {
 
   async #push(overdue: OverdueJob, report: SweepReport): Promise<void> {
     const { taskType } = overdue.job;
-    // The same for every try: when a reply is lost, the next one hears what became of the push.
+    // The same id for every retry: if a reply is lost, the next one returns the outcome of the recovery.
     const requestId = randomUUID();
     try {
-      const { outcome, job } = await resend(TRIES, () => this.#jobs.recover(overdue, { requestId }));
+      const { outcome, job } = await retry(TRIES, () => this.#jobs.recover(overdue, { requestId }));
       countsOf(report, taskType)[outcome]++;
       if (outcome !== 'missed') await this.#announce(job, report);
     } catch (error) {
@@ -180,7 +188,7 @@ class StoreSweeper implements Sweeper {
     for (const job of [...this.#unsent.values()]) await this.#announce(job, report);
   }
 
-  /** Tells of a job that was pushed; a failed one is found again until this has worked. */
+  /** Publishes the signal of a recovered job. A failed job is found again until this succeeds. */
   async #announce(job: Job, report: SweepReport): Promise<void> {
     const signal = signalOf(job);
     try {
@@ -189,7 +197,7 @@ class StoreSweeper implements Sweeper {
         countsOf(report, job.taskType).published++;
       }
       this.#unsent.delete(job.key);
-      if (job.state === 'failed') await resend(TRIES, () => this.#jobs.markAnnounced(job));
+      if (job.state === 'failed') await retry(TRIES, () => this.#jobs.markAnnounced(job));
     } catch (error) {
       if (this.#unsent.size < MOST_UNSENT) this.#unsent.set(job.key, job);
       note(report, job.taskType, error);

@@ -1,6 +1,6 @@
 /**
- * A worker: claims jobs of one type, gives signs of life while the handler works, and ends each job as the handler did.
- * When the claim is lost the handler's signal aborts, and nothing it returns afterwards counts.
+ * A worker claims jobs of one type, sends heartbeats while the handler runs, and completes or fails each job. When a
+ * claim is lost, the handler's signal aborts and its result is ignored.
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -15,69 +15,78 @@ import {
 } from '@tidemark/core';
 import { checkDuration, checkId, checkInteger } from '@tidemark/core/engine';
 import { Alarm } from './alarm.ts';
-import { LifeSigns } from './life-signs.ts';
-import { resend } from './resend.ts';
+import { Heartbeats } from './heartbeats.ts';
+import { retry } from './retry.ts';
 import { type Publish, type SignalKind, signalOf, subjectOf } from './signals.ts';
 
-/** What a handler works with. */
+/** The argument of a handler. */
 export interface JobContext {
   job: Job;
-  /** Aborts when the job no longer belongs to this worker: another may be working on it, so stop. */
+  /** Aborts when the worker loses the job. Stop working: another worker may already run it. */
   signal: AbortSignal;
-  /** Writes down that a step was reached. */
+  /** Stores that the job has reached a step. */
   progress(currentStep: number, stepCount?: number): Promise<void>;
 }
 
-/** What a handler may give back. */
+/** The result of a handler. */
 export interface JobResult {
   resultRef?: string;
-  /** When the record of the job may go. */
+  /** How long to keep the record of the job. */
   ttl?: Duration;
 }
 
 export interface WorkerOptions {
   store: Pick<Store, 'jobs'>;
   taskType: string;
-  /** Does the job. What it throws sends the job back while it has retries left. */
+  /** Runs the job. If it throws, the job is retried while it has retries left. */
   // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is an ordinary one.
   handler: (context: JobContext) => Promise<JobResult | void>;
-  /** Its name in the records. Default: host, process and a random part. */
+  /** Name of the worker in job records. Default: host, process id and a random part. */
   worker?: string;
-  /** How long the job is this worker's without a sign of life; one is given every third of it. Default 60 s. */
+  /** How long the worker holds a job without a heartbeat. A heartbeat is sent every third of it. Default 60 s. */
   lease?: Duration;
-  /** How many jobs at once. Default 1. */
+  /** Number of jobs run concurrently. Default 1. */
   concurrency?: number;
-  /** How often to look for jobs when there were none. Default 1 s. */
+  /** How often to look for jobs while there are none. Default 1 s. */
   pollEvery?: Duration;
-  /** How long a job waits that is sent back. Default: not at all. */
+  /** How long a failed job waits before its retry. Default: no delay. */
   retryDelay?: Duration;
-  /** Subscribes to whatever tells of new jobs; gives the function that ends it. */
+  /** Subscribes to notifications of new jobs. Returns a function that unsubscribes. */
   wake?: (notify: () => void) => () => void;
-  /** Told of steps and endings, after the write. A signal that cannot be sent is reported and not sent again. */
+  /**
+   * Publishes progress and ends of jobs, after the write. A signal that fails is passed to `onError` and not retried.
+   */
   publish?: Publish;
-  /** Called with what goes wrong outside of handlers, and with what handlers throw. */
+  /** Called with errors of handlers and with errors outside of them. */
   onError?: (error: unknown, job?: JobRef) => void;
   /** Stops the worker. */
   signal?: AbortSignal;
 }
 
-/** A claim as it is sent, and as the error of a lost reply carries it. */
+/** The arguments of a claim, as sent and as the error of a lost reply carries them. */
 type ClaimCall = Parameters<JobStore['claim']>;
 
 export interface Worker {
   start(): void;
-  /** Claims no more jobs; resolves once those in hand have ended. */
+  /** Claims no more jobs. Resolves once the current ones have ended. */
   stop(): Promise<void>;
 }
 
 const TRIES = 8;
 
 /**
- * A worker for jobs of one type.
+ * Creates a worker for jobs of one type. It claims jobs after `start()`.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid option.
  *
  * @example
- * const worker = createWorker({ store, taskType: 'email-send', handler: async ({ job }) => send(job.paramsRef) });
+ * const worker = createWorker({
+ *   store,
+ *   taskType: 'email-send',
+ *   handler: async ({ job }) => ({ resultRef: `sent:${job.taskId}` }),
+ * });
  * worker.start();
+ * await worker.stop();
  */
 export function createWorker(options: WorkerOptions): Worker {
   return new StoreWorker(options);
@@ -112,7 +121,7 @@ class StoreWorker implements Worker {
   start(): void {
     if (this.#loops) return;
     this.#unsubscribe = this.#options.wake?.(() => this.#alarm.ring());
-    this.#loops = Promise.all(Array.from({ length: this.#concurrency }, () => this.#workOnAndOn()));
+    this.#loops = Promise.all(Array.from({ length: this.#concurrency }, () => this.#workLoop()));
   }
 
   async stop(): Promise<void> {
@@ -121,7 +130,7 @@ class StoreWorker implements Worker {
     await this.#loops;
   }
 
-  async #workOnAndOn(): Promise<void> {
+  async #workLoop(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const rung = this.#alarm.next(this.#pollMs * (0.8 + 0.4 * Math.random()));
       const claim = await this.#claim();
@@ -131,11 +140,14 @@ class StoreWorker implements Worker {
     }
   }
 
-  /** The next job, or none for now. A claim whose reply was lost is retried as the error says, which finds what it took. */
+  /**
+   * Claims the next job, or returns `null`. After a lost reply it retries the claim of the error, which returns the job
+   * it took.
+   */
   async #claim(): Promise<ClaimedJob | null> {
     let call: ClaimCall = [{ taskType: this.#options.taskType }, { worker: this.#name, lease: this.#leaseMs }];
     try {
-      return await resend(TRIES, async () => {
+      return await retry(TRIES, async () => {
         try {
           return await this.#jobs.claim(...call);
         } catch (error) {
@@ -150,39 +162,39 @@ class StoreWorker implements Worker {
   }
 
   async #work(claim: ClaimedJob): Promise<void> {
-    const signs = new LifeSigns(this.#jobs, claim, this.#leaseMs);
+    const heartbeats = new Heartbeats(this.#jobs, claim, this.#leaseMs);
     try {
-      const ended = await this.#handle(claim, signs);
-      if (ended) await this.#tell(ended);
+      const ended = await this.#handle(claim, heartbeats);
+      if (ended) await this.#publish(ended);
     } catch (error) {
       this.#options.onError?.(error, claim);
     } finally {
-      signs.stop();
+      heartbeats.stop();
     }
   }
 
-  /** The job as it ended; `null` when it was lost. */
-  async #handle(claim: ClaimedJob, signs: LifeSigns): Promise<Job | null> {
+  /** Runs the handler and returns the job as it ended, or `null` if the job was lost. */
+  async #handle(claim: ClaimedJob, heartbeats: Heartbeats): Promise<Job | null> {
     const { handler, retryDelay, onError } = this.#options;
     const progress = async (currentStep: number, stepCount?: number) => {
       const step = stepCount === undefined ? { currentStep } : { currentStep, stepCount };
-      const job = await signs.guard(() => resend(TRIES, () => this.#jobs.progress(claim, step), signs.signal));
-      await this.#tell(job, 'progress');
+      const job = await heartbeats.guard(() => retry(TRIES, () => this.#jobs.progress(claim, step), heartbeats.signal));
+      await this.#publish(job, 'progress');
     };
     let result: JobResult;
     try {
-      result = (await handler({ job: claim.job, signal: signs.signal, progress })) ?? {};
+      result = (await handler({ job: claim.job, signal: heartbeats.signal, progress })) ?? {};
     } catch (error) {
       onError?.(error, claim);
-      if (signs.signal.aborted) return null;
+      if (heartbeats.signal.aborted) return null;
       const failure = { error: textOf(error), ...(retryDelay === undefined ? {} : { delay: retryDelay }) };
-      return signs.guard(() => resend(TRIES, () => this.#jobs.fail(claim, failure)));
+      return heartbeats.guard(() => retry(TRIES, () => this.#jobs.fail(claim, failure)));
     }
-    if (signs.signal.aborted) throw signs.signal.reason;
-    return signs.guard(() => resend(TRIES, () => this.#jobs.complete(claim, result)));
+    if (heartbeats.signal.aborted) throw heartbeats.signal.reason;
+    return heartbeats.guard(() => retry(TRIES, () => this.#jobs.complete(claim, result)));
   }
 
-  async #tell(job: Job, kind?: SignalKind): Promise<void> {
+  async #publish(job: Job, kind?: SignalKind): Promise<void> {
     const signal = signalOf(job, kind);
     try {
       await this.#options.publish?.(subjectOf(job.taskType, signal.kind), signal);
@@ -192,7 +204,7 @@ class StoreWorker implements Worker {
   }
 }
 
-/** The message of what was thrown, as a text that any engine keeps. */
+/** Returns an error's message as text that every engine can store. */
 function textOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
   return text.toWellFormed().replaceAll('\0', '\uFFFD').slice(0, 2_000).toWellFormed();

@@ -1,4 +1,4 @@
-/** Checks policies before anything is looked at: what is not said clearly must remove nothing. */
+/** Checks policies before a pass starts: an ambiguous policy must not remove anything. */
 import {
   type Duration,
   ENDED_RUN_STATUSES,
@@ -15,10 +15,10 @@ import type { EndedJobState, JobPolicy, RunPolicy } from './policies.ts';
 
 const ENDED_JOBS = JOB_STATES.filter((state): state is EndedJobState => isTerminal(state));
 
-/** A policy with its age in milliseconds; `keep` needs none. */
+/** A policy with its age in milliseconds; `keep` has none. */
 export type AgedPolicy<P> = Omit<P, 'action' | 'olderThan'> & CheckedPolicy & { olderThanMs: number };
 
-/** Checks what all kinds that are only deleted have in common. */
+/** Checks the fields that all policies without an archive share. */
 export function checkAged<P extends { name: string; tenantId?: string; action?: string; olderThan?: Duration }>(
   policy: P,
   field: string,
@@ -31,7 +31,7 @@ export function checkAged<P extends { name: string; tenantId?: string; action?: 
   return { ...rest, action, olderThanMs };
 }
 
-/** A run policy whose statuses are a set and whose age is in milliseconds, `null` where age does not matter. */
+/** A checked run policy: statuses as a list, age in milliseconds, or `null` if age does not matter. */
 export interface CheckedRunPolicy extends Omit<RunPolicy, 'status' | 'olderThan'>, CheckedPolicy {
   statuses: RunStatus[];
   olderThanMs: number | null;
@@ -63,7 +63,7 @@ export function checkRunPolicy(policy: RunPolicy, field: string, canArchive: boo
   return { ...rest, ageOf, statuses, olderThanMs };
 }
 
-/** The states a job policy speaks of; only jobs that have ended may go. */
+/** Returns the states of a job policy. Only ended jobs may be removed. */
 export function checkJobStates(policy: JobPolicy, field: string): EndedJobState[] {
   return chosen(policy.state, ENDED_JOBS, ENDED_JOBS, `${field}.state`);
 }
@@ -81,7 +81,7 @@ function chosen<T>(
   return list;
 }
 
-/** What keeps things keeps them whatever their age: an age could be meant either way. */
+/** Rejects an age for the action `keep`: it could be meant either way. */
 function checkTimeless(limit: unknown, field: string): void {
   if (limit !== undefined)
     throw invalidArgument(field, 'without `olderThan` and `keepNewest` where the action is `keep`');

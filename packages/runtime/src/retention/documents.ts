@@ -1,4 +1,7 @@
-/** Memory states, artifacts, ended jobs and KV records that may go; each only as it was when it was found. */
+/**
+ * Retention of memory states, artifacts, ended jobs and KV records. Each is removed only if it has not changed since it
+ * was found.
+ */
 import { isTidemarkError, type Job, numberOf, type Store } from '@tidemark/core';
 import { itemsOf } from '../listing.ts';
 import type { AgedPolicy } from './checks.ts';
@@ -61,7 +64,7 @@ export function artifactKeeper(
   };
 }
 
-/** A job policy with the states it is about. */
+/** A job policy with its states. */
 export type CheckedJobPolicy = AgedPolicy<JobPolicy> & { states: readonly EndedJobState[] };
 
 export function jobKeeper(store: Store, policies: readonly CheckedJobPolicy[]): Keeper<CheckedJobPolicy> {
@@ -81,7 +84,7 @@ export function jobKeeper(store: Store, policies: readonly CheckedJobPolicy[]): 
   };
 }
 
-/** Jobs of each state and type, the one untouched for longest first, so that the first young one ends the list. */
+/** Yields jobs of each state and type, least recently updated first, so that the first recent one ends the list. */
 async function* agedJobs(view: Store, policy: CheckedJobPolicy, cutoff: number): AsyncGenerator<Job> {
   for (const state of policy.states) {
     const types = policy.taskType === undefined ? await view.jobs.types(state) : [policy.taskType];
@@ -107,7 +110,7 @@ export function kvKeeper(store: Store, policies: readonly AgedPolicy<KvPolicy>[]
           view.kv.scanPage(prefix, { ...cursor, limit: PAGE, filter }),
         )) {
           if (!decides(policies, policy, tenantId, (it) => key.startsWith(it.prefix))) continue;
-          // What is not written as an integer sorts by its bytes: a text below the cutoff is no time.
+          // Other text than an integer is compared by its bytes, and might sort below the cutoff without being a time.
           const time = numberOf(record.fields[field]);
           if (time !== null && time < cutoff) yield recordCandidate(view, key, record.revision);
         }
@@ -116,7 +119,7 @@ export function kvKeeper(store: Store, policies: readonly AgedPolicy<KvPolicy>[]
   };
 }
 
-/** A record, removed at its revision: a swap that takes its last field takes the record. */
+/** Returns a record to remove at its revision. A swap that removes the last field removes the record. */
 function recordCandidate({ kv }: Store, key: string, revision: number): Candidate {
   return {
     id: key,

@@ -1,4 +1,4 @@
-/** Retention: what goes, when, and what is left behind. */
+/** Retention: removes old data according to policies. */
 export * from './policies.ts';
 export type { RetentionCounts, RetentionReport } from './report.ts';
 export {

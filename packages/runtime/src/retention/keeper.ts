@@ -1,34 +1,34 @@
-/** The port each kind of thing implements, so that one pass deals with all of them alike. */
+/** The port that each kind of data implements, so that one pass handles all kinds. */
 import type { Store } from '@tidemark/core';
 import { tenantsOf } from '../listing.ts';
 import type { RetentionPolicies } from './policies.ts';
 
-/** A policy as the pass knows it, whatever it is about. */
+/** The fields that policies of all kinds share. */
 export interface CheckedPolicy {
   name: string;
   tenantId?: string;
   action: 'delete' | 'archive' | 'keep';
 }
 
-/** Something whose time has come. */
+/** An item that a policy removes. */
 export interface Candidate {
   id: string;
-  /** How many events it has, if it is a run. */
+  /** Number of events, if it is a run. */
   events: number;
   bytes(): Promise<number>;
-  /** Removes it if it is still what was found. What takes long is done in turns, with a rest after each. */
+  /** Removes the item if it has not changed. Long removals run in turns and call `rest` after each. */
   remove(rest: () => Promise<void>): Promise<'deleted' | 'archived' | 'spared'>;
 }
 
-/** The policies of one kind, and how to find what each of them lets go. */
+/** The policies of one kind, and how to find the items they remove. */
 export interface Keeper<P extends CheckedPolicy = CheckedPolicy> {
   kind: keyof RetentionPolicies;
   policies: readonly P[];
-  /** What this policy decides on and lets go by `now`. */
+  /** Yields the items that this policy removes at `now`. */
   find(policy: P, now: number): AsyncIterable<Candidate>;
 }
 
-/** Whether a policy is the first one that matches. */
+/** Whether a policy is the first that matches. */
 export function decides<P extends CheckedPolicy>(
   policies: readonly P[],
   policy: P,
@@ -38,7 +38,7 @@ export function decides<P extends CheckedPolicy>(
   return policies.find((it) => (it.tenantId ?? tenantId) === tenantId && matches(it)) === policy;
 }
 
-/** The tenants a policy is about, each with a view of its own. */
+/** Yields the tenants of a policy, each with a view. */
 export async function* viewsOf(store: Store, { tenantId }: CheckedPolicy): AsyncIterable<[string, Store]> {
   if (tenantId !== undefined) {
     yield [tenantId, store.forTenant(tenantId)];
@@ -47,7 +47,7 @@ export async function* viewsOf(store: Store, { tenantId }: CheckedPolicy): Async
   for await (const tenant of tenantsOf(store)) yield [tenant, store.forTenant(tenant)];
 }
 
-/** Size of a value as JSON text. */
+/** Returns the size of a value as JSON text. */
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '');
 }

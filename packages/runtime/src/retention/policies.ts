@@ -1,27 +1,27 @@
 /**
- * Retention policies: what may go, and when. Of each kind the first policy that matches a thing decides on it, so that
- * exceptions come first and the rule for the rest comes last; what no policy matches stays.
+ * Retention policies: which data is removed, and when. For each kind the first matching policy decides, so exceptions
+ * come first and the general rule last. Data that matches no policy stays.
  */
 import type { ArtifactScope, Duration, JobState, RunStatus } from '@tidemark/core';
 
 interface Policy {
-  /** What reports call it; one of its own for each policy. */
+  /** Name in reports; unique. */
   name: string;
-  /** Only of this tenant. Default: of every tenant of the store. */
+  /** Applies to one tenant only. Default: every tenant of the store. */
   tenantId?: string;
 }
 
-/** How things of a kind without an archive end: they go, or an exception keeps them. */
+/** A policy for data without an archive. */
 interface DeletingPolicy extends Policy {
-  /** Default `delete`; `keep` is an exception from the policies after it. */
+  /** Default `delete`. `keep` makes an exception from later policies. */
   action?: 'delete' | 'keep';
-  /** How long they are kept. Needed unless the action is `keep`. */
+  /** How long the data is kept. Required unless the action is `keep`. */
   olderThan?: Duration;
 }
 
 /**
- * Runs. A run is never taken while it lives, unless the policy itself names `PENDING`, `RUNNING` or `PAUSED` for those
- * that were abandoned; nor when it got an event since it was looked at.
+ * Removes runs. Runs in progress are removed only if the policy names `PENDING`, `RUNNING` or `PAUSED`, which is meant
+ * for abandoned runs. A run that receives an event after it was found stays.
  *
  * @example
  * const runs: RunPolicy[] = [
@@ -34,35 +34,35 @@ export interface RunPolicy extends Policy {
   projectId?: string;
   environmentId?: string;
   planId?: string;
-  /** All of these. */
+  /** A run must have all of these labels. */
   labels?: Record<string, string>;
-  /** Default: those that have ended, `COMPLETED`, `FAILED` and `CANCELLED`. */
+  /** Default: ended runs, `COMPLETED`, `FAILED` and `CANCELLED`. */
   status?: RunStatus | readonly RunStatus[];
   action: 'delete' | 'archive' | 'keep';
-  /** How long they are kept. With `keepNewest` a run goes only when both say so. */
+  /** How long runs are kept. With `keepNewest` a run is removed only if both limits allow it. */
   olderThan?: Duration;
-  /** What the age is counted from: the last event, which is the default, or the first. */
+  /** Start of the age: the last event (default) or the first. */
   ageOf?: 'last event' | 'first event';
-  /** So many of those it matches are kept, counted from the newest, whatever their age. */
+  /** Keeps this many of the matching runs, newest first, whatever their age. */
   keepNewest?: number;
 }
 
-/** Sessions by their last activity, with all that belongs to them. */
+/** Removes sessions by their last activity, with everything that belongs to them. */
 export type SessionPolicy = DeletingPolicy;
 
-/** Memory states by their last save. */
+/** Removes memory states by their last save. */
 export interface MemoryPolicy extends DeletingPolicy {
-  /** Only keys that start with this. */
+  /** Applies to keys with this prefix. */
   prefix?: string;
 }
 
-/** Artifacts by their creation. */
+/** Removes artifacts by their creation. */
 export interface ArtifactPolicy extends DeletingPolicy {
-  /** Only those that agree in every given part. */
+  /** Applies to artifacts that match every given part. */
   scope?: Omit<ArtifactScope, 'tenantId'>;
 }
 
-/** Jobs that have ended, by their last change. */
+/** Removes ended jobs by their last change. */
 export interface JobPolicy extends DeletingPolicy {
   taskType?: string;
   /** Default: all three. */
@@ -71,11 +71,11 @@ export interface JobPolicy extends DeletingPolicy {
 
 export type EndedJobState = Extract<JobState, 'completed' | 'failed' | 'cancelled'>;
 
-/** KV records by a time in one of their fields. */
+/** Removes KV records by a time in one of their fields. */
 export interface KvPolicy extends DeletingPolicy {
-  /** Only keys that start with this. */
+  /** Applies to keys with this prefix. */
   prefix: string;
-  /** The field that holds the time, in milliseconds; records without it stay. */
+  /** The field with the time in epoch milliseconds. Records without it stay. */
   field: string;
 }
 

@@ -1,20 +1,20 @@
-/** What a retention pass has seen and done, policy by policy. */
+/** The report of a retention pass, by policy. */
 import type { RetentionPolicies } from './policies.ts';
 
 export interface RetentionCounts {
-  /** Which kind of thing the policy is about. */
+  /** Kind of data of the policy. */
   kind: keyof RetentionPolicies;
-  /** Things whose time has come. */
+  /** Items old enough to remove. */
   found: number;
   deleted: number;
   archived: number;
-  /** Things that changed while they were looked at, or that somebody else removed first. */
+  /** Items that changed meanwhile, or that another process removed first. */
   spared: number;
-  /** Removals that failed; the next pass tries again. */
+  /** Removals that failed; the next pass retries them. */
   failed: number;
-  /** Events of the runs that were found. */
+  /** Events of the runs found. */
   events: number;
-  /** In a dry run: the size of what was found, runs and documents as JSON text. */
+  /** In a dry run: total size of the items found, runs and documents as JSON text. */
   bytes: number;
 }
 
@@ -22,11 +22,11 @@ export interface RetentionReport {
   startedAt: number;
   durationMs: number;
   dryRun: boolean;
-  /** False when the pass was stopped before it had looked at everything. */
+  /** Whether the pass looked at everything before it was stopped. */
   finished: boolean;
-  /** Counts by the name of the policy, in order. */
+  /** Counts by policy name, in order. */
   policies: Record<string, RetentionCounts>;
-  /** What went wrong, at most the first 100. */
+  /** Errors, at most the first 100. */
   problems: { policy: string; id: string | null; error: unknown }[];
 }
 

@@ -1,10 +1,10 @@
 /**
- * Retention: lets go of what its policies say, in small batches with a rest after each, so that writers hardly notice.
- * A pass keeps no state of its own: what is gone is not found again, so one that was killed is finished by the next.
+ * Retention removes data according to its policies, in small batches with a rest after each to leave capacity for
+ * writers. A pass keeps no state: removed data is not found again, so the next pass finishes an interrupted one.
  */
 import { type Duration, invalidArgument, type Store } from '@tidemark/core';
 import { checkDuration, sleep } from '@tidemark/core/engine';
-import { resend } from '../jobs/resend.ts';
+import { retry } from '../jobs/retry.ts';
 import { Pace } from '../pace.ts';
 import { checkAged, checkJobStates, checkRunPolicy } from './checks.ts';
 import { artifactKeeper, jobKeeper, kvKeeper, memoryKeeper } from './documents.ts';
@@ -20,37 +20,37 @@ export type RetentionPoint = 'found' | 'removing' | 'removed' | 'batch';
 export interface RetentionOptions {
   store: Store;
   policies: RetentionPolicies;
-  /** Needed when a policy archives. */
+  /** Required if a policy archives. */
   archiver?: RunArchiver;
-  /** The share of the time in which it works, 0.01 to 1; the rest is for others. Default 0.25. */
+  /** The share of time to work, 0.01 to 1; it rests otherwise. Default 0.25. */
   share?: number;
-  /** From the end of a pass to the next one, give or take a fifth. Default 1 hour. */
+  /** Time between passes, varied by up to a fifth. Default 1 hour. */
   interval?: Duration;
   /** Called after every pass of the loop. */
   onReport?: (report: RetentionReport) => void;
-  /** Milliseconds since the epoch; for tests. */
+  /** Returns epoch milliseconds; for tests. */
   clock?: () => number;
-  /** Called at named points, for tests that crash there. */
+  /** Test hook: called at named points, where tests crash. */
   probe?: (point: RetentionPoint) => void;
 }
 
 export interface PassOptions {
-  /** Ends the pass after the removals under way. */
+  /** Stops the pass after the removals in progress. */
   signal?: AbortSignal;
-  /** Told the counts so far, after every batch. */
+  /** Called with the counts so far after every batch. */
   onProgress?: (report: RetentionReport) => void;
-  /** Only looks, and measures what it finds. */
+  /** Finds and measures items without removing them. */
   dryRun?: boolean;
 }
 
 export interface Retention {
-  /** What a pass would let go, with counts and bytes; removes nothing. */
+  /** Reports what a pass would remove, with counts and bytes, and removes nothing. */
   plan(options?: Omit<PassOptions, 'dryRun'>): Promise<RetentionReport>;
-  /** One pass, now. */
+  /** Runs one pass now. Errors of single items are in the report. */
   run(options?: PassOptions): Promise<RetentionReport>;
-  /** Passes again and again until it is stopped. */
+  /** Runs passes repeatedly until stopped. */
   start(): void;
-  /** Begins no other pass; resolves once the one under way has stopped. */
+  /** Starts no further pass. Resolves once the current one has stopped. */
   stop(): Promise<void>;
 }
 
@@ -59,12 +59,16 @@ const AT_ONCE = 4;
 const TRIES = 3;
 
 /**
- * Retention over a store. Any number of processes may run it.
+ * Creates a retention loop for a store. Any number of processes may run it. Passes start after `start()`.
+ *
+ * @throws `INVALID_ARGUMENT` for an invalid option or an ambiguous policy.
  *
  * @example
- * const retention = createRetention({ store, policies: { runs: [{ name: 'old', olderThan: '90d', action: 'delete' }] } });
+ * const runs: RunPolicy[] = [{ name: 'old', olderThan: '90d', action: 'delete' }];
+ * const retention = createRetention({ store, policies: { runs } });
  * console.log((await retention.plan()).policies.old);
  * retention.start();
+ * await retention.stop();
  */
 export function createRetention(options: RetentionOptions): Retention {
   return new StoreRetention(options);
@@ -95,7 +99,7 @@ class StoreRetention implements Retention {
   }
 
   start(): void {
-    this.#loop ??= this.#passOnAndOn();
+    this.#loop ??= this.#passLoop();
   }
 
   async stop(): Promise<void> {
@@ -103,14 +107,14 @@ class StoreRetention implements Retention {
     await this.#loop;
   }
 
-  async #passOnAndOn(): Promise<void> {
+  async #passLoop(): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       const report = await this.run({ signal });
       try {
         this.#onReport(report);
       } catch {
-        // A listener that fails must not end the loop.
+        // A failing listener must not end the loop.
       }
       await sleep(this.#intervalMs * (0.8 + 0.4 * Math.random()), signal);
     }
@@ -131,13 +135,13 @@ class StoreRetention implements Retention {
       for (const { name } of policies) report.policies[name] = emptyCounts(kind);
     const stopping = signal ? AbortSignal.any([signal, this.#stopped.signal]) : this.#stopped.signal;
     const pass = new Pass(report, new Pace(this.#share, stopping), stopping, this.#probe);
-    const told = () => {
+    const reportProgress = () => {
       report.durationMs = Math.round(performance.now() - began);
       onProgress?.(structuredClone({ ...report, problems: [] }));
     };
     for (const keeper of this.#keepers) {
       for (const policy of keeper.policies) {
-        if (policy.action !== 'keep') await pass.follow(keeper, policy, told);
+        if (policy.action !== 'keep') await pass.follow(keeper, policy, reportProgress);
       }
     }
     report.finished = !stopping.aborted;
@@ -146,7 +150,7 @@ class StoreRetention implements Retention {
   }
 }
 
-/** One pass through all policies. */
+/** One pass over all policies. */
 class Pass {
   readonly #report: RetentionReport;
   readonly #pace: Pace;
@@ -160,13 +164,13 @@ class Pass {
     this.#probe = probe;
   }
 
-  async follow(keeper: Keeper, policy: CheckedPolicy, told: () => void): Promise<void> {
+  async follow(keeper: Keeper, policy: CheckedPolicy, reportProgress: () => void): Promise<void> {
     let batch: Candidate[] = [];
     const flush = async () => {
       await this.#handle(policy, batch);
       batch = [];
       this.#probe('batch');
-      told();
+      reportProgress();
       await this.#pace.rest();
     };
     try {
@@ -196,10 +200,10 @@ class Pass {
     counts.events += candidate.events;
     try {
       if (this.#report.dryRun) {
-        counts.bytes += await resend(TRIES, () => candidate.bytes());
+        counts.bytes += await retry(TRIES, () => candidate.bytes());
       } else {
         this.#probe('removing');
-        counts[await resend(TRIES, () => candidate.remove(() => this.#pace.rest()))]++;
+        counts[await retry(TRIES, () => candidate.remove(() => this.#pace.rest()))]++;
         this.#probe('removed');
       }
     } catch (error) {
@@ -208,7 +212,7 @@ class Pass {
   }
 }
 
-/** The kinds that have policies, each with its policies checked. */
+/** Returns the keepers of all kinds, with their policies checked. */
 function keepersOf({ store, policies, archiver }: RetentionOptions): Keeper[] {
   const names = new Set<string>();
   const checked = <K extends keyof RetentionPolicies, C>(

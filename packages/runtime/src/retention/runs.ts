@@ -1,17 +1,17 @@
-/** Runs that may go: found through the engine's own list, removed only at the sequence they were seen at. */
+/** Retention of runs: found through the engine's own list, removed only at the sequence at which they were found. */
 import { isTidemarkError, type ListRunsOptions, type RunSummary, type Store } from '@tidemark/core';
 import { itemsOf } from '../listing.ts';
 import type { CheckedRunPolicy } from './checks.ts';
 import { type Candidate, decides, jsonBytes, type Keeper } from './keeper.ts';
 
-/** What retention needs of an archiver. */
+/** The part of an archiver that retention needs. */
 export interface RunArchiver {
   /** Writes the run to the archive, reads it back, then removes it from the store. */
   archiveRun(runId: string, options: { tenantId: string; expectedSeq: number }): Promise<unknown>;
 }
 
 const PAGE = 200;
-/** The events of a large run leave in many small steps, for so long at a time. */
+/** Length of one turn: the events of a large run are removed in many small steps. */
 const TURN_MS = 1_000;
 const REMOVAL_LIMIT_MS = 3_600_000;
 
@@ -20,7 +20,7 @@ export function runKeeper(
   policies: readonly CheckedRunPolicy[],
   archiver: RunArchiver | undefined,
 ): Keeper<CheckedRunPolicy> {
-  /** A run is gone with the first turn; the following ones remove what is left of its events. */
+  /** The first turn removes the run. The following turns remove its remaining events. */
   const deleteInTurns = async (
     { tenantId, runId, lastEventSeq: expectedSeq }: RunSummary,
     rest: () => Promise<void>,
@@ -73,7 +73,10 @@ export function runKeeper(
   };
 }
 
-/** What the engine can choose by. Those to keep are counted among all, so their age must not be a condition. */
+/**
+ * Returns the conditions that the engine can check. With `keepNewest` all runs are counted, so age must not be one of
+ * them.
+ */
 function filterOf(policy: CheckedRunPolicy, cutoff: number | null): ListRunsOptions {
   const { tenantId, projectId, environmentId, planId, labels, statuses } = policy;
   const filter: ListRunsOptions = { status: statuses, limit: PAGE, order: policy.keepNewest ? 'newest' : 'oldest' };

@@ -1,4 +1,4 @@
-/** Sessions that may go, with their tasks, updates, steering, trajectories and artifacts. */
+/** Retention of sessions with their tasks, updates, steering, trajectories and artifacts. */
 import type { Store } from '@tidemark/core';
 import { itemsOf } from '../listing.ts';
 import type { AgedPolicy } from './checks.ts';
@@ -17,7 +17,7 @@ export function sessionKeeper(
     async *find(policy, now) {
       for await (const [tenantId, view] of viewsOf(store, policy)) {
         if (!decides(policies, policy, tenantId, () => true)) continue;
-        // Small pages: between the look and the removal no session should have time to come alive.
+        // Small pages, so that a session hardly has time to become active between listing and removal.
         for await (const session of itemsOf((cursor) => view.agents.listSessions({ ...cursor, limit: 20 }))) {
           if (Date.parse(session.lastActiveAt) >= now - policy.olderThanMs) continue;
           const { sessionId } = session;
@@ -36,7 +36,7 @@ export function sessionKeeper(
   };
 }
 
-/** Documents as JSON text, and the bytes of artifacts. */
+/** Returns the size of a session: documents as JSON text, and the bytes of artifacts. */
 async function sessionBytes(view: Store, sessionId: string): Promise<number> {
   const { agents, artifacts } = view;
   let bytes = 0;

@@ -1,6 +1,6 @@
 /**
- * The audit log: each action of an admin is a run of the server's own tenant, begun before the action and ended with its
- * outcome. A run that was begun and never ended is an action whose outcome nobody knows.
+ * The audit log: each admin action is a run of the system tenant, started before the action and ended with its outcome.
+ * A run without an end is an action with an unknown outcome.
  */
 import { randomUUID } from 'node:crypto';
 import { type JsonObject, type RunEventInput, type Store, TidemarkError, withRetries } from '@tidemark/core';
@@ -9,11 +9,11 @@ import { problemOf } from '../http/problems.ts';
 
 const DEADLINE = '5s';
 
-/** What is done, by whom, and to what. Never a secret, and nothing of what was sent but ids. */
+/** Action, caller and affected ids. Never contains secrets, and of the request only ids. */
 export interface AuditEntry {
   /** Such as `DELETE /v1/runs/{runId}`. */
   action: string;
-  /** The id of a principal, or whoever uses the command line. */
+  /** The id of a principal, or the user of the command line. */
   by: string;
   about: JsonObject;
 }
@@ -22,13 +22,13 @@ export class Audit {
   readonly #store: Store;
   readonly #onLost: (error: unknown) => void;
 
-  /** `onLost` hears when the outcome of an action could not be noted. */
+  /** `onLost` is called when the outcome of an action could not be recorded. */
   constructor(store: Store, onLost: (error: unknown) => void = () => {}) {
     this.#store = withRetries(store.forTenant(SYSTEM_TENANT), { deadline: DEADLINE });
     this.#onLost = onLost;
   }
 
-  /** Notes an action, does it, and notes how it went. What cannot be noted is not done. */
+  /** Records an action, runs it, and records its outcome. An action that cannot be recorded is not run. */
   async around<T>(entry: AuditEntry, act: () => Promise<T>, statusOf?: (result: T) => number): Promise<T> {
     const runId = AUDIT_RUNS + randomUUID();
     const { action, by, about } = entry;
@@ -46,7 +46,10 @@ export class Audit {
     }
   }
 
-  /** Notes an action that was refused before it began. `leftOut` refusals of the same caller were not noted. */
+  /**
+   * Records an action that was refused before it began. `leftOut` is the number of the caller's refusals that were not
+   * recorded.
+   */
   async refused(entry: AuditEntry, errorCode: string, leftOut: number): Promise<void> {
     const runId = AUDIT_RUNS + randomUUID();
     const { action, by, about } = entry;
@@ -58,7 +61,7 @@ export class Audit {
     }
   }
 
-  /** The action is done by now: that its outcome could not be noted does not undo it. */
+  /** The action has already run: failing to record its outcome does not undo it. */
   async #noteOutcome(runId: string, entry: AuditEntry, eventType: string, payload: JsonObject): Promise<void> {
     await this.#note(runId, entry, eventType, payload).catch(this.#onLost);
   }

@@ -1,4 +1,4 @@
-/** Lets a request in as somebody, or says why not: host and origin first, then who asks, how often, and with which scope. */
+/** Admits a request or refuses it: checks host and origin, then the caller, its rate, and its scope. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticator, AuthRefusal, Principal } from '../auth.ts';
 import { Refusal } from '../http/refusal.ts';
@@ -8,12 +8,12 @@ import type { Logger } from '../logger.ts';
 import type { SecurityLog } from '../security-log.ts';
 import { allows, type RouteScope } from './scopes.ts';
 
-/** Who asks for an open route. */
+/** The principal of open routes. */
 export const NOBODY: Principal = { id: 'nobody', tenantId: null, scopes: [] };
 
 export interface AdmissionParts {
   auth: Authenticator;
-  /** `null` where all callers are one. */
+  /** `null` without auth: callers cannot be told apart. */
   callers: Callers | null;
   shares: Shares;
   security: SecurityLog;
@@ -27,7 +27,10 @@ export class Admission {
     this.#parts = parts;
   }
 
-  /** Refuses other hosts and pages of other origins. For open routes too: what answers to any name can be reached by any page. */
+  /**
+   * Refuses other hosts and pages of other origins, also for open routes: a server that answers to any name can be
+   * reached from any page.
+   */
   refuseStrangers(request: IncomingMessage): void {
     const stranger = this.#parts.auth.refuse?.(request);
     if (!stranger) return;
@@ -35,20 +38,23 @@ export class Admission {
     throw this.#refusalOf(stranger);
   }
 
-  /** Who asks. Most authenticators know at once; waiting for nothing would cost every request a turn. */
+  /**
+   * Identifies the caller. Returns no promise if the authenticator needs none, to save every request a turn of the
+   * event loop.
+   */
   identify(request: IncomingMessage): Principal | Promise<Principal> {
     const known = this.#parts.auth.authenticate(request);
     if (known instanceof Promise) return known.then((it) => ('refused' in it ? this.#refuse(it, request) : it));
     return 'refused' in known ? this.#refuse(known, request) : known;
   }
 
-  /** Counts a request until its answer is out; refuses it beyond the caller's limits or without the scope. */
+  /** Counts a request until its response is sent. Refuses it beyond the caller's limits or without the scope. */
   confine(principal: Principal, request: IncomingMessage, response: ServerResponse, scope: RouteScope): void {
     this.#parts.callers?.admit(principal, request, response);
     if (!allows(principal.scopes, scope)) throw scopeMissing(scope);
   }
 
-  /** Strangers are one account: while the server is busy they wait for their answer, and not the tenants for theirs. */
+  /** Strangers share one account: while the server is busy they wait, and tenants do not wait for them. */
   async #refuse(refusal: AuthRefusal, request: IncomingMessage): Promise<never> {
     const { credential, message } = refusal;
     if (credential !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * API keys, kept in the store among what belongs to the server itself. A key that is revoked anywhere is refused by every
- * server of the store within half a second.
+ * API keys, kept in the system tenant of the store. Every server of the store refuses a revoked key within half a
+ * second.
  */
 import { invalidArgument, type KvRecord, type Store, withRetries } from '@tidemark/core';
 import { inParts, LruMap } from '@tidemark/core/engine';
@@ -16,27 +16,27 @@ const MOST_KNOWN = 10_000;
 const READ_MS = 2_000;
 const WRITE_DEADLINE = '10s';
 const MAX_NAME = 200;
-/** Keys that are read with one call of the store. */
+/** Number of keys read per store call. */
 const READ_AT_ONCE = 1_000;
 
 export interface NewApiKey {
-  /** What it is for, in the operator's words. */
+  /** Purpose of the key, chosen by the operator. */
   name: string;
   scopes: readonly Scope[];
-  /** The one tenant it may speak for; `null`, an operator, must be said. */
+  /** The one tenant it may access. An operator key requires an explicit `null`. */
   tenantId: string | null;
-  /** The one session of the tenant it may speak of. */
+  /** The one session of the tenant it may access. */
   sessionId?: string;
-  /** After this it is refused. */
+  /** The key is refused after this time. */
   expiresAt?: Date;
 }
 
-/** Who makes or revokes a key, for the audit log. */
+/** Who creates or revokes a key, for the audit log. */
 export interface KeyChange {
   by: string;
 }
 
-/** A key that was just made: the only time its text is known. */
+/** A key that was just created. Its text cannot be read again. */
 export interface CreatedApiKey {
   /** `id.secret`, to be sent as `Authorization: Bearer …`. */
   key: string;
@@ -49,7 +49,7 @@ interface KnownKey {
 }
 
 /**
- * The keys of a store.
+ * Manages the API keys of a store. Every change is recorded in the audit log first.
  *
  * @example
  * const keys = new ApiKeys(store);
@@ -70,6 +70,11 @@ export class ApiKeys {
     this.#audit = new Audit(store);
   }
 
+  /**
+   * Creates a key and returns its text, which is not stored.
+   *
+   * @throws `INVALID_ARGUMENT` for an invalid name, scope, tenant, session or expiry.
+   */
   async create(wanted: NewApiKey, { by }: KeyChange): Promise<CreatedApiKey> {
     const minted = mintKey();
     const info = this.#checked(minted.id, wanted);
@@ -81,7 +86,11 @@ export class ApiKeys {
     return { key: keyText(minted), info };
   }
 
-  /** All keys, also those that were revoked or have expired, in byte order of their ids. */
+  /**
+   * Returns all keys in byte order of their ids, including revoked and expired ones.
+   *
+   * @throws `STORAGE_ERROR` if a record is incomplete.
+   */
   async list(): Promise<ApiKeyInfo[]> {
     const keys: ApiKeyInfo[] = [];
     for await (const { key, record } of this.#system.kv.scan(PREFIX))
@@ -89,7 +98,7 @@ export class ApiKeys {
     return keys;
   }
 
-  /** Tells whether there is such a key. The first revocation stays. */
+  /** Revokes a key. Returns whether the key exists. The time of the first revocation is kept. */
   async revoke(id: string, { by }: KeyChange): Promise<boolean> {
     const there = await this.#read(id);
     if (!there) return false;
@@ -103,13 +112,20 @@ export class ApiKeys {
     return written;
   }
 
-  /** Calls the listener with the id of each key that is revoked through this object. Returns a function that stops it. */
+  /**
+   * Calls the listener with the id of each key that is revoked through this object. Returns a function that
+   * unsubscribes it.
+   */
   onChange(listener: (id: string) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** The key of an id as it stood at most half a second ago. Fails when the store does not tell. */
+  /**
+   * Returns a key as it was at most half a second ago.
+   *
+   * @throws The error of the store if the key cannot be read.
+   */
   find(id: string): Promise<StoredKey | null> {
     const known = this.#known.peek(id);
     if (known && performance.now() - known.readAt < FRESH_MS) return known.stored;
@@ -123,7 +139,7 @@ export class ApiKeys {
     return stored;
   }
 
-  /** Looks up keys of one turn of the event loop together: a flood of unknown ids costs few calls of the store. */
+  /** Batches lookups of one turn of the event loop, so that a flood of unknown ids costs few store calls. */
   #lookUp(id: string): Promise<StoredKey | null> {
     if (this.#wanted.size === 0) setImmediate(() => this.#lookUpWanted());
     const wanted = this.#wanted.get(id) ?? Promise.withResolvers<StoredKey | null>();
@@ -148,7 +164,11 @@ export class ApiKeys {
     );
   }
 
-  /** Reads keys anew, many with one call. Leaves out records that are not whole. Fails when the store does not answer. */
+  /**
+   * Reads keys again, many per call. Omits incomplete records.
+   *
+   * @throws The error of the store if it does not respond.
+   */
   async refresh(ids: readonly string[]): Promise<Map<string, StoredKey | null>> {
     const found = new Map<string, StoredKey | null>();
     const { kv } = this.#store.forTenant(SYSTEM_TENANT);
@@ -169,11 +189,11 @@ export class ApiKeys {
       found.set(id, stored);
       const known = this.#known.peek(id);
       if (!known || known.readAt > readAt) return;
-      // Ids that nobody has are not kept: guesses would drive the others out.
+      // Unknown ids are not cached: guesses would evict real keys.
       if (stored) this.#known.set(id, { readAt, stored: Promise.resolve(stored) });
       else this.#known.delete(id);
     } catch {
-      // A record that is not whole lets nobody in, and does not say that its key was revoked.
+      // An incomplete record admits nobody, and does not mean that its key was revoked.
     }
   }
 
@@ -188,7 +208,7 @@ export class ApiKeys {
     if (scopes.length === 0 || !scopes.every(isScope))
       throw invalidArgument('scopes', `some of ${SCOPES.join(', ')}`, scopes.join(' '));
     if (tenantId === SYSTEM_TENANT) throw invalidArgument('tenantId', "not the server's own", tenantId);
-    // A view is given for valid ids only.
+    // `forTenant` throws for invalid ids.
     if (tenantId !== null) this.#store.forTenant(tenantId);
     if (sessionId !== undefined && (tenantId === null || sessionId === ''))
       throw invalidArgument('sessionId', 'a session of the tenant that the key is bound to', sessionId);

@@ -1,4 +1,7 @@
-/** Who sent a request, by the key or token in its `Authorization` header. What cannot be verified is refused, never let in. */
+/**
+ * Authenticates requests by the key or token in their `Authorization` header. Credentials that cannot be verified are
+ * refused.
+ */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { invalidArgument } from '@tidemark/core';
@@ -11,9 +14,9 @@ import { digestOf, hasDigest, parseKey } from './key-text.ts';
 
 const BEARER = /^Bearer +([^\s]+) *$/i;
 const MAX_TOKEN = 8_192;
-/** Principals and credentials of API keys have ids that begin so. */
+/** Prefix of the ids of API key principals and credentials. */
 const KEY_PREFIX = 'key:';
-/** Of no secret: an id that nobody has takes as long as one with a wrong secret. */
+/** Compared for unknown ids, so that they take as long as a wrong secret. */
 const NO_DIGEST = createHash('sha256').digest();
 
 const UNKNOWN: AuthRefusal = { refused: 'unknown', message: 'Send a valid key or token as Authorization: Bearer …' };
@@ -24,20 +27,25 @@ const LIMITED: AuthRefusal = {
 const UNAVAILABLE: AuthRefusal = { refused: 'unavailable', message: 'Who asks cannot be verified right now' };
 
 export interface BearerOptions {
-  /** Keys that are let in. */
+  /** Keys to accept. */
   keys?: ApiKeys;
-  /** An admin key besides them: see `bootstrapKey`. */
+  /** An additional admin key, see `bootstrapKey`. */
   bootstrapKey?: string;
-  /** Tokens that are let in. */
+  /** Tokens to accept. */
   jwt?: JwtOptions;
-  /** The only names this server answers to; absent: all, as a proxy in front decides that. */
+  /** The only host names this server answers to. Default: all, because a proxy in front decides. */
   hosts?: readonly string[];
-  /** One proxy in front adds the caller's address to `X-Forwarded-For`; without it all callers share the proxy's. */
+  /**
+   * Whether one proxy in front adds the caller's address to `X-Forwarded-For`. Otherwise all callers have the proxy's
+   * address.
+   */
   isBehindProxy?: boolean;
 }
 
 /**
- * Knows callers by API keys, tokens, or both.
+ * Creates an authenticator for API keys, tokens, or both.
+ *
+ * @throws `INVALID_ARGUMENT` if neither keys, tokens nor a bootstrap key are configured, or an option is invalid.
  *
  * @example
  * createServer({ store, host: '0.0.0.0', auth: bearer({ keys: new ApiKeys(store), bootstrapKey: bootstrapKey() }) });
@@ -63,7 +71,7 @@ export function bearer(options: BearerOptions): Authenticator {
       } catch (error) {
         return { ...UNAVAILABLE, cause: error };
       }
-      // Only failures are throttled: whoever has a valid key gets in, whatever others send from the same address.
+      // Only failures are throttled: a valid key is admitted regardless of what others send from the same address.
       wrong.note(address);
       const id = parseKey(token)?.id;
       const credential = id === undefined ? { kind: 'token' as const } : { kind: 'key' as const, id: KEY_PREFIX + id };
@@ -74,7 +82,7 @@ export function bearer(options: BearerOptions): Authenticator {
   };
 }
 
-/** Everybody a token may stand for. */
+/** Resolves tokens to principals. */
 class Callers {
   readonly #keys: ApiKeys | undefined;
   readonly #verify: TokenVerifier | undefined;
@@ -94,7 +102,7 @@ class Callers {
     return stored && isRight && isValid(stored) ? principalOf(stored) : null;
   }
 
-  /** Whom credentials stand for that were let in before, so that their secret is not needed again. */
+  /** Returns the current principals of credentials that were admitted before. Needs no secrets. */
   async recheck(credentialIds: readonly string[]): Promise<Map<string, Principal | null>> {
     const bootstrap = this.#bootstrap?.info.id;
     const ids = credentialIds.map((it) => it.slice(KEY_PREFIX.length));
@@ -126,7 +134,10 @@ function principalOf({ info }: StoredKey): Principal {
   return { id, tenantId, scopes, credential, ...(sessionId === undefined ? {} : { sessionId }) };
 }
 
-/** Refuses other hosts where they are named, and pages of another origin always: their browser is not their user. */
+/**
+ * Refuses other hosts if names are configured, and always pages of another origin: their requests may not be the user's
+ * intent.
+ */
 function strangerOf({ headers }: IncomingMessage, names: ReadonlySet<string> | undefined): AuthRefusal | null {
   const { host, origin } = headers;
   if (names && (host === undefined || !names.has(nameOf(host))))
@@ -136,7 +147,9 @@ function strangerOf({ headers }: IncomingMessage, names: ReadonlySet<string> | u
   return { refused: 'forbidden', message: 'Pages of another origin may not ask this server' };
 }
 
-/** Where a request came from. Of the forwarded addresses only the last is the proxy's word, the others are the caller's. */
+/**
+ * Returns the client address. Only the last forwarded address comes from the proxy; the caller can choose the others.
+ */
 function addressOf({ headers, socket }: IncomingMessage, isBehindProxy: boolean): string {
   const forwarded = isBehindProxy ? headers['x-forwarded-for'] : undefined;
   const last = (Array.isArray(forwarded) ? forwarded.join(',') : forwarded)?.split(',').at(-1)?.trim();

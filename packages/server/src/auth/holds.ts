@@ -1,6 +1,6 @@
 /**
- * Ends what outlives its credential: streams, long polls, downloads and uploads of a key that is revoked, expired or changed.
- * One timer checks each credential once, however many requests hold it.
+ * Ends requests that outlive their credential: streams, long polls, downloads and uploads of a key that is revoked,
+ * expired or changed. One timer checks each credential once, regardless of how many requests use it.
  */
 import type { ServerResponse } from 'node:http';
 import { EVENT_STREAM, LINES } from '@tidemark/wire';
@@ -10,15 +10,15 @@ import { Refusal } from '../http/refusal.ts';
 import { allows, type RouteScope } from './scopes.ts';
 
 const CHECK_MS = 500;
-/** How long a credential that cannot be checked still counts. */
+/** How long a credential that cannot be checked stays valid. */
 const UNCHECKED_MS = 10_000;
-/** Requests that are ended in one turn of the event loop. */
+/** Requests ended per turn of the event loop. */
 const ENDED_AT_ONCE = 100;
 
-/** One request that may last, and what it was let in with. */
+/** One long-lived request and its credential. */
 export class Hold {
   readonly principal: Principal;
-  /** All that the request needs. */
+  /** All scopes that the request needs. */
   readonly scopes: RouteScope[];
   readonly #response: ServerResponse;
   readonly #controller = new AbortController();
@@ -32,7 +32,7 @@ export class Hold {
     this.#ended.promise.catch(() => {});
   }
 
-  /** Aborted when the credential ends. */
+  /** Aborts when the credential ends. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -47,7 +47,10 @@ export class Hold {
     if (this.#reason) throw this.#reason;
   }
 
-  /** Ends the answer with the reason: as a status, as the last event or line of a stream, or else by cutting the connection. */
+  /**
+   * Ends the response with the reason: as a status, as the last event or line of a stream, or by closing the
+   * connection.
+   */
   end(reason: Refusal): void {
     if (this.#reason) return;
     this.#reason = reason;
@@ -88,7 +91,7 @@ export class Holds {
   #timer: NodeJS.Timeout | null = null;
   #isChecking = false;
 
-  /** Calls `onEnd` once for each credential that ended while requests held it. */
+  /** Calls `onEnd` once for each credential that ended during requests. */
   constructor(
     auth: Authenticator,
     onEnd: (principal: Principal, reason: Refusal, requests: number) => void = () => {},
@@ -98,11 +101,11 @@ export class Holds {
     this.#stopListening = auth.onChange?.((id) => void this.#recheck([id]));
   }
 
-  /** Watches the credential of a request until its answer is out. Returns `null` for credentials that never end. */
+  /** Watches the credential of a request until its response is sent. Returns `null` for credentials that never end. */
   hold(principal: Principal, scope: RouteScope, response: ServerResponse): Hold | null {
     const { credential } = principal;
     if (!credential) return null;
-    // Node tells the type of an answer later only if a header was set before its head was written.
+    // Node exposes the type of a response later only if a header was set before its head was written.
     response.setHeader('x-content-type-options', 'nosniff');
     const hold = new Hold(principal, scope, response);
     const held = this.#held.get(credential.id) ?? { credential, holds: new Set<Hold>(), checkedAt: performance.now() };
@@ -179,7 +182,7 @@ export class Holds {
   }
 }
 
-/** Why a request that was let in before would be refused now, or `null`. */
+/** Returns why a request that was admitted before would be refused now, or `null`. */
 function lossOf(before: Principal, now: Principal, scopes: readonly RouteScope[]): string | null {
   if (now.tenantId !== before.tenantId) return 'This key is for another tenant now';
   if (now.sessionId !== before.sessionId) return 'This key is for another session now';

@@ -1,6 +1,6 @@
 /**
- * Tokens of an identity provider (JWT): signed by a key of its set, for this audience, by an algorithm that was allowed here.
- * What the token itself says about keys (`jku`, `x5u`, `jwk`) is never looked at.
+ * Tokens of an identity provider (JWT): signed by a key of its set, for this audience, with an allowed algorithm. Key
+ * references in the token itself (`jku`, `x5u`, `jwk`) are ignored.
  */
 import { readFile } from 'node:fs/promises';
 import { invalidArgument } from '@tidemark/core';
@@ -17,7 +17,7 @@ import { type Credential, isLoopback, type Principal } from '../auth.ts';
 import { isScope } from './scopes.ts';
 import { SYSTEM_TENANT } from './system-tenant.ts';
 
-/** All of them have a public half: with a shared secret whoever verifies could also sign. */
+/** Asymmetric algorithms only: with a shared secret every verifier could also sign. */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -37,27 +37,27 @@ const FILE_MS = 10_000;
 const FETCH_MS = 5_000;
 const DEFAULT_TOLERANCE_SECONDS = 5;
 const MAX_SUBJECT = 200;
-/** Failures that say something about the token; all others are ours. */
+/** Errors caused by the token; all others are failures of the server. */
 const OF_THE_TOKEN = /^ERR_(JWT_|JWS_|JOSE_ALG_NOT_ALLOWED|JOSE_NOT_SUPPORTED|JWKS_NO_MATCHING_KEY|JWKS_MULTIPLE)/;
 
 export interface JwtOptions {
   issuer: string;
   audience: string;
-  /** Where the keys are: an https address, or the path of a file. Both are read again from time to time. */
+  /** Location of the keys: an https URL or a file path. Both are reloaded from time to time. */
   keys: string;
-  /** The only algorithms that count, such as `['RS256']`. */
+  /** The accepted algorithms, such as `['RS256']`. */
   algorithms: readonly string[];
-  /** Which claim holds the tenant. Default `tenant`. */
+  /** Claim with the tenant. Default `tenant`. */
   tenantClaim?: string;
-  /** Which claim holds the scopes, as a list or a text with spaces: `tidemark:read tidemark:append`. Default `scope`. */
+  /** Claim with the scopes, as a list or as text with spaces: `tidemark:read tidemark:append`. Default `scope`. */
   scopesClaim?: string;
-  /** Which claim holds the one session the token is for. Default `session`. */
+  /** Claim with the one session the token is for. Default `session`. */
   sessionClaim?: string;
-  /** How far the clocks may be apart. Default 5. */
+  /** Allowed clock difference in seconds. Default 5. */
   clockToleranceSeconds?: number;
 }
 
-/** Tells whose token it is; `null` when it is not valid. Fails when that cannot be told. */
+/** Returns the principal of a token, or `null` if it is invalid. Rejects if the token cannot be verified now. */
 export type TokenVerifier = (token: string) => Promise<Principal | null>;
 
 export function jwtVerifier(options: JwtOptions): TokenVerifier {
@@ -93,7 +93,7 @@ function keySetOf(place: string): JWTVerifyGetKey {
   return createRemoteJWKSet(url, { cacheMaxAge: KEYS_MS, timeoutDuration: FETCH_MS });
 }
 
-/** A file that is read again when what is known of it is old: keys can be changed without a restart. */
+/** Reads keys from a file and reloads it when it is old, so that keys can be changed without a restart. */
 function fileKeys(path: string): JWTVerifyGetKey {
   let readAt = Number.NEGATIVE_INFINITY;
   let keys: Promise<JWTVerifyGetKey>;
@@ -109,7 +109,7 @@ function fileKeys(path: string): JWTVerifyGetKey {
   };
 }
 
-/** A token is for one tenant: operators have keys, which can be revoked. */
+/** Returns the principal of a token. A token is for one tenant: operators use keys, which can be revoked. */
 function principalOf(payload: JWTPayload, options: JwtOptions): Principal | null {
   const { tenantClaim = 'tenant', scopesClaim = 'scope', sessionClaim = 'session' } = options;
   const tenantId = payload[tenantClaim];
@@ -126,7 +126,7 @@ function principalOf(payload: JWTPayload, options: JwtOptions): Principal | null
   return sessionId === undefined ? principal : { ...principal, sessionId };
 }
 
-/** All tokens that end at the same second end together, so they share a check. */
+/** Tokens that expire in the same second share a check. */
 function credentialOf({ exp }: JWTPayload, options: JwtOptions): Credential {
   const { clockToleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = options;
   const expiresAt = (exp! + clockToleranceSeconds) * 1_000;

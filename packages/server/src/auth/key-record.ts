@@ -1,18 +1,18 @@
-/** An API key as the store keeps it: a record of text fields and the digest of the secret. */
+/** An API key as stored: a record of text fields and the digest of the secret. */
 import { type KvRecord, type KvValue, TidemarkError, textOf } from '@tidemark/core';
 import { isScope, type Scope } from './scopes.ts';
 
-/** What may be told about a key. */
+/** An API key without its secret. */
 export interface ApiKeyInfo {
   id: string;
-  /** What it is for, in the operator's words. */
+  /** Purpose of the key, chosen by the operator. */
   name: string;
-  /** The one tenant it may speak for; `null` is an operator. */
+  /** The one tenant it may access; `null` is an operator. */
   tenantId: string | null;
   scopes: readonly Scope[];
-  /** The one session of the tenant it may speak of. */
+  /** The one session of the tenant it may access. */
   sessionId?: string;
-  /** RFC 3339, as are the others. */
+  /** RFC 3339, like the times below. */
   createdAt: string;
   expiresAt?: string;
   revokedAt?: string;
@@ -36,7 +36,7 @@ export function fieldsOf({ info, digest }: StoredKey): Record<string, KvValue> {
   };
 }
 
-/** A record that is not whole is refused: what it lacks might be the tenant it was bound to. */
+/** Parses a record. Throws if it is incomplete: the missing field might be the tenant it was bound to. */
 export function keyOf(id: string, { fields }: KvRecord): StoredKey {
   const text = (name: string) => textOf(fields[name]) ?? undefined;
   const [name, createdAt, scopes] = [text('name'), text('createdAt'), text('scopes')?.split(' ')];

@@ -1,4 +1,4 @@
-/** The text of an API key, `id.secret`: the id is public and finds the key, and of the secret only a digest is ever stored. */
+/** The text of an API key, `id.secret`. The id is public and finds the key. Only a digest of the secret is stored. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const SHAPE = /^(tmk_[0-9a-f]{16})\.([A-Za-z0-9_-]{43})$/;
@@ -10,7 +10,7 @@ export interface KeyText {
   secret: string;
 }
 
-/** A new key. */
+/** Creates a key. */
 export function mintKey(): KeyText {
   return {
     id: `tmk_${randomBytes(ID_BYTES).toString('hex')}`,
@@ -18,7 +18,7 @@ export function mintKey(): KeyText {
   };
 }
 
-/** `null` for what is no key. */
+/** Parses a key, or returns `null` for other text. */
 export function parseKey(text: string): KeyText | null {
   const parts = SHAPE.exec(text);
   return parts && { id: parts[1]!, secret: parts[2]! };
@@ -28,17 +28,17 @@ export function keyText({ id, secret }: KeyText): string {
   return `${id}.${secret}`;
 }
 
-/** 256 random bits need no slow hash: nobody can try them all. */
+/** 256 random bits need no slow hash: they cannot be guessed. */
 export function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-/** Whether a secret has a digest. A digest of another length is nobody's. */
+/** Whether a secret matches a digest. */
 export function hasDigest(secret: string, digest: Uint8Array): boolean {
   return areEqual(digestOf(secret), digest);
 }
 
-/** Compares in a time that depends on the length only, not on where two texts begin to differ. */
+/** Compares in constant time for texts of equal length. */
 export function areEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }

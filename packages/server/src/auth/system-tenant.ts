@@ -1,6 +1,6 @@
 /**
- * The tenant of the server itself, which holds its keys and its audit log. Through the API operators may read its runs, and
- * nobody can do anything else with it.
+ * The system tenant, which holds the server's keys and audit log. Through the API operators may read its runs;
+ * everything else is refused.
  */
 import {
   CALLS,
@@ -13,7 +13,7 @@ import {
 } from '@tidemark/core';
 
 export const SYSTEM_TENANT = 'tidemark.system';
-/** Runs of the audit log have ids that begin so: calls that name no tenant find a run by its id alone. */
+/** Prefix of audit runs: calls without a tenant find a run by its id alone. */
 export const AUDIT_RUNS = 'tidemark.audit/';
 
 const RUN_READS = new Set(
@@ -23,7 +23,7 @@ const RUN_READS = new Set(
 type Method = (...args: unknown[]) => unknown;
 type Guard = (args: unknown[]) => unknown[];
 
-/** What each writing call of runs says about whose run it means. */
+/** Guards of the writing run calls: each refuses the system tenant. */
 const RUN_WRITES: Record<WriteMethod<'runs'>, Guard> = {
   appendEvent: (args) => {
     refuseTenant((args[0] as RunEventInput | null)?.tenantId);
@@ -43,7 +43,7 @@ const RUN_WRITES: Record<WriteMethod<'runs'>, Guard> = {
   releaseRun: refuseRun,
 };
 
-/** All but those that name no tenant. */
+/** All admin calls that name a tenant. */
 const ADMIN_CALLS: Record<Exclude<MethodOf<'admin'>, 'listTenants' | 'check'>, Guard> = {
   eraseTenant: (args) => {
     refuseTenant(args[0]);
@@ -61,7 +61,7 @@ const ARTIFACT_CALLS: Record<string, Guard> = Object.fromEntries(
   Object.keys(CALLS.artifacts).map((name) => [name, refuseScope]),
 );
 
-/** The store as requests may use it. */
+/** Wraps the store for requests. */
 export function withoutSystemTenant(store: Store): Store {
   const runs = guarded(store.runs, RUN_WRITES);
   const admin = guarded(store.admin, ADMIN_CALLS);
@@ -99,7 +99,7 @@ function auditView(store: Store): Store {
   });
 }
 
-/** A domain whose named calls pass a guard first. */
+/** Wraps a domain so that the named calls pass a guard first. */
 function guarded<T extends object>(domain: T, guards: Record<string, Guard>): T {
   const methods = new Map(
     Object.entries(guards).map(([name, guard]) => {
@@ -110,7 +110,7 @@ function guarded<T extends object>(domain: T, guards: Record<string, Guard>): T 
   return around(domain, (name) => methods.get(name));
 }
 
-/** A domain of which only some calls are left. */
+/** Wraps a domain so that only the allowed calls remain. */
 function readOnly(domain: object, allowed: ReadonlySet<string>): object {
   return around(domain, (name) => (allowed.has(name) ? undefined : refuse));
 }
@@ -134,7 +134,7 @@ function refuseRun(args: unknown[]): unknown[] {
   return args;
 }
 
-/** The scope is the first argument of a list, and a member of the options of every other call. */
+/** The scope is the first argument of a list, and a member of the options of all other calls. */
 function refuseScope(args: unknown[]): unknown[] {
   for (const arg of args) {
     const { tenantId, scope } = (arg ?? {}) as { tenantId?: unknown; scope?: { tenantId?: unknown } | null };

@@ -1,10 +1,10 @@
-/** Answers: JSON at once, lines as they come, and how both wait for a reader that is slow. */
+/** Responses: JSON in one piece, lines as they are produced, and backpressure for both. */
 import type { ServerResponse } from 'node:http';
 import { inParts } from '@tidemark/core/engine';
 import { JSON_TYPE, LINES } from '@tidemark/wire';
 import { problemOf } from './problems.ts';
 
-/** What a handler gives: a JSON answer, or `ANSWERED` when it has written the response itself. */
+/** The result of a handler: a JSON response, or `ANSWERED` if it has written the response itself. */
 export interface Answer {
   status?: number;
   headers?: Record<string, string>;
@@ -13,22 +13,40 @@ export interface Answer {
 
 export const ANSWERED = Symbol('answered');
 
-/** A JSON answer. */
+/** Creates a JSON response. */
 export function json(body: unknown, headers?: Record<string, string>): Answer {
   return headers ? { body, headers } : { body };
 }
 
-/** What was made anew is 201, what was there already 200. */
+/** Responds with 201 for a new resource and 200 for an existing one. */
 export function created(isNew: boolean, body: unknown): Answer {
   return { status: isNew ? 201 : 200, body };
 }
 
 export const NOTHING: Answer = { status: 204 };
 
-/** Items of a list that are turned into text at once. */
+/** Items of a list that are converted or serialised in one go. */
 const SLICE = 100;
 
-/** The text of a long list, made in slices so that other requests are served in between; `undefined` for other answers. */
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Maps a long list in slices, so that other requests are served in between. */
+export async function mapInSlices<T, R>(items: readonly T[], map: (item: T) => R): Promise<R[]> {
+  if (items.length <= SLICE) return items.map(map);
+  const mapped: R[] = [];
+  for (const slice of inParts(items, SLICE)) {
+    for (const item of slice) mapped.push(map(item));
+    await nextTick();
+  }
+  return mapped;
+}
+
+/**
+ * Serialises a long list in slices, so that other requests are served in between. Returns `undefined` for other
+ * responses.
+ */
 export async function longListText({ body }: Answer): Promise<string | undefined> {
   const items = (body as { items?: unknown } | null | undefined)?.items;
   if (!Array.isArray(items) || items.length <= SLICE) return undefined;
@@ -36,13 +54,13 @@ export async function longListText({ body }: Answer): Promise<string | undefined
   const slices: string[] = [];
   for (const slice of inParts(items, SLICE)) {
     slices.push(JSON.stringify(slice).slice(1, -1));
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTick();
   }
   const others = JSON.stringify(rest).slice(1);
   return `{"items":[${slices.join(',')}]${others === '}' ? '' : ','}${others}`;
 }
 
-/** Writes an answer in one piece; `text` is its body, where it was made before. */
+/** Writes a response in one piece. `text` is its body if it was serialised before. */
 export function sendAnswer(
   response: ServerResponse,
   { status = 200, headers, body }: Answer,
@@ -54,12 +72,12 @@ export function sendAnswer(
   }
   const length = Buffer.byteLength(text);
   response.writeHead(status, { 'content-type': JSON_TYPE, 'content-length': length, ...headers });
-  // As text it goes out in one piece with its head; bytes would be written apart.
+  // Text is sent in one piece with the head; bytes would be a separate write.
   response.end(response.req.method === 'HEAD' ? undefined : text);
   return status;
 }
 
-/** Resolves when the socket takes more; false when it is gone. */
+/** Resolves when the socket accepts more; false if it is closed. */
 export function untilWritable(response: ServerResponse): Promise<boolean> {
   if (response.destroyed) return Promise.resolve(false);
   return new Promise((resolve) => {
@@ -75,7 +93,7 @@ export function untilWritable(response: ServerResponse): Promise<boolean> {
   });
 }
 
-/** Writes items as lines, reading no faster than they are taken. A failure on the way is the last line, `{ "problem": … }`. */
+/** Writes items as lines, reading no faster than the client. A later error is the last line, `{ "problem": … }`. */
 export function sendLines(response: ServerResponse, items: AsyncIterable<unknown>): Promise<typeof ANSWERED> {
   return sendBatches(response, batchesOfOne(items));
 }
@@ -84,13 +102,13 @@ async function* batchesOfOne(items: AsyncIterable<unknown>): AsyncGenerator<unkn
   for await (const item of items) yield [item];
 }
 
-/** The same for items that come many at a time. */
+/** As `sendLines`, for items that arrive in batches. */
 export async function sendBatches(
   response: ServerResponse,
   batches: AsyncIterable<readonly unknown[]>,
 ): Promise<typeof ANSWERED> {
   const iterator = batches[Symbol.asyncIterator]();
-  // The first batch decides the status: what is refused at once is a problem like any other.
+  // The first batch decides the status: an immediate error is an ordinary problem response.
   let next = await iterator.next();
   response.writeHead(200, { 'content-type': LINES, 'cache-control': 'no-store' });
   try {

@@ -1,4 +1,4 @@
-/** Bodies of requests: bounded in bytes and depth before anything is parsed, line by line where they may be long. */
+/** Request bodies: limited in bytes and depth before they are parsed, and read line by line if they may be long. */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { parseJsonText } from '@tidemark/core';
@@ -7,24 +7,24 @@ import { Pieces } from './pieces.ts';
 import { Refusal } from './refusal.ts';
 
 const NEWLINE = 0x0a;
-/** A value of 64 levels, inside the members and lists that carry it; the store counts the value's own. */
+/** 64 levels of a value plus the members and lists around it; the store checks the value's own depth. */
 const MAX_DEPTH = 72;
-/** One object of so many members takes about 50 ms to build. */
+/** An object with this many members takes about 50 ms to build. */
 const MAX_NAMES = 50_000;
-/** A body is there as bytes, as text and as values at the same time; how many values, their limit says. */
-export const FORMS_OF_A_BODY = 4;
+/** A body exists as bytes, text and values at the same time. The number of values has its own limit. */
+export const COPIES_PER_BODY = 4;
 const DRAIN_MS = 3_000;
 const DRAIN_BYTES = 64 * 1024 * 1024;
 const DRAIN_CHUNKS = 8_192;
 
-/** The type a body is declared to be, without its parameters. */
+/** Returns the declared type of a body without its parameters. */
 export function contentTypeOf(request: IncomingMessage): string {
   const type = request.headers['content-type'] ?? '';
   if (type === 'application/json') return type;
   return type.split(';', 1)[0]!.trim().toLowerCase();
 }
 
-/** Encoded bodies could hide any size: they are refused. */
+/** Refuses encoded bodies: they could hide any size. */
 export function refuseEncoded(request: IncomingMessage): void {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity')
@@ -45,11 +45,14 @@ function cutOff(): Refusal {
   return new Refusal(400, 'ABORTED', 'The request ended before its body did');
 }
 
-/** So many chunks may be of any size; more of them must have some bytes each, or taking them costs more than what they carry. */
+/**
+ * This many chunks may have any size. More chunks need a minimum size, or receiving them would cost more than their
+ * content.
+ */
 const FREE_CHUNKS = 4_096;
 const LEAST_CHUNK_BYTES = 32;
 
-/** Counts the chunks of a body, and refuses one that comes in crumbs. */
+/** Counts the chunks of a body and refuses bodies in tiny chunks. */
 class ChunkCount {
   #chunks = 0;
   #bytes = 0;
@@ -64,7 +67,7 @@ class ChunkCount {
   }
 }
 
-/** The chunks of a body that ends where it should. Whoever stops early leaves the socket alone: it still has to answer. */
+/** Yields the chunks of a complete body. Stopping early leaves the socket open: it still has to send the response. */
 export async function* wholeOf(request: IncomingMessage): AsyncGenerator<Buffer> {
   const count = new ChunkCount();
   try {
@@ -77,7 +80,10 @@ export async function* wholeOf(request: IncomingMessage): AsyncGenerator<Buffer>
   }
 }
 
-/** Reads the whole body. What has arrived is reserved, so that bodies that are announced and never sent hold nothing. */
+/**
+ * Reads the whole body. Memory is reserved as bytes arrive, so that announced bodies that are never sent reserve
+ * nothing.
+ */
 export function readBody(request: IncomingMessage, maxBytes: number, memory: MemoryLease): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   return new Promise((resolve, reject) => {
@@ -93,7 +99,7 @@ export function readBody(request: IncomingMessage, maxBytes: number, memory: Mem
       if (pieces.bytes + chunk.length > maxBytes) return refuse(tooLarge(maxBytes));
       try {
         count.add(chunk);
-        memory.grow(FORMS_OF_A_BODY * chunk.length + pieces.costOf(chunk));
+        memory.grow(COPIES_PER_BODY * chunk.length + pieces.costOf(chunk));
       } catch (error) {
         return refuse(error);
       }
@@ -108,10 +114,10 @@ export function readBody(request: IncomingMessage, maxBytes: number, memory: Mem
   });
 }
 
-/** One object for all, since lines of bulk appends are many. */
+/** Shared, because bulk appends have many lines. */
 const BOUNDS = { maxDepth: MAX_DEPTH, maxMembers: 0, maxNames: MAX_NAMES };
 
-/** The JSON value that bytes are, of at most as many members. */
+/** Parses JSON with at most `maxMembers` members. */
 export function parseJson(bytes: Buffer, maxMembers: number): unknown {
   BOUNDS.maxMembers = maxMembers;
   if (isUtf8(bytes)) return parseJsonText(bytes.toString(), 'body', BOUNDS);
@@ -119,8 +125,8 @@ export function parseJson(bytes: Buffer, maxMembers: number): unknown {
 }
 
 /**
- * The lines of a body that are not empty, in the chunks they arrived in; none longer than `maxBytes`. What waits for the rest of its
- * line is reserved here; who takes lines reserves them for as long as it holds them.
+ * Yields the non-empty lines of a body in the chunks they arrived in, each at most `maxBytes` long. Incomplete lines
+ * are reserved here; the consumer reserves the lines it holds.
  */
 export async function* readLines(
   request: IncomingMessage,
@@ -163,7 +169,7 @@ export class PartialLine {
     this.#pieces.add(piece);
   }
 
-  /** The whole line. */
+  /** Returns the whole line. */
   end(piece: Buffer): Buffer {
     if (this.#pieces.bytes + piece.length > this.#maxBytes) throw tooLarge(this.#maxBytes);
     if (this.#pieces.bytes === 0) return piece;
@@ -178,15 +184,15 @@ function isBlank(line: Buffer): boolean {
 }
 
 /**
- * Reads on for a while what was not wanted of a body that has been answered: a caller that still sends would not see the
- * answer before a reset, and the next request on the connection would wait behind it for ever.
+ * Discards the rest of a body after the response: otherwise a caller that is still sending would see a reset instead of
+ * the response, and the next request on the connection would wait forever.
  */
 export function drain(request: IncomingMessage): void {
   if (request.readableEnded || !hasBody(request)) return;
   let [bytes, chunks, bytesBefore] = [0, 0, -1];
-  // Twice without a byte in between: after a stall of this process, timers run before what has arrived is read.
+  // Two ticks without a byte: after a stall of this process, timers run before received bytes are read.
   const timer = setInterval(() => {
-    // Whole by now, although its end was not announced here: the connection may serve another request already.
+    // Complete, although no end event arrived here: the connection may already serve another request.
     if (request.complete) clearInterval(timer);
     else if (bytes === bytesBefore) request.destroy();
     bytesBefore = bytes;

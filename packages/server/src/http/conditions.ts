@@ -1,4 +1,4 @@
-/** Conditions of HTTP: `If-Match`, `If-None-Match` and the tags they speak of, which are sequences, revisions or versions. */
+/** HTTP conditions: `If-Match` and `If-None-Match` with tags, which are sequences, revisions or versions. */
 import type { IncomingMessage } from 'node:http';
 import { invalidArgument } from '@tidemark/core';
 
@@ -6,7 +6,7 @@ export function tagOf(number: number): string {
   return `"${number}"`;
 }
 
-/** The number that `If-Match` names. */
+/** Returns the number in `If-Match`. */
 export function matchOf(request: IncomingMessage): number | undefined {
   const tag = request.headers['if-match'];
   if (tag === undefined) return undefined;
@@ -15,7 +15,7 @@ export function matchOf(request: IncomingMessage): number | undefined {
   return Number(number);
 }
 
-/** Whether the caller wants there to be nothing yet. */
+/** Whether the caller requires that nothing exists yet. */
 export function wantsAbsent(request: IncomingMessage): boolean {
   const tag = request.headers['if-none-match'];
   if (tag === undefined) return false;

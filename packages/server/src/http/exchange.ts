@@ -1,21 +1,24 @@
 /**
- * What a problem has to know about the request it answers: whether its caller may learn where things lie, and where the
- * details go that no caller may see.
+ * The context of a problem response: whether the caller may learn storage locations, and where hidden details are
+ * logged.
  */
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Bucket } from '../limits/bucket.ts';
 import type { Logger } from '../logger.ts';
 
-/** Failures that are logged at once and then per second: an outage must not fill the disk with one line per request. */
+/** Failures logged at once, and then per second: an outage must not fill the disk with one line per request. */
 const MOST_LINES = 100;
 const LINES_PER_SECOND = 20;
 
-/** Kept on the response itself: entries of a weak map for every request would cost the garbage collector more than all the rest. */
+/**
+ * Stored on the response itself: a weak map entry per request would cost the garbage collector more than everything
+ * else.
+ */
 const EXCHANGE = Symbol('exchange');
 type Exchanged = ServerResponse & { [EXCHANGE]?: Exchange };
 
-/** Writes failures to the log, at a bounded rate. */
+/** Logs failures at a limited rate. */
 export class FailureLog {
   readonly #logger: Logger;
   readonly #lines = new Bucket(LINES_PER_SECOND, MOST_LINES);
@@ -36,21 +39,21 @@ export class FailureLog {
   }
 }
 
-/** One request and its answer. */
+/** One request and its response. */
 export class Exchange {
   readonly #failures: FailureLog;
   #seen: Set<string> | undefined;
   #requestId: string | undefined;
   /** The pattern of its path. */
   route = '';
-  /** Its caller has the scope `admin`. */
+  /** Whether its caller has the scope `admin`. */
   isByAdmin = false;
 
   constructor(failures: FailureLog) {
     this.#failures = failures;
   }
 
-  /** Returns the request's id, by which the log has the details. A bulk request logs each kind of failure once. */
+  /** Returns the request's id, which the log has with the details. A bulk request logs each kind of failure once. */
   noteFailure(kind: string, error: unknown): string {
     this.#requestId ??= randomUUID();
     this.#seen ??= new Set();
@@ -66,7 +69,7 @@ export function beginExchange(response: ServerResponse, failures: FailureLog): E
   return exchange;
 }
 
-/** The exchange that a response belongs to; `undefined` for one that the application did not begin. */
+/** Returns the exchange of a response; `undefined` if the application did not begin it. */
 export function exchangeOf(response: ServerResponse | undefined): Exchange | undefined {
   return (response as Exchanged | undefined)?.[EXCHANGE];
 }

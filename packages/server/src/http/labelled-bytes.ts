@@ -1,14 +1,14 @@
-/** Bodies that are a line of JSON about the bytes, and then the bytes. */
+/** Bodies that consist of a line of JSON and then the bytes. */
 import type { IncomingMessage } from 'node:http';
 import type { MemoryLease } from '../limits/memory-budget.ts';
 import { PartialLine, parseJson, wholeOf } from './body.ts';
 import { Refusal } from './refusal.ts';
 
 const NEWLINE = 0x0a;
-/** A label is some names, a scope and a source. */
+/** A label has some names, a scope and a source. */
 const MOST_MEMBERS = 100_000;
 
-/** What the first line says, and the bytes after it as they come. */
+/** Returns the first line as JSON, and the following bytes as a stream. */
 export async function readLabelled(
   request: IncomingMessage,
   maxBytes: number,

@@ -1,11 +1,11 @@
-/** Pieces of any sizes come out as the bytes that went in. */
+/** Pieces of any size are joined into the same bytes. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Pieces } from './pieces.ts';
 
 const sizes = fc.array(fc.oneof(fc.nat(20), fc.constantFrom(4_095, 4_096, 65_536, 70_000)), { maxLength: 60 });
 
-it('joins pieces of any sizes in order, and can be used again', () => {
+it('joins pieces of any size in order, and can be reused', () => {
   fc.assert(
     fc.property(sizes, sizes, (first, second) => {
       const pieces = new Pieces();
@@ -21,7 +21,7 @@ it('joins pieces of any sizes in order, and can be used again', () => {
   );
 });
 
-it('keeps one piece as it is, and costs many small ones no more than blocks', () => {
+it('keeps one piece as it is, and joins many small ones into blocks', () => {
   const pieces = new Pieces();
   const one = Buffer.from('x');
   pieces.add(one);

@@ -1,21 +1,21 @@
 /**
- * The pieces that a body or a line arrives in, until it is whole. Small ones are copied together: each is an object of its own, and a body
- * in chunks of one byte would take a thousand times its size.
+ * The pieces in which a body or a line arrives, until it is complete. Small pieces are copied into blocks: each buffer
+ * is an object, and a body in chunks of one byte would take a thousand times its size.
  */
 
 const SMALL_BYTES = 4_096;
 const BLOCK_BYTES = 64 * 1024;
-/** What a piece costs besides its bytes. */
+/** Overhead of a piece besides its bytes. */
 const PIECE_BYTES = 512;
 
 export class Pieces {
   #pieces: Buffer[] = [];
   #block: Buffer | null = null;
   #blockBytes = 0;
-  /** Of all pieces together. */
+  /** Total size of all pieces. */
   bytes = 0;
 
-  /** The memory that keeping a piece would take. */
+  /** Returns the memory that keeping a piece would take. */
   costOf({ length }: Buffer): number {
     return this.#isJoined(length) ? (this.#fits(length) ? 0 : BLOCK_BYTES) : length + PIECE_BYTES;
   }
@@ -29,7 +29,7 @@ export class Pieces {
     }
   }
 
-  /** All bytes in order, and a last piece that need not be kept before; nothing is kept here any more. */
+  /** Returns all bytes in order, with an optional last piece, and clears the pieces. */
   take(last?: Buffer): Buffer {
     this.#endBlock();
     if (last !== undefined) this.#pieces.push(last);
@@ -39,7 +39,7 @@ export class Pieces {
     return whole;
   }
 
-  /** The first piece stays as it is: most bodies have no other. */
+  /** The first piece is kept as it is: most bodies have only one. */
   #isJoined(length: number): boolean {
     return length < SMALL_BYTES && (this.#pieces.length > 0 || this.#block !== null);
   }

@@ -1,4 +1,4 @@
-/** Errors as `application/problem+json`: every detail of a TidemarkError, so that a client can build the same error again. */
+/** Errors as `application/problem+json`, with every detail of a TidemarkError, so that a client can rebuild it. */
 import type { ServerResponse } from 'node:http';
 import { type ErrorCode, isTidemarkError, TidemarkError } from '@tidemark/core';
 import { PROBLEM_DETAILS, PROBLEM_TYPE, type Problem, STATUS_OF } from '@tidemark/wire';
@@ -6,7 +6,10 @@ import { redactText } from '../redaction.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
 import { Refusal } from './refusal.ts';
 
-/** Failures of the store itself: their messages name paths, hosts and what the database said, so callers get these instead. */
+/**
+ * Messages for failures of the store: the original messages contain paths, hosts and database errors, so they are
+ * replaced.
+ */
 const FAULTS: Partial<Record<ErrorCode, string>> = {
   CORRUPT_EVENT: 'A stored event is damaged, and nothing of it is shown',
   CODEC_FAILED: 'A stored value cannot be decoded',
@@ -18,7 +21,7 @@ const FAULTS: Partial<Record<ErrorCode, string>> = {
   DURABILITY_TOO_WEAK: 'The storage of the server is less durable than it must be',
 };
 
-/** Failures that pass: told in their own words unless something else failed underneath. */
+/** Messages for transient failures. The original message is kept unless another error caused the failure. */
 const PASSING: Partial<Record<ErrorCode, string>> = {
   ABORTED: 'The server gave the call up before anything was written',
   TIMEOUT: 'The call ran out of time; nothing was written',
@@ -28,8 +31,8 @@ const PASSING: Partial<Record<ErrorCode, string>> = {
 };
 
 /**
- * Returns the problem document of an error. Details that only operators may see are logged under the id of the request
- * that `response` answers, and left out.
+ * Returns the problem document of an error. Details that only operators may see are omitted and logged under the
+ * request id.
  */
 export function problemOf(thrown: unknown, response?: ServerResponse): Problem {
   if (thrown instanceof Refusal) return describe(thrown.error, thrown.status);
@@ -37,7 +40,7 @@ export function problemOf(thrown: unknown, response?: ServerResponse): Problem {
   if (!isTidemarkError(thrown))
     return hidden(new TidemarkError('STORAGE_ERROR', 'unforeseen'), 'The server failed unexpectedly', thrown, exchange);
   const { code } = thrown;
-  // The server's store is not the caller's to open again.
+  // Callers cannot reopen the server's store.
   if (code === 'STORE_CLOSED') return describe(new TidemarkError('UNAVAILABLE', 'The server is stopping'), 503);
   const sentence = sentenceInstead(thrown);
   if (sentence !== undefined) return hidden(thrown, sentence, thrown, exchange);
@@ -45,17 +48,20 @@ export function problemOf(thrown: unknown, response?: ServerResponse): Problem {
   return exchange?.isByAdmin ? problem : withoutArchive(problem);
 }
 
-/** Whether the outcome is unknown only because a part of the write was refused: the caller's doing, and no failure of the store. */
+/**
+ * Whether the outcome is unknown only because part of the write was rejected: the caller's error, not a failure of the
+ * store.
+ */
 function isPartlyRefused({ code, cause }: TidemarkError): boolean {
   return code === 'OUTCOME_UNKNOWN' && isTidemarkError(cause) && cause.outcome === 'rejected' && !cause.retryable;
 }
 
-/** What a caller is told instead of the message; `undefined` where the message holds nothing but the caller's own ids. */
+/** Returns the replacement for the message, or `undefined` if the message contains only the caller's own ids. */
 function sentenceInstead({ code, cause, runId }: TidemarkError): string | undefined {
   if (code === 'CORRUPT_EVENT' && runId !== undefined) return undefined;
-  // It names what the caller asked for.
+  // It contains the key that the caller asked for.
   if (code === 'CORRUPT_VALUE') return undefined;
-  // A refusal of ours underneath, as in a batch of which a part was refused, is the caller's to read.
+  // An error caused by a rejection, as in a partly rejected batch, may be shown to the caller.
   const isOurs = cause === undefined || (isTidemarkError(cause) && sentenceInstead(cause) === undefined);
   return FAULTS[code] ?? (isOurs ? undefined : PASSING[code]);
 }
@@ -67,7 +73,7 @@ function hidden(error: TidemarkError, sentence: string, logged: unknown, exchang
   return { ...problem, detail: `${sentence}. The server's log has the details of request ${requestId}`, requestId };
 }
 
-/** Where an archive lies is for admins only. */
+/** Locations of archives are for admins only. */
 function withoutArchive(problem: Problem): Problem {
   const { archive, ...rest } = problem;
   return archive === undefined
@@ -75,7 +81,7 @@ function withoutArchive(problem: Problem): Problem {
     : ({ ...rest, detail: rest.detail.replaceAll(` at ${archive}`, '') } as Problem);
 }
 
-/** Longer texts come from names and values that a caller chose; the beginning says which. */
+/** Longer texts come from names and values of the caller; the beginning identifies them. */
 const MOST_CHARACTERS = 2_048;
 
 function shown(text: string): string {
@@ -101,12 +107,12 @@ function describe(error: TidemarkError, status: number): Problem {
   return problem;
 }
 
-/** Whole seconds, rounded up: whoever comes earlier is refused again. */
+/** Whole seconds, rounded up: a retry before that would be refused again. */
 function retryAfterOf({ retryAfterMs }: Problem): string {
   return typeof retryAfterMs === 'number' ? String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) : '1';
 }
 
-/** Answers with a problem; when part of an answer is out already, cuts the connection instead. */
+/** Sends a problem. If part of the response has been sent already, closes the connection instead. */
 export function sendProblem(response: ServerResponse, thrown: unknown): number {
   const problem = problemOf(thrown, response);
   if (response.headersSent) {

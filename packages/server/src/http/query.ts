@@ -1,11 +1,11 @@
-/** Query parameters: text as it came, numbers, booleans and JSON by what the schema of the route says. */
+/** Query parameters: text, numbers, booleans and JSON, according to the schema of the route. */
 import { invalidArgument, parseJsonText } from '@tidemark/core';
 import { JSON_PARAMETER } from '@tidemark/wire/routes';
 import type { TObject, TSchema } from 'typebox';
 import { shortName } from '../redaction.ts';
 
 /**
- * Returns the declared parameters of a query text and refuses others, so that a typo is noticed. `renamed` has the names of
+ * Parses the declared parameters of a query and rejects others, so that typos are noticed. `renamed` has the names of
  * older versions.
  */
 export function parseQuery(
@@ -21,7 +21,7 @@ export function parseQuery(
       throw invalidArgument(shortName(name), `one of ${Object.keys(schema.properties).join(', ') || 'no parameters'}`);
     if (declaredType(declared) === 'array') {
       const items = (declared as unknown as { items: TSchema }).items;
-      // No item is empty, so that an empty value can stand for the empty list, which a query could not show otherwise.
+      // Items are never empty, so an empty value can represent the empty list.
       query[name] ??= [];
       if (value !== '') (query[name] as unknown[]).push(typedValue(value, items, name));
     } else if (name in query) throw invalidArgument(name, 'given once');
@@ -39,7 +39,7 @@ function typedValue(value: string, schema: TSchema, name: string): unknown {
   switch (declaredType(schema)) {
     case 'integer':
     case 'number':
-      // Whether it is an integer, and in range, the store says, in the same words as to every other caller.
+      // The store checks that it is an integer and in range, so that the error is the same for every caller.
       return value.trim() === '' ? value : Number(value);
     case 'boolean':
       if (value === 'true' || value === 'false') return value === 'true';

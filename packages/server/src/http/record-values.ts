@@ -1,4 +1,7 @@
-/** Bytes of records to and from the form in which they travel (KV-1), with buffers: `@tidemark/wire` has none and takes longer. */
+/**
+ * Converts record values to and from their JSON form (KV-1). Uses buffers, which are faster than the code in
+ * `@tidemark/wire`.
+ */
 import { isUtf8 } from 'node:buffer';
 import {
   invalidArgument,
@@ -34,7 +37,7 @@ export function valueOfWire(value: WireValue, field: string): KvValue {
   return Buffer.from(value.base64, 'base64');
 }
 
-/** Fields with their values; `null` stands for a field to remove, or one that must be absent. */
+/** Decodes fields; `null` means a field to remove, or one that must be absent. */
 export function fieldsOfWire<T extends WireValue | null>(
   fields: Record<string, T>,
   name: string,

@@ -1,4 +1,4 @@
-/** What HTTP itself refuses, before any store is asked: an error with a status of its own. */
+/** Refusals by the HTTP layer, before any store call: an error with its own status. */
 import { type ErrorCode, type ErrorDetails, TidemarkError } from '@tidemark/core';
 
 export class Refusal extends Error {

@@ -1,6 +1,6 @@
-/** Finds the route of a path: a tree of segments in which a parameter has no fixed siblings, so nothing is tried twice. */
+/** Finds the route of a path in a tree of segments. A parameter has no fixed siblings, so there is no backtracking. */
 
-/** A segment that is a parameter: `{runId}`. */
+/** A parameter segment: `{runId}`. */
 const PARAMETER = /^\{(\w+)\}$/;
 
 class Node<T> {
@@ -9,7 +9,7 @@ class Node<T> {
   readonly methods = new Map<string, T>();
 }
 
-/** What a path leads to: what each method does there, and the raw segments of its parameters. */
+/** The routes of a path by method, and the raw segments of its parameters. */
 export interface Match<T> {
   methods: ReadonlyMap<string, T>;
   segments: Record<string, string>;
@@ -42,7 +42,7 @@ export class Router<T> {
     return node.parameter.node;
   }
 
-  /** `null` where nothing is. */
+  /** Returns the match of a path, or `null`. */
   find(path: string): Match<T> | null {
     let node = this.#root;
     const segments: Record<string, string> = {};

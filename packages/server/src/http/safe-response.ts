@@ -1,9 +1,9 @@
-/** Headers that every answer has, whoever writes it: browsers neither guess its type nor keep it. */
+/** Headers of every response: browsers neither guess its type nor cache it. */
 import { type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
 const SAFE: OutgoingHttpHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' };
 
-/** Answers of the server. A header that an answer names itself wins, such as the caching of files with hashed names. */
+/** The server's response class. Headers that a response sets itself win, such as caching of files with hashed names. */
 export class SafeResponse extends ServerResponse {
   override writeHead(statusCode: number, statusMessage?: string, headers?: OutgoingHttpHeaders): this;
   override writeHead(statusCode: number, headers?: OutgoingHttpHeaders): this;
@@ -13,7 +13,7 @@ export class SafeResponse extends ServerResponse {
   }
 }
 
-/** The same for a response of a server that is not ours. */
+/** Adds the headers to a response of another server class. */
 export function makeSafe(response: ServerResponse): void {
   if (response instanceof SafeResponse) return;
   for (const [name, value] of Object.entries(SAFE)) response.setHeader(name, value as string);
@@ -25,8 +25,8 @@ const REASONS: Record<string, string> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
 };
 
-/** The answer to bytes that are no request, which Node writes without headers of ours. */
-export function answerToNoise(code: string | undefined): string {
+/** Returns the response to a malformed request, which Node would write without these headers. */
+export function malformedRequestResponse(code: string | undefined): string {
   const headers = Object.entries(SAFE).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${REASONS[code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n${headers.join('')}\r\n`;
 }

@@ -1,7 +1,7 @@
-/** Whose share of the process's time a request uses. */
+/** The account that a request's processing time is charged to. */
 import type { Principal } from '../auth.ts';
 
-/** Who pays: a tenant with all its keys, or all operators together. */
+/** Returns the account: a tenant with all its keys, or all operators together. */
 export function accountOf({ tenantId }: Pick<Principal, 'tenantId'>): string {
   return tenantId === null ? 'operators' : `tenant ${tenantId}`;
 }

@@ -1,4 +1,4 @@
-/** Something that may happen so often a second, and for a moment more often. */
+/** A token bucket: a rate per second with bursts. */
 export class Bucket {
   readonly #perSecond: number;
   readonly #most: number;
@@ -21,19 +21,19 @@ export class Bucket {
     return this.#left >= this.#most;
   }
 
-  /** Whole seconds, at least 1, until something is left again. */
+  /** Whole seconds, at least 1, until a token is available. */
   get secondsUntilFilled(): number {
     return Math.max(1, Math.ceil((1 - this.#left) / this.#perSecond));
   }
 
-  /** Takes one. Returns whether there was one to take. */
+  /** Takes a token. Returns whether one was available. */
   take(): boolean {
     if (this.isEmpty) return false;
     this.#left--;
     return true;
   }
 
-  /** Takes as many as were used, also more than are left: the next calls wait for them. */
+  /** Takes as many tokens as were used, even more than are left: the next calls wait for them. */
   charge(count: number): void {
     this.#fill();
     this.#left -= count;

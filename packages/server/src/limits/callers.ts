@@ -1,4 +1,4 @@
-/** What each key and each tenant may ask for at a time and in a second, so that none of them takes the server from the others. */
+/** Limits of each key and tenant, per second and concurrent, so that none of them can monopolise the server. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EVENT_STREAM } from '@tidemark/wire';
 import type { Principal } from '../auth.ts';
@@ -10,7 +10,7 @@ const MANY_USES = 10_000;
 const STREAM_PATH = /^\/v1\/stream(\?|$)/;
 const WAIT = /[?&]wait=/;
 
-/** The limits of a request, by what it does; a stream is a wait as well. */
+/** The limits of a request by its type. A stream is a wait as well. */
 const HELD_BY: Record<'request' | 'stream' | 'poll', readonly Held[]> = {
   request: ['requestsAtATime'],
   stream: ['streamsAtATime', 'waitsAtATime'],
@@ -35,13 +35,13 @@ export class Callers {
   readonly #onLimited: (limit: string) => void;
   readonly #uses = new Map<string, Use>();
 
-  /** `onLimited` hears the name of each limit that refuses a request. */
+  /** `onLimited` is called with the name of each limit that refuses a request. */
   constructor(limits: Limits, onLimited: (limit: string) => void) {
     this.#limits = limits;
     this.#onLimited = onLimited;
   }
 
-  /** Counts a request until its answer is out, or refuses it. */
+  /** Counts a request until its response is sent, or refuses it. */
   admit(principal: Principal, request: IncomingMessage, response: ServerResponse): void {
     const uses = this.#usesOf(principal);
     const bytes = Number(request.headers['content-length'] ?? 0);
@@ -58,7 +58,7 @@ export class Callers {
     this.#hold(this.#usesOf(principal), ['topicsAtATime'], count, response);
   }
 
-  /** Refuses a list while its caller has read more rows or bytes than it may. */
+  /** Refuses a list while its caller has read too many rows or bytes. */
   admitScan(principal: Principal): void {
     for (const use of this.#usesOf(principal))
       for (const rate of SCAN_RATES) if (use.rate(rate).isEmpty) throw this.#tooMuch(use, rate);
@@ -69,7 +69,7 @@ export class Callers {
     return this.#usesOf(principal).some((use) => SCAN_RATES.some((rate) => use.rate(rate).isEmpty));
   }
 
-  /** Counts what a list has read. */
+  /** Charges the rows and bytes that a list has read. */
   chargeScan(principal: Principal, rows: number, bytes: number): void {
     for (const use of this.#usesOf(principal)) {
       use.rate('rowsPerSecond').charge(rows);
@@ -86,7 +86,7 @@ export class Callers {
     });
   }
 
-  /** Keys of different tenants may have the same id: subjects of tokens are chosen by their issuer. */
+  /** Keys of different tenants may have the same id: issuers choose the subjects of tokens. */
   #usesOf({ id, tenantId }: Principal): Use[] {
     if (tenantId === null) return [this.#useOf(`operator ${id}`, '')];
     return [this.#useOf(`key ${tenantId}\0${id}`, ''), this.#useOf(`tenant ${tenantId}`, 'tenant.')];

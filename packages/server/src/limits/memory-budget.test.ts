@@ -1,10 +1,10 @@
-/** The budget is shared so that whoever comes next finds some, and what is released can be had again. */
+/** The budget always leaves some memory for the next tenant, and released memory can be reserved again. */
 import { describe, expect, it } from 'vitest';
 import { MemoryBudget } from './memory-budget.ts';
 
 const TOTAL = 1_200;
 
-/** Takes in small steps until it is refused, and returns how much that was. */
+/** Reserves in small steps until refused, and returns the total. */
 function fill(budget: MemoryBudget, tenantId: string | null): number {
   const lease = budget.lease(tenantId);
   while (lease.mayGrow(1)) lease.grow(1);
@@ -12,7 +12,7 @@ function fill(budget: MemoryBudget, tenantId: string | null): number {
 }
 
 describe('a memory budget', () => {
-  it('gives one tenant half, and leaves some to whoever comes next', () => {
+  it('limits one tenant to half, and leaves some for the next', () => {
     const budget = new MemoryBudget(TOTAL);
     const held = ['a', 'b', 'c', null].map((tenant) => fill(budget, tenant));
     expect(held).toEqual([600, 300, 150, 75]);
@@ -26,7 +26,7 @@ describe('a memory budget', () => {
     expect(['a', 'b', 'c'].map((tenant) => budget.usedBy(tenant))).toEqual([300, 300, 300]);
   });
 
-  it('refuses with 503 what fits later and with 413 what never fits', () => {
+  it('refuses with 503 if it may fit later, and with 413 if it never fits', () => {
     const budget = new MemoryBudget(TOTAL);
     const first = budget.lease('a');
     first.grow(500);
@@ -38,7 +38,7 @@ describe('a memory budget', () => {
     budget.lease('a').grow(600);
   });
 
-  it('counts nothing twice, whatever is released how often', () => {
+  it('counts nothing twice, even if leases are released several times', () => {
     const budget = new MemoryBudget(TOTAL);
     const lease = budget.lease('a');
     lease.grow(300);

@@ -1,15 +1,16 @@
 /**
- * The memory that callers may make the server hold: bodies, lines of restores and bulk appends, live streams. Every byte is reserved
- * before it is kept and released when its request ends, so that the process refuses work instead of running out of memory.
+ * The memory that callers may make the server hold: bodies, lines of restores and bulk appends, live streams. Every
+ * byte is reserved before it is kept and released when its request ends, so that the process refuses work instead of
+ * running out of memory.
  *
- * A tenant may hold as much as is still free, and no more. One tenant alone therefore gets half of the budget, two get a third each,
- * and whoever comes next always finds some.
+ * A tenant may hold as much as is still free, and no more. One tenant alone therefore gets half of the budget, two get
+ * a third each, and there is always some left for the next.
  */
 import { Refusal } from '../http/refusal.ts';
 
-/** What one request, stream or queue holds. Released as a whole, once, however often `release` is called. */
+/** Memory of one request, stream or queue. Repeated calls of `release` have no effect. */
 export interface MemoryLease {
-  /** Reserves more bytes, or throws a refusal: 413 for what could never fit, 503 for what does not fit now. */
+  /** Reserves more bytes. Throws a refusal: 413 if they could never fit, 503 if they do not fit now. */
   grow(bytes: number): void;
   /** Whether `grow` would succeed now. */
   mayGrow(bytes: number): boolean;
@@ -19,9 +20,9 @@ export interface MemoryLease {
 }
 
 export class MemoryBudget {
-  /** All that may be held at a time. */
+  /** The whole budget. */
   readonly totalBytes: number;
-  /** Refusals so far. */
+  /** Number of refusals so far. */
   refusals = 0;
   #usedBytes = 0;
   readonly #tenants = new Map<string | null, number>();
@@ -34,12 +35,12 @@ export class MemoryBudget {
     return this.#usedBytes;
   }
 
-  /** What a tenant holds now; `null` is the operator. */
+  /** Returns the bytes that a tenant holds; `null` is the operator. */
   usedBy(tenantId: string | null): number {
     return this.#tenants.get(tenantId) ?? 0;
   }
 
-  /** Opens a lease that holds nothing yet. */
+  /** Opens an empty lease. */
   lease(tenantId: string | null): MemoryLease {
     return new Lease(this, tenantId);
   }
@@ -61,7 +62,7 @@ export class MemoryBudget {
     );
   }
 
-  /** Whether a tenant may hold this much more: no more than is free then. */
+  /** Whether a tenant may hold this many more bytes: no more than would then be free. */
   allows(tenantId: string | null, bytes: number): boolean {
     return this.usedBy(tenantId) + bytes <= this.totalBytes - this.#usedBytes - bytes;
   }
@@ -88,7 +89,7 @@ export class MemoryBudget {
     else this.#tenants.delete(tenantId);
   }
 
-  /** Lines for the page that Prometheus reads. */
+  /** Returns lines in the Prometheus text format. */
   render(): string[] {
     return [
       '# HELP tidemark_memory_budget_bytes Memory that bodies, restores and streams may take.',
@@ -116,7 +117,7 @@ class Lease implements MemoryLease {
   }
 
   grow(bytes: number): void {
-    // A body may still arrive after its request has been answered; nothing of it is kept.
+    // A body may still arrive after the response; nothing of it is kept.
     if (this.#isReleased) return;
     this.#budget.take(this.#tenantId, bytes, this.#bytes);
     this.#bytes += bytes;

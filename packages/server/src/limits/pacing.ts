@@ -1,21 +1,21 @@
-/** Charges work to whom it is done for: lists that were read, lines that come and go. */
+/** Charges work to its caller: lists that were read, and lines that are read and written. */
 import { sleep } from '@tidemark/core/engine';
 import type { Answer } from '../http/answer.ts';
 import type { Call } from '../routes/route.ts';
 import { accountOf } from './account.ts';
 import { COST, costOfBytes, LARGE_BYTES } from './shares.ts';
 
-/** Rows of a long list between two looks at the share and the limits of its reader. */
+/** Rows of a long list between two checks of the reader's share and limits. */
 const ROWS_AT_ONCE = 50;
 const VERY_LARGE_BYTES = 4 * 1_024 * 1_024;
 const BLOCK_MS_PER_BYTE = 15 / 1_000_000;
 const LIMITED_MS = 100;
-/** Most lists have this many rows when they are not told how many. */
+/** Default number of rows of most lists. */
 const DEFAULT_ROWS = 1_000;
 const SHORT_LIST = 100;
 const MOST_ROWS = 1_000;
 
-/** Rows of a list that was answered; `null` for other answers. */
+/** Returns the number of rows of a list response; `null` for other responses. */
 export function rowsOf({ body }: Answer): number | null {
   const items = (body as { items?: unknown } | null | undefined)?.items;
   return Array.isArray(items) ? items.length : null;
@@ -23,7 +23,7 @@ export function rowsOf({ body }: Answer): number | null {
 
 type PayingCall = Pick<Call, 'principal' | 'services' | 'response'>;
 
-/** Counts a list that was read: its rows, or those it asked for when a filter may have dropped some, and its bytes. */
+/** Charges a list: its rows, or those requested if a filter may have dropped some, and its bytes. */
 export function chargeScan({ principal, services }: PayingCall, rows: number, bytes: number): void {
   services.callers?.chargeScan(principal, rows, bytes);
   services.shares.charge(accountOf(principal), rows * COST.row + costOfBytes(bytes) / 2);
@@ -34,25 +34,33 @@ export async function* paced<T>(call: PayingCall, items: AsyncIterable<T>): Asyn
   const { principal, services, response } = call;
   let rows = 0;
   let bytes = response.socket?.bytesWritten ?? 0;
-  for await (const item of items) {
-    yield item;
-    if (++rows % ROWS_AT_ONCE !== 0) continue;
+  const charge = (count: number) => {
     const written = response.socket?.bytesWritten ?? bytes;
-    chargeScan(call, ROWS_AT_ONCE, written - bytes);
+    chargeScan(call, count, written - bytes);
     bytes = written;
-    await services.shares.enter(accountOf(principal), 0, true);
-    while (services.callers?.isOverScan(principal) && !response.destroyed) await sleep(LIMITED_MS);
+  };
+  try {
+    for await (const item of items) {
+      yield item;
+      if (++rows % ROWS_AT_ONCE !== 0) continue;
+      charge(ROWS_AT_ONCE);
+      await services.shares.enter(accountOf(principal), 0, true);
+      while (services.callers?.isOverScan(principal) && !response.destroyed) await sleep(LIMITED_MS);
+    }
+  } finally {
+    // Otherwise many short reads would cost nothing.
+    charge(rows % ROWS_AT_ONCE);
   }
 }
 
 interface Turn {
-  /** Absent: the work may begin. */
+  /** Undefined if the work may begin now. */
   begun: Promise<void> | undefined;
   /** Must be called when the work is done. */
   end(): void;
 }
 
-/** The turn of a tenant that appends so many events. */
+/** Returns the turn of a tenant that appends this many events. */
 export function turnToAppend({ principal, services }: PayingCall, events: number): Turn {
   const account = accountOf(principal);
   const cost = events * COST.appendedEvent;
@@ -63,17 +71,17 @@ export function turnToAppend({ principal, services }: PayingCall, events: number
   return { begun: turn, end: () => services.work.end(account, cost) };
 }
 
-/** What a list costs by the rows it asks for; 0 for a short one. */
+/** Returns the cost of a list by its requested rows; 0 for a short one. */
 export function heavyList(limit: number = DEFAULT_ROWS): number {
   return limit <= SHORT_LIST ? 0 : Math.min(limit, MOST_ROWS) * COST.listedRow;
 }
 
-/** How long a very large body keeps the event loop, in milliseconds by estimate; 0 for others. */
+/** Returns how many milliseconds a very large body blocks the event loop, by estimate; 0 for others. */
 export function blockOf(bytes: number): number {
   return bytes <= VERY_LARGE_BYTES ? 0 : bytes * BLOCK_MS_PER_BYTE;
 }
 
-/** What a body costs by its size; 0 for a small one. */
+/** Returns the cost of a body by its size; 0 for a small one. */
 export function heavyBytes(bytes: number): number {
   return bytes <= LARGE_BYTES ? 0 : costOfBytes(bytes);
 }

@@ -1,16 +1,17 @@
 /**
- * Divides the time of the process among tenants while it is busy. Every request, page and stream costs its tenant an estimated
- * time. A tenant that has used up its share waits; the others pass. While the process has time left nobody waits.
+ * Divides the processing time among tenants while the process is busy. Every request, page and stream costs its tenant
+ * an estimated time. A tenant that has used up its share waits, and the others do not. While the process is not busy
+ * nobody waits.
  *
- * The estimates need not be right: the size of a share follows the utilization of the event loop, and never falls below an
- * equal part of the whole.
+ * The estimates need not be exact: the size of a share follows the utilization of the event loop, and never falls below
+ * an equal part of the whole.
  */
 
 import { performance } from 'node:perf_hooks';
 import { sleep } from '@tidemark/core/engine';
 import { Refusal } from '../http/refusal.ts';
 
-/** Milliseconds of work by estimate. */
+/** Estimated milliseconds of work. */
 export const COST = {
   request: 0.25,
   appendedEvent: 0.1,
@@ -19,13 +20,13 @@ export const COST = {
   row: 0.01,
   /** A row of a list with its text. */
   listedRow: 0.02,
-  /** One item to one reader. */
+  /** One item for one reader. */
   delivery: 0.02,
 } as const;
 
 const MS_PER_BYTE = 10 / 1_000_000;
 export const LARGE_BYTES = 256 * 1_024;
-/** A body is parsed in one go, and everybody waits for it: its cost grows faster than its size. */
+/** A body is parsed in one go and blocks everyone, so its cost grows faster than its size. */
 const MS_PER_LARGE_BYTE = 60 / 1_000_000;
 
 export function costOfBytes(bytes: number): number {
@@ -34,16 +35,16 @@ export function costOfBytes(bytes: number): number {
 
 const CONTROL_MS = 50;
 const DRAIN_MS = 4;
-/** Above this utilization of the event loop shares become smaller, below it larger. */
+/** Above this utilization of the event loop shares shrink, below it they grow. */
 const BUSY = 0.7;
 const MOST_STEPS = 10;
 const SHRINK = 0.75;
 const GROW = 1.03;
-/** Work per time that is as good as no bound. */
+/** Work per time that is effectively unlimited. */
 const MOST_LEVEL = 4;
-/** Work a tenant may do at once after it was quiet. */
+/** Work that a tenant may do at once after it was idle. */
 const BURST_MS = 15;
-/** A tenant counts as active for so many control steps after its last request. */
+/** Number of control steps for which a tenant counts as active after its last request. */
 const ACTIVE_STEPS = 20;
 export const LONGEST_WAIT_MS = 30_000;
 const BLOCKS_APART = 100;
@@ -51,7 +52,7 @@ const MANY_ACCOUNTS = 10_000;
 
 interface Waiting {
   cost: number;
-  /** When it gives up. */
+  /** When it is refused. */
   until: number;
   resolve(): void;
   reject(error: Refusal): void;
@@ -59,7 +60,7 @@ interface Waiting {
 
 interface Account {
   name: string;
-  /** Milliseconds of work it may still do; negative: it has done too much. */
+  /** Milliseconds of work left; negative after too much work. */
   balance: number;
   filledAt: number;
   activeAt: number;
@@ -71,7 +72,7 @@ interface Account {
 export class Shares {
   readonly #accounts = new Map<string, Account>();
   readonly #queued = new Set<Account>();
-  /** Milliseconds of work in a millisecond that each tenant may do. */
+  /** Milliseconds of work per millisecond for each tenant. */
   #level = MOST_LEVEL;
   #step = 0;
   #active = 0;
@@ -82,12 +83,12 @@ export class Shares {
   /** Requests and reads that had to wait. */
   delayed = 0;
 
-  /** Whether tenants are held to their shares now. */
+  /** Whether tenants are currently limited to their shares. */
   get isPacing(): boolean {
     return this.#level < MOST_LEVEL;
   }
 
-  /** How much of the process's time a tenant may use now, by estimate. */
+  /** The share of processing time that a tenant may use now, by estimate. */
   get level(): number {
     return this.#level;
   }
@@ -99,10 +100,10 @@ export class Shares {
   }
 
   /**
-   * Pays for work. Returns a promise when the work must wait, and nothing when it may begin. Work that is not patient is refused
-   * with 429 in the end.
+   * Charges work. Returns a promise if the work must wait, otherwise `undefined`. Work without `mayWaitForever` is
+   * refused with 429 after `LONGEST_WAIT_MS`.
    */
-  enter(name: string, cost: number, isPatient = false): Promise<void> | undefined {
+  enter(name: string, cost: number, mayWaitForever = false): Promise<void> | undefined {
     const account = this.#accountOf(name);
     account.activeAt = this.#step;
     if (this.#control === null) this.#start();
@@ -114,12 +115,12 @@ export class Shares {
         return undefined;
       }
     }
-    return this.#wait(account, cost, isPatient ? Number.POSITIVE_INFINITY : performance.now() + LONGEST_WAIT_MS);
+    return this.#wait(account, cost, mayWaitForever ? Number.POSITIVE_INFINITY : performance.now() + LONGEST_WAIT_MS);
   }
 
   /**
-   * Spaces work that keeps the event loop for long, while others are active: one such block delays everybody's requests, so that
-   * the blocks of a tenant may take a hundredth of the time at most.
+   * Spaces work that blocks the event loop for long while other tenants are active. Each block delays everyone's
+   * requests, so the blocks of a tenant may take at most a hundredth of the time.
    */
   space(name: string, blockMs: number): Promise<void> | undefined {
     if (this.#active < 2) return undefined;
@@ -133,7 +134,7 @@ export class Shares {
     return sleep(at - now);
   }
 
-  /** Pays for work that is done already. */
+  /** Charges work that is already done. */
   charge(name: string, cost: number): void {
     if (this.#level >= MOST_LEVEL) return;
     this.#accountOf(name).balance -= cost;
@@ -197,7 +198,7 @@ export class Shares {
     for (const { activeAt, queue } of this.#accounts.values())
       if (queue.length > 0 || this.#step - activeAt <= ACTIVE_STEPS) active++;
     this.#active = active;
-    // A step that came late, behind a long block, stands for several.
+    // A step delayed by a long block counts as several.
     const now = performance.now();
     const steps = Math.min(MOST_STEPS, Math.max(1, Math.round((now - this.#adjustedAt) / CONTROL_MS)));
     this.#adjustedAt = now;
@@ -213,7 +214,7 @@ export class Shares {
     }
   }
 
-  /** Work from before counts for nothing: it was not measured. */
+  /** Discards earlier balances: that work was not measured. */
   #reset(): void {
     const now = performance.now();
     for (const account of this.#accounts.values()) {
@@ -222,7 +223,7 @@ export class Shares {
     }
   }
 
-  /** Lets through what each tenant may do by now, in turn. */
+  /** Serves the queued work that each tenant may do by now, tenant by tenant. */
   #serve(): void {
     const now = performance.now();
     for (const account of this.#queued) {

@@ -1,17 +1,17 @@
-/** What one key, or one tenant with all its keys, uses now and has used lately. */
+/** Current and recent usage of one key, or of one tenant with all its keys. */
 import type { CallerLimits } from '../limits.ts';
 import { Bucket } from './bucket.ts';
 
-/** Limits on how much there is at a time. */
+/** Limits on concurrency. */
 export type Held = 'requestsAtATime' | 'streamsAtATime' | 'waitsAtATime' | 'topicsAtATime';
-/** Limits on how much there is in a second. */
+/** Limits per second. */
 export type Rate = 'requestsPerSecond' | 'bytesPerSecond' | 'rowsPerSecond' | 'readBytesPerSecond';
 
 const RATES: readonly Rate[] = ['requestsPerSecond', 'bytesPerSecond', 'rowsPerSecond', 'readBytesPerSecond'];
 
 export class Use {
   readonly limits: CallerLimits;
-  /** As a limit is named in refusals: `tenant.` in front for those of tenants. */
+  /** Prefix of limit names in refusals: `tenant.` for tenants. */
   readonly prefix: string;
   readonly held: Record<Held, number> = {
     requestsAtATime: 0,
@@ -32,7 +32,7 @@ export class Use {
     return this.#rates[rate];
   }
 
-  /** Nothing is under way and nothing was used lately. */
+  /** Whether nothing is in progress and nothing was used recently. */
   get isIdle(): boolean {
     return Object.values(this.held).every((it) => it === 0) && RATES.every((rate) => this.#rates[rate].isFull);
   }

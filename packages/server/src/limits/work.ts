@@ -1,17 +1,17 @@
 /**
- * Bounds the heavy work of each tenant that is under way at a time. A store serves its calls in the order they came: what one
- * tenant has begun already, all others have to wait for.
+ * Limits the heavy work of each tenant in progress. A store serves calls in order of arrival, so all tenants wait for
+ * work that one tenant has already started.
  */
 import { LONGEST_WAIT_MS, overShare, type Shares } from './shares.ts';
 
-/** Milliseconds of work by estimate, while the process has time left and while tenants are held to their shares. */
+/** Limits in estimated milliseconds: while the process is idle, and while tenants are limited to their shares. */
 const MOST_MS = 150;
 const MOST_PACED_MS = 10;
 
 interface Waiting {
   cost: number;
   begin(): void;
-  /** Ends the wait of one that is not patient. */
+  /** Ends the wait of work with a time limit. */
   timer?: NodeJS.Timeout;
 }
 
@@ -29,10 +29,11 @@ export class Work {
   }
 
   /**
-   * Begins work, or returns a promise of its turn. `end` must follow with the same cost. One piece is always let through. Whoever
-   * is not patient is refused after a while: a sender that stalls holds up its own tenant, and not without end.
+   * Begins work, or returns a promise of its turn. `end` must follow with the same cost. A single piece of work is
+   * always allowed. Work without `mayWaitForever` is refused after `LONGEST_WAIT_MS`, so that a stalled sender blocks
+   * its own tenant only for a limited time.
    */
-  begin(account: string, cost: number, isPatient = true): Promise<void> | undefined {
+  begin(account: string, cost: number, mayWaitForever = true): Promise<void> | undefined {
     const lane = this.#lanes.get(account) ?? { underWay: 0, waiting: [] };
     this.#lanes.set(account, lane);
     if (lane.waiting.length === 0 && this.#fits(lane, cost)) {
@@ -42,7 +43,7 @@ export class Work {
     return new Promise((begin, reject) => {
       const waiting: Waiting = { cost, begin };
       lane.waiting.push(waiting);
-      if (isPatient) return;
+      if (mayWaitForever) return;
       waiting.timer = setTimeout(() => {
         lane.waiting.splice(lane.waiting.indexOf(waiting), 1);
         reject(overShare());
@@ -50,7 +51,7 @@ export class Work {
     });
   }
 
-  /** The next begins in a later turn of the event loop, in which others are heard first. */
+  /** Ends work. The next work begins in a later turn of the event loop, after other pending events. */
   end(account: string, cost: number): void {
     const lane = this.#lanes.get(account)!;
     lane.underWay = Math.max(0, lane.underWay - cost);
@@ -68,5 +69,5 @@ export class Work {
   }
 }
 
-/** Sums of fractions do not come back to exactly zero. */
+/** Sums of fractions do not return to exactly zero. */
 const EMPTY_MS = 0.001;

@@ -1,4 +1,4 @@
-/** How many wrong keys and tokens came from each address: after some of them, more are answered with 429. */
+/** Counts wrong keys and tokens per address. After some of them, further ones are refused with 429. */
 import { LruMap } from '@tidemark/core/engine';
 import { Bucket } from './bucket.ts';
 
@@ -22,7 +22,7 @@ export class WrongCredentials {
     this.#addresses.set(address, bucket);
   }
 
-  /** Addresses that were quiet for a minute start anew. Where there are none, the map drops the one that came first. */
+  /** Forgets addresses without failures for a minute. If there are none, the map evicts its oldest address. */
   #forgetQuiet(): void {
     for (const [address, bucket] of this.#addresses) if (bucket.isFull) this.#addresses.delete(address);
   }

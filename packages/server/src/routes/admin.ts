@@ -1,4 +1,4 @@
-/** What only an operator does. */
+/** Routes for operators. */
 import type { ErasureOptions } from '@tidemark/core';
 import { ADMIN_ROUTES } from '@tidemark/wire/routes';
 import { json } from '../http/answer.ts';

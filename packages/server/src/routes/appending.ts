@@ -1,30 +1,30 @@
-/** Appends: one event, several that stand or fall together, or lines of which each stands for itself. */
+/** Appends: one event, several events that are stored together, or lines that succeed or fail individually. */
 import { type AppendOptions, type AppendResult, invalidArgument, type RunEventInput } from '@tidemark/core';
 import { inParts } from '@tidemark/core/engine';
 import type { AppendQuery } from '@tidemark/wire/routes';
 import { whileHeld } from '../auth/holds.ts';
 import { type ANSWERED, type Answer, created, json, sendBatches } from '../http/answer.ts';
-import { FORMS_OF_A_BODY, parseJson, readLines } from '../http/body.ts';
+import { COPIES_PER_BODY, parseJson, readLines } from '../http/body.ts';
 import { matchOf } from '../http/conditions.ts';
 import { problemOf } from '../http/problems.ts';
 import { turnToAppend } from '../limits/pacing.ts';
 import type { Shares } from '../limits/shares.ts';
 import type { Call } from './route.ts';
 
-/** Lines that are under way at a time: what one commit holds, in the few chunks they arrive in. */
+/** Lines in progress: as many as one commit takes, in the few chunks they arrive in. */
 const BATCH = 500;
 const BATCHES = 8;
-/** And not more bytes than this: lines may be large. */
+/** Byte limit besides the number: lines may be large. */
 const BYTES_UNDER_WAY = 8 * 1024 * 1024;
-/** Lines of a batch while tenants are held to their shares: others come in between. */
+/** Lines of a batch while tenants are limited to their shares, so that others are served in between. */
 const SMALL_BATCH = 32;
-/** What a store takes at once. */
+/** Maximum number of events per store call. */
 const MOST_EVENTS = 1_000;
 
 type LineResult = { status: number } & Partial<AppendResult>;
 type AppendCall = Call<AppendQuery, unknown>;
 
-/** Answers an append; `complete` gives each event what the path says of it. */
+/** Handles an append. `complete` fills in the fields of the path. */
 export async function append(
   call: AppendCall,
   complete: (event: RunEventInput) => RunEventInput,
@@ -33,7 +33,7 @@ export async function append(
   const options = optionsOf(call);
   if (body === undefined) return sendBatches(response, appendLines(call, options, complete));
   if (Array.isArray(body)) {
-    // A list that the store will refuse is not worth completing.
+    // The store rejects this list anyway.
     const events = body.length > MOST_EVENTS ? body : body.map(complete);
     const results = await store.runs.appendEvents(events, options);
     services.metrics.appendedEvents += results.filter((it) => it.persisted).length;
@@ -59,7 +59,7 @@ function withKey({ request }: AppendCall, event: RunEventInput): RunEventInput {
   return key === undefined || event.idempotencyKey !== undefined ? event : { ...event, idempotencyKey: key };
 }
 
-/** One result for each line, in their order. */
+/** Yields one result per line, in order. */
 async function* appendLines(
   call: AppendCall,
   options: AppendOptions,
@@ -82,7 +82,7 @@ async function* appendLines(
     const { bytes, results } = underWay.shift()!;
     const taken = await results;
     bytesUnderWay -= bytes;
-    memory.shrink(FORMS_OF_A_BODY * bytes);
+    memory.shrink(COPIES_PER_BODY * bytes);
     for (const { persisted } of taken) if (persisted) services.metrics.appendedEvents++;
     return taken;
   };
@@ -90,11 +90,11 @@ async function* appendLines(
   for await (const lines of whileHeld(call.hold, batches)) {
     let bytes = 0;
     for (const line of lines) bytes += line.length;
-    // Waits for what is under way before it asks for more memory than there is.
+    // Waits for work in progress before requesting more memory than is available.
     const isTooMuch = () =>
-      underWay.length >= BATCHES || bytesUnderWay + bytes > BYTES_UNDER_WAY || !memory.mayGrow(FORMS_OF_A_BODY * bytes);
+      underWay.length >= BATCHES || bytesUnderWay + bytes > BYTES_UNDER_WAY || !memory.mayGrow(COPIES_PER_BODY * bytes);
     while (underWay.length > 0 && isTooMuch()) yield await take();
-    memory.grow(FORMS_OF_A_BODY * bytes);
+    memory.grow(COPIES_PER_BODY * bytes);
     bytesUnderWay += bytes;
     const { begun, end } = turnToAppend(call, lines.length);
     if (begun) await begun;
@@ -109,7 +109,7 @@ function eventOf(line: Buffer, maxMembers: number): RunEventInput {
   throw invalidArgument('event', 'a JSON object', event);
 }
 
-/** The lines of several chunks together, and no more than a batch at once. */
+/** Splits the lines of several chunks into batches. */
 async function* inBatches(chunks: AsyncIterable<Buffer[]>, shares: Shares): AsyncGenerator<Buffer[]> {
   for await (const lines of chunks) yield* inParts(lines, shares.isPacing ? SMALL_BATCH : BATCH);
 }

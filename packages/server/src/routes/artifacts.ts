@@ -1,4 +1,7 @@
-/** Artifacts: bytes in and out as streams, references as JSON. What is served is never run: it is a download. */
+/**
+ * Artifacts: bytes as streams, references as JSON. Artifacts are served as downloads, so that a browser never runs
+ * them.
+ */
 import type { ArtifactRef, ArtifactScope, PutArtifactOptions } from '@tidemark/core';
 import { LABELLED_BYTES } from '@tidemark/wire';
 import { ARTIFACT_ROUTES } from '@tidemark/wire/routes';
@@ -30,7 +33,7 @@ export const ARTIFACT_HANDLERS = bind(ARTIFACT_ROUTES, {
     const chunks = ref && request.method !== 'HEAD' ? await store.artifacts.getStream(params.id, access) : null;
     if (!ref || (!chunks && request.method !== 'HEAD')) throw new Refusal(404, 'NOT_FOUND', NO_SUCH);
     const iterator = chunks?.[Symbol.asyncIterator]();
-    // Bytes that cannot be read at all are a problem like any other.
+    // If the first bytes cannot be read, the response is an ordinary problem.
     let next = await iterator?.next();
     response.writeHead(200, headersOf(ref));
     while (iterator && next && !next.done) {
@@ -54,7 +57,7 @@ export const ARTIFACT_HANDLERS = bind(ARTIFACT_ROUTES, {
     json(await store.artifacts.sweep({ ...options, grace: body.grace })),
 });
 
-/** A caller of one session sees and stores what belongs to it, and nothing else. */
+/** Confines a caller of one session to the artifacts of that session. */
 function scopeOf({ principal }: Pick<Call, 'principal'>, scope: ArtifactScope | undefined): ArtifactScope | undefined {
   return principal.sessionId === undefined ? scope : { ...scope, sessionId: principal.sessionId };
 }
@@ -69,7 +72,7 @@ async function uploadOf({ request, query, services, memory }: CallOf<'POST /v1/a
   return { about, chunks: wholeOf(request) };
 }
 
-/** A download that a browser neither guesses the type of nor runs. */
+/** Headers of a download whose type a browser neither guesses nor runs. */
 function headersOf({ mimeType, sizeBytes, filename, sha256 }: ArtifactRef): Record<string, string | number> {
   const name = encodeURIComponent((filename ?? 'artifact').toWellFormed()).replaceAll(
     /['()*]/g,

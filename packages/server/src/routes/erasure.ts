@@ -1,8 +1,8 @@
-/** Erasures take long: a caller may ask for one step at a time, and see between two of them how far it is. */
+/** Erasures take long: a caller may request one step at a time and see the progress between steps. */
 import { type ErasureOptions, type ErasureReport, isTidemarkError } from '@tidemark/core';
 import type { Answer } from '../http/answer.ts';
 
-/** 200 with what was removed when nothing is left; 202 after a step, when there may be more. */
+/** Returns 200 with the removed counts when nothing is left, or 202 after a step if there may be more. */
 export async function eraseStep(
   erase: (options: Pick<ErasureOptions, 'onProgress' | 'signal'>) => Promise<ErasureReport>,
 ): Promise<Answer> {
@@ -10,7 +10,7 @@ export async function eraseStep(
   let soFar: ErasureReport | undefined;
   const onProgress = (report: ErasureReport) => {
     soFar = structuredClone(report);
-    // A step that found nothing is none: the next call would begin with it again.
+    // Continue after an empty step: the next call would start with it again.
     if (Object.keys(report.removed).length > 0) stop.abort();
   };
   try {

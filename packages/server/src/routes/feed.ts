@@ -1,4 +1,4 @@
-/** Events of all runs: append to many at once, and the feed. */
+/** Events of all runs: append to several runs at once, and the feed. */
 import type { FeedOptions } from '@tidemark/core';
 import { EVENT_STREAM } from '@tidemark/wire';
 import { FEED_ROUTES } from '@tidemark/wire/routes';

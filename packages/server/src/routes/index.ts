@@ -1,4 +1,4 @@
-/** All routes with their handlers, domain by domain. */
+/** All routes with their handlers, by domain. */
 import { ADMIN_HANDLERS } from './admin.ts';
 import { BINDING_HANDLERS } from './agents/bindings.ts';
 import { FLOW_EVENT_HANDLERS } from './agents/events.ts';

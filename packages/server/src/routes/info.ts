@@ -1,4 +1,4 @@
-/** What the server is, how it is doing, and what its store promises. */
+/** Server information, health and metrics. */
 import { CONTRACT_VERSION, ERROR_CODES } from '@tidemark/core';
 import { WIRE_VERSION } from '@tidemark/wire';
 import { INFO_ROUTES } from '@tidemark/wire/routes';
@@ -7,7 +7,7 @@ import { Refusal } from '../http/refusal.ts';
 import { sendMetrics } from '../metrics.ts';
 import { bind } from './route.ts';
 
-/** What a store loses on its way over HTTP: transactions, projections and codecs are objects of the process that has them. */
+/** Capabilities that do not work over HTTP: transactions, projections and codecs are objects of one process. */
 const LOCAL_ONLY = { 'runs.transactions': false, 'runs.inlineProjections': false, payloadCodec: false };
 
 const ERRORS_PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Tidemark errors</title>
@@ -48,7 +48,7 @@ export const INFO_HANDLERS = bind(INFO_ROUTES, {
     return json(status === null ? { running: false } : { running: true, ...status });
   },
   'GET /v1/doctor': async ({ store, principal, query, options }) => {
-    // It names files and settings of the machine, which are no tenant's.
+    // It names files and settings of the machine, which tenants must not see.
     if (principal.tenantId === null) return json(await store.doctor({ ...options, ...query }));
     throw new Refusal(403, 'FORBIDDEN', 'Only an operator may ask the doctor', { field: 'tenant', rule: 'none' });
   },

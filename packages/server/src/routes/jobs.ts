@@ -1,4 +1,4 @@
-/** Jobs: enqueue, claim, the calls of a worker that holds one, and what a sweeper needs. */
+/** Jobs: enqueue, claim, the calls of a worker that holds a job, and the calls of a sweeper. */
 import type { JobRef } from '@tidemark/core';
 import { JOB_ROUTES } from '@tidemark/wire/routes';
 import { created, json, NOTHING } from '../http/answer.ts';

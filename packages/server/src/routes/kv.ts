@@ -1,8 +1,8 @@
-/** Records: whole ones, single fields, conditional writes, scans and watches. */
+/** Records: whole records, single fields, conditional writes, scans and watches. */
 import { type KvRecord, type KvSwap, TidemarkError } from '@tidemark/core';
 import { EVENT_STREAM } from '@tidemark/wire';
 import { KV_ROUTES } from '@tidemark/wire/routes';
-import { type ANSWERED, json } from '../http/answer.ts';
+import { type ANSWERED, json, mapInSlices } from '../http/answer.ts';
 import { matchOf, tagOf, wantsAbsent } from '../http/conditions.ts';
 import { bytesToWire, fieldsOfWire, filterOfWire, recordToWire, valueOfWire } from '../http/record-values.ts';
 import { Refusal } from '../http/refusal.ts';
@@ -15,7 +15,7 @@ export const KV_HANDLERS = bind(KV_ROUTES, {
   'POST /v1/kv-scan': (call) => scan(call, call.body),
   'POST /v1/kv-lookup': async ({ store, body, options }) => {
     const records = await store.kv.getMany(body.keys, options);
-    return json({ items: records.map((record) => record && recordToWire(record)) });
+    return json({ items: await mapInSlices(records, (record) => record && recordToWire(record)) });
   },
   'GET /v1/kv/{key}': async ({ store, params, options }) => {
     const record = await store.kv.get(params.key, options);
@@ -83,7 +83,8 @@ async function scan(
   const { prefix = '', cursor, limit } = wanted;
   const filter = wanted.filter === undefined ? {} : { filter: filterOfWire(wanted.filter) };
   const { items, ...rest } = await store.kv.scanPage(prefix, { ...options, cursor, limit, ...filter });
-  return json({ items: items.map(({ key, record }) => ({ key, record: recordToWire(record) })), ...rest });
+  const entries = await mapInSlices(items, ({ key, record }) => ({ key, record: recordToWire(record) }));
+  return json({ items: entries, ...rest });
 }
 
 function watch(call: CallOf<'GET /v1/kv'>): typeof ANSWERED {

@@ -1,4 +1,4 @@
-/** What live reads share: where a stream goes on, and how long a long poll may wait. */
+/** Shared by live reads: where a stream resumes, and how long a long poll waits. */
 import { invalidArgument } from '@tidemark/core';
 import { LAST_EVENT_ID_HEADER } from '@tidemark/wire';
 import type { LiveQuery } from '@tidemark/wire/routes';
@@ -7,17 +7,17 @@ import type { Subscription } from '../streams/event-stream.ts';
 import type { Call } from './route.ts';
 
 const LONGEST_WAIT_MS = 60_000;
-/** What a stream takes besides its socket, and what each of its topics adds. */
+/** Memory of a stream besides its socket, and of each of its topics. */
 const STREAM_BYTES = 8 * 1024;
 const TOPIC_BYTES = 2 * 1024;
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000 };
 
-/** Where a stream goes on: what the reader saw last wins over what it first asked for. */
+/** Returns where a stream resumes. The last event received wins over the cursor of the first request. */
 export function lastEventIdOf({ request, query }: Call<LiveQuery>): string | undefined {
   return (request.headers[LAST_EVENT_ID_HEADER] as string | undefined) ?? query.lastEventId;
 }
 
-/** Answers with a live stream of some topics, within the limits of the caller, and reserved for its tenant until it ends. */
+/** Opens a live stream of topics within the caller's limits. Its memory is reserved for the tenant until it ends. */
 export function openStream(call: Call<unknown>, subscriptions: readonly Subscription[]): typeof ANSWERED {
   const { store, principal, response, services } = call;
   const memory = services.memory.lease(store.info.tenantId ?? null);
@@ -28,7 +28,7 @@ export function openStream(call: Call<unknown>, subscriptions: readonly Subscrip
   return ANSWERED;
 }
 
-/** Milliseconds of a wait; 0 when none was asked for. */
+/** Returns the wait in milliseconds; 0 if none was requested. */
 export function waitOf({ wait }: LiveQuery): number {
   if (wait === undefined) return 0;
   const parts = /^(\d{1,9})(ms|s|m)?$/.exec(wait);

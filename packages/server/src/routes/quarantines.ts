@@ -1,6 +1,7 @@
 /**
- * Quarantined runs. Whoever may read runs may see which of theirs are damaged. Releasing takes the scope `admin`, as removing
- * and redacting do: it decides what every consumer of the run is given next, and so it is in the audit log.
+ * Quarantined runs. A caller that may read runs may list its own damaged runs. Releasing takes the scope `admin`, as
+ * removing and redacting do: it decides which events every consumer of the run receives next. Releases are in the audit
+ * log.
  */
 import { QUARANTINE_ROUTES } from '@tidemark/wire/routes';
 import { json } from '../http/answer.ts';

@@ -1,4 +1,4 @@
-/** What handlers of routes are given, and how they are bound to the table of routes. */
+/** The arguments of route handlers, and how handlers are bound to the table of routes. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallOptions, Store } from '@tidemark/core';
 import type { BodyOf, Method, ParamsOf, QueryOf, RouteDeclaration, RouteName, Routes } from '@tidemark/wire/routes';
@@ -16,41 +16,41 @@ import type { Metrics } from '../metrics.ts';
 import type { FeedCursors } from '../streams/feed-cursors.ts';
 import type { Hub } from '../streams/hub.ts';
 
-/** What all calls share. */
+/** Services shared by all calls. */
 export interface Services {
   readonly hub: Hub;
   readonly shares: Shares;
   readonly work: Work;
   readonly cursors: FeedCursors;
-  /** `null` where all callers are one. */
+  /** `null` without auth: callers cannot be told apart. */
   readonly callers: Callers | null;
   readonly metrics: Metrics;
   readonly limits: Limits;
   readonly memory: MemoryBudget;
   /** The OpenAPI document. */
   readonly document: object;
-  /** Returns why the server takes no work now, or `null`. */
+  /** Returns why the server is not ready, or `null`. */
   notReady(): Promise<string | null>;
   readonly loops: ServerLoops;
 }
 
-/** One request on its way through a route. */
+/** One request to a route. */
 export interface Call<Query = unknown, Body = unknown, Params = unknown> {
-  /** Confined to the caller's tenant where it has one. */
+  /** Confined to the caller's tenant, if it has one. */
   readonly store: Store;
   readonly principal: Principal;
-  /** Ends with the caller's credential, where the request may last and the credential may end. */
+  /** Set if the request may be long-lived and the credential may end. */
   readonly hold: Hold | null;
   /** The ids of the path. */
   readonly params: Readonly<Params>;
   readonly query: Query;
   readonly body: Body;
-  /** How long the store may take: what the caller said. */
+  /** The time limit requested by the caller. */
   readonly options: CallOptions;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly services: Services;
-  /** What the request makes the server hold; released when it is answered. */
+  /** Memory reserved by the request; released when it is answered. */
   readonly memory: MemoryLease;
 }
 
@@ -65,10 +65,10 @@ export interface Route extends RouteDeclaration {
 
 type CallWith<Name, Declaration> = Call<QueryOf<Declaration>, BodyOf<Declaration>, ParamsOf<Name>>;
 
-/** A request of a route of the table, with the types of its schemas. */
+/** A request to a route of the table, typed by its schemas. */
 export type CallOf<Name extends RouteName> = CallWith<Name, Routes[Name]>;
 
-/** Returns the routes of a table, each with its handler. A route without one, or a scope that does not exist, is a type error. */
+/** Binds handlers to the routes of a table. A route without a handler, or an unknown scope, is a type error. */
 export function bind<Table extends Readonly<Record<string, RouteDeclaration & { scope: RouteScope | null }>>>(
   table: Table,
   handlers: { [Name in keyof Table]: (call: CallWith<Name, Table[Name]>) => ReturnType<Route['handle']> },
@@ -79,7 +79,7 @@ export function bind<Table extends Readonly<Record<string, RouteDeclaration & { 
   });
 }
 
-/** Whether the caller asks for this form of an answer. */
+/** Whether the caller accepts this media type. */
 export function wants({ request }: Pick<Call, 'request'>, type: string): boolean {
   return request.headers.accept?.includes(type) === true;
 }

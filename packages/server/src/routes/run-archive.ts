@@ -1,14 +1,14 @@
-/** Runs on their way out and back: export, archive, restore. */
+/** Moving runs out of the store and back: export, archive, restore. */
 import type { RunPart } from '@tidemark/core';
 import { RUN_ARCHIVE_ROUTES } from '@tidemark/wire/routes';
 import { whileHeld } from '../auth/holds.ts';
 import { json, sendLines } from '../http/answer.ts';
-import { FORMS_OF_A_BODY, parseJson, readLines } from '../http/body.ts';
+import { COPIES_PER_BODY, parseJson, readLines } from '../http/body.ts';
 import { Refusal } from '../http/refusal.ts';
 import { paced } from '../limits/pacing.ts';
 import { bind, type Call } from './route.ts';
 
-/** A line has room for at least so many events of the largest size, escaped and encoded as they may be. */
+/** A line fits at least this many events of maximum size, even when escaped and encoded. */
 const LEAST_EVENTS = 4;
 
 export const RUN_ARCHIVE_HANDLERS = bind(RUN_ARCHIVE_ROUTES, {
@@ -20,7 +20,7 @@ export const RUN_ARCHIVE_HANDLERS = bind(RUN_ARCHIVE_ROUTES, {
   'POST /v1/restores': async (call) => {
     const { store, query, options, principal, hold } = call;
     const { overDeleted } = query;
-    // What nobody here can read would stop the operator's feed: only the operator may put it there.
+    // Undecodable payloads would stop the operator's feed: only the operator may restore them.
     const keepEncoded = query.keepEncoded === true && principal.tenantId === null;
     const restoring = { ...options, overDeleted, keepEncoded };
     return json(await store.runs.restoreRun(whileHeld(hold, partsOf(call)), restoring));
@@ -39,13 +39,13 @@ export const RUN_ARCHIVE_HANDLERS = bind(RUN_ARCHIVE_ROUTES, {
   },
 });
 
-/** The parts of a run, one at a time: each is reserved until the store has taken it. */
+/** Yields the parts of a run one at a time. Each is reserved until the store has taken it. */
 async function* partsOf({ request, store, services, memory }: Call): AsyncGenerator<RunPart> {
   const { bodyBytes, bodyMembers } = services.limits;
   const lineBytes = Math.max(bodyBytes, LEAST_EVENTS * store.info.limits.eventPayloadBytes);
   for await (const lines of readLines(request, lineBytes, memory)) {
     for (const line of lines) {
-      const bytes = FORMS_OF_A_BODY * line.length;
+      const bytes = COPIES_PER_BODY * line.length;
       memory.grow(bytes);
       yield parseJson(line, bodyMembers) as RunPart;
       memory.shrink(bytes);

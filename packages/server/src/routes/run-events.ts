@@ -54,7 +54,7 @@ function follow(call: CallOf<'GET /v1/runs/{runId}/events'>): typeof ANSWERED {
   return openStream(call, [{ topic, after }]);
 }
 
-/** The event belongs to the run of the path; one that names another does not belong there. */
+/** Returns the event with the run of the path. Throws if it names another run. */
 function ofRun(event: RunEventInput, runId: string): RunEventInput {
   if (event.runId === undefined) return { ...event, runId };
   if (event.runId === runId) return event;

@@ -1,4 +1,4 @@
-/** Several live reads over one connection, for pages that watch many things. */
+/** Several live reads over one connection. */
 import { invalidArgument } from '@tidemark/core';
 import { decodePosition, idOfSegment } from '@tidemark/wire';
 import { STREAM_ROUTES, TOPICS_RULE } from '@tidemark/wire/routes';
@@ -11,7 +11,7 @@ import { bind, type Call } from './route.ts';
 
 const MOST_TOPICS = 50;
 
-/** What the topics of each kind need, besides what the stream itself needs. */
+/** Scopes of the topics, besides the scope of the stream itself. */
 const SCOPES_OF: Readonly<Record<string, RouteScope>> = {
   runs: 'runs:read',
   events: 'runs:read',
@@ -35,7 +35,7 @@ export const STREAM_HANDLERS = bind(STREAM_ROUTES, {
   },
 });
 
-/** Refuses what the caller has no scope for, and ends the stream when the caller loses it. */
+/** Refuses a topic without its scope, and ends the stream when the caller loses the scope. */
 function demandScope({ principal, hold }: Call, scope: RouteScope | undefined): void {
   if (scope === undefined) return;
   if (!allows(principal.scopes, scope)) throw scopeMissing(scope);

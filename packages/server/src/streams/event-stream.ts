@@ -1,6 +1,6 @@
 /**
- * Server-sent events to one reader, from one topic or several. While the reader's socket is full nothing is read for it: it
- * holds a page at most, after a while no memory but its place, and goes on from there.
+ * Server-sent events for one reader, from one or several topics. While the reader's socket is full nothing is read for
+ * it: it holds at most a page, after a while only its cursor, and resumes from there.
  */
 import type { ServerResponse } from 'node:http';
 import { CAUGHT_UP_EVENT, END_EVENT, EVENT_STREAM, PROBLEM_EVENT, RESET_EVENT } from '@tidemark/wire';
@@ -17,23 +17,23 @@ export const STREAM_HEAD = {
   'x-content-type-options': 'nosniff',
 };
 
-/** A topic to read, from where, and the name it has in a stream of several. */
+/** A topic to read, the cursor to start after, and its name in a stream of several topics. */
 export interface Subscription {
   topic: Topic;
   after: string | null;
   name?: string;
 }
 
-/** One topic of a stream, and how far its reader is. */
+/** One topic of a stream, and the reader's position in it. */
 class Reading implements Waiter {
   readonly topic: Topic;
   readonly name: string | undefined;
   readonly #stream: EventStream;
   cursor: string | null;
-  /** There may be more than was read. */
+  /** Whether there may be more to read. */
   isBehind = true;
   #isReading = false;
-  /** What was read and not yet taken: reading it anew for every few events would cost far more. */
+  /** Items that were read and not yet written: reading them again for every few events would cost far more. */
   #kept: readonly StreamItem[] = [];
   #nextKept = 0;
   #isCaughtUp = false;
@@ -82,7 +82,7 @@ class Reading implements Waiter {
       return;
     }
     this.cursor = page.cursor ?? this.cursor;
-    if (!this.#isCaughtUp) this.#stream.tellCaughtUp(this);
+    if (!this.#isCaughtUp) this.#stream.sendCaughtUp(this);
     this.#isCaughtUp = true;
     this.topic.listen(this.cursor);
   }
@@ -96,14 +96,14 @@ class Reading implements Waiter {
     this.letGo();
   }
 
-  /** What was kept is read again once there is room. */
+  /** Drops the kept items. They are read again once there is room. */
   letGo(): void {
     this.#kept = [];
     this.#nextKept = 0;
   }
 }
 
-/** At least one item, and no more of them than may be kept. */
+/** Returns at least one item, and no more than may be kept. */
 function beginningOf(items: readonly StreamItem[]): readonly StreamItem[] {
   let characters = 0;
   const end = items.findIndex(({ data }) => {
@@ -141,7 +141,7 @@ export class EventStream {
     return !this.#response.writableEnded && !this.#response.destroyed;
   }
 
-  /** False when the socket is full. */
+  /** Writes text. Returns false if the socket is full. */
   write(text: string): boolean {
     if (this.isOpen && !this.#response.write(text)) this.isFull = true;
     return !this.isFull;
@@ -157,34 +157,34 @@ export class EventStream {
     return this.write(`id: ${this.#position()}\nevent: ${item.event}\ndata: ${data}\n\n`);
   }
 
-  /** Everything that was there is out; what follows is new. */
-  tellCaughtUp(reading: Reading): void {
+  /** Reports that all stored items were sent; the following ones are new. */
+  sendCaughtUp(reading: Reading): void {
     const data = reading.name === undefined ? '{}' : JSON.stringify({ topic: reading.name });
     const id = reading.name === undefined ? reading.cursor : this.#position();
     this.write(`${id === null ? '' : `id: ${id}\n`}event: ${CAUGHT_UP_EVENT}\ndata: ${data}\n\n`);
   }
 
-  /** Keeps proxies and readers from taking silence for an end; those who take nothing hold no memory but their place. */
+  /** Keeps proxies and readers from treating silence as an end. Readers with a full socket keep only their cursor. */
   beat(): void {
     if (this.isFull) for (const reading of this.#readings) reading.letGo();
     else this.write(':\n\n');
   }
 
-  /** Tells why the stream ends; a reader goes on after its last id if that may help. */
+  /** Ends the stream with an error. The reader resumes after its last id if that may help. */
   fail(error: unknown): void {
     this.write(`event: ${PROBLEM_EVENT}\ndata: ${JSON.stringify(problemOf(error, this.#response))}\n\n`);
     this.#response.end();
     this.#end();
   }
 
-  /** Ends because the server does; the reader goes on elsewhere, or here later, after its last id. */
+  /** Ends the stream because the server stops. The reader resumes after its last id, here or elsewhere. */
   finish(): void {
     this.write(`event: ${END_EVENT}\ndata: {}\n\n`);
     this.#response.end();
     this.#end();
   }
 
-  /** The id of `decodePosition`, encoded with a buffer: it is made anew for every event. */
+  /** Returns an id for `decodePosition`. Uses a buffer for speed: every event needs a new id. */
   #position(): string {
     const cursors = this.#readings.map(({ name, cursor }) => [name, cursor]);
     return Buffer.from(JSON.stringify(cursors)).toString('base64url');

@@ -1,10 +1,10 @@
 /**
- * Wakes the readers of topics a few at a time, tenant by tenant in turn: an event with ten thousand readers does not keep the
- * process from everybody else.
+ * Wakes the readers of topics a few at a time, alternating between tenants, so that an event with ten thousand readers
+ * does not block the process.
  */
 import type { Waiter } from './source.ts';
 
-/** Readers that are woken in one turn of the event loop, of all tenants and of one of them in a row. */
+/** Readers woken per turn of the event loop: of all tenants, and of one tenant in a row. */
 const WOKEN_AT_ONCE = 64;
 const WOKEN_IN_A_ROW = 8;
 
@@ -18,7 +18,7 @@ export class Fanout {
   readonly #jobs = new Map<string, Job[]>();
   #isScheduled = false;
 
-  /** Wakes all of them, the first at once, and calls `done` after the last. */
+  /** Wakes all waiters, the first ones immediately, and calls `done` after the last. */
   wake(account: string, waiters: readonly Waiter[], done: () => void): void {
     const jobs = this.#jobs.get(account) ?? [];
     jobs.push({ waiters, next: 0, done });
@@ -33,7 +33,7 @@ export class Fanout {
       const [account, jobs] = this.#jobs.entries().next().value!;
       left -= this.#wakeSome(jobs[0]!);
       if (jobs[0]!.next >= jobs[0]!.waiters.length) jobs.shift()!.done();
-      // Whoever has more comes last now.
+      // A tenant with more waiters moves to the end.
       this.#jobs.delete(account);
       if (jobs.length > 0) this.#jobs.set(account, jobs);
     }
@@ -41,7 +41,7 @@ export class Fanout {
     else this.#isScheduled = false;
   }
 
-  /** Returns how many were woken, at least 1 so that empty jobs end the turn too. */
+  /** Wakes some waiters. Returns their number, at least 1 so that empty jobs also end the turn. */
   #wakeSome(job: Job): number {
     const end = Math.min(job.next + WOKEN_IN_A_ROW, job.waiters.length);
     const began = job.next;

@@ -1,6 +1,6 @@
 /**
- * Cursors of the feed as tenants see them. A cursor of an engine is a position among the events of all tenants; encrypted, it
- * tells nothing about how many there are. The key lies in the store, so that all its servers understand each other's cursors.
+ * Feed cursors as tenants see them. An engine's cursor is a position among the events of all tenants; encrypting it
+ * hides how many there are. The key is in the store, so that all its servers can read each other's cursors.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { invalidArgument, type Store, TidemarkError, textOf } from '@tidemark/core';
@@ -10,14 +10,14 @@ const RECORD = 'server/cursor-key';
 const FIELD = 'key';
 const KEY_BYTES = 32;
 const IV_BYTES = 16;
-/** Cursors are padded to a multiple of this: their length would tell how many digits they have. */
+/** Cursors are padded to a multiple of this: otherwise their length would reveal the number of digits. */
 const PAD_TO = 32;
 const PREFIX = 'c1.';
 
-/** Turns cursors of the store into what a caller gets, and back. */
+/** Encrypts cursors of the store for a caller, and decrypts them. */
 export interface CursorCipher {
   hide(cursor: string): string;
-  /** Fails with INVALID_ARGUMENT for what was not given to this caller. */
+  /** Throws `INVALID_ARGUMENT` for a cursor that was not issued to this caller. */
   show(text: string): string;
 }
 
@@ -28,13 +28,13 @@ export class FeedCursors {
   readonly #acceptsOld: boolean;
   #secret: Promise<Buffer> | undefined;
 
-  /** `store` is `null` where there are no tenants to hide anything from. */
+  /** `store` is `null` without tenants to hide positions from. */
   constructor(store: Store | null, acceptsOld: boolean) {
     this.#store = store;
     this.#acceptsOld = acceptsOld;
   }
 
-  /** The cipher of a tenant; operators see cursors as they are. */
+  /** Returns the cipher of a tenant. Operators see plain cursors. */
   async of(tenantId: string | null): Promise<CursorCipher> {
     if (tenantId === null || this.#store === null) return PLAIN;
     this.#secret ??= readSecret(this.#store).catch((error) => {
@@ -45,7 +45,7 @@ export class FeedCursors {
   }
 }
 
-/** The first server of a store makes the key; whoever comes second at the same moment takes what is there. */
+/** The first server of a store creates the key. A server that comes second uses the stored one. */
 async function readSecret(store: Store): Promise<Buffer> {
   const { kv } = store.forTenant(SYSTEM_TENANT);
   const made = { [FIELD]: randomBytes(KEY_BYTES).toString('base64') };
@@ -56,7 +56,7 @@ async function readSecret(store: Store): Promise<Buffer> {
   throw new TidemarkError('STORAGE_ERROR', 'The key of feed cursors is not one that Tidemark wrote');
 }
 
-/** Encrypts under an initialization vector that is made of the cursor itself, so that the same cursor stays the same text. */
+/** Encrypts with an initialization vector derived from the cursor, so that the same cursor yields the same text. */
 class TenantCipher implements CursorCipher {
   readonly #mac: Buffer;
   readonly #key: Buffer;

@@ -1,4 +1,4 @@
-/** All live streams and the topics they read: shared waits, one heartbeat for all, and an end that readers can resume from. */
+/** All live streams and their topics: shared waits, one heartbeat for all, and an end from which readers can resume. */
 import type { ServerResponse } from 'node:http';
 import { Refusal } from '../http/refusal.ts';
 import { accountOf } from '../limits/account.ts';
@@ -14,10 +14,10 @@ import { Topic } from './topic.ts';
 
 const BEAT_MS = 15_000;
 
-/** A topic by its name; the source is made when nobody reads it yet. */
+/** A topic by its name. The source is opened when the topic has no reader yet. */
 export interface TopicName {
   key: string;
-  /** Whose view it is read through; `null` is an operator's. */
+  /** The tenant of the view it is read through; `null` is an operator's. */
   tenantId: string | null;
   open(): StreamSource;
 }
@@ -31,7 +31,7 @@ export class Hub {
   readonly #fanout = new Fanout();
   readonly #mostStreams: number;
   readonly #timer: NodeJS.Timeout;
-  /** Topics that had no reader at the last beat: those who were cut off for a moment find them again. */
+  /** Topics without a reader at the last beat. They are kept for readers that reconnect. */
   #idle = new Set<string>();
   #isClosed = false;
 
@@ -52,12 +52,12 @@ export class Hub {
     return topic;
   }
 
-  /** Answers with a live stream. */
+  /** Opens a live stream. */
   stream(response: ServerResponse, subscriptions: readonly Subscription[]): void {
     if (this.#isClosed) throw new Refusal(503, 'UNAVAILABLE', 'The server is stopping');
     if (this.#streams.size >= this.#mostStreams)
       throw new Refusal(503, 'OVERLOADED', `${this.#mostStreams} streams are open already; close some`);
-    // Whoever asks for the head only would hold a stream that nothing is ever written to.
+    // A HEAD request would hold a stream to which nothing is ever written.
     if (response.req.method === 'HEAD') {
       response.writeHead(200, STREAM_HEAD).end();
       return;
@@ -70,7 +70,7 @@ export class Hub {
     this.#metrics.openStreams = this.#streams.size;
   }
 
-  /** Answers a long poll. */
+  /** Handles a long poll. */
   poll<Page>(wanted: Poll<Page>): Promise<Page> {
     return poll(wanted, () => this.#isClosed);
   }

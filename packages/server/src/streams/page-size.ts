@@ -1,9 +1,12 @@
-/** How many items of a topic to read at once: a hundred, and fewer when they are large, as a reader takes only so much. */
+/**
+ * The number of items of a topic to read at once: a hundred, or fewer if they are large, because a reader takes a
+ * limited amount.
+ */
 import type { StreamItem } from './source.ts';
 
 const MOST_ITEMS = 100;
 
-/** What a reader takes, and may be kept for, at a time. */
+/** The amount a reader takes, and that may be kept for it, at a time. */
 export const PAGE_CHARACTERS = 256 * 1_024;
 
 export class PageSize {
@@ -13,7 +16,7 @@ export class PageSize {
     return this.#items;
   }
 
-  /** Learns from a page how large items are. */
+  /** Adjusts the size to the items of a page. */
   learn(page: readonly StreamItem[]): void {
     if (page.length === 0) return;
     const characters = page.reduce((sum, { data }) => sum + data.length, 0);

@@ -1,6 +1,6 @@
 /**
- * Long polls: read, and while there is nothing wait for more and read again until the time is up. A topic also wakes its waiters when it
- * only looks, so that waking alone is no reason to answer.
+ * Long polls: read, and while there is nothing new wait and read again until the time is up. A topic may also wake its
+ * waiters without news, so a wake-up alone does not end the poll.
  */
 import type { ServerResponse } from 'node:http';
 import type { Waiter } from './source.ts';
@@ -8,7 +8,7 @@ import type { Topic } from './topic.ts';
 
 export interface Poll<Page> {
   topic: Topic;
-  /** Where nothing more was found. */
+  /** The cursor after which nothing was found. */
   after: string | null;
   waitMs: number;
   response: ServerResponse;
@@ -16,7 +16,9 @@ export interface Poll<Page> {
   isEmpty(page: Page): boolean;
 }
 
-/** The first page that is not empty, or an empty one once the time is up, the caller is gone or the server is stopping. */
+/**
+ * Returns the first non-empty page, or an empty one when the time is up, the caller is gone or the server is stopping.
+ */
 export async function poll<Page>(
   { topic, after, waitMs, response, read, isEmpty }: Poll<Page>,
   isClosing: () => boolean,
@@ -28,7 +30,7 @@ export async function poll<Page>(
   topic.add(waiter);
   try {
     for (;;) {
-      // Waits from before the read on, so that what is stored in between is not missed.
+      // Start waiting before the read, so that events stored in between are not missed.
       const woken = waiter.next();
       const page = await read();
       const leftMs = until - performance.now();
@@ -42,7 +44,7 @@ export async function poll<Page>(
   }
 }
 
-/** Resolves whoever waits when its topic wakes it. */
+/** A waiter whose promise resolves when its topic wakes it. */
 class PollWaiter implements Waiter {
   #resolve: () => void = () => {};
 

@@ -1,12 +1,12 @@
 /**
- * Reads of topics, a few of each tenant at a time: a store serves its calls in the order they came, and ten thousand topics that
- * look at once would keep everybody else waiting.
+ * Reads of topics, a few per tenant at a time: a store serves calls in order of arrival, and ten thousand topics that
+ * read at once would make everyone wait.
  */
 import { COST, type Shares } from '../limits/shares.ts';
 import { Work } from '../limits/work.ts';
 import type { StreamPage } from './source.ts';
 
-/** How much of the work that may be under way a read takes: some twenty at a time, and one while the process is busy. */
+/** Cost of a read against the tenant's work limit: about twenty reads at a time, or one while the process is busy. */
 const IN_STORE = 7;
 
 export class Reads {
@@ -18,7 +18,7 @@ export class Reads {
     this.#work = new Work(shares);
   }
 
-  /** Reads a page when it is the turn of its tenant. */
+  /** Reads a page when it is the tenant's turn. */
   async page(account: string, read: () => Promise<StreamPage>): Promise<StreamPage> {
     const begun = this.#work.begin(account, IN_STORE);
     if (begun) await begun;
@@ -33,7 +33,7 @@ export class Reads {
     }
   }
 
-  /** Pays for an item that one reader got. */
+  /** Charges an item that was delivered to one reader. */
   chargeDelivery(account: string): void {
     this.#shares.charge(account, COST.delivery);
   }

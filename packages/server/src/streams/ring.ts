@@ -1,4 +1,4 @@
-/** The last changes of something that keeps no history of its own, so that a reader who was cut off can go on. */
+/** The latest changes of a source without history, so that a reader that reconnects can resume. */
 import { randomBytes } from 'node:crypto';
 import type { StreamItem, StreamPage } from './source.ts';
 
@@ -6,7 +6,7 @@ const MOST_ITEMS = 1_000;
 const MOST_CHARACTERS = 4_000_000;
 
 export class Ring {
-  /** Cursors of another ring, or of a server that was here before, are not ours. */
+  /** Distinguishes cursors of this ring from those of another ring or an earlier server. */
   readonly #epoch = randomBytes(6).toString('base64url');
   readonly #items: StreamItem[] = [];
   #first = 0;
@@ -22,7 +22,7 @@ export class Ring {
     }
   }
 
-  /** What came after a cursor; without one, nothing yet. */
+  /** Returns the items after a cursor; without a cursor, an empty page. */
   read(after: string | null): StreamPage {
     const end = this.#first + this.#items.length;
     if (after === null) return { items: [], cursor: this.#cursorAt(end) };

@@ -1,11 +1,11 @@
 /**
- * Hears of new events in runs. The hints of the engine itself cost an idle run nothing but a place in a list, so that ten
- * thousand of them can be followed; a hint that is missed costs a reader some seconds, never an event.
+ * Notifications of new events in runs. The engine's hints cost an idle run only an entry in a list, so ten thousand
+ * runs can be followed. A missed hint delays a reader by some seconds and never loses an event.
  */
 import type { Store } from '@tidemark/core';
 import { engineOf, type RunEngine, type RunKey } from '@tidemark/core/engine';
 
-/** How long hints alone are trusted: for a start not long, then longer while nothing comes. */
+/** How long to rely on hints alone: briefly at first, then longer while nothing arrives. */
 const FIRST_LOOK_MS = 500;
 const LONGEST_LOOK_MS = 15_000;
 const LOOKS_APART_MS = 2;
@@ -18,18 +18,18 @@ export class RunHints {
     this.#engine = engineOf(store)?.runs ?? null;
   }
 
-  /** False for stores that others have wrapped: their engine is not to be seen. */
-  get areHeard(): boolean {
+  /** False for wrapped stores, whose engine is not accessible. */
+  get areAvailable(): boolean {
     return this.#engine !== null;
   }
 
-  /** Gives something whenever the run may have more; `keyOf` is `null` while nobody knows whose run it is. */
+  /** Yields whenever the run may have new events. `keyOf` returns `null` while the run's tenant is unknown. */
   async *follow(keyOf: () => RunKey | null, signal: AbortSignal): AsyncGenerator<void> {
     this.#followed++;
     try {
       for (let lookMs = FIRST_LOOK_MS; !signal.aborted; ) {
         const deadline = Date.now() + this.#paced(lookMs);
-        // Heard from before the look on, so that what is stored in between is not missed.
+        // Start waiting before the read, so that events stored in between are not missed.
         const woken = this.#engine!.waitForEvents(keyOf(), { signal, deadline });
         yield;
         await woken;
@@ -40,7 +40,7 @@ export class RunHints {
     }
   }
 
-  /** Thousands of followed runs together look no more often than once in a few milliseconds. */
+  /** Limits the polling rate of thousands of followed runs to one read every few milliseconds. */
   #paced(lookMs: number): number {
     return Math.max(lookMs, Math.min(this.#followed * LOOKS_APART_MS, LONGEST_LOOK_MS));
   }

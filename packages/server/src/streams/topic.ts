@@ -1,6 +1,6 @@
 /**
- * All readers of one thing. They share one wait for news, and those who stand at the same place share the read: ten
- * thousand idle readers of a run cost one of each.
+ * All readers of one source. They share one wait for news, and readers at the same cursor share the read: ten thousand
+ * idle readers of a run cost one of each.
  */
 import { sleep } from '@tidemark/core/engine';
 import type { Fanout } from './fanout.ts';
@@ -9,8 +9,8 @@ import type { StreamPage, StreamSource, Waiter } from './source.ts';
 
 const RETRY_MS = 1_000;
 
-/** Who pays for the reads of a topic, and what they go through. */
-export interface TopicTurns {
+/** The account that pays for a topic's reads, and the queues they pass through. */
+export interface TopicContext {
   account: string;
   reads: Reads;
   fanout: Fanout;
@@ -18,7 +18,7 @@ export interface TopicTurns {
 
 export class Topic {
   readonly #source: StreamSource;
-  readonly #turns: TopicTurns;
+  readonly #context: TopicContext;
   readonly #waiters = new Set<Waiter>();
   readonly #pages = new Map<string | null, Promise<StreamPage>>();
   readonly #closing = new AbortController();
@@ -26,9 +26,9 @@ export class Topic {
   #isWaking = false;
   #isToWakeAgain = false;
 
-  constructor(source: StreamSource, turns: TopicTurns) {
+  constructor(source: StreamSource, context: TopicContext) {
     this.#source = source;
-    this.#turns = turns;
+    this.#context = context;
   }
 
   get isIdle(): boolean {
@@ -44,27 +44,27 @@ export class Topic {
     this.#waiters.delete(waiter);
   }
 
-  /** The page after a cursor. A read under way serves all who ask for it before anything new is heard of. */
+  /** Returns the page after a cursor. Readers share a read in progress until there is news. */
   page(after: string | null): Promise<StreamPage> {
     const underWay = this.#pages.get(after);
     if (underWay) return underWay;
-    const { account, reads } = this.#turns;
+    const { account, reads } = this.#context;
     const page = reads
       .page(account, () => this.#source.read(after))
       .finally(() => {
-        // Readers that are still to be woken ask for the same page.
+        // Readers that have not been woken yet will ask for the same page.
         if (!this.#isWaking && this.#pages.get(after) === page) this.#pages.delete(after);
       });
     this.#pages.set(after, page);
     return page;
   }
 
-  /** Pays for an item that one reader got. */
+  /** Charges an item that was delivered to one reader. */
   chargeDelivery(): void {
-    this.#turns.reads.chargeDelivery(this.#turns.account);
+    this.#context.reads.chargeDelivery(this.#context.account);
   }
 
-  /** Begins to follow, from a place where somebody found nothing more. */
+  /** Starts following from a cursor after which nothing was found. */
   listen(after: string | null): void {
     if (this.#isFollowing || this.#closing.signal.aborted) return;
     this.#isFollowing = true;
@@ -76,7 +76,7 @@ export class Topic {
     try {
       for await (const _ of this.#source.follow(after, signal)) this.#wake();
     } catch {
-      // The readers meet the failure themselves when they read, and tell it.
+      // The readers get the same error when they read, and report it.
       await sleep(RETRY_MS, signal);
     }
     this.#isFollowing = false;
@@ -88,10 +88,10 @@ export class Topic {
       this.#isToWakeAgain = true;
       return;
     }
-    // A read that began before may have missed what is new.
+    // An earlier read may have missed the news.
     this.#pages.clear();
     this.#isWaking = true;
-    this.#turns.fanout.wake(this.#turns.account, [...this.#waiters], () => {
+    this.#context.fanout.wake(this.#context.account, [...this.#waiters], () => {
       this.#isWaking = false;
       this.#pages.clear();
       if (!this.#isToWakeAgain) return;

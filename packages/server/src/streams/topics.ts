@@ -1,4 +1,4 @@
-/** The topics there are: events of a run, the feed, updates of a session, changes of records, changes in the list of runs. */
+/** The topics: events of a run, the feed, updates of a session, changes of records, changes in the list of runs. */
 
 import { type FeedOptions, invalidArgument, type RunSummary, type Store } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -12,7 +12,7 @@ import type { StreamSource } from './source.ts';
 
 const LIST_PAUSE_MS = 1_000;
 
-/** A topic belongs to the tenant of the view it is read through. */
+/** A topic belongs to the tenant of its view. */
 function keyOf(store: Store, ...parts: unknown[]): string {
   return JSON.stringify([tenantOf(store), ...parts]);
 }
@@ -39,7 +39,7 @@ export function runTopic(hints: RunHints, store: Store, runId: string, tenantId:
         return { items, cursor: items.at(-1)?.cursor ?? after };
       },
       follow: (after, signal) =>
-        hints.areHeard
+        hints.areAvailable
           ? hints.follow(keyOfRun, signal)
           : runs.tail(runId, { tenantId, afterSeq: seqOf(after), signal }),
     }),
@@ -52,7 +52,7 @@ function seqOf(cursor: string | null): number {
   throw invalidArgument('Last-Event-ID', 'the sequence of an event', cursor);
 }
 
-/** The cursor within an id of an event stream, which has room for a line only. */
+/** Decodes the cursor in the id of an event stream. */
 function decoded(cursor: string): string {
   try {
     return decodeURIComponent(cursor);
@@ -61,7 +61,7 @@ function decoded(cursor: string): string {
   }
 }
 
-/** Events of all runs; cursors are the feed's own as the tenant may see them, encoded so that any of them fits in a line. */
+/** Events of all runs. Cursors are feed cursors as the tenant may see them, encoded to fit in one line. */
 export function feedTopic(
   store: Store,
   shown: Pick<FeedOptions, 'filter' | 'unreadable'>,
@@ -88,7 +88,7 @@ export function feedTopic(
           }));
           size.learn(items);
           const next = page.next === undefined ? at : idOf(page.next);
-          // A page whose every event was filtered out is not the end.
+          // A page whose events were all filtered out is not the end.
           if (items.length > 0 || next === at) return { items, cursor: next };
           at = next;
         }
@@ -101,7 +101,7 @@ export function feedTopic(
   };
 }
 
-/** Updates of a session, of all its tasks or of one; cursors are ids of updates, encoded. */
+/** Updates of a session, of all its tasks or of one. Cursors are encoded ids of updates. */
 export function updatesTopic(store: Store, sessionId: string, taskId: string | undefined): TopicName {
   const { agents } = store;
   const size = new PageSize();
@@ -138,7 +138,10 @@ export function kvTopic(store: Store, prefix: string): TopicName {
   };
 }
 
-/** Runs that are new or have got events, from the first subscription on; a run that moves on at once is told once. */
+/**
+ * Runs that are new or have new events, from the first subscription on. Several events in quick succession are reported
+ * once.
+ */
 export function runListTopic(store: Store): TopicName {
   const changed = (signal: AbortSignal) => changedRuns(store, signal);
   return {
@@ -148,7 +151,7 @@ export function runListTopic(store: Store): TopicName {
   };
 }
 
-/** A source of what keeps no history: what is heard of is kept for a while. */
+/** A source without history: received items are kept for a while. */
 function fromNowOn<T>(
   event: string,
   listen: (signal: AbortSignal) => AsyncIterable<T>,
@@ -169,7 +172,7 @@ function fromNowOn<T>(
 
 async function* changedRuns(store: Store, signal: AbortSignal): AsyncGenerator<RunSummary> {
   let since = new Date().toISOString();
-  let told = new Map<string, number>();
+  let reported = new Map<string, number>();
   while (!signal.aborted) {
     const found = new Map<string, number>();
     const updatedAfter = since;
@@ -178,13 +181,13 @@ async function* changedRuns(store: Store, signal: AbortSignal): AsyncGenerator<R
       for (const run of page.items) {
         const key = JSON.stringify([run.tenantId, run.runId]);
         found.set(key, run.lastEventSeq);
-        if (told.get(key) !== run.lastEventSeq) yield run;
+        if (reported.get(key) !== run.lastEventSeq) yield run;
         if (run.updatedAt > since) since = run.updatedAt;
       }
       if (page.next === undefined) break;
       cursor = page.next;
     }
-    told = found;
+    reported = found;
     await sleep(LIST_PAUSE_MS, signal);
   }
 }

@@ -1,8 +1,8 @@
-/** Remote bindings in SQL: one row per (trace, context or none, task), the last save stands (AGT-3). */
+/** Remote bindings in SQL: one row per trace, context (optional) and task. The last save wins (AGT-3). */
 import { type BindingEngine, corruptValue, sumNames } from '@tidemark/core/engine';
 import { CLOCK, type SqlDatabase } from '../database.ts';
 
-/** What stands in the place of a context for bindings of none: ids are never empty (GEN-5). */
+/** Stored as the context of bindings without one. Ids are never empty (GEN-5). */
 const NO_CONTEXT = '';
 
 interface BindingRow {

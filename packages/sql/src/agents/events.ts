@@ -1,4 +1,4 @@
-/** Flow events in SQL: unique by (trace, identity), read by `ts`, then by insertion, in pages (AGT-2). */
+/** Flow events in SQL: unique by (trace, identity), read in pages ordered by `ts`, then by insertion (AGT-2). */
 import type { EventEngine, FlowEventRow } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlValue } from '../database.ts';
 import { batchesOf, placeholders } from '../statements.ts';
@@ -6,7 +6,7 @@ import { integerOf, type SqlInteger } from '../values.ts';
 
 const PAGE = 500;
 
-/** What stands in the place of a trace for events of none: ids are never empty (GEN-5). */
+/** Stored as the trace of events without one. Ids are never empty (GEN-5). */
 const NO_TRACE = '';
 
 interface EventRow {

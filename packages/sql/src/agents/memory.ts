@@ -1,6 +1,6 @@
 /**
- * Memory in SQL: a version that grows by 1, and the requests that changed it (AGT-5, GEN-8). The row of a state that is
- * deleted stays for a day without content, so that its versions go on.
+ * Memory in SQL: a version that grows by 1, and the ids of requests that changed it (AGT-5, GEN-8). The row of a
+ * deleted state stays for a day without content, so that its version numbers continue.
  */
 import {
   corruptValue,
@@ -30,10 +30,10 @@ interface ListedRow {
   sum: number | null;
 }
 
-/** A state as it was seen, deleted or not. */
+/** A memory state as read in the transaction, deleted or not. */
 interface Seen {
   isThere: boolean;
-  /** Of the last save; 0 when nothing is known of the key. */
+  /** Version of the last save; 0 when the key is unknown. */
   version: number;
   requests: MemoryRequest[];
   now: number;
@@ -41,7 +41,7 @@ interface Seen {
 
 const OF_STATE = 'WHERE tenant_id = ? AND key = ?';
 
-/** Conditional on the version that was read: where rows are locked, an absent one is not. */
+/** Conditional on the version that was read: a row lock does not cover an absent row. */
 const SAVE = `
   INSERT INTO @memory_states AS stored (tenant_id, key, version, updated_at, sum, requests, state)
   VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -55,11 +55,11 @@ const SAVE = `
   WHERE stored.version = ?
   RETURNING version`;
 
-/** What is left reads as nothing, also to those who do not know of `deleted_at`. */
+/** The remaining row reads as `null`, also for versions of the library that do not know `deleted_at`. */
 const DELETE = `
   UPDATE @memory_states SET updated_at = ?, sum = ?, requests = ?, state = 'null', deleted_at = ${NOW} ${OF_STATE}`;
 
-/** The condition stands twice: a state may be saved anew between the choice and the removal. */
+/** Repeats the condition outside the subquery: a state may be saved again between the two. */
 const REMOVE_DELETED = `
   DELETE FROM @memory_states
   WHERE deleted_at <= ${NOW} - ${VERSION_KEPT_MS} AND (tenant_id, key) IN (
@@ -101,7 +101,7 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
           const requests = await requestsAfter(tx, tenantId, memory, seen, version);
           const sum = sumOf(tenantId, key, version, seen.now);
           const saved = await tx.all(SAVE, [tenantId, key, version, seen.now, sum, requests, state, seen.version]);
-          // Nothing came back: another has made the row since we looked. Now it can be locked.
+          // No row returned: another process has inserted the row since we looked. Now it can be locked.
           if (saved.length > 0) return { saved: true, version };
         }
       }, call);
@@ -159,7 +159,7 @@ export function sqlMemory(db: SqlDatabase): MemoryEngine {
   };
 }
 
-/** The version that a request was given, if it was carried out. */
+/** Returns the version that a request was answered with, or `undefined` if the request is unknown. */
 async function answerTo(
   tx: SqlTransaction,
   tenantId: string,
@@ -173,7 +173,7 @@ async function answerTo(
   return answer === null ? undefined : integerOf(answer);
 }
 
-/** The column of requests with one more; those that no longer fit are kept beside the state. */
+/** Returns the `requests` column with one more request. Requests that no longer fit are kept in their own table. */
 async function requestsAfter(
   tx: SqlTransaction,
   tenantId: string,
@@ -187,7 +187,7 @@ async function requestsAfter(
   return JSON.stringify(held);
 }
 
-/** Of what stands beside the state, which has a sum of its own. */
+/** Checksum of the columns beside the state. The state has its own. */
 function sumOf(tenantId: string, key: string, version: number, updatedAt: number): number {
   return sumInteger(updatedAt, sumInteger(version, sumNames(['memory', tenantId, key])));
 }

@@ -1,6 +1,6 @@
 /**
- * Pauses in SQL (AGT-4): every step is one statement that decides and changes at once, on the engine's clock, so that
- * of all claimers and loaders exactly one wins. A consumed pause stays as a tombstone until its expiry, and for as long as the
+ * Pauses in SQL (AGT-4). Every step is one statement that decides and changes on the engine's clock, so that exactly
+ * one of all claimers and loaders wins. A consumed pause stays as a tombstone until its expiry, and for as long as the
  * request that consumed it may be retried.
  */
 import type { PauseInfo } from '@tidemark/core';
@@ -9,7 +9,7 @@ import { CLOCK, NOW, type SqlDatabase } from '../database.ts';
 import { removeInSteps } from '../statements.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
 
-/** Payloads are megabytes at times: few are removed at a time. */
+/** Payloads can be megabytes, so each step removes only a few. */
 const REMOVE_AT_ONCE = 50;
 
 interface PauseInfoRow {
@@ -24,7 +24,7 @@ interface PauseInfoRow {
   expires_at: SqlInteger;
 }
 
-/** A claim whose lease ran out is waiting again. */
+/** A claim whose lease has run out shows as waiting. */
 const INFO = `
   SELECT pause_id, session_id, task_id, reason, sum, created_at, expires_at,
          CASE WHEN state = 'claimed' AND lease_until <= ${NOW} THEN 'waiting' ELSE state END AS state,
@@ -36,13 +36,14 @@ const PAYLOAD = `
   WHERE tenant_id = ? AND pause_id = ? AND expires_at > ${NOW}
     AND (state = 'waiting' OR (state = 'claimed' AND lease_until <= ${NOW}))`;
 
-/** From here on a consumed pause need not be kept for a retry of the request that consumed it. */
+/** When a consumed pause no longer has to be kept for a retry of the request that consumed it. */
 const KEPT = `${NOW} + ${REQUEST_KEPT_MS}`;
 
 /**
- * 1. An absent pause is made, and one that expired starts over under the same token.
- * 2. One that waits or is claimed gets the new payload and expiry; a claim is kept: the claimer may be resuming already.
- * 3. One that was consumed is left alone, and no row comes back.
+ * 1. Inserts an absent pause. An expired pause starts over under the same token.
+ * 2. A waiting or claimed pause gets the new payload and expiry. It keeps its claim: the claimer may be resuming
+ *   already.
+ * 3. A consumed pause is not changed, and no row is returned.
  */
 const SAVE = `
   INSERT INTO @planner_pauses AS stored
@@ -64,9 +65,9 @@ const SAVE = `
   RETURNING pause_id`;
 
 /**
- * 1. Only a pause that waits, or whose claim ran out; the same claim sent again wins again.
- * 2. The same claim keeps its lease while that lasts.
- * 3. A lease ends with its pause at the latest: a longer one would be a promise nobody can keep.
+ * 1. Claims only a waiting pause or one whose lease has run out. A retry with the same claim id succeeds again.
+ * 2. The same claim keeps its lease while it lasts.
+ * 3. A lease never outlasts its pause.
  */
 const CLAIM = `
   UPDATE @planner_pauses SET
@@ -82,8 +83,8 @@ const CLAIM = `
   RETURNING payload, lease_until`;
 
 /**
- * 1. Only a pause that waits, whose claim ran out, or that is of this very claim.
- * 2. The payload stays for a retry of this very request, which is answered though the pause expired since.
+ * 1. Consumes only a pause that is waiting, has an expired lease, or is held by this claim.
+ * 2. The payload stays for a retry of the same request, which succeeds even if the pause has expired since.
  */
 const CONSUME = `
   UPDATE @planner_pauses SET
@@ -97,7 +98,7 @@ const CONSUME = `
   )
   RETURNING payload`;
 
-/** A claim whose lease ran out holds until another takes it; what was confirmed already is confirmed again. */
+/** A claim whose lease has run out is valid until another process claims the pause. Confirming twice succeeds. */
 const CONFIRM = `
   UPDATE @planner_pauses SET
     state = 'consumed', lease_until = NULL,
@@ -112,7 +113,7 @@ const RELEASE = `
   WHERE tenant_id = ? AND pause_id = ? AND claim_id = ? AND expires_at > ${NOW} AND state IN ('claimed', 'waiting')
   RETURNING pause_id`;
 
-/** One that is claimed is left alone, and no row comes back; one that was consumed stays as it is. */
+/** A claimed pause is not changed, and no row is returned. A consumed pause stays as it is. */
 const BURY = `
   INSERT INTO @planner_pauses AS stored
     (tenant_id, pause_id, state, session_id, task_id, reason, sum, payload, created_at, expires_at)
@@ -128,7 +129,7 @@ const BURY = `
 
 const IS_OVER = `expires_at <= ${NOW} AND (kept_until IS NULL OR kept_until <= ${NOW})`;
 
-/** The condition stands twice: a pause may be saved anew between the choice and the removal. */
+/** Repeats the condition outside the subquery: a pause may be saved again between the two. */
 const REMOVE_EXPIRED = `
   DELETE FROM @planner_pauses
   WHERE ${IS_OVER} AND (tenant_id, pause_id) IN (
@@ -205,7 +206,7 @@ export function sqlPauses(db: SqlDatabase): PauseEngine {
   };
 }
 
-/** Of what a list shows of a pause beside its times; the payload has a sum of its own. */
+/** Checksum of the columns that a list shows, without the times. The payload has its own. */
 function sumOf(tenantId: string, pauseId: string, about: readonly (string | null)[]): number {
   return sumNames(['pause', tenantId, pauseId, JSON.stringify(about)]);
 }

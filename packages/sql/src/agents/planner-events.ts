@@ -1,4 +1,4 @@
-/** Planner events in SQL: in order of arrival, the first write of an identity wins (AGT-10). */
+/** Planner events in SQL, in order of arrival. The first write of an identity wins (AGT-10). */
 import type { PlannerEventEngine } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase } from '../database.ts';
 import { integerOf, type SqlInteger } from '../values.ts';

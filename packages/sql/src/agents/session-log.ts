@@ -1,10 +1,10 @@
-/** Updates or steering in SQL: numbered by their session in commit order; the first write of an id wins (AGT-7). */
+/** Updates or steering in SQL, numbered per session in commit order. The first write of an id wins (AGT-7). */
 import type { SessionLogEngine } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlSignals } from '../database.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
 import { enterSession } from './sessions.ts';
 
-/** Where the items are and what their ids are called there. */
+/** The table of the items and the name of its id column. */
 interface SessionLogTable {
   table: 'updates' | 'steering';
   id: 'update_id' | 'event_id';
@@ -16,7 +16,7 @@ export function sqlSessionLog(db: SqlDatabase, { table, id }: SessionLogTable, s
     VALUES (?, ?, ?, ?, ?, ?, ${NOW})
     ON CONFLICT (tenant_id, session_id, ${id}) DO NOTHING`;
   const FIND = `SELECT seq FROM @${table} WHERE tenant_id = ? AND session_id = ? AND ${id} = ?`;
-  /** Ids hold no NUL, so that no two topics meet. */
+  /** Ids contain no NUL, so topics are unambiguous. */
   const topicOf = (tenantId: string, sessionId: string) => [table, tenantId, sessionId].join('\0');
 
   return {

@@ -1,6 +1,6 @@
 /**
- * Sessions in SQL. The row of a session is written first by whatever is saved in it: that locks it until the commit,
- * so that the numbers it hands out are in commit order (AGT-7), and a removal meets no half-written neighbour.
+ * Sessions in SQL. Every save in a session writes the session's row first. That locks the row until the commit, so that
+ * the numbers it issues are in commit order (AGT-7), and a removal never sees a half-written save.
  */
 import { type SessionEngine, timeText } from '@tidemark/core/engine';
 import { CLOCK, type SqlDatabase, type SqlTransaction } from '../database.ts';
@@ -12,7 +12,7 @@ interface SessionRow {
   last_active_at: SqlInteger;
 }
 
-/** A clock that steps back moves no session back. */
+/** `last_active_at` never moves back, even if the clock does. */
 const ENTER = `
   INSERT INTO @sessions AS stored (tenant_id, session_id, created_at, last_active_at, last_number)
   SELECT ?, ?, now, now, 1 FROM ${CLOCK} WHERE true
@@ -24,7 +24,7 @@ const ENTER = `
     last_number = stored.last_number + 1
   RETURNING last_number`;
 
-/** Notes that something is saved in a session now, opens the session if need be, and gives its next number. */
+/** Records that something is being saved in a session, creates the session if needed, and returns its next number. */
 export async function enterSession(tx: SqlTransaction, tenantId: string, sessionId: string): Promise<number> {
   const [row] = await tx.all<{ last_number: SqlInteger }>(ENTER, [tenantId, sessionId]);
   return integerOf(row!.last_number);
@@ -56,7 +56,7 @@ export function sqlSessions(db: SqlDatabase): SessionEngine {
     remove(tenantId, sessionId, call) {
       const session = [tenantId, sessionId];
       return db.write(async (tx) => {
-        // The session first: who saves in it meanwhile waits for us, or we for them.
+        // The session's row first: concurrent saves in the session wait for this transaction, or it for them.
         await tx.all(`DELETE FROM @sessions ${OF_SESSION}`, session);
         return {
           plannerEvents: await removeAll(tx, 'planner_events', OF_ITS_TRACES, [tenantId, ...session]),
@@ -70,7 +70,7 @@ export function sqlSessions(db: SqlDatabase): SessionEngine {
   };
 }
 
-/** Counts, then removes: RETURNING would hand over a row for each of what may be very many. */
+/** Counts, then removes: RETURNING would transfer a row for each of possibly very many. */
 async function removeAll(tx: SqlTransaction, table: string, where: string, params: string[]): Promise<number> {
   const [row] = await tx.all<{ count: SqlInteger }>(`SELECT count(*) AS count FROM @${table} ${where}`, params);
   const count = integerOf(row!.count);

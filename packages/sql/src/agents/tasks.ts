@@ -1,4 +1,4 @@
-/** Tasks in SQL: one row per (session, task), which an older save leaves as it is (AGT-6). */
+/** Tasks in SQL: one row per (session, task). An older save does not change it (AGT-6). */
 import type { TaskEngine } from '@tidemark/core/engine';
 import type { SqlDatabase } from '../database.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
@@ -6,7 +6,7 @@ import { enterSession } from './sessions.ts';
 
 const PAGE = 100;
 
-/** The number of the first save stays: it settles the order of tasks of the same `created_at`. */
+/** The number of the first save stays: it orders tasks with the same `created_at`. */
 const SAVE = `
   INSERT INTO @tasks AS stored (tenant_id, session_id, task_id, number, status, created_at, updated_at, body)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?)

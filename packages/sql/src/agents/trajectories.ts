@@ -1,9 +1,9 @@
-/** Trajectories in SQL: a trace has one row and one session; its number in the session is how recent it is (AGT-9). */
+/** Trajectories in SQL: a trace has one row and one session. Its number in the session orders by recency (AGT-9). */
 import type { TrajectoryEngine } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase } from '../database.ts';
 import { enterSession } from './sessions.ts';
 
-/** A trace of another session is left as it is, and no row comes back. */
+/** A trace of another session is not changed, and no row is returned. */
 const SAVE = `
   INSERT INTO @trajectories AS stored (tenant_id, trace_id, session_id, recency, saved_at, body)
   VALUES (?, ?, ?, ?, ${NOW}, ?)
@@ -14,7 +14,7 @@ const SAVE = `
   WHERE stored.session_id = excluded.session_id
   RETURNING trace_id`;
 
-/** Undoes the work that met it: a refused save must not open a session. */
+/** Rolls the transaction back: a refused save must not create a session. */
 class OtherSession extends Error {}
 
 export function sqlTrajectories(db: SqlDatabase): TrajectoryEngine {

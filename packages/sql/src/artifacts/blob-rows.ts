@@ -1,4 +1,4 @@
-/** The row of a blob: where its bytes are and when they were last stored, which is what keeps a sweep away. */
+/** The row of a blob: where its bytes are, and when they were last stored. A sweep skips recently stored blobs. */
 import type { EngineCall } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
 import { integerOf, type SqlInteger } from '../values.ts';
@@ -13,10 +13,10 @@ export interface BlobRow {
   sums?: Uint8Array | null;
 }
 
-/** Older than every blob: removes whatever nobody names, however young. */
+/** A grace period that every blob is older than: removes unreferenced bytes of any age. */
 export const ANY_AGE = -(2 ** 50);
 
-/** Bytes that are there already keep their place; only their age is renewed. */
+/** Bytes that are already stored stay where they are; only their time is renewed. */
 const SAVE = `
   INSERT INTO @artifact_blobs AS stored (tenant_id, sha256, size_bytes, stored_at, place, upload_id, sums)
   VALUES (?, ?, ?, ${NOW}, ?, ?, ?)
@@ -46,7 +46,7 @@ export async function findBlob(
   return row ? { uploadId: row.upload_id, sums: row.sums } : null;
 }
 
-/** Locks the rows of some hashes, in one order, and returns those that are there. */
+/** Locks the rows of some hashes, always in the same order, and returns those that exist. */
 export async function lockBlobs(
   db: SqlDatabase,
   tx: SqlTransaction,
@@ -60,7 +60,10 @@ export async function lockBlobs(
   return rows.map(({ sha256, upload_id }) => ({ sha256, uploadId: upload_id }));
 }
 
-/** Blobs, of one tenant or with `null` of all, that no reference names and nobody has stored within the grace period, in pages. */
+/**
+ * Yields the blobs that no reference names and that were not stored within the grace period, in pages. `null` selects
+ * all tenants.
+ */
 export async function* unnamedBlobs(
   db: SqlDatabase,
   only: string | null,
@@ -94,8 +97,8 @@ export async function* unnamedBlobs(
 }
 
 /**
- * Removes the row if nobody names or has just stored it; returns where its bytes were. The lock comes first, in a statement
- * of its own: the next one then sees the reference of a put that was about to commit.
+ * Removes the row unless a reference names it or it was just stored, and returns where its bytes were. The lock is a
+ * separate statement: the next statement then sees the reference of a put that was about to commit.
  */
 export async function removeUnnamed(
   db: SqlDatabase,

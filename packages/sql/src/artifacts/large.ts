@@ -1,6 +1,6 @@
 /**
- * Bytes outside the database: the row that names them is committed first, the bytes and the reference follow in a second
- * transaction. Whatever a crash leaves in between has a row, by which a sweep finds it.
+ * Bytes outside the database. The row is committed first; the bytes and the reference follow in a second transaction.
+ * If a crash happens in between, a sweep finds the remains by their row.
  */
 import type { ArtifactRow, EngineCall, StagedBytes } from '@tidemark/core/engine';
 import type { SqlDatabase } from '../database.ts';

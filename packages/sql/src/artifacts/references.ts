@@ -1,4 +1,4 @@
-/** References of artifacts in SQL: rows in scopes, found by session or trace through an index (AGT-11). */
+/** Artifact references in SQL: rows in scopes, found by session or trace through an index (AGT-11). */
 import type { ArtifactEngine, ArtifactMatch, ArtifactRow, EngineCall } from '@tidemark/core/engine';
 import type { SqlDatabase, SqlTransaction, SqlValue } from '../database.ts';
 import { removeInSteps } from '../statements.ts';
@@ -6,7 +6,7 @@ import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
 
 const REMOVE_AT_ONCE = 200;
 
-/** Columns of a reference after its tenant and id, with the property each of them holds. */
+/** The columns of a reference after its tenant and id, each with its property. */
 const COLUMNS = {
   sha256: 'sha256',
   size_bytes: 'sizeBytes',
@@ -34,7 +34,7 @@ const PUT = `
 
 const SELECT = `SELECT id, ${NAMES.join(', ')} FROM @artifacts`;
 
-/** The condition stands twice: a reference may be stored anew between the choice and the removal. */
+/** Repeats the condition outside the subquery: a reference may be stored again between the two. */
 const REMOVE_EXPIRED = `
   DELETE FROM @artifacts
   WHERE expires_at <= ? AND (tenant_id, id) IN (
@@ -50,16 +50,16 @@ const MATCHED: Record<keyof ArtifactMatch, string> = {
 };
 
 type References = Pick<ArtifactEngine, 'getRef' | 'touchRef' | 'deleteRef' | 'listRefs'> & {
-  /** Removes what expired by a time, of one tenant or with `null` of all; gives how many. */
+  /** Removes references that expired by `now` and returns how many. `null` selects all tenants. */
   removeExpired(only: string | null, now: number, call: EngineCall): Promise<number>;
 };
 
-/** Upserts a reference; in the same transaction its bytes are stored or renewed. */
+/** Upserts a reference. The same transaction stores or renews its bytes. */
 export async function putReference(tx: SqlTransaction, tenantId: string, row: ArtifactRow): Promise<void> {
   await tx.all(PUT, [tenantId, row.id, ...NAMES.map((name) => row[COLUMNS[name]])]);
 }
 
-/** What the references of a tenant that match have in common. */
+/** The WHERE clause for the references of a tenant that match. */
 export function referenceConditions(tenantId: string, match: ArtifactMatch): { where: string; params: string[] } {
   const parts = Object.entries(match).filter(([, value]) => value !== undefined) as [keyof ArtifactMatch, string][];
   const where = ['tenant_id = ?', ...parts.map(([part]) => `${MATCHED[part]} = ?`)].join(' AND ');

@@ -1,7 +1,7 @@
 /**
- * Removes bytes that no reference names, wherever they are. A row goes in one transaction with the look for references, and
- * bytes in a directory go before that transaction commits: what a crash leaves is a row without bytes that nobody names,
- * which the next put fills and the next sweep removes.
+ * Removes bytes that no reference names. The transaction that looks for references also removes the row, and bytes in a
+ * directory are removed before it commits. A crash leaves at most an unreferenced row without bytes, which the next put
+ * fills or the next sweep removes.
  */
 import type { ArtifactMatch, EngineCall } from '@tidemark/core/engine';
 import type { SqlDatabase } from '../database.ts';
@@ -14,10 +14,10 @@ const REMOVE_REFERENCES = `
   DELETE FROM @artifacts WHERE tenant_id = ? AND id IN (SELECT id FROM @artifacts WHERE tenant_id = ? LIMIT ?)
   RETURNING id`;
 
-/** How bytes are marked that an erasure has released: a put that stores them again sets the time anew. */
+/** The time that an erasure sets on bytes it has released. A put of the same bytes sets a new time. */
 const RELEASED = 0;
 
-/** Removes the bytes of a hash if nobody names them and they are old enough; returns whether it did. */
+/** Removes the bytes of a hash if they are unreferenced and old enough. Returns whether it did. */
 export function removeBytes(
   db: SqlDatabase,
   largeBlobs: LargeBlobs | undefined,
@@ -33,7 +33,7 @@ export function removeBytes(
   }, call);
 }
 
-/** Removes some references of a tenant; once none is left, all bytes and uploads. Returns how many references. */
+/** Removes some references of a tenant and returns how many. Once none are left, removes all bytes and uploads. */
 export async function eraseArtifacts(
   db: SqlDatabase,
   largeBlobs: LargeBlobs | undefined,
@@ -49,7 +49,7 @@ export async function eraseArtifacts(
   return 0;
 }
 
-/** Removes some references that match, then the bytes that only they named. Returns how many references. */
+/** Removes some matching references, then the bytes that only they named. Returns how many references were removed. */
 export async function eraseReferences(
   db: SqlDatabase,
   largeBlobs: LargeBlobs | undefined,
@@ -61,7 +61,7 @@ export async function eraseReferences(
     const choice = `SELECT id, sha256 FROM @artifacts WHERE ${where} ORDER BY id LIMIT ?`;
     const found = await tx.all<{ id: string; sha256: string }>(choice, [...params, limit]);
     if (found.length === 0) return 0;
-    // Blobs before references, as puts lock them.
+    // Blobs before references, in the same order as puts, to avoid deadlocks.
     await lockBlobs(db, tx, tenantId, [...new Set(found.map(({ sha256 }) => sha256))]);
     const gone = `DELETE FROM @artifacts WHERE tenant_id = ? AND id IN (${found.map(() => '?').join(', ')}) RETURNING sha256`;
     const rows = await tx.all<{ sha256: string }>(gone, [tenantId, ...found.map(({ id }) => id)]);
@@ -73,7 +73,7 @@ export async function eraseReferences(
   return removed;
 }
 
-/** Removes bytes that this erasure, or one that was cut short, has released. */
+/** Removes bytes that were released by this erasure or by an interrupted one. */
 async function removeReleased(
   db: SqlDatabase,
   largeBlobs: LargeBlobs | undefined,

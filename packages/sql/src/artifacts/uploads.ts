@@ -1,6 +1,6 @@
 /**
- * Bytes in tables: chunks that belong to the upload that brought them. No transaction stays open while the source is
- * awaited: each chunk is written by itself, and the upload becomes a blob in the transaction that writes the reference.
+ * Bytes in tables, as chunks of the upload that stored them. No transaction stays open while waiting for the source:
+ * each chunk is written by itself, and the upload becomes a blob in the transaction that writes the reference.
  */
 import { randomUUID } from 'node:crypto';
 import { corruptValue, type EngineCall, type StagedBytes, sumBytes, sumInteger, sumNames } from '@tidemark/core/engine';
@@ -10,7 +10,7 @@ import { putReference } from './references.ts';
 
 const ADD_CHUNK = 'INSERT INTO @artifact_chunks (tenant_id, upload_id, part, bytes, sum) VALUES (?, ?, ?, ?, ?)';
 
-/** Altered bytes are mended by whoever stores the same anew; equal ones are left alone. */
+/** Storing the same bytes again repairs altered chunks. Equal chunks are not rewritten. */
 const MEND_CHUNK = `
   INSERT INTO @artifact_chunks AS stored (tenant_id, upload_id, part, bytes, sum) VALUES (?, ?, 0, ?, ?)
   ON CONFLICT (tenant_id, upload_id, part) DO UPDATE SET bytes = excluded.bytes, sum = excluded.sum
@@ -26,7 +26,7 @@ const END = 'DELETE FROM @artifact_uploads WHERE tenant_id = ? AND upload_id = ?
 
 const CHUNK = 'SELECT bytes, sum FROM @artifact_chunks WHERE tenant_id = ? AND upload_id = ? AND part = ?';
 
-/** Bytes of at most one chunk: they wait in memory and are stored with their reference. */
+/** Stages bytes of at most one chunk in memory, to be stored with their reference. */
 export function stageSmall(db: SqlDatabase, tenantId: string, bytes: Uint8Array | undefined): StagedBytes {
   return {
     async refer(row, call) {
@@ -49,7 +49,7 @@ export function stageSmall(db: SqlDatabase, tenantId: string, bytes: Uint8Array 
   };
 }
 
-/** Writes the bytes of a source chunk by chunk; when the source fails, nothing is kept. */
+/** Writes the bytes of a source chunk by chunk. Keeps nothing if the source fails. */
 export async function stageInChunks(
   db: SqlDatabase,
   tenantId: string,
@@ -65,13 +65,13 @@ export async function stageInChunks(
   };
   try {
     for await (const bytes of chunks) {
-      // A source is read to its end all the same, because only then its hash is known.
+      // Reads the source to its end even after a sweep, because its hash is known only then.
       isSwept ||= !(await db.write((tx) => addChunk(tx, tenantId, uploadId, part, bytes), call));
       part++;
       sizeBytes += bytes.length;
     }
   } catch (error) {
-    // What cannot be removed now is removed by a sweep.
+    // A sweep removes the upload if this fails.
     await discard(call).catch(() => {});
     throw error;
   }
@@ -80,7 +80,7 @@ export async function stageInChunks(
       const blob = { sha256: row.sha256, sizeBytes, place: 'table', uploadId } as const;
       isReferred = await db.write(async (tx) => {
         if (isSwept || (await tx.all(END, [tenantId, uploadId])).length === 0) return false;
-        // Bytes that are there already may be in a reader's hands: they stay, and ours go.
+        // Someone may be reading the bytes that are already stored: they stay, and ours are removed.
         if ((await saveBlob(tx, tenantId, blob)) !== uploadId) await removeChunks(tx, tenantId, uploadId);
         await putReference(tx, tenantId, row);
         return true;
@@ -91,7 +91,7 @@ export async function stageInChunks(
   };
 }
 
-/** Adds a chunk and renews the upload; false when a sweep has removed the upload with the chunks before this one. */
+/** Adds a chunk and renews the upload. Returns false when a sweep has removed the upload with its earlier chunks. */
 async function addChunk(
   tx: SqlTransaction,
   tenantId: string,
@@ -108,7 +108,7 @@ function chunkSum(tenantId: string, uploadId: string, part: number, bytes: Uint8
   return sumBytes(bytes, sumInteger(part, sumNames(['chunk', tenantId, uploadId])));
 }
 
-/** The chunks of an upload, each read when it is asked for and none returned that does not match its checksum. */
+/** Yields the chunks of an upload, each read on demand and compared with its checksum. */
 export async function* readChunks(
   db: SqlDatabase,
   tenantId: string,
@@ -128,7 +128,7 @@ export async function removeChunks(tx: SqlTransaction, tenantId: string, uploadI
   await tx.all('DELETE FROM @artifact_chunks WHERE tenant_id = ? AND upload_id = ?', [tenantId, uploadId]);
 }
 
-/** Removes what crashed uploads have left behind. */
+/** Removes uploads that crashes have left behind. */
 export async function removeLeftUploads(
   db: SqlDatabase,
   only: string | null,
@@ -145,7 +145,7 @@ export async function removeLeftUploads(
   }
 }
 
-/** Removes every upload of a tenant that is under way or was left behind. */
+/** Removes every upload of a tenant, whether in progress or left behind. */
 export async function removeUploads(db: SqlDatabase, tenantId: string, call: EngineCall): Promise<void> {
   const sql = 'SELECT upload_id FROM @artifact_uploads WHERE tenant_id = ?';
   for (const { upload_id } of await db.read<{ upload_id: string }>(sql, [tenantId], call)) {
@@ -153,7 +153,7 @@ export async function removeUploads(db: SqlDatabase, tenantId: string, call: Eng
   }
 }
 
-/** Only an upload that has not become a blob: its row is there as long as it is under way. */
+/** Removes an upload only while its row exists, that is, before it becomes a blob. */
 async function removeUpload(tx: SqlTransaction, tenantId: string, uploadId: string): Promise<void> {
   if ((await tx.all(END, [tenantId, uploadId])).length > 0) await removeChunks(tx, tenantId, uploadId);
 }

@@ -1,6 +1,6 @@
 /**
- * Records of the space `requests` in SQL: a row with the single field `answer`, which is forgotten at its end. They have no
- * revision of their own, are never scanned or watched, and are changed in the same transaction as the record they belong to.
+ * Records of the space `requests` in SQL: a row with the single field `answer` and the time to remove it. They have no
+ * revision, are never scanned or watched, and are changed in the same transaction as the record they belong to.
  */
 import type { EngineCall, RecordName, RecordState, RecordWrite, StoredRecord } from '@tidemark/core/engine';
 import { NOW, type SqlDatabase, type SqlTransaction } from '../database.ts';
@@ -18,7 +18,7 @@ interface AnswerRow {
 const FIELD = 'answer';
 const LOOK = `SELECT answer, forget_at, ${NOW} AS now FROM @requests WHERE tenant_id = ? AND id = ?`;
 
-/** A row that was seen is locked; one that was not must not be there. */
+/** Inserts a row that was absent when read, or updates one that is locked. */
 const SAVE = `
   INSERT INTO @requests AS stored (tenant_id, id, answer, forget_at) VALUES (?, ?, ?, ${NOW} + ?)
   ON CONFLICT (tenant_id, id) DO UPDATE SET answer = excluded.answer, forget_at = excluded.forget_at
@@ -32,7 +32,7 @@ export async function lookAtAnswer(db: SqlDatabase, tx: SqlTransaction, name: Re
   return { state: answerIn(row), hasFields: true, storedRevision: integerOf(row.forget_at), requests: [], now };
 }
 
-/** Reads answers outside of any transaction. */
+/** Reads an answer outside any transaction. */
 export async function readAnswer(db: SqlDatabase, name: RecordName, call: EngineCall): Promise<StoredRecord | null> {
   const [row] = await db.read<AnswerRow>(LOOK, [name.tenantId, name.key], call);
   const state = row && answerIn(row);
@@ -51,7 +51,7 @@ export async function saveAnswer(tx: SqlTransaction, write: RecordWrite, before:
   return { state: answerIn(row), hasFields: true, storedRevision, requests: [], now };
 }
 
-/** The answer of a row as a record; `undefined` from its end on. */
+/** Converts a row to a record; `undefined` once it has expired. */
 function answerIn({ answer, forget_at, now }: AnswerRow): RecordState | undefined {
   const expiresAt = integerOf(forget_at);
   if (expiresAt <= integerOf(now)) return undefined;

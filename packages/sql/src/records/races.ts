@@ -1,12 +1,15 @@
-/** Begins again when another has made or changed a record since it was looked at; bounded (GEN-3). */
+/** Retries a transaction when another writer has created or changed a record since it was read; bounded (GEN-3). */
 import { TidemarkError } from '@tidemark/core';
 
 const MOST_RACES = 50;
 
-/** Another has made or changed the record since we looked; only where rows are locked, for an absent one is not. */
+/**
+ * Another writer has created or changed the record since it was read. Only on engines with row locks, which do not
+ * cover absent rows.
+ */
 export class Raced extends Error {}
 
-/** Repeats an attempt that wrote nothing when it raced; each looks afresh. */
+/** Retries an attempt that threw `Raced` and wrote nothing. Each attempt reads again. */
 export async function settleRaces<T>(attempt: () => Promise<T>): Promise<T> {
   for (let race = 0; race < MOST_RACES; race++) {
     try {

@@ -1,10 +1,10 @@
-/** How records come out of their two tables: one row per field, gathered by key and compared with their checksums. */
+/** Converts joined rows of the two tables, one per field, to records, and compares them with their checksums. */
 import type { PlacedRecord, RecordState, ScannedRecord, StoredRecord } from '@tidemark/core/engine';
 import { NOW } from '../database.ts';
 import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
 import { isIntact } from './sums.ts';
 
-/** A field with its record, as joined rows give it; without a field for a record that has lost all of them. */
+/** A field joined with its record. The field is null when the record has lost all of them. */
 export interface FieldRow {
   key: string;
   revision: SqlInteger;
@@ -16,13 +16,13 @@ export interface FieldRow {
   value: Uint8Array | null;
 }
 
-/** What has expired is invisible from that millisecond on (KV-2). */
+/** An expired record is invisible from that millisecond on (KV-2). */
 export const IS_LIVE = `(expires_at IS NULL OR expires_at > ${NOW})`;
 
-/** The store's time where the record expires, else 0: on SQLite every look at the clock is a call into JavaScript. */
+/** The store's time if the record expires, else 0. On SQLite every read of the clock is a call into JavaScript. */
 export const NOW_IF_EXPIRING = `CASE WHEN expires_at IS NULL THEN 0 ELSE ${NOW} END AS now`;
 
-/** The records of rows that come in order of keys, each with the milliseconds it has left. */
+/** Groups rows ordered by key into records, each with its remaining milliseconds. */
 export function gatherRecords(tenantId: string, rows: readonly FieldRow[]): ScannedRecord[] {
   const records: ScannedRecord[] = [];
   for (let from = 0; from < rows.length; ) {
@@ -34,7 +34,7 @@ export function gatherRecords(tenantId: string, rows: readonly FieldRow[]): Scan
   return records;
 }
 
-/** The same for rows in order of places, then keys. */
+/** The same for rows ordered by position in the job index, then key. */
 export function gatherPlaced(tenantId: string, rows: readonly (FieldRow & { place: string })[]): PlacedRecord[] {
   const records: PlacedRecord[] = [];
   for (let from = 0; from < rows.length; ) {
@@ -51,7 +51,7 @@ type StateRow = Pick<FieldRow, 'revision' | 'expires_at' | 'field' | 'value'>;
 
 const NO_FIELDS: ReadonlyMap<string, Uint8Array> = new Map();
 
-/** The record of some rows that follow each other. */
+/** Converts consecutive rows to one record. */
 function recordOf(tenantId: string, rows: readonly FieldRow[], from: number, to: number): ScannedRecord {
   const { key, sum, now } = rows[from]!;
   const state = stateOf(rows, from, to);
@@ -69,8 +69,8 @@ function recordOf(tenantId: string, rows: readonly FieldRow[], from: number, to:
 }
 
 /**
- * The record that joined rows speak of, whether it is intact or not. A field whose name is not text, as a flipped bit of a SQLite
- * row can make it, is left out; the sum of the record tells.
+ * Converts joined rows to a record, whether it is intact or not. Skips a field whose name is not text, which a flipped
+ * bit of a SQLite row can cause; the record's checksum then fails.
  */
 export function stateOf(rows: readonly StateRow[], from = 0, to = rows.length): RecordState {
   const fields = new Map<string, Uint8Array>();
@@ -82,7 +82,7 @@ export function stateOf(rows: readonly StateRow[], from = 0, to = rows.length): 
   return { fields, revision: integerOf(revision), expiresAt: integerOrNull(expires_at) };
 }
 
-/** A record as it stands at a time. */
+/** Returns the record as of a time. */
 export function storedRecord(state: RecordState, now: number): StoredRecord {
   const ttlMs = state.expiresAt === null ? null : state.expiresAt - now;
   return { fields: state.fields, revision: state.revision, ttlMs };

@@ -1,20 +1,23 @@
-/** What a transaction has seen of records before it changes them. */
+/** Records as a transaction has read them before it changes them. */
 import type { RecordState } from '@tidemark/core/engine';
 
-/** A record under the eyes of a transaction. */
+/** A record as read in a transaction. */
 export interface Seen {
-  /** The record; absent when there is none or it has expired. */
+  /** The record; `undefined` when it is absent or has expired. */
   state: RecordState | undefined;
   /** Whether the fields of `state` were read. */
   hasFields: boolean;
-  /** The stored record does not match its checksum: `state` has no fields, and only a step that replaces them all may follow. */
+  /**
+   * The stored record does not match its checksum: `state` has no fields, and only a step that replaces them all is
+   * allowed.
+   */
   damaged?: true;
-  /** Of the stored row, expired or not; 0 when there is none. */
+  /** Revision of the stored row, expired or not; 0 when it is absent. */
   storedRevision: number;
   /** The request ids of the stored row, expired or not, oldest first. */
   requests: readonly string[];
   now: number;
 }
 
-/** What a transaction has seen of some records. */
+/** Records read in a transaction, by id. */
 export type Looked = Map<string, Seen>;

@@ -1,6 +1,6 @@
 /**
- * Conditional steps on records, inside a transaction: look, decide by the rules all engines share, change. Fields are
- * read only when the step needs them.
+ * Conditional steps on records inside a transaction: read, decide by the rules that all engines share, write. Fields
+ * are read only when the step needs them.
  */
 import {
   corruptValue,
@@ -26,10 +26,10 @@ import type { Looked, Seen } from './seen.ts';
 import { isIntact, recordStart, recordSum } from './sums.ts';
 import { movePlaces, OF_RECORD, REMOVE_FIELDS, REMOVE_RECORD, writeFields } from './writing.ts';
 
-/** A change with the tenant it belongs to, for those who watch. */
+/** A change with its tenant, for watchers. */
 export interface MadeChange extends RecordChange {
   tenantId: string;
-  /** Of the change, also when it was a removal. */
+  /** Revision of the change; removals have one too. */
   revision: number;
   expiresAt: number | null;
 }
@@ -53,18 +53,18 @@ const LOOK_WITH_FIELDS = `
     LEFT JOIN @kv_fields AS kv_field ON kv_field.tenant_id = record.tenant_id AND kv_field.key = record.key
    WHERE record.tenant_id = ? AND record.key = ?`;
 
-/** Makes a record that did not exist when we looked; writes nothing when another writer was faster. */
+/** Inserts a record that was absent when read. Writes nothing when another writer was faster. */
 const MAKE_RECORD = `
   INSERT INTO @kv_records (revision, expires_at, requests, sum, tenant_id, key)
   VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (tenant_id, key) DO NOTHING`;
 
-/** Changes a stored record; writes nothing when its revision is not the one we saw. Cheaper than an upsert. */
+/** Changes a stored record. Writes nothing when its revision has changed since it was read. Cheaper than an upsert. */
 const MOVE_RECORD = `
   UPDATE @kv_records SET revision = ?, expires_at = ?, requests = ?, sum = ?
   WHERE tenant_id = ? AND key = ? AND revision = ?`;
 
-/** Looks at whole records for steps that follow in the same transaction; nobody changes those that are there meanwhile. */
+/** Reads whole records for later steps in the same transaction. Existing records cannot change in between. */
 export async function lookAt(db: SqlDatabase, tx: SqlTransaction, names: readonly RecordName[]): Promise<Looked> {
   const seen: Looked = new Map();
   for (const name of names) {
@@ -75,13 +75,13 @@ export async function lookAt(db: SqlDatabase, tx: SqlTransaction, names: readonl
   return seen;
 }
 
-/** A record as it was seen. */
+/** Returns a record as it was read. */
 export function recordIn(looked: Looked, name: RecordName): StoredRecord | null {
   const { state, now } = looked.get(idOf(name))!;
   return state ? storedRecord(state, now) : null;
 }
 
-/** Carries out several steps, all or none; gives how each went and what has changed. */
+/** Applies several steps, all or none. Returns the outcome of each and the changes. */
 export async function takeSteps(
   db: SqlDatabase,
   tx: SqlTransaction,
@@ -119,14 +119,14 @@ export async function takeSteps(
   return { outcomes, changes };
 }
 
-/** Whether this very request was carried out before; asked after the record is locked, if there is one. */
+/** Whether this request was already carried out. Checked after the record is locked, if it exists. */
 async function isAnswered(tx: SqlTransaction, write: RecordWrite, { requests }: Seen): Promise<boolean> {
   const { name, requestId, requestIsNew } = write;
   if (requestId === undefined || requestIsNew) return false;
   return requests.includes(requestId) || (await answerOf(tx, name.tenantId, requestName(name, requestId).key)) !== null;
 }
 
-/** A job's fields say where it stood in the index. */
+/** The fields of a job determine its position in the index. */
 function needsFields(write: RecordWrite): boolean {
   return write.mode === 'merge' || jobTypeOf(write.name.key) !== null || (write.expect?.fields?.size ?? 0) > 0;
 }
@@ -134,7 +134,7 @@ function needsFields(write: RecordWrite): boolean {
 async function look(db: SqlDatabase, tx: SqlTransaction, name: RecordName, withFields: boolean): Promise<Seen> {
   if (name.space === 'requests') return lookAtAnswer(db, tx, name);
   const params = [name.tenantId, name.key];
-  // Locked by a statement of its own: one that waits for a lock and joins would miss fields added meanwhile.
+  // Locks in a separate statement: a joined statement that waits for the lock would miss fields added meanwhile.
   if (!withFields) return seenRows(name, await tx.all<RecordRow>(LOOK + db.forUpdate, params), false);
   if (db.forUpdate !== '') await tx.all(LOOK + db.forUpdate, params);
   return seenRows(name, await tx.all<RecordRow>(LOOK_WITH_FIELDS, params), true);
@@ -152,12 +152,12 @@ function seenRows({ tenantId, key }: RecordName, rows: readonly RecordRow[], has
   return expiresAt !== null && expiresAt <= now ? { state: undefined, ...seen } : { state, ...seen };
 }
 
-/** The request ids in the column of a record. */
+/** Parses the request ids in the column of a record. */
 export function requestsIn(column: string | null): string[] {
   return column === null ? [] : (JSON.parse(column) as string[]);
 }
 
-/** Writes what the step makes of the record; every change has a revision of its own, removals too. */
+/** Writes the result of the step. Every change has its own revision, removals too. */
 async function change(
   db: SqlDatabase,
   tx: SqlTransaction,
@@ -167,7 +167,7 @@ async function change(
 ): Promise<Seen> {
   const { tenantId, key } = write.name;
   if (write.name.space === 'requests') return saveAnswer(tx, write, before);
-  // There is none, and none comes to be.
+  // The record is absent and stays absent.
   if (!before.state && recordAfter(write, undefined, 1, 0) === null) return before;
   const [next] = await tx.all<{ revision: SqlInteger; now: SqlInteger }>(db.revisions.next, []);
   const [revision, now] = [integerOf(next!.revision), integerOf(next!.now)];
@@ -182,7 +182,7 @@ async function change(
         ? await tx.run(MAKE_RECORD, params)
         : await tx.run(MOVE_RECORD, [...params, before.storedRevision]);
     if (saved === 0) throw new Raced('The record was changed meanwhile');
-    // An expired record leaves nothing to the one that takes its place.
+    // Nothing of an expired record carries over to the record that replaces it.
     const startsOver = before.storedRevision > 0 && (write.mode === 'replace' || !before.state);
     if (startsOver) await tx.run(REMOVE_FIELDS, [tenantId, key]);
     await writeFields(tx, write, start, state.fields, startsOver ? undefined : before.state?.fields);
@@ -199,7 +199,7 @@ async function change(
   return { state, hasFields: true, storedRevision: state ? revision : 0, requests: held, now };
 }
 
-/** Keeps request ids that leave their record, five minutes from now or from when the record expired. */
+/** Keeps request ids that leave their record for five minutes from now, or from when the record expired. */
 export async function keepRequests(
   tx: SqlTransaction,
   name: RecordName,
@@ -212,8 +212,8 @@ export async function keepRequests(
 }
 
 /**
- * Where rows are locked, one that is not there is not: a retry of the request may have made the record, and another may have
- * removed it, since we looked. Its id, kept at once, is what the two meet at.
+ * Row locks do not cover absent rows: since the read, a retry of the request may have created the record and another
+ * request may have removed it. Both attempts insert the request id, so that only one succeeds.
  */
 async function fenceRequest(db: SqlDatabase, tx: SqlTransaction, write: RecordWrite): Promise<void> {
   const { name, requestId, requestIsNew } = write;
@@ -222,7 +222,7 @@ async function fenceRequest(db: SqlDatabase, tx: SqlTransaction, write: RecordWr
   if (!isFirst) throw new Raced('The request was carried out meanwhile');
 }
 
-/** Ids hold no NUL, so that no two records meet. */
+/** Ids contain no NUL, so this is unambiguous. */
 function idOf({ space, tenantId, key }: RecordName): string {
   return `${space}\0${tenantId}\0${key}`;
 }

@@ -1,12 +1,12 @@
 /**
- * Checksums of records in SQL. Each field has a sum, for reads of that field alone; the record has the total of them with its
- * revision and expiry, so that a field row that was lost, renamed or left behind is found too.
+ * Checksums of records in SQL. Each field has a checksum, for reads of that field alone. The record has their total
+ * with its revision and expiry, which detects a field row that was lost, renamed or left behind.
  */
 import { type RecordState, sumBytes, sumInteger, sumName } from '@tidemark/core/engine';
 
 const START = sumName('kv', 0);
 
-/** The sum that those of a record and its fields begin with. */
+/** The start value for the checksums of a record and its fields. */
 export function recordStart(tenantId: string, key: string): number {
   return sumName(key, sumName(tenantId, START));
 }
@@ -21,7 +21,9 @@ export function recordSum(start: number, { fields, revision, expiresAt }: Record
   return sum;
 }
 
-/** Whether a record is what was stored: it has at least one field and, unless it is from before sums, the right one. */
+/**
+ * Whether a record matches its checksum and has at least one field. Records from before checksums have none to match.
+ */
 export function isIntact(tenantId: string, key: string, state: RecordState, sum: number | null): boolean {
   return state.fields.size > 0 && (sum === null || recordSum(recordStart(tenantId, key), state) === sum);
 }

@@ -1,6 +1,7 @@
 /**
- * A watcher of records. What this process writes is pushed as it commits; what others write, and what expires, is found
- * by comparing revisions. The promise: the latest state of every changed key is reported; states between may merge.
+ * A watcher of records. Changes of this process are pushed as they commit. Changes of other processes, and expiries,
+ * are found by comparing revisions. The latest state of every changed key is reported; intermediate states may be
+ * merged.
  */
 
 import { isTidemarkError } from '@tidemark/core';
@@ -20,20 +21,20 @@ import { keyRange } from '../ranges.ts';
 import { integerOf, integerOrNull, type SqlInteger } from '../values.ts';
 import type { MadeChange } from './step.ts';
 
-/** How often a watcher looks for what others have changed, unless it is woken before. */
+/** How often a watcher compares revisions unless it is woken earlier. */
 const LOOK_EVERY_MS = 200;
 const LOOK_LIMIT_MS = 5_000;
-/** After this long a write is committed or given up. */
+/** After this long a write has been committed or abandoned. */
 const LONGEST_WRITE_MS = 15_000;
-/** A long look is followed by a pause this many times as long. */
+/** After a long comparison, the watcher sleeps this many times as long. */
 const REST_FACTOR = 4;
 const REVISIONS_AT_ONCE = 1_000;
 const RECORDS_AT_ONCE = 100;
 
-/** What a watcher waits for between two looks. */
+/** The topic that wakes watchers. */
 const TOPIC = 'kv';
 
-/** What is known of a key. A removal of our own stays known until a look has caught up with it. */
+/** The last known state of a key. A removal by this process stays until a comparison has covered it. */
 interface Known {
   revision: number;
   expiresAt: number | null;
@@ -45,14 +46,14 @@ type KeyRevisions = ReadonlyMap<string, { revision: number; expiresAt: number | 
 export class RecordWatcher {
   readonly #db: SqlDatabase;
   readonly #records: Pick<Records, 'get'>;
-  readonly #place: { tenantId: string; prefix: string };
+  readonly #target: { tenantId: string; prefix: string };
   readonly #ended = new AbortController();
   readonly #signal: AbortSignal;
   readonly #queue: ChangeQueue;
   readonly #known = new Map<string, Known>();
-  /** The revision up to which a look has seen everything; `null` before the first one. */
-  #mark: number | null = null;
-  /** Revisions above the mark that this process has made, of any key. */
+  /** The revision up to which everything was compared; `null` before the first comparison. */
+  #comparedUpTo: number | null = null;
+  /** Revisions above `#comparedUpTo` that this process has made, of any key. */
   #ours: number[] = [];
   #unsettledUntil = 0;
   #failure: unknown;
@@ -60,25 +61,25 @@ export class RecordWatcher {
   constructor(
     db: SqlDatabase,
     records: Pick<Records, 'get'>,
-    place: { tenantId: string; prefix: string },
+    target: { tenantId: string; prefix: string },
     signals: Pick<SqlSignals, 'wait'>,
     signal: AbortSignal,
   ) {
     this.#db = db;
     this.#records = records;
-    this.#place = place;
+    this.#target = target;
     this.#signal = AbortSignal.any([signal, this.#ended.signal]);
     this.#queue = new ChangeQueue(this.#signal);
-    // The first look begins here and now: changes count from this moment on.
+    // The first comparison starts now: changes count from this moment on.
     void this.#run(signals);
   }
 
-  /** Aborted when nobody listens any more. */
+  /** Aborts when the last listener has gone. */
   get signal(): AbortSignal {
     return this.#signal;
   }
 
-  /** The changes as they come, until the caller's signal aborts. */
+  /** Yields changes until the caller's signal aborts. */
   async *changes(): AsyncGenerator<RecordChange, void, undefined> {
     try {
       yield* this.#queue.changes();
@@ -88,10 +89,10 @@ export class RecordWatcher {
     }
   }
 
-  /** Takes notice of any change that this process has committed. */
+  /** Reports a change that this process has committed. */
   push({ tenantId, key, type, record, revision, expiresAt }: MadeChange): void {
     this.#ours.push(revision);
-    if (tenantId !== this.#place.tenantId || !key.startsWith(this.#place.prefix)) return;
+    if (tenantId !== this.#target.tenantId || !key.startsWith(this.#target.prefix)) return;
     if (this.#isOld(key, revision)) return;
     this.#known.set(key, { revision, expiresAt, removed: record === null });
     this.#queue.push({ key, type, record });
@@ -119,17 +120,21 @@ export class RecordWatcher {
   async #look(call: EngineCall): Promise<void> {
     const { latest } = this.#db.revisions;
     const [row] = await this.#db.read<{ revision: SqlInteger; now: SqlInteger }>(latest, [], call);
-    const [mark, now] = [integerOf(row!.revision), integerOf(row!.now)];
-    if (this.#mark === null || this.#othersHaveWritten(this.#mark, mark) || this.#somethingExpired(now)) {
-      await this.#compare(mark, now, call);
+    const [newest, now] = [integerOf(row!.revision), integerOf(row!.now)];
+    if (
+      this.#comparedUpTo === null ||
+      this.#othersHaveWritten(this.#comparedUpTo, newest) ||
+      this.#somethingExpired(now)
+    ) {
+      await this.#compare(newest, now, call);
     }
-    this.#mark = mark;
-    this.#ours = this.#ours.filter((revision) => revision > mark);
+    this.#comparedUpTo = newest;
+    this.#ours = this.#ours.filter((revision) => revision > newest);
   }
 
-  /** Every change has a revision of its own: those that are missing among ours are others'. */
+  /** Every change has its own revision: revisions missing among ours belong to other processes. */
   #othersHaveWritten(from: number, to: number): boolean {
-    // A revision that was given out belongs to a change that may be committed any moment, or never.
+    // An issued revision belongs to a change that may be committed at any moment, or never.
     if (!this.#db.revisions.committedInOrder) {
       if (to > from) this.#unsettledUntil = performance.now() + LONGEST_WRITE_MS;
       return performance.now() < this.#unsettledUntil;
@@ -142,32 +147,33 @@ export class RecordWatcher {
     return false;
   }
 
-  async #compare(mark: number, now: number, call: EngineCall): Promise<void> {
+  async #compare(newest: number, now: number, call: EngineCall): Promise<void> {
     const known = new Map(this.#known);
     const there = await this.#readRevisions(now, call);
     this.#reportVanished(known, there, now);
     const changed: string[] = [];
     for (const [key, { revision, expiresAt }] of there) {
       if (this.#isOld(key, revision)) continue;
-      // What was there before we began is no change.
-      if (this.#mark === null && revision <= mark) this.#known.set(key, { revision, expiresAt, removed: false });
+      // Records that existed before the watch are not changes.
+      if (this.#comparedUpTo === null && revision <= newest)
+        this.#known.set(key, { revision, expiresAt, removed: false });
       else changed.push(key);
     }
     for (const some of inParts(changed, RECORDS_AT_ONCE)) await this.#reportChanged(some, there, call);
   }
 
-  /** The live keys of the prefix with their revisions. */
+  /** Returns the live keys of the prefix with their revisions. */
   async #readRevisions(now: number, call: EngineCall): Promise<KeyRevisions> {
     const there = new Map<string, { revision: number; expiresAt: number | null }>();
     for (let after: string | null = null; ; ) {
-      const range = keyRange('key', this.#place.prefix, after);
+      const range = keyRange('key', this.#target.prefix, after);
       const rows: { key: string; revision: SqlInteger; expires_at: SqlInteger | null }[] = await this.#db.read(
         `SELECT key, revision, expires_at
            FROM @kv_records
           WHERE tenant_id = ? AND ${range.sql}
           ORDER BY key
           LIMIT ${REVISIONS_AT_ONCE}`,
-        [this.#place.tenantId, ...range.params],
+        [this.#target.tenantId, ...range.params],
         call,
       );
       for (const row of rows) {
@@ -181,7 +187,7 @@ export class RecordWatcher {
 
   #reportVanished(known: ReadonlyMap<string, Known>, there: KeyRevisions, now: number): void {
     for (const [key, before] of known) {
-      // What became known while the revisions were read may be missing among them.
+      // Keys pushed while the revisions were being read may be missing among them.
       if (there.has(key) || this.#known.get(key) !== before) continue;
       this.#known.delete(key);
       const { expiresAt, removed } = before;
@@ -191,18 +197,18 @@ export class RecordWatcher {
   }
 
   async #reportChanged(keys: readonly string[], there: KeyRevisions, call: EngineCall): Promise<void> {
-    const names = keys.map((key) => ({ space: 'kv', tenantId: this.#place.tenantId, key }) as const);
+    const names = keys.map((key) => ({ space: 'kv', tenantId: this.#target.tenantId, key }) as const);
     const records = await this.#records.get(names, call).catch((error) => this.#readEach(names, error, call));
     for (const [at, key] of keys.entries()) {
       const record = records[at];
-      // Gone again, or pushed while we read: there is nothing new to say.
+      // Removed again, or pushed while we read: nothing new to report.
       if (!record || this.#isOld(key, record.revision)) continue;
       this.#known.set(key, { revision: record.revision, expiresAt: there.get(key)!.expiresAt, removed: false });
       this.#queue.push({ key, type: 'put', record });
     }
   }
 
-  /** One damaged record must not end the watch of all others: it is left out until it is written again. */
+  /** One damaged record must not end the watch: it is skipped until it is written again. */
   async #readEach(names: readonly RecordName[], error: unknown, call: EngineCall): Promise<(StoredRecord | null)[]> {
     if (!isTidemarkError(error, 'CORRUPT_VALUE')) throw error;
     const damage = new Damage();

@@ -1,4 +1,4 @@
-/** Brings the fields of a record, and the places of a job, from what they were to what a step makes of them. */
+/** Updates the field rows of a record, and the index entries of a job, from the old state to the new one. */
 import { type Fields, placesOf, type RecordName, type RecordState, type RecordWrite } from '@tidemark/core/engine';
 import type { SqlTransaction } from '../database.ts';
 import { batchesOf, bySize, placeholders } from '../statements.ts';
@@ -22,8 +22,8 @@ const saveFields = bySize(
 );
 
 /**
- * Writes the fields that the step names, with sums that begin with `start`, and removes those that were there; a merge has
- * always read them.
+ * Writes the fields that the step names, with checksums that start with `start`, and removes the fields that it drops.
+ * A merge has always read them.
  */
 export async function writeFields(
   tx: SqlTransaction,
@@ -49,7 +49,7 @@ export async function writeFields(
   }
 }
 
-/** Brings a job's entries in the index up to date; an expired or damaged record may have left some. */
+/** Updates a job's index entries. An expired or damaged record may have left some. */
 export async function movePlaces(
   tx: SqlTransaction,
   { tenantId, key }: RecordName,

@@ -1,18 +1,18 @@
-/** The database as the shared run engine sees it: rows as arrays, and work confined to the tenant of a run. */
+/** The database as the shared run engine sees it: rows as arrays, and work confined to one tenant. */
 import type { EngineCall } from '@tidemark/core/engine';
 import type { SqlDatabase, SqlTransaction, SqlValue } from '../database.ts';
 
 export interface SqlRunTransaction extends SqlTransaction {
-  /** All rows a statement gives as arrays of their columns, which are cheaper to read than objects. */
+  /** Returns all rows of a statement as arrays of columns, which are cheaper to read than objects. */
   arrays(sql: string, params: readonly SqlValue[]): Promise<unknown[][]>;
 }
 
-/** Calls that name a tenant reach the rows of that tenant alone, whatever the view of the call may see. */
+/** Calls that name a tenant are confined to that tenant's rows, whatever else the caller may see. */
 export interface SqlRunDatabase<Tx extends SqlRunTransaction> extends SqlDatabase {
   readArrays(sql: string, params: readonly SqlValue[], call: EngineCall, tenantId?: string): Promise<unknown[][]>;
-  /** One statement that writes; returns how many rows it has written. */
+  /** Runs one write statement and returns how many rows it has written. */
   execute(sql: string, params: readonly SqlValue[], call: EngineCall, tenantId?: string): Promise<number>;
   write<T>(work: (tx: Tx) => Promise<T>, call: EngineCall, tenantId?: string): Promise<T>;
-  /** A parameter that is JSON text, where its type does not follow from a column. */
+  /** The placeholder for a JSON parameter whose type does not follow from a column. */
   readonly json: string;
 }

@@ -1,4 +1,7 @@
-/** The run engine that SQL engines share: heads, events, snapshots, removal and restore. Each adds its append and its feed. */
+/**
+ * The run engine that SQL engines share: heads, events, snapshots, removal and restore. Each engine adds its append and
+ * feed.
+ */
 import {
   type DamagedHead,
   type EngineCall,
@@ -29,21 +32,23 @@ import { type RestoreDialect, SqlRestore } from './restore.ts';
 import { HEAD_COLUMNS, headOf, headsOf } from './rows.ts';
 import { SqlSnapshots } from './snapshots.ts';
 
-/** How an engine differs in what is shared. */
+/** The engine-specific parts of the shared run engine. */
 export interface RunDialect<Tx extends SqlRunTransaction> extends RestoreDialect<Tx> {
-  /** A condition that a label, by its name, has a value: two parameters in this order. */
+  /** A condition that a label has a value. Parameters: name, value. */
   hasLabel: string;
-  /** Heads read by one statement of a list. */
+  /** Number of heads that one statement of a list reads. */
   listStep: number;
-  /** Events removed in one transaction. */
+  /** Number of events removed in one transaction. */
   removeStep: number;
-  /** Takes the next number of a release inside a transaction, in the order of commits. */
+  /** Takes the next release number inside a transaction. Numbers are in commit order. */
   takeReleaseNumber(tx: SqlTransaction): Promise<number>;
-  /** Redacts an event inside a transaction and counts it in the head. The first redaction of an event stays. */
+  /**
+   * Redacts an event inside a transaction and counts it in the head. A second redaction of an event changes nothing.
+   */
   redact(tx: Tx, run: RunKey, runSeq: number, redaction: StoredRedaction): Promise<RedactionOutcome>;
 }
 
-/** `changed`: the payload went with this call; `known`: it had gone before; `missing`: there is no such event. */
+/** `changed`: this call removed the payload. `known`: it was already removed. `missing`: the event does not exist. */
 export type RedactionOutcome = 'changed' | 'known' | 'missing';
 
 type Head = RunHead | RunTombstone | null;
@@ -85,7 +90,7 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
   abstract feed(after: string | null, limit: number, call: EngineCall): Promise<FeedEntry[]>;
   abstract waitForEvents(run: RunKey | null, call: EngineCall): Promise<void>;
 
-  /** Called before a transaction looks at the row of a head; an engine that holds a newer head back writes it now. */
+  /** Called before a transaction reads the row of a head. An engine that defers head writes writes a newer head now. */
   protected async settleHead(_tx: Tx, _run: RunKey): Promise<void> {}
 
   /** Called at the end of a transaction that changed the row of a head. */
@@ -94,7 +99,7 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
   /** Called after the commit that made a run visible again. */
   protected abstract announce(run: RunKey): void;
 
-  /** Reads the head inside a transaction in which nobody else can move it. */
+  /** Reads the head and locks it until the end of the transaction. */
   async #lockHead(tx: Tx, run: RunKey): Promise<Head> {
     await this.settleHead(tx, run);
     return lockHead(tx, this.database, run);
@@ -118,7 +123,7 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
     return (await this.database.readArrays(SELECT_TENANTS, [runId], call)).map(([tenantId]) => tenantId as string);
   }
 
-  /** Read in steps where a long page would keep the process from other work. */
+  /** Reads in steps, because one long page would block the process. */
   async list(query: RunQuery, call: EngineCall, onDamaged?: (head: DamagedHead) => void): Promise<RunHead[]> {
     const heads: RunHead[] = [];
     for (let { after } = query; ; ) {
@@ -165,7 +170,7 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
     while (await this.database.write(step, call, run.tenantId));
   }
 
-  /** Finishes the removal of runs that a crash interrupted. */
+  /** Finishes removals of runs that a crash interrupted. */
   async removeLeftovers(call: EngineCall): Promise<void> {
     for (const [tenantId, runId] of await this.database.readArrays(SELECT_LEFTOVERS, [], call))
       await this.#removeEvents({ tenantId: tenantId as string, runId: runId as string }, call);
@@ -198,7 +203,7 @@ export abstract class SqlRuns<Tx extends SqlRunTransaction, Db extends SqlRunDat
   }
 }
 
-/** Where a list goes on after a row, whether or not its head can be decoded. */
+/** The position from which a list continues after a row, even if its head cannot be decoded. */
 function listPosition(row: readonly unknown[]): NonNullable<RunQuery['after']> {
   const at = (column: (typeof HEAD_COLUMNS)[number]) => row[HEAD_COLUMNS.indexOf(column)];
   return { createdAt: at('created_at') as number, tenantId: at('tenant_id') as string, runId: at('run_id') as string };

@@ -1,8 +1,11 @@
-/** The statement behind `listRuns`: conditions only for what was asked, keyset paging over (created_at, tenant, run). */
+/**
+ * The statement behind `listRuns`: only the conditions that the query needs, keyset paging over (created_at, tenant,
+ * run).
+ */
 import type { RunQuery } from '@tidemark/core/engine';
 import { HEAD_COLUMNS } from './rows.ts';
 
-/** `hasLabel` is the engine's own condition that a label, by its name, has a value: two parameters in this order. */
+/** `hasLabel` is the engine's condition that a label has a value. Parameters: name, value. */
 export function runListSql(query: RunQuery, hasLabel: string): { sql: string; params: (string | number)[] } {
   const conditions = ['removed IS NULL'];
   const params: (string | number)[] = [];
@@ -21,7 +24,7 @@ export function runListSql(query: RunQuery, hasLabel: string): { sql: string; pa
   where('updated_at >= ?', query.updatedAfter);
   where('updated_at < ?', query.updatedBefore);
   if (query.statuses) {
-    // A run whose events set no status yet shows as PENDING.
+    // A run whose events have not set a status is PENDING.
     const orNone = query.statuses.includes('PENDING') ? ' OR status IS NULL' : '';
     where(`(status IN (${query.statuses.map(() => '?').join(', ')})${orNone})`, ...query.statuses);
   }

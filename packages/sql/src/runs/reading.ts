@@ -1,4 +1,4 @@
-/** Heads and events of runs, as statements and as rows of the answer. */
+/** Statements that read heads and events of runs. */
 import {
   digestOf,
   eventOfRow,
@@ -25,7 +25,7 @@ export const SELECT_TENANTS = `
   SELECT tenant_id FROM @runs
   WHERE run_id = ? AND (removed IS NULL OR removed ->> 'kind' <> 'deleted') LIMIT 2`;
 
-/** Reads the head inside a transaction; where rows are locked, nobody else can move it until the end. */
+/** Reads the head inside a transaction. On engines with row locks, locks it until the end. */
 export async function lockHead(
   tx: SqlRunTransaction,
   { forUpdate }: Pick<SqlDatabase, 'forUpdate'>,
@@ -49,12 +49,15 @@ export async function eventsInside(
   return (await tx.arrays(SELECT_EVENTS, eventsParams(run, afterSeq, limit))).map((row) => eventOfRow(row));
 }
 
-/** The columns of a feed's row after those of its cursor, in the order of `feedEntry`; `linkBefore` selects the link before the commit. */
+/**
+ * The columns of a feed row after its cursor, in the order of `feedEntry`. `linkBefore` selects the link before the
+ * commit.
+ */
 export function feedColumns(linkBefore: string): string {
   return `e.tenant_id, e.run_id, (${linkBefore}) AS link_before, ${EVENT_COLUMNS.map((column) => `e.${column}`).join(', ')}`;
 }
 
-/** An entry of the feed from a row that has `feedColumns` from a position on. */
+/** Decodes a feed entry from a row whose `feedColumns` start at index `from`. */
 export function feedEntry(cursor: string, row: readonly unknown[], from: number): IntactEntry {
   const linkBefore = row[from + 2];
   return {
@@ -65,6 +68,6 @@ export function feedEntry(cursor: string, row: readonly unknown[], from: number)
   };
 }
 
-/** A condition for `e`, an event: its run is not removed. */
+/** A condition on the event `e`: its run is not removed. */
 export const NOT_REMOVED =
   'NOT EXISTS (SELECT 1 FROM @runs r WHERE r.run_id = e.run_id AND r.tenant_id = e.tenant_id AND r.removed IS NOT NULL)';

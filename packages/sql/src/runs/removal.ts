@@ -1,4 +1,4 @@
-/** Removes runs: the tombstone in one step, the events in small ones, so that nobody waits long for a lock. */
+/** Removes runs: the tombstone in one step, the events in small steps, so that no lock is held for long. */
 import {
   checkRemoval,
   type RemoveRunOptions,
@@ -24,13 +24,13 @@ export const SELECT_LEFTOVERS = `
 
 const SELECT_LEFT = `SELECT 1 FROM @run_events WHERE run_id = ? AND tenant_id = ? AND ${RUN_IS_GONE} LIMIT 1`;
 
-/** By comparison with one number: with a list of them, PostgreSQL takes quadratic time on a table without statistics. */
+/** Compares with a single number: with a list, PostgreSQL takes quadratic time on a table without statistics. */
 const DELETE_EVENTS = `
   DELETE FROM @run_events WHERE run_id = ? AND tenant_id = ? AND run_seq > (
     SELECT max(run_seq) - CAST(? AS bigint) FROM @run_events WHERE run_id = ? AND tenant_id = ?)
   AND ${RUN_IS_GONE}`;
 
-/** Leaves the tombstone of a run: from here on it is gone for readers and writers. False for an unknown run. */
+/** Writes the tombstone of a run, which hides it from readers and writers. Returns false for an unknown run. */
 export async function markRemoved(
   tx: SqlTransaction,
   run: RunKey,
@@ -45,9 +45,12 @@ export async function markRemoved(
   return isThere;
 }
 
-/** Removes up to `step` events of a removed run; true while some are left, also those that another process removes. */
+/**
+ * Removes up to `step` events of a removed run. Returns true while events are left, including those that another
+ * process is removing.
+ */
 export async function removeSomeEvents(tx: SqlTransaction, run: RunKey, step: number): Promise<boolean> {
-  const place = [run.runId, run.tenantId];
-  await tx.run(DELETE_EVENTS, [...place, step, ...place, ...place]);
-  return (await tx.all(SELECT_LEFT, [...place, ...place])).length > 0;
+  const key = [run.runId, run.tenantId];
+  await tx.run(DELETE_EVENTS, [...key, step, ...key, ...key]);
+  return (await tx.all(SELECT_LEFT, [...key, ...key])).length > 0;
 }

@@ -1,4 +1,7 @@
-/** Puts a run back into its tables, one transaction a part: the run is hidden until the last part, and then comes last in the feed. */
+/**
+ * Restores a run into its tables, one transaction per part. The run is hidden until the last part, then comes last in
+ * the feed.
+ */
 import {
   isTombstone,
   planRestore,
@@ -15,20 +18,23 @@ import type { SqlRunTransaction } from './database.ts';
 import { HEAD_COLUMNS, valuesOfHead } from './rows.ts';
 import { removeSnapshot } from './snapshots.ts';
 
-/** `leftovers`: events of the run that was removed before are still to go; `raced`: another has made the run since we looked. Neither wrote anything. */
+/**
+ * `leftovers`: events of the previously removed run must be removed first. `raced`: another process has created the run
+ * since we looked. Neither wrote anything.
+ */
 type RestoreOutcome = 'written' | 'there' | 'leftovers' | 'raced';
 
-/** How an engine writes events, and what its feed adds to the head of a run `r`. */
+/** How an engine writes events, and which columns its feed adds to the head of a run `r`. */
 export interface RestoreDialect<Tx extends SqlRunTransaction> {
-  /** Columns of a head that only this engine has, and their first values: each begins with a comma. */
+  /** Columns of a head that only this engine has, and their initial values. Each starts with a comma. */
   headColumns: string;
   headValues: string;
-  /** Assignments when a head is written again, and when it is shown at the end: each begins with a comma. */
+  /** Assignments for rewriting a head, and for showing it at the end. Each starts with a comma. */
   headMoves: string;
   headShows: string;
   addEvents(tx: Tx, run: RunKey, events: readonly StoredRunEvent[]): Promise<void>;
-  /** Readers of the feed may have passed the events up to this sequence: moves them behind all that was read. */
-  placeAnew(tx: Tx, run: RunKey, upToSeq: number): Promise<void>;
+  /** Moves events up to this sequence behind everything that feed readers may already have read. */
+  moveToFeedEnd(tx: Tx, run: RunKey, upToSeq: number): Promise<void>;
 }
 
 const SELECT_LAST_SEQ = 'SELECT coalesce(max(run_seq), 0) AS seq FROM @run_events WHERE run_id = ? AND tenant_id = ?';
@@ -48,7 +54,7 @@ export class SqlRestore<Tx extends SqlRunTransaction> {
       INSERT INTO @runs (${HEAD_COLUMNS.join(', ')}${headColumns})
       VALUES (${HEAD_COLUMNS.map(() => '?').join(', ')}${headValues})
       ON CONFLICT (run_id, tenant_id) DO NOTHING`;
-    // Its rewrites never fall below those of the run that was here before.
+    // `rewrites` never falls below that of the run that was here before.
     this.#changeHead = `
       UPDATE @runs AS r SET ${STATE_COLUMNS.map((column) => `${column} = ?`).join(', ')},
         rewrites = CASE WHEN r.rewrites > ? THEN r.rewrites ELSE ? END, removed = ?${headMoves}
@@ -57,7 +63,7 @@ export class SqlRestore<Tx extends SqlRunTransaction> {
       UPDATE @runs AS r SET removed = NULL, rewrites = rewrites + 1${headShows} WHERE run_id = ? AND tenant_id = ?`;
   }
 
-  /** Writes a part inside an open transaction, over a head that cannot move meanwhile. */
+  /** Writes one part inside an open transaction. The caller holds the head. */
   async write(
     tx: Tx,
     run: RunKey,
@@ -65,25 +71,28 @@ export class SqlRestore<Tx extends SqlRunTransaction> {
     head: RunHead | RunTombstone | null,
     options: { now: number; overDeleted?: boolean },
   ): Promise<RestoreOutcome> {
-    const place = [run.runId, run.tenantId];
-    const [last] = await tx.all<{ seq: SqlInteger }>(SELECT_LAST_SEQ, place);
+    const key = [run.runId, run.tenantId];
+    const [last] = await tx.all<{ seq: SqlInteger }>(SELECT_LAST_SEQ, key);
     const stored = integerOf(last!.seq);
     const plan = planRestore(run, part, { head, restored: stored }, options);
     if (plan === null) return 'there';
     const isBegun = isTombstone(head) && head.kind === 'restoring';
     if (!isBegun && stored > 0) return 'leftovers';
     if (!(await this.#hideHead(tx, head, part.head, plan.tombstone))) return 'raced';
-    if (part.isLast && isBegun) await this.#dialect.placeAnew(tx, run, stored);
+    if (part.isLast && isBegun) await this.#dialect.moveToFeedEnd(tx, run, stored);
     if (plan.events.length > 0) await this.#dialect.addEvents(tx, run, plan.events);
     if (!part.isLast) return 'written';
-    // A snapshot that was stored while the run was gone may be of another history.
+    // A snapshot stored while the run was removed may belong to another history.
     await removeSnapshot(tx, run);
-    await tx.run(this.#showHead, place);
+    await tx.run(this.#showHead, key);
     await removeQuarantine(tx, run);
     return 'written';
   }
 
-  /** Writes the head as it will be, behind the tombstone; false when another has made the run since we looked. */
+  /**
+   * Writes the new head, hidden by the tombstone. Returns false when another process has created the run since we
+   * looked.
+   */
   async #hideHead(
     tx: SqlTransaction,
     before: RunHead | RunTombstone | null,

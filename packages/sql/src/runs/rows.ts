@@ -1,4 +1,4 @@
-/** Rows of `runs` and `run_events`, the same on every SQL engine: column lists and how values go in and come out. */
+/** Rows of `runs` and `run_events`, the same on every SQL engine: column lists, encoding and decoding of values. */
 import { type EventFieldName, isTidemarkError } from '@tidemark/core';
 import {
   type DamagedHead,
@@ -19,7 +19,7 @@ export function columnOf(field: EventFieldName): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** The columns of a head, in the order `headOf` and `valuesOfHead` have them. */
+/** The columns of a head, in the order of `headOf` and `valuesOfHead`. */
 export const HEAD_COLUMNS = [
   'tenant_id',
   'run_id',
@@ -58,7 +58,7 @@ export function valuesOfHead(head: RunHead): RowValue[] {
   ];
 }
 
-/** The heads of a list's rows; those that cannot be decoded are passed on. */
+/** Decodes the heads of a list. Passes heads that cannot be decoded to `onDamaged`. */
 export function headsOf(rows: readonly (readonly unknown[])[], onDamaged?: (head: DamagedHead) => void): RunHead[] {
   return rows.flatMap((row) => {
     try {
@@ -71,7 +71,7 @@ export function headsOf(rows: readonly (readonly unknown[])[], onDamaged?: (head
   });
 }
 
-/** Throws `CORRUPT_EVENT` for a head that cannot be decoded. */
+/** Decodes a head. Throws `CORRUPT_EVENT` if it cannot be decoded. */
 export function headOf(row: readonly unknown[]): RunHead | RunTombstone {
   try {
     return decodeHead(row);

@@ -1,4 +1,4 @@
-/** Stored snapshots: one row a run, never an older one over a newer. */
+/** Stored snapshots: one row per run. An older snapshot never replaces a newer one. */
 import type { EngineCall, RunKey, StoredSnapshot } from '@tidemark/core/engine';
 import { NOW, type SqlTransaction } from '../database.ts';
 import type { SqlRunDatabase, SqlRunTransaction } from './database.ts';
@@ -8,8 +8,9 @@ type Database = SqlRunDatabase<SqlRunTransaction>;
 const SELECT = 'SELECT last_event_seq, rewrites, snapshot_data FROM @run_snapshots WHERE run_id = ? AND tenant_id = ?';
 
 /**
- * An older snapshot never overwrites a newer one (RUN-13), and none is stored of a run that was removed or rewritten since.
- * Where rows are locked the head is, so that neither can happen before the snapshot is there to be removed or overwritten.
+ * Skips a snapshot that is older than the stored one (RUN-13), or whose run was removed or rewritten since. On engines
+ * with row locks the head is locked, so that neither can happen before the snapshot exists to be removed or
+ * overwritten.
  */
 const upsertSql = ({ forUpdate, json }: Database) => `
   WITH head AS (SELECT removed, rewrites FROM @runs WHERE run_id = ? AND tenant_id = ?${forUpdate})
@@ -22,7 +23,7 @@ const upsertSql = ({ forUpdate, json }: Database) => `
   WHERE CAST(? AS integer) = 1
     AND (excluded.rewrites, excluded.last_event_seq) >= (stored.rewrites, stored.last_event_seq)`;
 
-/** An update, since an insert would find nothing in its way once another transaction has dropped the snapshot. */
+/** An UPDATE: an INSERT would find no conflict once another transaction has removed the snapshot. */
 const replaceSql = ({ forUpdate, json }: Database) => `
   WITH head AS (SELECT removed, rewrites FROM @runs WHERE run_id = ? AND tenant_id = ?${forUpdate})
   UPDATE @run_snapshots AS stored
@@ -53,24 +54,27 @@ export class SqlSnapshots {
     return row ? { lastEventSeq: row[0] as number, rewrites: row[1] as number, body: row[2] as string } : null;
   }
 
-  /** Stores a snapshot over an older one, or only over `over`; over none for `null`. Returns whether it was stored. */
+  /**
+   * Stores a snapshot over an older one. With `over`, only over exactly that one; with `null`, only where none is
+   * stored. Returns whether it was stored.
+   */
   async save(
     { runId, tenantId }: RunKey,
     { status, lastEventSeq, rewrites, body }: StoredSnapshot & { status: string },
     call: EngineCall,
     over: StoredSnapshot | null | undefined,
   ): Promise<boolean> {
-    const place = [runId, tenantId];
+    const key = [runId, tenantId];
     const [sql, params] = over
       ? [
           this.#replace,
           [
-            ...place,
+            ...key,
             status,
             lastEventSeq,
             rewrites,
             body,
-            ...place,
+            ...key,
             rewrites,
             rewrites,
             lastEventSeq,
@@ -79,7 +83,7 @@ export class SqlSnapshots {
         ]
       : [
           this.#upsert,
-          [...place, tenantId, runId, status, lastEventSeq, rewrites, body, rewrites, over === undefined ? 1 : 0],
+          [...key, tenantId, runId, status, lastEventSeq, rewrites, body, rewrites, over === undefined ? 1 : 0],
         ];
     return (await this.#database.execute(sql, params, call, tenantId)) > 0;
   }

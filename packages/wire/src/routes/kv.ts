@@ -26,7 +26,7 @@ import { routes } from './route.ts';
 
 const WRITE_PROBLEMS = ['PAYLOAD_TOO_LARGE', 'STORAGE_FULL', 'QUOTA_EXCEEDED', 'OUTCOME_UNKNOWN'] as const;
 
-const UNMET_CONDITION = { 412: 'CONFLICT: the record is not as the condition says' };
+const UNMET_CONDITION = { 412: 'CONFLICT: the record does not meet the condition' };
 
 export const KV_ROUTES = routes({
   'GET /v1/kv': {

@@ -1,4 +1,4 @@
-/** `runs events` and `runs state`: what happened in a run, and what was true after any event of it. */
+/** `runs events` and `runs state`: show the events of a run, and its state after any event. */
 import { blameRun, type RunEventRecord, type RunStore, TidemarkError } from '@tidemark/core';
 import { defineCommand } from '../../command.ts';
 import { follow } from '../../follow.ts';
@@ -14,11 +14,11 @@ const events = defineCommand({
   effect: 'ro',
   args: { run: RUN },
   options: {
-    follow: toggle('then show each new one as it is stored', 'f'),
-    afterSeq: withDefault(integer('seq', 'only those after this one'), 0),
-    tail: integer('n', 'only the last so many', 1),
-    type: texts('type', 'only of this type'),
-    step: texts('step', 'only of this step'),
+    follow: toggle('keep showing new events as they are stored', 'f'),
+    afterSeq: withDefault(integer('seq', 'only events after this sequence'), 0),
+    tail: integer('n', 'only the last n events', 1),
+    type: texts('type', 'only events of this type'),
+    step: texts('step', 'only events of this step'),
     failed: toggle('only failures'),
   },
   examples: [
@@ -34,7 +34,7 @@ const events = defineCommand({
       (options.type.length === 0 || options.type.includes(event.eventType)) &&
       (options.step.length === 0 || (event.stepId !== undefined && options.step.includes(event.stepId))) &&
       (!options.failed || event.eventType.endsWith('Failed'));
-    const afterSeq = await startOf(runs, args.run, options);
+    const afterSeq = await startAfter(runs, args.run, options);
     if (options.follow) {
       return follow(context, {
         from: (cursor, signal) =>
@@ -48,14 +48,14 @@ const events = defineCommand({
     await out.list(
       filtered(runs.readEvents(args.run, { afterSeq }), isShown),
       EVENTS,
-      `Run ${args.run} has no such events.`,
+      `No events of run ${args.run} found.`,
     );
     return undefined;
   },
 });
 
-/** `--tail` counts stored events, before any filter. */
-async function startOf(
+/** Returns the sequence to read after. `--tail` counts stored events, before any filter. */
+async function startAfter(
   runs: RunStore,
   runId: string,
   { afterSeq, tail }: { afterSeq: number; tail: number | undefined },
@@ -85,13 +85,13 @@ const BLAME: View<BlamedPath> = {
 const stateCommand = defineCommand({
   name: 'runs state',
   summary: 'Show the state of a run, now or after any of its events',
-  details: 'With --blame, each value is shown with the sequence of the event that last wrote it.',
+  details: 'With --blame, shows each value with the sequence of the event that last wrote it.',
   effect: 'ro',
   args: { run: RUN },
   options: {
-    at: integer('seq', 'as it was after this event', 1),
-    path: withDefault(text('pointer', 'only this part, as JSON Pointer: /steps/0/status'), ''),
-    blame: toggle('tell which event wrote what'),
+    at: integer('seq', 'state after this event', 1),
+    path: withDefault(text('pointer', 'only this part, as a JSON Pointer: /steps/0/status'), ''),
+    blame: toggle('show which event wrote each value'),
   },
   examples: [
     { line: 'runs state order-42', shows: '"status":"RUNNING"' },
@@ -101,16 +101,16 @@ const stateCommand = defineCommand({
       shows: '"path":"/steps/0/status","value":"FAILED","runSeq":3',
     },
   ],
-  async run({ store, out, args, options, patient }) {
+  async run({ store, out, args, options, longCall }) {
     const opened = await store();
-    const at = { ...patient, ...(options.at === undefined ? {} : { atSeq: options.at }) };
+    const at = { ...longCall, ...(options.at === undefined ? {} : { atSeq: options.at }) };
     const snapshot = await opened.runs.projectSnapshot(args.run, at);
     if (options.blame) {
       const blamed = Object.entries(await blameRun(opened, args.run, at))
         .filter(([path]) => path === options.path || path.startsWith(`${options.path}/`))
         .map(([path, runSeq]) => ({ path, value: valueAt(snapshot, path), runSeq }))
         .filter(({ value }) => typeof value !== 'object' || value === null);
-      await out.list(blamed, BLAME, `Nothing under ${options.path} was written by an event.`);
+      await out.list(blamed, BLAME, `No event wrote anything under ${options.path}.`);
       return;
     }
     const value = valueAt(snapshot, options.path);

@@ -1,4 +1,4 @@
-/** `runs list` and `runs show`: which runs there are, and how one of them stands. */
+/** `runs list` and `runs show`: list runs, and show the status and steps of one. */
 import { RUN_STATUSES, type RunSnapshot } from '@tidemark/core';
 import { at, durationText, state } from '../../cells.ts';
 import { defineCommand } from '../../command.ts';
@@ -9,18 +9,18 @@ import { RUNS, STEPS } from './views.ts';
 
 const list = defineCommand({
   name: 'runs list',
-  summary: 'List runs, the newest first',
+  summary: 'List runs, newest first',
   effect: 'ro',
   options: {
-    status: choicesOf(RUN_STATUSES, 'status', 'only of this status, or of several: FAILED,PAUSED'),
-    plan: text('id', 'only of this plan'),
-    project: text('id', 'only of this project'),
-    environment: text('id', 'only of this environment'),
-    label: pairs('only with this label'),
-    parent: text('run', 'only those that this run started'),
-    since: moment('time', 'only created since then: a time, or how long ago'),
-    quietSince: moment('time', 'only without an event since then'),
-    order: choice(['newest', 'oldest'], 'which come first'),
+    status: choicesOf(RUN_STATUSES, 'status', 'only runs with this status, or with one of several: FAILED,PAUSED'),
+    plan: text('id', 'only runs of this plan'),
+    project: text('id', 'only runs of this project'),
+    environment: text('id', 'only runs of this environment'),
+    label: pairs('only runs with this label'),
+    parent: text('run', 'only runs started by this run'),
+    since: moment('time', 'only runs created since then: a time, or how long ago'),
+    quietSince: moment('time', 'only runs without an event since then'),
+    order: choice(['newest', 'oldest'], 'order of the list (default newest)'),
     limit: limitOption,
   },
   examples: [
@@ -46,7 +46,7 @@ const list = defineCommand({
     await out.list(
       upTo(limit, (page) => runs.listRuns({ ...filter, ...page }), out),
       RUNS,
-      'There are no such runs.',
+      'No runs found.',
     );
   },
 });
@@ -75,13 +75,13 @@ const SNAPSHOT: View<RunSnapshot> = {
 
 const show = defineCommand({
   name: 'runs show',
-  summary: 'Show how a run stands, with its steps',
+  summary: 'Show the status and the steps of a run',
   effect: 'ro',
   args: { run: one('id of the run') },
   examples: [{ line: 'runs show order-42', shows: '"status":"RUNNING"' }],
-  async run({ store, out, args, patient }) {
+  async run({ store, out, args, longCall }) {
     const { runs } = await store();
-    const snapshot = await runs.projectSnapshot(args.run, patient);
+    const snapshot = await runs.projectSnapshot(args.run, longCall);
     await out.show(snapshot, SNAPSHOT);
     if (out.form === 'table' && snapshot.steps.length > 0) {
       await out.raw('\n');

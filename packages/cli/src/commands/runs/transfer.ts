@@ -1,4 +1,4 @@
-/** `runs export` and `runs import`: whole runs as JSON lines, with the hash chain that proves them. */
+/** `runs export` and `runs import`: whole runs as JSON lines, with their hash chains. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
@@ -10,9 +10,9 @@ import { writeWholeFile } from '../../whole-file.ts';
 
 const exportRuns = defineCommand({
   name: 'runs export',
-  summary: 'Write whole runs as JSON lines',
+  summary: 'Export whole runs as JSON lines',
   details:
-    'Each line is a part of a run with its hash chain, as `tidemark runs import` reads it. Payloads are as they are stored.',
+    'Each line is a part of a run with its hash chain, in the form that `tidemark runs import` reads. Payloads are exported as stored.',
   effect: 'ro',
   args: { runs: many('ids of the runs') },
   options: { to: text('file', 'write to this file instead of stdout') },
@@ -20,9 +20,9 @@ const exportRuns = defineCommand({
     { line: 'runs export order-42 order-7', shows: '"isLast":true' },
     { line: 'runs export order-42 --to order-42.jsonl', shows: 'order-42.jsonl' },
   ],
-  async run({ store, out, args, options, patient }) {
+  async run({ store, out, args, options, longCall }) {
     const { runs } = await store({ mustExist: true });
-    const lines = linesOf(runs, args.runs, patient);
+    const lines = exportLines(runs, args.runs, longCall);
     if (options.to === undefined) {
       for await (const line of lines) await out.raw(line);
       return;
@@ -32,36 +32,36 @@ const exportRuns = defineCommand({
   },
 });
 
-async function* linesOf(
+async function* exportLines(
   runs: RunStore,
   ids: readonly string[],
-  patient: CallOptions,
+  longCall: CallOptions,
 ): AsyncGenerator<string, void, undefined> {
-  for (const id of ids) for await (const part of runs.exportRun(id, patient)) yield `${JSON.stringify(part)}\n`;
+  for (const id of ids) for await (const part of runs.exportRun(id, longCall)) yield `${JSON.stringify(part)}\n`;
 }
 
 const importRuns = defineCommand({
   name: 'runs import',
-  summary: 'Put exported runs into a store',
+  summary: 'Import exported runs into a store',
   details:
-    'Sequences, times and hashes stay as they were. The same import again changes nothing; another run of the same id is a conflict.',
+    'Sequences, times and hashes are kept. Repeating an import changes nothing; a different run with the same id is a conflict.',
   effect: 'rw',
-  args: { file: one('file that `tidemark runs export` wrote, or - for the input') },
-  options: { overDeleted: toggle('also bring back runs that were deleted') },
+  args: { file: one('file written by `tidemark runs export`, or - for stdin') },
+  options: { overDeleted: toggle('also restore deleted runs') },
   examples: [
     { line: 'runs import exported.jsonl --store sqlite:copy.db', shows: '"restored":true' },
     { line: 'runs import exported.jsonl --dry-run', shows: '"would":"import"' },
   ],
   async run(context) {
-    const { store, out, io, args, options, dryRun, patient } = context;
-    const parts = partsOf(args.file, io);
+    const { store, out, io, args, options, dryRun, longCall } = context;
+    const parts = readParts(args.file, io);
     const runs = dryRun ? undefined : (await store()).runs;
     for await (const run of runsIn(parts)) {
       if (!runs) {
         await reportRun(context, run);
         continue;
       }
-      const restored = await runs.restoreRun(run, { ...options, ...patient, keepEncoded: true });
+      const restored = await runs.restoreRun(run, { ...options, ...longCall, keepEncoded: true });
       await out.report({ ...restored }, restored.runId);
     }
   },
@@ -77,7 +77,7 @@ async function reportRun(
   }
 }
 
-async function* partsOf(name: string, io: Io): AsyncGenerator<RunPart, void, undefined> {
+async function* readParts(name: string, io: Io): AsyncGenerator<RunPart, void, undefined> {
   const input = name === '-' ? Readable.from(io.stdin) : createReadStream(name);
   let number = 0;
   for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
@@ -86,17 +86,17 @@ async function* partsOf(name: string, io: Io): AsyncGenerator<RunPart, void, und
   }
 }
 
-function parsePart(line: string, place: string): RunPart {
+function parsePart(line: string, position: string): RunPart {
   try {
     const part = JSON.parse(line) as RunPart;
     if (typeof part?.run?.runId === 'string' && typeof part.isLast === 'boolean') return part;
   } catch {
-    // Told below, with the place.
+    // Reported below, with the position.
   }
-  throw invalidArgument(place, 'a line that `tidemark runs export` wrote');
+  throw invalidArgument(position, 'a line that `tidemark runs export` wrote');
 }
 
-/** The runs of a file one after the other; each is read to its last part before the next begins. */
+/** Yields the runs of a file one by one. Each is read to its last part before the next begins. */
 async function* runsIn(parts: AsyncIterator<RunPart>): AsyncGenerator<AsyncIterable<RunPart>, void, undefined> {
   for (let next = await parts.next(); !next.done; next = await parts.next()) {
     const first = next.value;
@@ -112,7 +112,7 @@ async function* runsIn(parts: AsyncIterator<RunPart>): AsyncGenerator<AsyncItera
         part = following.value;
       }
     })();
-    // A run that was there already is not read on: its other parts are passed over.
+    // The import stops reading a run that already exists: skip its remaining parts.
     while (!isAtEnd) {
       const skipped = await parts.next();
       if (skipped.done) return;

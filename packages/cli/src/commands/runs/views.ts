@@ -1,4 +1,4 @@
-/** How runs, their events and their steps are shown. */
+/** Table columns for runs, events and steps. */
 import type { RunEventRecord, RunSummary, StepSnapshot } from '@tidemark/core';
 import { at, durationText, inShort, state } from '../../cells.ts';
 import type { View } from '../../output.ts';

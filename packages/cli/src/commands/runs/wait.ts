@@ -1,4 +1,4 @@
-/** `runs wait`: until a run is in a state or has an event, or the time is up. */
+/** `runs wait`: waits until a run has a status or a sequence, or the time is up. */
 import { hasRunEnded, invalidArgument, RUN_STATUSES, type RunStatus, TidemarkError } from '@tidemark/core';
 import { defineCommand } from '../../command.ts';
 import { EXIT } from '../../exit-codes.ts';
@@ -6,14 +6,14 @@ import { choicesOf, duration, one, text, withDefault } from '../../options.ts';
 
 export const wait = defineCommand({
   name: 'runs wait',
-  summary: 'Wait until a run has come so far',
-  details: 'Exit code 6 when it ended otherwise, or in a status of --fail-on; 7 when the time is up.',
+  summary: 'Wait until a run reaches a status or a sequence',
+  details: 'Exit code 6 when the run ended with another status, or with one of --fail-on; 7 when the time is up.',
   effect: 'ro',
   args: { run: one('id of the run') },
   options: {
     for: withDefault(text('what', 'a status, `ended`, or `seq=42`'), 'ended'),
-    within: withDefault(duration('duration', 'how long at most'), 300_000, '5m'),
-    failOn: choicesOf(RUN_STATUSES, 'status', 'exit with 6 in this status'),
+    within: withDefault(duration('duration', 'maximum time to wait'), 300_000, '5m'),
+    failOn: choicesOf(RUN_STATUSES, 'status', 'exit with 6 when the run has this status'),
   },
   examples: [
     { line: 'runs wait order-7', shows: '"status":"FAILED"' },
@@ -22,7 +22,7 @@ export const wait = defineCommand({
     { line: 'runs wait order-42 --for COMPLETED --within 100ms', shows: 'TIMEOUT', exit: 7 },
   ],
   async run({ store, out, io, args, options }) {
-    const isReached = goalOf(options.for);
+    const isReached = parseGoal(options.for);
     const { runs } = await store();
     const limit = AbortSignal.timeout(options.within);
     const signal = AbortSignal.any([io.signal, limit]);
@@ -46,11 +46,11 @@ export const wait = defineCommand({
       if (!signal.aborted) throw error;
     }
     if (io.signal.aborted) return EXIT.interrupted;
-    throw new TidemarkError('TIMEOUT', `Run ${args.run} has not come to ${options.for} within ${options.within} ms`);
+    throw new TidemarkError('TIMEOUT', `Run ${args.run} did not reach ${options.for} within ${options.within} ms`);
   },
 });
 
-function goalOf(what: string): (status: RunStatus, seq: number) => boolean {
+function parseGoal(what: string): (status: RunStatus, seq: number) => boolean {
   const seq = /^seq=(\d+)$/.exec(what)?.[1];
   if (seq !== undefined) return (_, last) => last >= Number(seq);
   if (what === 'ended') return hasRunEnded;

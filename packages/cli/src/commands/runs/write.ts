@@ -1,4 +1,4 @@
-/** `runs append`, `runs fork` and `runs delete`: adding to a run, branching off from one, removing one whole. */
+/** `runs append`, `runs fork` and `runs delete`. */
 import { randomUUID } from 'node:crypto';
 import { type RunEventInput, TidemarkError } from '@tidemark/core';
 import { readObject } from '../../arguments.ts';
@@ -9,17 +9,17 @@ const append = defineCommand({
   name: 'runs append',
   summary: 'Append an event to a run',
   details:
-    'Scope and plan default to those of the run, or to `default` for a new one. With --key the command can be sent again safely.',
+    'Scope and plan default to those of the run, or to `default` for a new run. With --key the command can be retried safely.',
   effect: 'rw',
   args: { run: one('id of the run') },
   options: {
     type: required(text('type', 'type of the event, such as StepCompleted')),
-    data: text('json', 'payload: JSON, @file, or - for the input'),
-    step: text('step', 'step it is about'),
+    data: text('json', 'payload: JSON, @file, or - for stdin'),
+    step: text('step', 'step of the event'),
     attempt: withDefault(integer('n', 'logical attempt', 1), 1),
-    key: text('key', 'idempotency key; derived when absent'),
-    expectSeq: integer('seq', 'only if this is the last sequence of the run'),
-    strict: toggle('refuse an event that the state of the run does not allow'),
+    key: text('key', 'idempotency key (default: derived from the event)'),
+    expectSeq: integer('seq', 'only if the last sequence of the run is this one'),
+    strict: toggle('reject an event that is not allowed in the state of the run'),
     project: text('id', 'project of a new run'),
     environment: text('id', 'environment of a new run'),
     plan: text('id', 'plan of a new run'),
@@ -61,33 +61,33 @@ const append = defineCommand({
     });
     await out.report({ ...result }, result.eventId);
     if (result.payloadMatches === false)
-      await out.note(`The key was used by event ${result.runSeq}, which says something else; nothing was written.`);
+      await out.note(`The key was already used by event ${result.runSeq} with other content; nothing was written.`);
   },
 });
 
 const fork = defineCommand({
   name: 'runs fork',
-  summary: 'Make a new run of the events of another',
+  summary: 'Create a run from the events of another',
   effect: 'rw',
   args: { run: one('id of the run') },
   options: {
     as: required(text('run', 'id of the new run')),
-    at: integer('seq', 'copy up to this event; all when absent', 1),
+    at: integer('seq', 'copy up to this event (default: all events)', 1),
   },
   examples: [{ line: 'runs fork order-7 --at 2 --as order-7-again', shows: '"copied":2' }],
-  async run({ store, out, args, options, dryRun, patient }) {
+  async run({ store, out, args, options, dryRun, longCall }) {
     const { runs } = await store();
     const atSeq = options.at ?? (await runs.headSeq(args.run));
     if (dryRun)
       return out.report({ dryRun: true, would: 'fork', runId: args.run, atSeq, toRunId: options.as }, options.as);
-    await out.report({ ...(await runs.forkRun(args.run, { toRunId: options.as, atSeq, ...patient })) }, options.as);
+    await out.report({ ...(await runs.forkRun(args.run, { toRunId: options.as, atSeq, ...longCall })) }, options.as);
   },
 });
 
 const remove = defineCommand({
   name: 'runs delete',
   summary: 'Delete a whole run',
-  details: 'Its id stays taken, so that a late retry cannot bring it back.',
+  details: 'The id stays reserved, so that a late retry cannot recreate the run.',
   effect: 'destructive',
   args: { run: one('id of the run') },
   examples: [
@@ -95,13 +95,13 @@ const remove = defineCommand({
     { line: 'runs delete order-42 --yes', shows: '"deleted":true' },
     { line: 'runs delete order-42', shows: 'pass --yes', exit: 2 },
   ],
-  async run({ store, out, args, dryRun, confirm, patient }) {
+  async run({ store, out, args, dryRun, confirm, longCall }) {
     const { runs } = await store();
     const events = await runs.headSeq(args.run);
     if (events === 0) throw new TidemarkError('RUN_NOT_FOUND', `There is no run ${JSON.stringify(args.run)}`);
     if (dryRun) return out.report({ dryRun: true, would: 'delete', runId: args.run, events }, args.run);
     await confirm({ action: `delete the run ${args.run} with its ${events} events`, answer: args.run });
-    const deleted = await runs.deleteRun(args.run, { expectedSeq: events, ...patient });
+    const deleted = await runs.deleteRun(args.run, { expectedSeq: events, ...longCall });
     await out.report({ runId: args.run, deleted, events }, args.run);
   },
 });

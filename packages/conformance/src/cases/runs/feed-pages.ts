@@ -53,7 +53,7 @@ export async function feedMark(bench: Bench): Promise<string> {
   const { eventId } = await runs.appendEvent(runEvent(bench, { runId: bench.id('mark'), eventType: 'FeedMark' }));
   let after = bench.feedStart;
   for (let waits = 0; ; ) {
-    const page = { limit: LARGE_FEED_PAGE, wait: PATIENCE, ...(after === undefined ? {} : { after }) };
+    const page = { limit: LARGE_FEED_PAGE, wait: PATIENCE, ...(after === undefined ? {} : { cursor: after }) };
     const { items, next } = await runs.feedPage(page);
     const mark = items.find((item) => item.event.eventId === eventId);
     if (mark) return mark.cursor;

@@ -1,6 +1,6 @@
 /**
- * The agent engine of every keyed backend, derived once from its journal and records. Each step is safe among
- * several processes and under a crash after any of them: only single records and commits are taken to be atomic.
+ * The agent engine of keyed backends, built on journal and records. Only single records and commits are assumed to be
+ * atomic: every step is safe among several processes, and under a crash after any of them.
  */
 
 import type { AgentEngine } from '../../engine/agents.ts';
@@ -19,7 +19,7 @@ import { keyedSessions } from './sessions.ts';
 import { keyedTasks } from './tasks.ts';
 import { keyedTrajectories } from './trajectories.ts';
 
-/** All capabilities of agents over one journal and one set of records. */
+/** Creates all agent capabilities over one journal and one set of records. */
 export function keyedAgents(journal: Journal, records: Records, context: StoreContext): AgentEngine {
   const contention = new Contention(context);
   const book = new SessionBook(records, contention);

@@ -1,4 +1,4 @@
-/** Remote bindings over records: the key is (trace, context or none, task), so that a save again updates (AGT-3). */
+/** Remote bindings over records. The key is (trace, optional context, task), so saving again updates (AGT-3). */
 import type { RemoteBinding } from '../../contracts/agents.ts';
 import type { BindingEngine } from '../../engine/agents.ts';
 import type { Records, ScannedRecord } from '../../engine/records.ts';

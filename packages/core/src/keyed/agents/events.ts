@@ -1,4 +1,4 @@
-/** Flow events over journals: one journal per trace, and one of its own for events without a trace (AGT-2). */
+/** Flow events over journals: one journal per trace, and one for events without a trace (AGT-2). */
 import type { EventEngine, FlowEventRow } from '../../engine/agents.ts';
 import type { Journal, JournalEntry } from '../../engine/journal.ts';
 import type { Contention } from '../../tools/contention.ts';
@@ -30,19 +30,19 @@ export function keyedEvents(journal: Journal, contention: Contention): EventEngi
       for await (const page of readJournal(journal, name, call)) {
         for (const entry of page) rows.push(rowOf(traceId, entry));
       }
-      // The sort is stable: events of one `ts` stay in the order of insertion.
+      // The sort is stable: events with the same `ts` stay in insertion order.
       rows.sort((a, b) => a.ts - b.ts);
       yield* inParts(rows, PAGE);
     },
   };
 }
 
-/** The trace a journal is of; `null` for that of events without one. */
+/** Returns the trace of a journal; `null` for the journal of events without a trace. */
 export function traceOfJournal(name: string): string | null {
   return name.startsWith(TRACE) ? name.slice(TRACE.length) : null;
 }
 
-/** No trace can be named so that it meets the journal of events without one. */
+/** The prefix of traces separates them from the journal of events without a trace. */
 export function journalOf(traceId: string | null): string {
   return traceId === null ? 'none' : TRACE + traceId;
 }

@@ -1,6 +1,6 @@
 /**
- * Memory over records: a version counted by conditional writes, and the requests that changed it (AGT-5, GEN-8). A state that
- * is deleted leaves its version and requests for a day, without content.
+ * Memory over records: a version counted by conditional writes, and the requests that changed it (AGT-5, GEN-8). A
+ * deleted state leaves its version and requests for a day, without content.
  */
 import {
   type MemoryRequest,
@@ -17,15 +17,15 @@ import { joinKey } from '../../tools/joined-keys.ts';
 import { fieldsOf, numberField, textField } from '../../tools/record-fields.ts';
 import { scanRecords } from '../scan.ts';
 
-/** Memory states are megabytes at times: few are held at a time. */
+/** Memory states can be megabytes, so few are read at a time. */
 const SCAN_PAGE = 32;
-/** What a deleted state reads as to those who do not know that it is. */
+/** The content of a deleted state, for readers that ignore the `deleted` field. */
 const NOTHING = 'null';
 
-/** A state as it was read, deleted or not. */
+/** A stored state, deleted or not. */
 interface Stored {
   isThere: boolean;
-  /** Of the last save. */
+  /** The version of the last save. */
   version: number;
   requests: MemoryRequest[];
   revision: number;
@@ -33,11 +33,11 @@ interface Stored {
 }
 
 export function keyedMemory(records: Records, contention: Contention): MemoryEngine {
-  const turns = new KeyedMutex();
+  const mutex = new KeyedMutex();
   const nameOf = (tenantId: string, key: string): RecordName => ({ space: 'memory', tenantId, key });
 
-  /** The version that a request was given, if it was carried out. */
-  const answerTo = async (
+  /** Returns the version a request produced, if it was applied before. */
+  const appliedVersion = async (
     tenantId: string,
     { key, requestId, requestIsNew }: MemoryChange,
     { requests }: Stored,
@@ -50,7 +50,7 @@ export function keyedMemory(records: Records, contention: Contention): MemoryEng
     return kept ? numberField(kept, 'answer') : undefined;
   };
 
-  /** Writes a state under the revision that was read, after the requests that no longer fit are kept beside it. */
+  /** Writes a state at the revision that was read, after storing the dropped requests separately. */
   const write = async (
     tenantId: string,
     { key, requestId }: MemoryChange,
@@ -61,7 +61,7 @@ export function keyedMemory(records: Records, contention: Contention): MemoryEng
     const { state, version, deleted } = next;
     const { now } = stored;
     const { held, left } = memoryRequestsAfter(stored.requests, [requestId, version, now], now);
-    await Promise.all(left.map(([id, given]) => keep(tenantId, key, id, given, call)));
+    await Promise.all(left.map(([id, given]) => storeRequest(tenantId, key, id, given, call)));
     const set = fieldsOf({ state, version, updatedAt: now, requests: JSON.stringify(held) });
     if (deleted !== null) set.set('deleted', Buffer.from('1'));
     const [expect, ttlMs] = [{ revision: stored.revision }, deleted === null ? null : VERSION_KEPT_MS];
@@ -69,7 +69,7 @@ export function keyedMemory(records: Records, contention: Contention): MemoryEng
     return (await records.write({ name, mode: 'replace', expect, set, ttlMs, brief: true }, call)).applied;
   };
 
-  const keep = (tenantId: string, key: string, requestId: string, version: number, call: EngineCall) => {
+  const storeRequest = (tenantId: string, key: string, requestId: string, version: number, call: EngineCall) => {
     const name = memoryRequestName(tenantId, key, requestId);
     return records.write(
       { name, mode: 'replace', set: fieldsOf({ answer: version }), ttlMs: REQUEST_KEPT_MS, brief: true },
@@ -95,15 +95,15 @@ export function keyedMemory(records: Records, contention: Contention): MemoryEng
       const { key, state, expectedVersion } = memory;
       const attempt = async () => {
         const stored = await read(tenantId, key, call);
-        const answered = await answerTo(tenantId, memory, stored, call);
-        if (answered !== undefined) return { saved: true, version: answered };
+        const appliedAs = await appliedVersion(tenantId, memory, stored, call);
+        if (appliedAs !== undefined) return { saved: true, version: appliedAs };
         const current = stored.isThere ? stored.version : 0;
         if (expectedVersion !== null && expectedVersion !== current) return { saved: false, version: current };
         const version = stored.version + 1;
         const isWritten = await write(tenantId, memory, stored, { state, version, deleted: null }, call);
         return isWritten ? { saved: true, version } : CONFLICT;
       };
-      return turns.run(joinKey([tenantId, key]), call, () => contention.settle(call, attempt));
+      return mutex.run(joinKey([tenantId, key]), call, () => contention.settle(call, attempt));
     },
 
     async load(tenantId, key, call) {
@@ -125,8 +125,8 @@ export function keyedMemory(records: Records, contention: Contention): MemoryEng
       const { key, expectedVersion } = memory;
       return contention.settle(call, async () => {
         const stored = await read(tenantId, key, call);
-        const answered = await answerTo(tenantId, memory, stored, call);
-        if (answered !== undefined) return { deleted: true, version: answered };
+        const appliedAs = await appliedVersion(tenantId, memory, stored, call);
+        if (appliedAs !== undefined) return { deleted: true, version: appliedAs };
         const { isThere, version } = stored;
         if (!isThere) return { deleted: false, version: 0 };
         if (expectedVersion !== null && expectedVersion !== version) return { deleted: false, version };

@@ -1,6 +1,6 @@
 /**
- * Pauses over records (AGT-4): one record per pause, every step conditional on the revision that was read, so that
- * of all claimers and loaders exactly one wins. A consumed pause stays as a tombstone until its expiry, and for as long as the
+ * Pauses over records (AGT-4): one record per pause. Every step is conditional on the revision that was read, so
+ * exactly one claimer or loader wins. A consumed pause stays as a tombstone until its expiry, and as long as the
  * request that consumed it may be retried.
  */
 import { timeText } from '../../checks/numbers.ts';
@@ -18,15 +18,15 @@ import { CONFLICT, type Contention } from '../../tools/contention.ts';
 import { fieldsOf, numberField, textField } from '../../tools/record-fields.ts';
 import { scanRecords } from '../scan.ts';
 
-/** Pauses carry payloads of megabytes: few are held at a time. */
+/** Pauses can have payloads of megabytes, so few are read at a time. */
 const SCAN_PAGE = 32;
 
-/** A pause as it stands now: a claim whose lease ran out is waiting again. */
+/** A pause as of now: a claim whose lease has ended is waiting again. */
 interface Pause {
   state: PauseInfo['state'];
   record: StoredRecord;
   payload: string | null;
-  /** Of the current claim, or of the last one. */
+  /** The id of the current or last claim. */
   claimId: string | null;
   leaseUntil: number | null;
   expiresAt: number;
@@ -35,13 +35,13 @@ interface Pause {
 export function keyedPauses(records: Records, contention: Contention): PauseEngine {
   const nameOf = (tenantId: string, pauseId: string): RecordName => ({ space: 'pauses', tenantId, key: pauseId });
 
-  /** The pause as of now, and its record, which lingers after its expiry. */
-  const look = async (name: RecordName, call: EngineCall) => {
+  /** Reads a pause as of now, and its record, which may outlive the pause. */
+  const readPause = async (name: RecordName, call: EngineCall) => {
     const [[record = null], now] = await Promise.all([records.get([name], call), records.now(call)]);
     return { pause: record && pauseOf(record, now), record, now };
   };
 
-  /** One conditional step on a pause; it keeps its expiry, and its record for at least some time more. */
+  /** Performs one conditional step. Keeps the expiry, and keeps the record for at least `keptMs` more. */
   const change = async (
     name: RecordName,
     { record }: Pause,
@@ -58,9 +58,9 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
     save(tenantId, row, call) {
       const name = nameOf(tenantId, row.pauseId);
       return contention.settle(call, async () => {
-        const { pause, record, now } = await look(name, call);
+        const { pause, record, now } = await readPause(name, call);
         if (pause?.state === 'consumed') return 'consumed';
-        // A save while the pause is claimed keeps the claim: the claimer may be resuming already.
+        // A save keeps an existing claim: the claimer may be resuming already.
         const saved = savedFields(row, now);
         const set = fieldsOf(pause ? saved : { ...saved, state: 'waiting', createdAt: now });
         const mode = pause ? 'merge' : 'replace';
@@ -73,13 +73,13 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
     claim(tenantId, pauseId, { claimId, leaseMs }, call) {
       const name = nameOf(tenantId, pauseId);
       return contention.settle(call, async () => {
-        const { pause, now } = await look(name, call);
+        const { pause, now } = await readPause(name, call);
         if (!pause || pause.payload === null || pause.state === 'consumed') return null;
         if (pause.state === 'claimed') {
-          const isAgain = pause.claimId === claimId;
-          return isAgain ? { payload: pause.payload, leaseUntil: pause.leaseUntil! } : null;
+          const isRetry = pause.claimId === claimId;
+          return isRetry ? { payload: pause.payload, leaseUntil: pause.leaseUntil! } : null;
         }
-        // A lease that outlives its pause would be a promise nobody can keep.
+        // A lease must not outlive its pause.
         const leaseUntil = Math.min(now + leaseMs, pause.expiresAt);
         const claimed = await change(name, pause, { state: 'claimed', claimId, leaseUntil }, call);
         return claimed ? { payload: pause.payload, leaseUntil } : CONFLICT;
@@ -89,8 +89,8 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
     consume(tenantId, pauseId, claimId, call) {
       const name = nameOf(tenantId, pauseId);
       return contention.settle(call, async () => {
-        const { pause, record } = await look(name, call);
-        // The payload stays for a retry of this very request, which is answered though the pause expired since.
+        const { pause, record } = await readPause(name, call);
+        // The payload is kept for a retry of this request, which gets it even after the pause expired.
         if (isConsumed(record)) return textField(record, 'claimId') === claimId ? textField(record, 'payload') : null;
         if (!pause || (pause.state === 'claimed' && pause.claimId !== claimId)) return null;
         const values = { state: 'consumed', claimId, leaseUntil: null };
@@ -101,12 +101,12 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
     settle(tenantId, pauseId, claimId, as, call) {
       const name = nameOf(tenantId, pauseId);
       return contention.settle(call, async () => {
-        const { pause, record } = await look(name, call);
+        const { pause, record } = await readPause(name, call);
         if (!record || textField(record, 'claimId') !== claimId) return false;
-        // What was confirmed already is confirmed again, though the pause expired since.
+        // A repeated confirm succeeds, even after the pause expired.
         if (isConsumed(record)) return as === 'consumed';
         if (!pause) return false;
-        // The stored state, not the one as of now: a claim whose lease ran out holds until another takes it.
+        // The stored state, not the one as of now: a claim whose lease has ended holds until another claimer takes it.
         if (textField(record, 'state') !== 'claimed') return as === 'waiting';
         const values = { state: as, payload: as === 'consumed' ? null : pause.payload, leaseUntil: null };
         return (await change(name, pause, values, call, as === 'consumed' ? REQUEST_KEPT_MS : 0)) || CONFLICT;
@@ -116,7 +116,7 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
     bury(tenantId, row, call) {
       const name = nameOf(tenantId, row.pauseId);
       return contention.settle(call, async () => {
-        const { pause, record, now } = await look(name, call);
+        const { pause, record, now } = await readPause(name, call);
         if (pause?.state === 'consumed') return true;
         if (pause?.state === 'claimed') return false;
         const buried = { ...savedFields({ ...row, payload: null }, now), state: 'consumed', createdAt: now };
@@ -128,12 +128,12 @@ export function keyedPauses(records: Records, contention: Contention): PauseEngi
     },
 
     async peek(tenantId, pauseId, call) {
-      const { pause } = await look(nameOf(tenantId, pauseId), call);
+      const { pause } = await readPause(nameOf(tenantId, pauseId), call);
       return pause && infoOf(pauseId, pause);
     },
 
     async payload(tenantId, pauseId, call) {
-      const { pause } = await look(nameOf(tenantId, pauseId), call);
+      const { pause } = await readPause(nameOf(tenantId, pauseId), call);
       return pause?.state === 'waiting' ? pause.payload : null;
     },
 
@@ -172,7 +172,7 @@ function savedFields(
   };
 }
 
-/** The pause in a record as of now; `null` from the millisecond of its expiry. */
+/** Decodes a record as of now. Returns `null` from the millisecond of its expiry. */
 function pauseOf(record: StoredRecord, now: number): Pause | null {
   const expiresAt = numberField(record, 'expiresAt');
   if (expiresAt <= now) return null;

@@ -1,6 +1,7 @@
 /**
- * The record of each session: when it was first and last heard of, and a counter that orders what is saved in it.
- * It is written before a session's first task, update, steering event or trajectory, so that none is ever unlisted.
+ * One record per session: when it was created and last touched, and a counter that orders what is saved in it. It is
+ * written before a session's first task, update, steering event or trajectory, so that every session with data is
+ * listed.
  */
 
 import type { EngineCall } from '../../engine/call.ts';
@@ -19,7 +20,7 @@ export interface BookedSession {
 
 type Entry = 'touch' | 'next';
 
-/** A session that is being written to. */
+/** A session with writes under way. */
 interface Lane {
   writes: GroupCommit<{ entry: Entry; call: EngineCall }, number>;
   waiting: number;
@@ -35,7 +36,7 @@ export class SessionBook {
     this.#contention = contention;
   }
 
-  /** Makes sure that the session has a record. */
+  /** Creates the session's record if it is absent. */
   async open(tenantId: string, sessionId: string, call: EngineCall): Promise<void> {
     const now = await this.#records.now(call);
     const set = fieldsOf({ createdAt: now, touchedAt: now, counter: 0 });
@@ -43,17 +44,17 @@ export class SessionBook {
     await this.#records.write({ name, mode: 'merge', expect: { exists: false }, set }, call);
   }
 
-  /** Notes that something was saved in the session now; opens it if it was removed meanwhile. */
+  /** Records activity in the session now. Recreates the record if it was removed meanwhile. */
   async touch(tenantId: string, sessionId: string, call: EngineCall): Promise<void> {
     await this.#submit(tenantId, sessionId, 'touch', call);
   }
 
-  /** The next number of the session, never given twice while the session lives. */
+  /** Returns the session's next number, never the same twice while the session exists. */
   next(tenantId: string, sessionId: string, call: EngineCall): Promise<number> {
     return this.#submit(tenantId, sessionId, 'next', call);
   }
 
-  /** Callers of this process share writes of the record rather than queue for it one by one. */
+  /** Calls of this process share writes of the record instead of queueing for it. */
   async #submit(tenantId: string, sessionId: string, entry: Entry, call: EngineCall): Promise<number> {
     const id = joinKey([tenantId, sessionId]);
     const name = nameOf(tenantId, sessionId);
@@ -70,24 +71,24 @@ export class SessionBook {
     }
   }
 
-  /** One write for all; gives each its number, those who only touch the last one before them. */
+  /** Performs one write for all entries. Returns each caller's number; a `touch` gets the last one before it. */
   async #write(name: RecordName, entries: readonly { entry: Entry; call: EngineCall }[]): Promise<number[]> {
     if (entries.length === 0) return [];
-    // Bounded by the most patient caller; the signal of one must not stop the others.
+    // The latest deadline bounds the write, and one caller's signal must not stop the others.
     const call = { deadline: Math.max(...entries.map((it) => it.call.deadline ?? Number.POSITIVE_INFINITY)) };
     const wanted = entries.filter(({ entry }) => entry === 'next').length;
     let counter = await this.#contention.settle(call, () => this.#advance(name, wanted, call));
     return entries.map(({ entry }) => (entry === 'next' ? ++counter : counter));
   }
 
-  /** Moves the counter on by so many; gives where it stood. */
+  /** Advances the counter and returns its previous value. */
   async #advance(name: RecordName, by: number, call: EngineCall): Promise<number | typeof CONFLICT> {
     const [[record], now] = await Promise.all([this.#records.get([name], call), this.#records.now(call)]);
     const counter = record ? numberField(record, 'counter') : 0;
-    // Conditional on the counter, not the revision: touches of others are no conflict.
+    // Conditional on the counter, not the revision, so that concurrent touches do not conflict.
     const expect = { fields: fieldsOf({ counter: record ? counter : null }) };
     const createdAt = record ? numberField(record, 'createdAt') : now;
-    // A clock that steps back moves no session back.
+    // A clock that steps back must not move `touchedAt` back.
     const touchedAt = record ? Math.max(now, numberField(record, 'touchedAt')) : now;
     const set = fieldsOf({ createdAt, touchedAt, counter: counter + by });
     const outcome = await this.#records.write({ name, mode: 'merge', expect, set }, call);

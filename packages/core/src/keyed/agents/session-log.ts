@@ -1,4 +1,4 @@
-/** Updates or steering over journals: one journal per session, the item's id its key (AGT-7). */
+/** Updates or steering over journals: one journal per session, keyed by item id (AGT-7). */
 import type { SessionLogEngine } from '../../engine/agents.ts';
 import type { Journal, JournalName } from '../../engine/journal.ts';
 import type { Contention } from '../../tools/contention.ts';
@@ -7,7 +7,7 @@ import { LogAppender } from '../log-appender.ts';
 import { checkDense } from '../scan.ts';
 import type { SessionBook } from './session-book.ts';
 
-/** How many entries are looked at in one read while a task is sought. */
+/** How many entries to read at a time when filtering by task. */
 const FILTER_PAGE = 1_000;
 
 type Header = [taskId: string];

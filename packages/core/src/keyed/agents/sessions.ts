@@ -1,4 +1,4 @@
-/** Sessions over the session book: listed with their last activity, removed whole, the book's record last. */
+/** Sessions over the session book: listed with their last activity. Removal deletes the book's record last. */
 import { timeText } from '../../checks/numbers.ts';
 import type { SessionInfo } from '../../contracts/agents.ts';
 import type { SessionEngine } from '../../engine/agents.ts';
@@ -8,7 +8,7 @@ import type { BookedSession, SessionBook } from './session-book.ts';
 import type { KeyedTasks } from './tasks.ts';
 import type { KeyedTrajectories } from './trajectories.ts';
 
-/** What belongs to sessions and goes with them. */
+/** The parts of sessions that are removed with them. */
 export interface SessionContents {
   tasks: KeyedTasks;
   trajectories: KeyedTrajectories;
@@ -37,7 +37,7 @@ export function keyedSessions(journal: Journal, book: SessionBook, contents: Ses
       const tasks = await contents.tasks.removeAll(tenantId, sessionId, call);
       const updates = await journal.remove({ space: 'updates', tenantId, name: sessionId }, null, call);
       const steering = await journal.remove({ space: 'steering', tenantId, name: sessionId }, null, call);
-      // Last: as long as the session is listed, a removal that was cut short can be sent again.
+      // Last: while the session is listed, an interrupted removal can be retried.
       await book.remove(tenantId, sessionId, call);
       return { tasks, updates, steering, trajectories, plannerEvents };
     },

@@ -1,6 +1,6 @@
 /**
- * Trajectories over records (AGT-9). Per trace an owner, which says whose it is; per (session, trace) a body and an
- * entry of the session's list. The owner is written last and read with each: what has no owner does not count.
+ * Trajectories over records (AGT-9). Each trace has an owner record that names its session; each (session, trace) has a
+ * body and a list entry. The owner is written last and read with the others: without it, they do not count.
  */
 import type { TrajectoryEngine } from '../../engine/agents.ts';
 import type { EngineCall } from '../../engine/call.ts';
@@ -15,7 +15,7 @@ import type { SessionBook } from './session-book.ts';
 const PAGE = 200;
 
 export interface KeyedTrajectories extends TrajectoryEngine {
-  /** Removes all trajectories of a session, each after `before` has seen its trace; gives how many there were. */
+  /** Removes all trajectories of a session, each after `before(traceId)` resolves. Returns how many it removed. */
   removeAll(
     tenantId: string,
     sessionId: string,
@@ -25,7 +25,7 @@ export interface KeyedTrajectories extends TrajectoryEngine {
 }
 
 export function keyedTrajectories(records: Records, contention: Contention, sessions: SessionBook): KeyedTrajectories {
-  const listOf = async (tenantId: string, sessionId: string, call: EngineCall) => {
+  const listEntries = async (tenantId: string, sessionId: string, call: EngineCall) => {
     const entries: { traceId: string; recency: number }[] = [];
     const range = { prefix: keyPrefix(['list', sessionId]) };
     for await (const record of scanRecords(records, 'trajectories', tenantId, range, call)) {
@@ -69,7 +69,7 @@ export function keyedTrajectories(records: Records, contention: Contention, sess
 
     async list(tenantId, sessionId, limit, call) {
       const traces: string[] = [];
-      const entries = await listOf(tenantId, sessionId, call);
+      const entries = await listEntries(tenantId, sessionId, call);
       for (const page of inParts(entries, PAGE)) {
         if (traces.length >= limit) break;
         const owners = await records.get(
@@ -86,7 +86,7 @@ export function keyedTrajectories(records: Records, contention: Contention, sess
 
     async removeAll(tenantId, sessionId, before, call) {
       let removed = 0;
-      for (const { traceId } of await listOf(tenantId, sessionId, call)) {
+      for (const { traceId } of await listEntries(tenantId, sessionId, call)) {
         const names = namesOf(tenantId, traceId, sessionId);
         const [owner] = await records.get([names.owner], call);
         if (owner && textField(owner, 'session') === sessionId) {
@@ -95,7 +95,7 @@ export function keyedTrajectories(records: Records, contention: Contention, sess
           const outcome = await records.write({ name: names.owner, mode: 'delete', expect, set: new Map() }, call);
           if (outcome.applied) removed++;
         }
-        // The entry of the list last: it is what a removal that was cut short finds the rest by.
+        // The list entry last: an interrupted removal finds the rest through it.
         await records.write({ name: names.body, mode: 'delete', set: new Map() }, call);
         await records.write({ name: names.entry, mode: 'delete', set: new Map() }, call);
       }

@@ -1,26 +1,32 @@
-/** Signals within one process: subscribers are called as signals are published. */
+/** Signals within one process: subscribers are called when signals are published. */
 import type { JobSignal, Publish } from '../signals.ts';
 
 type Listener = (signal: JobSignal) => void;
 
 export interface InProcessPublisher {
   publish: Publish;
-  /** Calls the listener for every signal of the subject, until the function it gives is called. */
+  /** Calls the listener for every signal of the subject. Returns a function that unsubscribes it. */
   subscribe(subject: string, listener: Listener): () => void;
 }
 
 /**
- * A publisher for stores whose workers live in the same process.
+ * Creates a publisher for workers in the same process.
  *
  * @example
  * const signals = inProcessPublisher();
- * const worker = createWorker({ …, wake: (notify) => signals.subscribe(subjectOf('email-send', 'queue'), notify) });
+ * const worker = createWorker({
+ *   store,
+ *   taskType: 'email-send',
+ *   handler: async ({ job }) => console.log('send', job.taskId),
+ *   publish: signals.publish,
+ *   wake: (notify) => signals.subscribe(subjectOf('email-send', 'queue'), notify),
+ * });
  */
 export function inProcessPublisher(): InProcessPublisher {
   const listeners = new Map<string, Set<Listener>>();
   return {
     async publish(subject, signal) {
-      // Each gets a copy, and what one throws does not keep the others from hearing.
+      // Each listener gets a copy, and an error of one does not stop the others.
       const failures: unknown[] = [];
       for (const listener of [...(listeners.get(subject) ?? [])]) {
         try {

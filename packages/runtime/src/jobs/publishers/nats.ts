@@ -1,10 +1,10 @@
-/** Signals as NATS messages: the subject as it is, the signal as JSON. */
+/** Signals as NATS messages on the given subject, as JSON. */
 import type { Publish } from '../signals.ts';
 
-/** What is used of a NATS connection: that of `@nats-io/transport-node` fits. */
+/** The required part of a NATS connection. That of `@nats-io/transport-node` fits. */
 export interface NatsConnectionLike {
   publish(subject: string, payload: Uint8Array): void;
-  /** Resolves once the server has all that was published before. */
+  /** Resolves once the server has everything published before. */
   flush(): Promise<void>;
 }
 

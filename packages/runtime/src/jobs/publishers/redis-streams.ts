@@ -1,12 +1,12 @@
-/** Signals as entries of Redis streams: `gbe:tasks:{type}:{kind}`, the signal as JSON in the field `signal`. */
+/** Signals as entries of Redis streams: `gbe:tasks:{type}:{kind}`, with the signal as JSON in the field `signal`. */
 import type { Publish } from '../signals.ts';
 
-/** What is used of a Redis client: that of `@redis/client` fits. */
+/** The required part of a Redis client. That of `@redis/client` fits. */
 export interface RedisClientLike {
   sendCommand(args: string[]): Promise<unknown>;
 }
 
-/** A stream is cut to about `maxLength` entries as it grows. Default 10 000. */
+/** Creates a publisher to Redis streams. Each stream is trimmed to about `maxLength` entries. Default 10 000. */
 export function redisStreamsPublisher(client: RedisClientLike, options: { maxLength?: number } = {}): Publish {
   const { maxLength = 10_000 } = options;
   return async (subject, signal) => {

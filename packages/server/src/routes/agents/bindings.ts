@@ -1,4 +1,4 @@
-/** Remote workers by trace. */
+/** Remote workers, by trace. */
 import { BINDING_ROUTES } from '@tidemark/wire/routes';
 import { json, NOTHING } from '../../http/answer.ts';
 import { bind } from '../route.ts';

@@ -1,4 +1,4 @@
-/** Runtime events by trace. */
+/** Runtime events, by trace. */
 import { LINES } from '@tidemark/wire';
 import { FLOW_EVENT_ROUTES } from '@tidemark/wire/routes';
 import { json, NOTHING, sendLines } from '../../http/answer.ts';

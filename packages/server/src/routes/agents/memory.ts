@@ -1,4 +1,4 @@
-/** Short-term memory by key. */
+/** Short-term memory, by key. */
 import { MEMORY_ROUTES } from '@tidemark/wire/routes';
 import { json } from '../../http/answer.ts';
 import { matchOf, tagOf, wantsAbsent } from '../../http/conditions.ts';

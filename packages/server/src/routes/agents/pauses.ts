@@ -1,4 +1,4 @@
-/** Pause tokens. They are secrets, so they travel in bodies only, and whatever consumes one is a POST. */
+/** Pause tokens. They are secrets: they are sent only in bodies, and every route that takes one is a POST. */
 import { PAUSE_ROUTES } from '@tidemark/wire/routes';
 import { json, NOTHING } from '../../http/answer.ts';
 import { Refusal } from '../../http/refusal.ts';

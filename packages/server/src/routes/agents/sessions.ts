@@ -1,4 +1,4 @@
-/** Sessions, and the tasks, updates and steering they are made of. */
+/** Sessions with their tasks, updates and steering events. */
 import { invalidArgument } from '@tidemark/core';
 import { EVENT_STREAM, LINES } from '@tidemark/wire';
 import { SESSION_ROUTES } from '@tidemark/wire/routes';
@@ -54,7 +54,7 @@ export const SESSION_HANDLERS = bind(SESSION_ROUTES, {
   },
 });
 
-/** What is saved belongs to the session of the path. */
+/** Throws `INVALID_ARGUMENT` unless the body belongs to the session of the path. */
 function ofSession<T extends { sessionId: string }>({ body, params }: { body: T; params: { sessionId: string } }): T {
   if (body.sessionId === params.sessionId) return body;
   throw invalidArgument('sessionId', 'the session of the path', body.sessionId);

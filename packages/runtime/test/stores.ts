@@ -1,4 +1,4 @@
-/** Stores that are closed, and whose data goes, when the test ends. */
+/** Stores that are closed and removed when the test ends. */
 import { memoryStore, type Store } from '@tidemark/core';
 import { onTestFinished } from 'vitest';
 import { ENGINES } from './engines.ts';
@@ -9,7 +9,7 @@ export function memory(): Store {
   return store;
 }
 
-export async function place(engine: string): Promise<Store> {
+export async function openStore(engine: string): Promise<Store> {
   if (engine === 'memory') return memory();
   const { open, remove } = await ENGINES[engine]!();
   const store = await open();

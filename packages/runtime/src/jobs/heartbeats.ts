@@ -1,16 +1,16 @@
 /**
- * Signs of life for one claim: a heartbeat every third of the lease. Its signal aborts when the claim is lost, or when no
- * sign got through for a whole lease, after which a sweep may have given the job to another.
+ * Heartbeats for one claim, every third of the lease. The signal aborts when the claim is lost, or when no heartbeat
+ * succeeded for a whole lease: a sweep may then have requeued the job.
  */
 import { isTidemarkError, type JobClaim, type JobStore } from '@tidemark/core';
 
-export class LifeSigns {
+export class Heartbeats {
   readonly #jobs: JobStore;
   readonly #claim: JobClaim;
   readonly #leaseMs: number;
   readonly #lost = new AbortController();
-  /** When the last sign that got through was sent: the lease lasts at least from there. */
-  #heardAt = performance.now();
+  /** When the last successful call was sent: the lease lasts at least from then. */
+  #confirmedAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -25,12 +25,12 @@ export class LifeSigns {
     return this.#lost.signal;
   }
 
-  /** Makes a call under the claim: that it is lost reaches the handler too. */
+  /** Makes a call under the claim. If the claim is lost, the handler's signal aborts too. */
   async guard<T>(call: () => Promise<T>): Promise<T> {
     const sentAt = performance.now();
     try {
       const result = await call();
-      this.#heardAt = Math.max(this.#heardAt, sentAt);
+      this.#confirmedAt = Math.max(this.#confirmedAt, sentAt);
       return result;
     } catch (error) {
       if (isTidemarkError(error, 'CLAIM_LOST')) this.#lose(error);
@@ -51,10 +51,10 @@ export class LifeSigns {
     const sentAt = performance.now();
     try {
       await this.#jobs.heartbeat(this.#claim, { timeoutMs: Math.max(1, Math.ceil(this.#leaseMs / 3)) });
-      this.#heardAt = Math.max(this.#heardAt, sentAt);
+      this.#confirmedAt = Math.max(this.#confirmedAt, sentAt);
     } catch (error) {
       if (isTidemarkError(error, 'CLAIM_LOST')) this.#lose(error);
-      else if (performance.now() - this.#heardAt >= this.#leaseMs) this.#lose(error);
+      else if (performance.now() - this.#confirmedAt >= this.#leaseMs) this.#lose(error);
     }
     if (!this.#lost.signal.aborted) this.#schedule();
   }

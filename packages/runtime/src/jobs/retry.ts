@@ -1,4 +1,4 @@
-/** Sends a call again that may be: its keys make that safe (GEN-8). */
+/** Retries of idempotent calls (GEN-8). */
 
 import { isTidemarkError } from '@tidemark/core';
 import { sleep } from '@tidemark/core/engine';
@@ -7,8 +7,8 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 const NEVER = new AbortController().signal;
 
-/** Repeats the call while it fails in a way that may pass, up to `tries` times or until the signal aborts. */
-export async function resend<T>(tries: number, call: () => Promise<T>, signal: AbortSignal = NEVER): Promise<T> {
+/** Retries a call while it fails with a transient error, up to `tries` times or until the signal aborts. */
+export async function retry<T>(tries: number, call: () => Promise<T>, signal: AbortSignal = NEVER): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await call();
