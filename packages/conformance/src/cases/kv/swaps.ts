@@ -141,7 +141,7 @@ export const SWAP_CASES: readonly ConformanceCase[] = [
         false,
         'a call without a request id returns false',
       );
-      const change = { expect: { state: 'claimed' }, set: { state: 'running', worker: 'w' }, requestId: 'r3' };
+      const change = { expected: { state: 'claimed' }, set: { state: 'running', worker: 'w' }, requestId: 'r3' };
       expectEqual((await kv.swap('k', change)).swapped, true, 'the general swap wins');
       await kv.setField('k', 'worker', 'somebody else');
       const again = await kv.swap('k', change);
